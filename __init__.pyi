@@ -11,8 +11,8 @@ from .ir import dtype as _dtype_module
 from .ir.dtype import DType as _DType
 from .ir.errors import IngotError as IngotError
 from .ir.errors import OutOfMemoryError as OutOfMemoryError
-from .ir.symbolic import SymFloat as SymFloat
-from .ir.symbolic import SymInt as SymInt
+from .ir.symbols.symbolic import SymFloat as SymFloat
+from .ir.symbols.symbolic import SymInt as SymInt
 from .jit import compiler as compiler
 from .jit import dynamo as _dynamo
 from .jit import fx as fx

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from . import jit
-from .ir import view
+from .ir.draw import view
 from .runtime import nn, optim
 from .runtime.autograd.grad_mode import no_grad
 from .runtime.random import manual_seed

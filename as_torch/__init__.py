@@ -12,7 +12,7 @@ import sys
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 
-from ..ir.called import call
+from ..ir.package_name import call
 from ..ir.version import VERSION
 from ..paths import SameModule
 from ..runtime.torch_version import TorchVersion

@@ -4,8 +4,8 @@ import json
 from collections import Counter
 
 from .. import jit
-from ..ir import view
-from ..ir.text import show
+from ..ir.draw import view
+from ..ir.graph.text import show
 from .words import amount, say
 
 

@@ -12,8 +12,8 @@ from types import ModuleType
 
 import numpy as np
 
-from .called import in_full
 from .errors import ArgumentError, DTypeError, kind_of
+from .package_name import in_full
 
 ml_dtypes: ModuleType | None
 try:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.graph import Value
+from ..ir.graph.graph import Value
 from ..runtime.nn.module import Module
 from ..runtime.random import default_generator
 from .code_order import offsets_after

@@ -1,8 +1,8 @@
 """What a recorded function has read out of tensors so far. Who reads the same again, as `x[mask]` and `y[mask]` do, gets the
 same answer: a path asks each question once."""
 
-from ..ir.graph import Builder, Value
-from ..passes.cse import Equals
+from ..ir.graph.graph import Builder, Value
+from ..passes.simplify.cse import Equals
 
 
 class Answers:

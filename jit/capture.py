@@ -13,8 +13,8 @@ import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ..ir.graph import Graph
-from ..ir.scope import LEAST
+from ..ir.graph.graph import Graph
+from ..ir.symbols.scope import LEAST
 from .dynamic import Family, Symbols, named_places
 from .errors import TraceError, at
 from .labels import parameters_of

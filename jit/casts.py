@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..ir import dtype as dt
-from ..ir.symbolic import SymFloat, SymInt
+from ..ir.symbols.symbolic import SymFloat, SymInt
 from ..runtime.state import tls
 from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from itertools import islice
 from operator import is_, is_not
 
-from ..ir.substitute import has_symbols, replaced
+from ..ir.symbols.substitute import has_symbols, replaced
 from ..runtime.tensor import Tensor
 from .effects import Target
 from .errors import FirstTimeError, TraceError

@@ -12,7 +12,7 @@ its own; the path is good for 1, which means something else to shapes, after it 
 import re
 from itertools import pairwise
 
-from ..ir.substitute import condition_check
+from ..ir.symbols.substitute import condition_check
 
 MANY = "size", "1 or more"       # the answer of all numbers for which a symbol stands
 _WORDS = re.compile(r"[A-Za-z_]\w*")

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from ..ir.dtype import BY_NP
-from ..ir.graph import Value
+from ..ir.graph.graph import Value
 from ..runtime.state import OPEN_PROFILES
 from .errors import NotFiniteError, at
 from .execute import compiled_kernel_of

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from operator import is_
 
 from ..ir.errors import AutogradError
-from ..ir.graph import Value
-from ..ir.substitute import bound_values, has_symbols
+from ..ir.graph.graph import Value
+from ..ir.symbols.substitute import bound_values, has_symbols
 from ..runtime.autograd.node import FREED, Leaf, Node, Output, aval_of, new_number, next_functions
 from ..runtime.device_array import zeros_beside
 from ..runtime.tensor import wrap

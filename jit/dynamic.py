@@ -9,8 +9,8 @@ recording for other sizes: one that would give other operations, or other number
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ..ir.scope import Scope
-from ..ir.substitute import condition_check, function_of, valuer
+from ..ir.symbols.scope import Scope
+from ..ir.symbols.substitute import condition_check, function_of, valuer
 from ..runtime.storage import user_line
 from .data_sizes import given_conditions, given_hints
 from .errors import TraceError

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.ops.elementwise import cast
-from ..ir.symbolic import pinned
+from ..ir.ops.core.elementwise import cast
+from ..ir.symbols.symbolic import pinned
 from ..runtime.state import HANDING_READERS, OPEN_READERS
 from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor, wrap

@@ -14,29 +14,29 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..ir import config
-from ..ir.aval import Aval
-from ..ir.graph import Builder, Graph, Value
+from ..ir.graph.graph import Builder, Graph, Value
 from ..ir.lazy import lazy
-from ..ir.ops.host import host_call
-from ..ir.scope import Scope
-from ..ir.substitute import owned_by, replaced
-from ..passes import pipeline
-from ..passes.batch_slices import batch_slices
-from ..passes.chain_convs import chain_convs
-from ..passes.class_losses import class_losses
-from ..passes.decompose import decompose
-from ..passes.derived import split_derived
-from ..passes.fold_batch_norm import fold_batch_norm
-from ..passes.fuse_batch_norm import fuse_batch_norm
-from ..passes.fuse_conv_epilogue import fuse_conv_epilogue
-from ..passes.gelu_parts import gelu_parts
-from ..passes.in_memory_order import in_memory_order
-from ..passes.join_pads import join_pads
-from ..passes.layout import layout
-from ..passes.mean_pools import mean_pools
-from ..passes.pack_recurrent import pack_recurrent
-from ..passes.row_bodies import row_bodies
-from ..passes.wide_attention import wide_attention
+from ..ir.opdef.aval import Aval
+from ..ir.ops.core.host_call import host_call
+from ..ir.symbols.scope import Scope
+from ..ir.symbols.substitute import owned_by, replaced
+from ..passes import pipelines
+from ..passes.fusion.pads_to_concat import join_pads
+from ..passes.layout.in_memory_order import in_memory_order
+from ..passes.layout.layout import layout
+from ..passes.networks.chain_convs import chain_convs
+from ..passes.networks.fold_batch_norm import fold_batch_norm
+from ..passes.networks.fuse_batch_norm import fuse_batch_norm
+from ..passes.networks.fuse_conv_epilogue import fuse_conv_epilogue
+from ..passes.networks.hoist_weights import split_derived
+from ..passes.networks.image_slices import batch_slices
+from ..passes.networks.pack_recurrent import pack_recurrent
+from ..passes.simplify.class_losses import class_losses
+from ..passes.simplify.decompose import decompose
+from ..passes.simplify.gelu_parts import gelu_parts
+from ..passes.simplify.mean_pools import mean_pools
+from ..passes.simplify.row_composites import row_bodies
+from ..passes.simplify.wide_attention import wide_attention
 from ..runtime.cpu.eager import kept_whole
 from ..runtime.device_array import DeviceArray
 from ..runtime.dispatch import kernel_of
@@ -77,9 +77,9 @@ def sliced_batches(graph: Graph) -> Graph:
     return batch_slices(graph, cache_sizes.kept_between_steps())
 
 
-PASSES = (*pipeline.SIMPLER, row_bodies, class_losses, decompose_bodies, gelu_parts, wide_attention,
-          *pipeline.SIMPLER, join_pads, fold_batch_norm, fuse_batch_norm, blocked_layout, mean_pools, packed_recurrence,
-          *pipeline.SIMPLER, fuse_conv_epilogue, chained_convs, sliced_batches)
+PASSES = (*pipelines.SIMPLER, row_bodies, class_losses, decompose_bodies, gelu_parts, wide_attention,
+          *pipelines.SIMPLER, join_pads, fold_batch_norm, fuse_batch_norm, blocked_layout, mean_pools, packed_recurrence,
+          *pipelines.SIMPLER, fuse_conv_epilogue, chained_convs, sliced_batches)
 
 
 @contextmanager
@@ -185,11 +185,11 @@ class Recorded:
 
     def steps(self) -> list:
         """The graph as recorded, then after each pass."""
-        found = [pipeline.Step("recorded", self.graph, True, 0.0)]
-        fuel = pipeline.Fuel()
+        found = [pipelines.Step("recorded", self.graph, True, 0.0)]
+        fuel = pipelines.Fuel()
         fuel.spent = self.spent
         with config.override(**asdict(self.settings) | {"debug": 0, "print": "", "dump": ""}):
-            pipeline.run(self.given, self.passes, steps=found, fuel=fuel)
+            pipelines.run(self.given, self.passes, steps=found, fuel=fuel)
         return found
 
 
@@ -223,8 +223,8 @@ class Job:
     def passed(self, recorded, passes, given=None):
         """A recorded graph (or what was made of it before) after passes."""
         given = recorded if given is None else given
-        self.recorded = Recorded(recorded, given, passes, config.current(), pipeline.FUEL.spent)
-        made = pipeline.run(given, passes)
+        self.recorded = Recorded(recorded, given, passes, config.current(), pipelines.FUEL.spent)
+        made = pipelines.run(given, passes)
         gc.collect(1)       # graphs that passes left behind, before what is made of the last one needs memory
         return made
 

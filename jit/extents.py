@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ..ir.errors import ArgumentError
-from ..ir.scope import RESERVED
+from ..ir.symbols.scope import RESERVED
 
 _FORM = re.compile(r"(?:(\d{1,9})\s*\*)?\s*([^\W\d]\w*)\s*(?:\*\s*(\d{1,9}))?\s*(?:([+-])\s*(\d{1,15}))?", re.DOTALL)
 

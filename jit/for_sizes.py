@@ -3,11 +3,11 @@
 from typing import Any
 
 from ..ir.lazy import lazy
-from ..ir.scope import Scope
-from ..ir.substitute import condition_check, evaluator, names_in
-from ..ir.symbolic import names_of
-from ..passes.bind import Binder
-from ..passes.lift_numbers import lift_numbers, number_array
+from ..ir.symbols.scope import Scope
+from ..ir.symbols.substitute import condition_check, evaluator, names_in
+from ..ir.symbols.symbolic import names_of
+from ..passes.schedule.specialize_shapes import Binder
+from ..passes.simplify.lift_numbers import lift_numbers, number_array
 from .execute import compiled_kernel_of
 
 program = lazy(__package__, "..runtime.cpu.program")

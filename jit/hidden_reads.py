@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..ir.symbolic import hint, is_symbol
+from ..ir.symbols.symbolic import hint, is_symbol
 from ..runtime.nn.module import Module
 from ..runtime.tensor import Tensor
 from .arrays import called

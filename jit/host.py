@@ -14,9 +14,9 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from ..ir.ops.host import living_name
-from ..ir.substitute import at_hint, bound_values, has_symbols, replaced
-from ..ir.symbolic import pinned
+from ..ir.ops.core.host_call import living_name
+from ..ir.symbols.substitute import at_hint, bound_values, has_symbols, replaced
+from ..ir.symbols.symbolic import pinned
 from ..runtime.state import tls
 from ..runtime.tensor import Tensor, wrap
 from .errors import TraceError

@@ -4,8 +4,8 @@ import inspect
 import re
 from dataclasses import fields, is_dataclass
 
-from ..ir.printer import format_line
-from ..ir.substitute import function_of
+from ..ir.graph.printer import format_line
+from ..ir.symbols.substitute import function_of
 from ..runtime.nn.module import Module
 from ..runtime.tensor import Tensor
 from .numpy_scalars import NUMBERS

@@ -12,8 +12,8 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from ..ir.scope import Scope
-from ..ir.symbolic import source_of
+from ..ir.symbols.scope import Scope
+from ..ir.symbols.symbolic import source_of
 from .bystanders import is_alone
 from .frames import is_user
 from .guards import ModulesGuard

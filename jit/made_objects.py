@@ -9,7 +9,7 @@ import functools
 import gc
 import types
 
-from ..ir.symbolic import is_symbol
+from ..ir.symbols.symbolic import is_symbol
 from ..runtime.nn.module import Module
 from ..runtime.tensor import Tensor
 from .errors import TraceError

@@ -4,7 +4,7 @@ import sys
 from types import CodeType
 from typing import Any
 
-from ..ir.where import Where
+from ..ir.source_location import Where
 from ..runtime.nn.module import Module
 from ..runtime.storage import user_line
 

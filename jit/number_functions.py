@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..ir.ops.host import FUNCTIONS
-from ..ir.symbolic import MATH
+from ..ir.ops.core.host_call import FUNCTIONS
+from ..ir.symbols.symbolic import MATH
 from ..runtime.tensor import Tensor, wrap
 
 _MOST = 1 << 63

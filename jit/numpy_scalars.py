@@ -9,7 +9,7 @@ import operator
 
 import numpy as np
 
-from ..ir.symbolic import SymFloat, hint, is_symbol, names_of, pinned, source_of
+from ..ir.symbols.symbolic import SymFloat, hint, is_symbol, names_of, pinned, source_of
 from .read_numbers import ReadNumber
 
 KINDS = frozenset((np.float64, np.float32, np.int64, np.int32))

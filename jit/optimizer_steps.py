@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from ..ir import dtype as dt
-from ..ir.aval import Aval
-from ..ir.symbolic import SymFloat, hint
+from ..ir.opdef.aval import Aval
+from ..ir.symbols.symbolic import SymFloat, hint
 from ..runtime.optim.options import NUMPY_FLOATS, with_numbers
 from ..runtime.optim.step_hooks import step_hooks
 from ..runtime.tensor import Tensor, wrap

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ..ir.substitute import at_hint, bound_values, has_symbols, replaced
-from ..ir.symbolic import source_of
+from ..ir.symbols.substitute import at_hint, bound_values, has_symbols, replaced
+from ..ir.symbols.symbolic import source_of
 from .places import EXTEND
 from .tree import TENSOR, flatten, has_reads, unflatten
 

@@ -4,10 +4,10 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ..ir.aval import Aval
 from ..ir.dim_order import order_of
-from ..ir.substitute import collect
-from ..ir.symbolic import pinned
+from ..ir.opdef.aval import Aval
+from ..ir.symbols.substitute import collect
+from ..ir.symbols.symbolic import pinned
 from ..runtime.autograd.node import Leaf
 from ..runtime.device_array import DeviceArray
 from ..runtime.storage import user_line

@@ -5,9 +5,9 @@ import linecache
 import math
 from html import escape
 
-from ..ir import view
-from ..ir.printer import format_line
-from ..ir.text import show
+from ..ir.draw import view
+from ..ir.graph.printer import format_line
+from ..ir.graph.text import show
 from .work import works_of
 
 MOST_DRAWN = 1500    # nodes of a graph that is still drawn, as recorded and as it runs; larger ones are shown as text,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from ..ir.symbolic import made_in_python
+from ..ir.symbols.symbolic import made_in_python
 from ..runtime.optim.optimizer import State
 from ..runtime.tensor import Tensor
 from .numpy_scalars import NUMBERS, fixed, number_of

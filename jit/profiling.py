@@ -20,8 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ..ir.graph.printer import format_line
 from ..ir.lazy import lazy
-from ..ir.printer import format_line
 from ..runtime.info import get_num_threads
 from ..runtime.state import OPEN_PROFILES
 from .errors import TraceError

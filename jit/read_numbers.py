@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from ..ir import dtype as dt
-from ..ir.ops.elementwise import pow_
-from ..ir.symbolic import SymFloat, SymInt, is_symbol
+from ..ir.ops.core.elementwise import pow_
+from ..ir.symbols.symbolic import SymFloat, SymInt, is_symbol
 from ..runtime.state import tls
 from ..runtime.tensor import Tensor, wrap
 from .number_functions import computed

@@ -4,7 +4,7 @@ another way over its own, and does so after every call."""
 from dataclasses import replace
 from typing import Any
 
-from ..ir.graph import Value
+from ..ir.graph.graph import Value
 from ..runtime.tensor import Tensor, wrap
 from .errors import TraceError
 from .memory_order import memory_order

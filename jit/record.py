@@ -10,15 +10,15 @@ Where Python reads a value out of a tensor, the recording is cut: what follows i
 from typing import Any
 
 from ..ir import dtype as dt
-from ..ir.aval import Aval
-from ..ir.graph import Builder, Value
-from ..ir.op import OPS
-from ..ir.ops.assign import assign_view, run_chain
-from ..ir.ops.elementwise import cast, mul
-from ..ir.ops.host import host_call
-from ..ir.ops.shape import expand, full, reshape, slice_
-from ..ir.scope import Scope
-from ..ir.symbolic import SymFloat, is_symbol, pinned
+from ..ir.graph.graph import Builder, Value
+from ..ir.opdef.aval import Aval
+from ..ir.opdef.op import OPS
+from ..ir.ops.core.elementwise import cast, mul
+from ..ir.ops.core.host_call import host_call
+from ..ir.ops.core.shape import expand, full, reshape, slice_
+from ..ir.ops.index.assign import assign_view, run_chain
+from ..ir.symbols.scope import Scope
+from ..ir.symbols.symbolic import SymFloat, is_symbol, pinned
 from ..runtime.nn.hooks import objects_of
 from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor

@@ -3,8 +3,8 @@
 import weakref
 from typing import Any
 
-from ..ir.ops.assign import run_chain
-from ..ir.symbolic import is_symbol
+from ..ir.ops.index.assign import run_chain
+from ..ir.symbols.symbolic import is_symbol
 from ..runtime.autograd.node import Leaf
 from ..runtime.parts import PARTS
 from ..runtime.tensor import Tensor

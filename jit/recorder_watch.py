@@ -1,6 +1,6 @@
 """Who else hears of the operators that run while a function is recorded (`debugging.py`)."""
 
-from ..ir.substitute import at_hint
+from ..ir.symbols.substitute import at_hint
 from ..runtime.tensor import Tensor
 
 WATCHES: list = []     # each with `saw(op, operands, params, results, line)`

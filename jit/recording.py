@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..ir.dim_order import inverse
-from ..ir.graph import Builder, Value
-from ..ir.scope import Scope
+from ..ir.graph.graph import Builder, Value
+from ..ir.symbols.scope import Scope
 from ..runtime.autograd.node import Leaf
 from ..runtime.parts import PARTS
 from ..runtime.tensor import Tensor

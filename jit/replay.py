@@ -7,8 +7,8 @@ again from its start.
 import numpy as np
 
 from ..ir.errors import DeviceError
-from ..ir.ops.assign import run_chain
-from ..ir.substitute import bound_values, has_symbols
+from ..ir.ops.index.assign import run_chain
+from ..ir.symbols.substitute import bound_values, has_symbols
 from ..runtime.api.restride import become
 from ..runtime.autograd.grad_mode import set_grad_enabled
 from ..runtime.autograd.node import Leaf

@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 from ..ir import config
+from ..ir.graph.printer import format_line
 from ..ir.lazy import lazy
-from ..ir.printer import format_line
-from ..passes.codegen.triton.together import EndStep, ManyStep
-from ..passes.plan_steps import Run
+from ..passes.schedule.batched_launches import EndStep, ManyStep
+from ..passes.schedule.plan_steps import Run
 from .work import work_of
 
 program = lazy(__package__, "..runtime.cpu.program")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from ..ir.ops.place import place
+from ..ir.ops.core.to_device import place
 from ..runtime.device_array import place_of
 from ..runtime.state import tls
 from ..runtime.tensor import Tensor

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.ops.host import host_call, living_name
+from ..ir.ops.core.host_call import host_call, living_name
 from ..runtime.autograd.grad_mode import no_grad
 from ..runtime.optim.schedules import LRScheduler
 from ..runtime.tensor import Tensor, wrap

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..ir.ops.assign import run_chain
+from ..ir.ops.index.assign import run_chain
 from ..runtime.device_array import DeviceArray
 from ..runtime.tensor import Tensor, wrap
 from .recording import Output, base_of

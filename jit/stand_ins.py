@@ -14,7 +14,7 @@ import sys
 import warnings
 from typing import Any
 
-from ..ir.symbolic import MATH, applied, is_symbol
+from ..ir.symbols.symbolic import MATH, applied, is_symbol
 from ..runtime.state import tls
 from ..runtime.tensor import Tensor
 from . import notices, read_numbers

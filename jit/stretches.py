@@ -8,9 +8,9 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..ir.graph import Value
-from ..ir.params import param_key
-from ..ir.substitute import replaced
+from ..ir.graph.graph import Value
+from ..ir.opdef.params import param_key
+from ..ir.symbols.substitute import replaced
 from ..runtime.tensor import Tensor
 from .data_sizes import Stage, stages_of
 from .differentiate import Differential

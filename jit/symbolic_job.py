@@ -9,7 +9,7 @@ from collections import OrderedDict
 from typing import Any
 
 from ..ir.lazy import lazy
-from ..passes.lift_numbers import lift_numbers
+from ..passes.simplify.lift_numbers import lift_numbers
 from ..runtime.device_array import DeviceArray
 from .execute import PASSES, Job, Piece, Ready, without_collections
 from .for_sizes import ForSizes

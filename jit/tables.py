@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.substitute import table
-from ..ir.symbolic import SymFloat, SymInt, names_of, source_of
+from ..ir.symbols.substitute import table
+from ..ir.symbols.symbolic import SymFloat, SymInt, names_of, source_of
 from .numpy_scalars import with_kind
 from .uses import HANDED, LOOKED, MEASURED, SINGLE
 

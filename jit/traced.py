@@ -9,7 +9,7 @@ from typing import Any
 
 from ..ir import config
 from ..ir.lazy import lazy
-from ..passes import plan_steps
+from ..passes.schedule import plan_steps
 from ..runtime.state import Defaults, tls
 from . import report
 from .arrays import ArrayArguments

@@ -9,7 +9,7 @@ from dataclasses import is_dataclass
 
 import numpy as np
 
-from ..ir.symbolic import SymFloat, SymInt
+from ..ir.symbols.symbolic import SymFloat, SymInt
 from ..runtime.parts import PARTS
 from ..runtime.tensor import Tensor, wrap
 from ..runtime.tree_nodes import REGISTERED

@@ -4,20 +4,20 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..ir.graph import Value
-from ..ir.op import operations
-from ..ir.printer import format_line
-from ..ir.where import module_of
-from ..passes.codegen.triton.plan import KernelStep, ProductStep
-from ..passes.codegen.triton.together import EndStep, ManyStep
-from ..passes.plan_steps import Fused, Product, Run
+from ..ir.graph.graph import Value
+from ..ir.graph.printer import format_line
+from ..ir.opdef.op import operations
+from ..ir.source_location import module_of
+from ..passes.schedule.batched_launches import EndStep, ManyStep
+from ..passes.schedule.device_plan import KernelStep, ProductStep
+from ..passes.schedule.plan_steps import Fused, Product, Run
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
     """One step of a plan.
 
-    step        Fused, Product or Call, or one for a device (`codegen/triton/plan.py`)
+    step        Fused, Product or Call, or one for a device (`passes/schedule/device_plan.py`)
     kind        "kernel", "product" (of matrices, with what follows it), "native" (an operator with native code of its own) or
                 "call" (one that Python calls)
     name        of the kernel, or of the operator

@@ -8,7 +8,7 @@ import numpy as np
 from ..ir import dtype as dt
 from ..ir.errors import ArgumentError, DTypeError, IngotError, ShapeError
 from ..ir.lazy import lazy
-from ..ir.numeric import as_kind
+from ..ir.reference.scalar_functions import as_kind
 from .state import Defaults
 from .tensor import Tensor, wrap
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..ir import dtype as dt
-from ..ir.aval import Aval
 from ..ir.errors import DeviceError, DTypeError
-from ..ir.op import OPS
-from ..passes.strided import Pattern, row_major, through
+from ..ir.opdef.aval import Aval
+from ..ir.opdef.op import OPS
+from ..passes.rewrite.strided import Pattern, row_major, through
 
 BACKENDS: dict[str, Any] = {}
 _new = object.__new__

@@ -10,13 +10,13 @@ from weakref import ref as _ref
 
 import numpy as np
 
-from ..ir.aval import Aval, broadcast_shapes
 from ..ir.dtype import DType
 from ..ir.errors import ArgumentError, DimError, DTypeError, IngotError, OutOfMemoryError, ShapeError, kind_of
 from ..ir.lazy import lazy
-from ..ir.op import BINDERS, NO_GRAD, Nothing, Op, find_binder, run_reference
-from ..ir.ops.shape import reshape
-from ..ir.substitute import at_hint
+from ..ir.opdef.aval import Aval, broadcast_shapes
+from ..ir.opdef.op import BINDERS, NO_GRAD, Nothing, Op, find_binder, run_reference
+from ..ir.ops.core.shape import reshape
+from ..ir.symbols.substitute import at_hint
 from . import doors
 from .autograd.node import INEXACT, aval_of
 from .device_array import MESH, DeviceArray

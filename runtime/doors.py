@@ -1,7 +1,7 @@
 """Calls of operators, written out for each signature.
 
-A record takes any arguments, and asks the first of them who runs it (`ir/op.py`). One that is called again and again gets a
-class whose `__call__` has the operator's own parameters, as a dataclass gets its `__init__`: for tensors it does what
+A record takes any arguments, and asks the first of them who runs it (`ir/opdef/op.py`). One that is called again and again gets
+a class whose `__call__` has the operator's own parameters, as a dataclass gets its `__init__`: for tensors it does what
 `dispatch.call` does, for plain arrays what `dispatch.run_arrays` does, without packing arguments and asking each time what is
 the same at every call. Whatever is special, and whoever else runs records, is left to those who know.
 """
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..ir.op import NO_GRAD, Op
+from ..ir.opdef.op import NO_GRAD, Op
 
 # What doors use, with an underscore; the dispatcher enters its own.
 NAMES: dict = {"__name__": __name__, "_PLAIN": frozenset((bool, int, float, complex))}

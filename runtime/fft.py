@@ -1,10 +1,10 @@
 """`ingot.fft`: discrete Fourier transforms of float32, float64 and complex tensors, with gradients."""
 
-from ..ir.aval import canonical_dim, integers
 from ..ir.errors import ArgumentError, DimError, DTypeError, ShapeError
-from ..ir.ops import complexes as co
-from ..ir.ops import fourier as fo
-from ..ir.ops.shape import pad, slice_
+from ..ir.opdef.aval import canonical_dim, integers
+from ..ir.ops.core import complex_numbers as co
+from ..ir.ops.core.shape import pad, slice_
+from ..ir.ops.math import fourier as fo
 from .api.counting import arange
 from .api.promote import widened
 from .api.register import FUNCTIONS, deliver, rename_all

@@ -1,10 +1,10 @@
 """The gradient rules of one operator, written into a graph: for backends that run them as one kernel in eager mode."""
 
 from ..ir.errors import GraphError
-from ..ir.graph import Value
-from ..ir.op import Op
-from ..ir.ops import elementwise as ew
-from ..passes.kernel_body import is_free
+from ..ir.graph.graph import Value
+from ..ir.opdef.op import Op
+from ..ir.ops.core import elementwise as ew
+from ..passes.rewrite.kernel_body import is_free
 
 
 def write_rules(b, op: Op, goals: tuple, operands, params) -> tuple:

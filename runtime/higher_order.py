@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ..ir.aval import canonical_dim
 from ..ir.errors import ArgumentError, ShapeError
+from ..ir.opdef.aval import canonical_dim
 from .api.control import cond, while_loop
 from .api.join import cat, stack
 from .autograd.grad_mode import no_grad

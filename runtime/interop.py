@@ -13,7 +13,7 @@ from ..ir import dtype as dt
 from ..ir.dim_order import order_of
 from ..ir.errors import ArgumentError, AutogradError, DeviceError, DTypeError
 from ..ir.lazy import lazy
-from ..ir.ops.assign import run_chain
+from ..ir.ops.index.assign import run_chain
 from . import dlpack_codes
 from .api.register import FUNCTIONS
 from .device import DRIVERS, available, require

@@ -3,19 +3,19 @@
 import math
 
 from ..ir import dtype as dt
-from ..ir.aval import broadcast_shapes, canonical_dim, integers
 from ..ir.errors import ArgumentError, LinAlgError, ShapeError
-from ..ir.ops import checked, determinant, least_squares
-from ..ir.ops import elementwise as ew
-from ..ir.ops import factor as fa
-from ..ir.ops import linalg as la
-from ..ir.ops import reduce as rd
-from ..ir.ops import triangular as tri
-from ..ir.ops.complexes import magnitude
-from ..ir.ops.matrices import check_matrix
-from ..ir.ops.shape import diagonal as _diagonal
-from ..ir.ops.shape import expand, full, permute, reshape
-from ..ir.substitute import as_float
+from ..ir.opdef.aval import broadcast_shapes, canonical_dim, integers
+from ..ir.ops.core import elementwise as ew
+from ..ir.ops.core import reduce as rd
+from ..ir.ops.core.complex_numbers import magnitude
+from ..ir.ops.core.shape import diagonal as _diagonal
+from ..ir.ops.core.shape import expand, full, permute, reshape
+from ..ir.ops.linalg import checked_factorizations, determinant, least_squares
+from ..ir.ops.linalg import factorizations as fa
+from ..ir.ops.linalg import products as la
+from ..ir.ops.linalg import triangular as tri
+from ..ir.ops.linalg.matrix_rules import check_matrix
+from ..ir.symbols.substitute import as_float
 from .api import returns
 from .api.chain import multi_dot
 from .api.linalg import matmul
@@ -136,7 +136,7 @@ def cond(A, p=None, *, out=None):
     check_matrix("cond", A.aval, square=bool(A.numel()))
     if not A.numel():
         return deliver(full(A, shape=tuple(A.shape[:-2]), value=0.0, dtype=fa.real_part(A.aval).dtype), out, "cond")
-    inverse, info = checked.inv_ex(A, check=False)
+    inverse, info = checked_factorizations.inv_ex(A, check=False)
     regular = ew.eq(info, 0)
     inverse = ew.where(regular[..., None, None], inverse, 0.0)       # what is not finite has no singular values
     found = ew.mul(matrix_norm(A, p), matrix_norm(inverse, p))

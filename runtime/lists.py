@@ -10,7 +10,7 @@ import functools
 import numpy as np
 
 from ..ir import dtype as dt
-from ..ir.ops import lists as records
+from ..ir.ops.core import multi_tensor as records
 from .autograd.node import Leaf
 from .device_array import DeviceArray
 from .placement import beside

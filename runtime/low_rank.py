@@ -3,7 +3,7 @@
 import math
 
 from ..ir.errors import ArgumentError, ShapeError
-from ..ir.ops.complexes import PARTS
+from ..ir.ops.core.complex_numbers import PARTS
 from . import linalg
 from .api import random as noise
 from .api import returns

@@ -3,13 +3,13 @@ those that say what failed (`*_ex`). All take batches, float32 and float64, comp
 
 from ..ir import dtype as dt
 from ..ir.errors import ArgumentError, ShapeError
-from ..ir.ops import checked, eigen, indefinite
-from ..ir.ops import elementwise as ew
-from ..ir.ops import factor as fa
-from ..ir.ops import linalg as la
-from ..ir.ops import triangular as tri
-from ..ir.ops.matrices import check_matrix
-from ..ir.ops.shape import full, iota, reshape, slice_
+from ..ir.ops.core import elementwise as ew
+from ..ir.ops.core.shape import full, iota, reshape, slice_
+from ..ir.ops.linalg import checked_factorizations, eigen, symmetric_indefinite
+from ..ir.ops.linalg import factorizations as fa
+from ..ir.ops.linalg import products as la
+from ..ir.ops.linalg import triangular as tri
+from ..ir.ops.linalg.matrix_rules import check_matrix
 from .api import returns
 from .api.promote import single_in_autocast
 from .api.register import deliver
@@ -124,14 +124,15 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
 @single_in_autocast
 def ldl_factor(A, *, hermitian=False, out=None) -> returns.ldl_factor:
     """L and D of a symmetric (or Hermitian) matrix in one, and exchanged rows, as LAPACK's sytrf gives them. No gradient."""
-    found = without_rule("ldl_factor", indefinite.ldl_factor(A, hermitian=bool(hermitian), check=True), A)
+    found = without_rule("ldl_factor", symmetric_indefinite.ldl_factor(A, hermitian=bool(hermitian), check=True), A)
     return returns.deliver_all(returns.ldl_factor, found[:2], out)
 
 
 @single_in_autocast
 def ldl_factor_ex(A, *, hermitian=False, check_errors=False, out=None) -> returns.ldl_factor_ex:
     """ldl_factor, and where D has its first zero, from 1, or 0."""
-    found = without_rule("ldl_factor", indefinite.ldl_factor(A, hermitian=bool(hermitian), check=bool(check_errors)), A)
+    found = without_rule("ldl_factor", symmetric_indefinite.ldl_factor(A, hermitian=bool(hermitian), check=bool(check_errors)),
+                         A)
     return returns.deliver_all(returns.ldl_factor_ex, found, out)
 
 
@@ -139,7 +140,7 @@ def ldl_factor_ex(A, *, hermitian=False, check_errors=False, out=None) -> return
 def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
     """X with A @ X = B from ldl_factor's result for A."""
     LD, B, P = batched(LD, B, reshape(pivots, shape=(*pivots.shape, 1)))
-    result = indefinite.ldl_solve(LD, reshape(P, shape=tuple(P.shape[:-1])), B, hermitian=bool(hermitian))
+    result = symmetric_indefinite.ldl_solve(LD, reshape(P, shape=tuple(P.shape[:-1])), B, hermitian=bool(hermitian))
     return deliver(without_rule("ldl_solve", result, LD, B), out, "ldl_solve")
 
 
@@ -149,14 +150,14 @@ def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
 @single_in_autocast
 def cholesky_ex(A, *, upper=False, check_errors=False, out=None) -> returns.cholesky_ex:
     """The factor that `cholesky` gives, and the order of the first minor that is not positive, or 0."""
-    factor, info = checked.cholesky_ex(fa.adjoint(A) if upper else A, check=bool(check_errors))
+    factor, info = checked_factorizations.cholesky_ex(fa.adjoint(A) if upper else A, check=bool(check_errors))
     return returns.deliver_all(returns.cholesky_ex, (fa.adjoint(factor) if upper else factor, info), out)
 
 
 @single_in_autocast
 def inv_ex(A, *, check_errors=False, out=None) -> returns.inv_ex:
     """The inverse, and the place from 1 of the zero pivot that a singular matrix has, or 0."""
-    return returns.deliver_all(returns.inv_ex, checked.inv_ex(A, check=bool(check_errors)), out)
+    return returns.deliver_all(returns.inv_ex, checked_factorizations.inv_ex(A, check=bool(check_errors)), out)
 
 
 @single_in_autocast
@@ -168,7 +169,7 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None) -> returns.solve_
     vector = is_vector(A, B)
     b = reshape(B, shape=(*B.shape, 1)) if vector else B
     fa.check_matrix("solve_ex", A.aval)
-    x, info = checked.solve_ex(*batched(A, b), check=bool(check_errors))
+    x, info = checked_factorizations.solve_ex(*batched(A, b), check=bool(check_errors))
     return returns.deliver_all(returns.solve_ex, (reshape(x, shape=tuple(x.shape[:-1])) if vector else x, info), out)
 
 
@@ -178,7 +179,7 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None) -> returns.solve_
 @single_in_autocast
 def geqrf(input, *, out=None) -> returns.geqrf:
     """QR as LAPACK's geqrf gives it: R, below it the vectors of Householder's reflections, and their factors. No gradient."""
-    return returns.deliver_all(returns.geqrf, without_rule("geqrf", indefinite.geqrf(input), input), out)
+    return returns.deliver_all(returns.geqrf, without_rule("geqrf", symmetric_indefinite.geqrf(input), input), out)
 
 
 def _reflections(name, A, tau):

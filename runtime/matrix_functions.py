@@ -5,12 +5,12 @@ from functools import reduce
 
 from ..ir import dtype as dt
 from ..ir.errors import ShapeError
-from ..ir.ops import elementwise as ew
-from ..ir.ops import factor as fa
-from ..ir.ops import linalg as la
-from ..ir.ops import reduce as rd
-from ..ir.ops.complexes import magnitude
-from ..ir.ops.shape import iota
+from ..ir.ops.core import elementwise as ew
+from ..ir.ops.core import reduce as rd
+from ..ir.ops.core.complex_numbers import magnitude
+from ..ir.ops.core.shape import iota
+from ..ir.ops.linalg import factorizations as fa
+from ..ir.ops.linalg import products as la
 from .api.every_sample import of_every_sample
 from .api.promote import as_given_in_autocast, rounds_once
 from .api.register import FUNCTIONS, deliver

@@ -1,9 +1,9 @@
 """How batches of matrices and right-hand sides meet."""
 
-from ..ir.aval import broadcast_shapes
 from ..ir.errors import ShapeError
-from ..ir.ops.linalg import transpose_last
-from ..ir.ops.shape import expand
+from ..ir.opdef.aval import broadcast_shapes
+from ..ir.ops.core.shape import expand
+from ..ir.ops.linalg.products import transpose_last
 
 
 def batched(*xs):

@@ -9,8 +9,8 @@ from math import prod
 import numpy as np
 
 from ..ir import dtype as dt
-from ..ir.aval import Aval, broadcast_shapes
 from ..ir.errors import DeviceError, ShapeError
+from ..ir.opdef.aval import Aval, broadcast_shapes
 from .autograd.node import aval_of, is_inexact
 from .device_array import DeviceArray
 

@@ -9,7 +9,7 @@ beside.
 import numpy as np
 
 from ..ir.lazy import lazy
-from ..ir.op import Op
+from ..ir.opdef.op import Op
 from .device_array import DeviceArray, place_of
 from .dispatch import KERNELS
 from .state import tls

@@ -1,8 +1,8 @@
 """Generators: where random operators get their keys.
 
 A generator is a seed and a counter. Every random operator draws one key, (seed, counter), and the counter goes up by one;
-the numbers are a function of the key alone (ir/philox.py). So one seed gives the same numbers at every run, with any number
-of threads, eager or traced, and its whole state is two integers.
+the numbers are a function of the key alone (ir/reference/philox.py). So one seed gives the same numbers at every run, with any
+number of threads, eager or traced, and its whole state is two integers.
 """
 
 import secrets

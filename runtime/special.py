@@ -3,8 +3,9 @@
 import math
 
 from ..ir.errors import DTypeError
-from ..ir.ops import bessel, incomplete, piecewise, polynomials, quantiles
-from ..ir.ops import elementwise as ew
+from ..ir.ops.core import elementwise as ew
+from ..ir.ops.math import bessel, incomplete_gamma, normal_distribution, polynomials
+from ..ir.ops.nn import piecewise
 from .api.elementwise import unary
 from .api.promote import result_type, to_dtype
 from .api.register import FUNCTIONS, deliver, rename_all
@@ -73,17 +74,17 @@ def _pair(x, y):
 
 def ndtr(input, *, out=None):
     """The standard normal distribution function."""
-    return deliver(quantiles.ndtr(_floating(input, "ndtr")), out, "ndtr")
+    return deliver(normal_distribution.ndtr(_floating(input, "ndtr")), out, "ndtr")
 
 
 def log_ndtr(input, *, out=None):
     """The logarithm of the standard normal distribution function, accurate in both tails."""
-    return deliver(quantiles.log_ndtr(_floating(input, "log_ndtr")), out, "log_ndtr")
+    return deliver(normal_distribution.log_ndtr(_floating(input, "log_ndtr")), out, "log_ndtr")
 
 
 def ndtri(input, *, out=None):
     """The quantiles of the standard normal distribution, accurate in both tails."""
-    return deliver(quantiles.ndtri(_floating(input, "ndtri")), out, "ndtri")
+    return deliver(normal_distribution.ndtri(_floating(input, "ndtri")), out, "ndtri")
 
 
 def erfcx(input, *, out=None):
@@ -94,12 +95,12 @@ def erfcx(input, *, out=None):
 def gammainc(input, other, *, out=None):
     """The regularised lower incomplete gamma function: the probability that a gamma number of concentration `input` is at
     most `other`."""
-    return deliver(incomplete.gammainc(*_pair(input, other)), out, "gammainc")
+    return deliver(incomplete_gamma.gammainc(*_pair(input, other)), out, "gammainc")
 
 
 def gammaincc(input, other, *, out=None):
     """The regularised upper incomplete gamma function, 1 - gammainc, accurate where it is small."""
-    return deliver(incomplete.gammaincc(*_pair(input, other)), out, "gammaincc")
+    return deliver(incomplete_gamma.gammaincc(*_pair(input, other)), out, "gammaincc")
 
 
 def zeta(input, other, *, out=None):

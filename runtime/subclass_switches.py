@@ -5,7 +5,7 @@ import threading
 from contextlib import contextmanager
 from types import SimpleNamespace
 
-from ..ir.graph import Graph, Node, Value
+from ..ir.graph.graph import Graph, Node, Value
 from .api import asking
 from .api.subclasses import disabled_torch_function as _disabled_torch_function_impl
 from .api.subclasses import unasked as DisableTorchFunctionSubclass

@@ -8,7 +8,7 @@ is done step by step.
 
 from typing import Any
 
-from ..ir.op import Op
+from ..ir.opdef.op import Op
 from .autograd.node import (
     INEXACT,
     ComplexNode,

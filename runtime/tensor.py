@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..ir import dtype as dt
-from ..ir.aval import Aval
-from ..ir.called import found_in, in_full
 from ..ir.errors import AutogradError, DTypeError, ShapeError
+from ..ir.opdef.aval import Aval
+from ..ir.package_name import found_in, in_full
 from .autograd.node import Leaf, Output, aval_of, shown
 from .state import Defaults, tls
 from .storage import Storage, borrowed

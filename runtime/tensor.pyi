@@ -9,9 +9,9 @@ from typing import Any, overload
 
 import numpy
 
-from ..ir import aval as _aval_module
 from ..ir import dtype as _dtype_module
 from ..ir import errors as _errors_module
+from ..ir.opdef import aval as _aval_module
 from . import device as _device_module
 from . import storage as _storage_module
 from . import structure as _structure_module

@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ..ir import dtype as dt
-from ..ir import float8
 from ..ir.errors import AutogradError, ShapeError
-from ..ir.numeric import as_kind
-from ..ir.op import OPS
-from ..ir.ops.assign import assign_view
-from ..ir.ops.elementwise import cast, copy
-from ..ir.substitute import at_hint
+from ..ir.opdef.op import OPS
+from ..ir.ops.core.elementwise import cast, copy
+from ..ir.ops.index.assign import assign_view
+from ..ir.reference import float8
+from ..ir.reference.scalar_functions import as_kind
+from ..ir.symbols.substitute import at_hint
 from .autograd.hooks import keep_gradient
 from .autograd.node import INEXACT, ForbiddenNode, Leaf, Node, broadcast_edge, rescue_operands, rescue_result
 from .state import tls

@@ -5,14 +5,15 @@ import textwrap
 import numpy as np
 
 from ingot.ir import dtype as dt
-from ingot.ir.aval import Aval
-from ingot.ir.graph import Builder, Graph, Value
-from ingot.ir.interp import interpret
-from ingot.ir.ops import elementwise as ew
-from ingot.ir.ops import linalg, reduce, shape
-from ingot.ir.scope import Scope
-from ingot.ir.text import parse
-from ingot.ir.verify import verify
+from ingot.ir.graph.graph import Builder, Graph, Value
+from ingot.ir.graph.interp import interpret
+from ingot.ir.graph.text import parse
+from ingot.ir.graph.verify import verify
+from ingot.ir.opdef.aval import Aval
+from ingot.ir.ops.core import elementwise as ew
+from ingot.ir.ops.core import reduce, shape
+from ingot.ir.ops.linalg import products
+from ingot.ir.symbols.scope import Scope
 
 FLOATS = (dt.float64, dt.float32)
 UNARY = (ew.neg, ew.abs_, ew.tanh, ew.exp, ew.square, ew.floor, ew.sin, ew.sigmoid, ew.sqrt, ew.sign, ew.copy, ew.round_)
@@ -157,7 +158,7 @@ class _Maker:
             return self.unary()
         x = self.value(fitting)
         y = self.pick([v for v in fitting if v.dtype is x.dtype and v.shape[1] == x.shape[1]])
-        return linalg.matmul(x, shape.permute(y, dims=(1, 0)))
+        return products.matmul(x, shape.permute(y, dims=(1, 0)))
 
 
 KINDS = ("unary", "binary", "binary", "repeat", "compare", "logic", "choice", "cast", "literal", "view", "views", "reduction",

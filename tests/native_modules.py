@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from ingot.ir import target
-from ingot.passes.codegen.llvm.emit import Module
-from ingot.passes.codegen.llvm.types import I64, constant
+from ingot.passes.codegen.llvm.ir.emit import Module
+from ingot.passes.codegen.llvm.ir.types import I64, constant
 from ingot.runtime.cpu import pool
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="the native pool needs Linux futexes")

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ingot.passes.codegen.llvm.epilogue import ColumnBias, Identity, Outside, RowBias, Short
-from ingot.passes.codegen.llvm.types import PTR, bytes_of, element_of, lanes_of, mangled
+from ingot.passes.codegen.llvm.contract.epilogue import ColumnBias, Identity, Outside, RowBias, Short
+from ingot.passes.codegen.llvm.ir.types import PTR, bytes_of, element_of, lanes_of, mangled
 
 __all__ = ["Activation", "Chain", "ColumnBias", "Identity", "Outside", "Residual", "RowBias", "Scale"]
 

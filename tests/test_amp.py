@@ -7,7 +7,7 @@ import pytest
 
 import ingot
 from ingot import Tensor, amp, nn
-from ingot.ir.op import AUTOCAST, OPS
+from ingot.ir.opdef.op import AUTOCAST, OPS
 from ingot.runtime.amp.autocast_mode import Casting
 from ingot.utils import _pytree
 

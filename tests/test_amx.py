@@ -12,9 +12,9 @@ import ingot
 import short_epilogues as ep
 from ingot import doctor, jit, nn
 from ingot.ir import target
-from ingot.ir.ops import conv as conv_ops
-from ingot.passes.codegen.llvm import gemm as codegen
-from ingot.passes.codegen.llvm import gemm_amx
+from ingot.ir.ops.nn import conv as conv_ops
+from ingot.passes.codegen.llvm.contract import gemm as codegen
+from ingot.passes.codegen.llvm.contract import gemm_amx
 from ingot.runtime.cpu import amx, amx_plan, conv_low, gemm
 from ingot.runtime.cpu import compile as compiler
 from ingot.runtime.cpu.gemm_plan import Layout, make_plan

@@ -11,7 +11,7 @@ import pytest
 import ingot
 import mock_cuda
 from ingot.ir.errors import ArgumentError, DTypeError, ShapeError
-from ingot.ir.op import OPS
+from ingot.ir.opdef.op import OPS
 from ingot.runtime.api.random import standard_gamma
 from ingot.runtime.cpu import alloc
 from ingot.runtime.cpu.often import often

@@ -9,13 +9,13 @@ import pytest
 import ingot
 import ingot.nn.functional as F
 from ingot.ir import target
-from ingot.ir.ops.attention import attention, attention_grad
-from ingot.ir.ops.attention_bounds import bounded_attention, bounded_attention_grad
-from ingot.ir.ops.nn import linear
-from ingot.passes.codegen import gates
-from ingot.passes.codegen.llvm.attention import AttentionKernel
-from ingot.passes.codegen.llvm.attention_grad import AttentionGradKernel
-from ingot.passes.codegen.llvm.attention_softmax import ADDED_MASK, BOOL_MASK, NO_MASK
+from ingot.ir.ops.nn.activations import linear
+from ingot.ir.ops.nn.attention import attention, attention_grad
+from ingot.ir.ops.nn.attention_bounds import bounded_attention, bounded_attention_grad
+from ingot.passes.codegen import fast_activations
+from ingot.passes.codegen.llvm.attention.attention import AttentionKernel
+from ingot.passes.codegen.llvm.attention.attention_grad import AttentionGradKernel
+from ingot.passes.codegen.llvm.attention.attention_softmax import ADDED_MASK, BOOL_MASK, NO_MASK
 from ingot.passes.codegen.scalars import NumpyBuilder
 from ingot.runtime.cpu import attention as kernels
 from ingot.runtime.cpu import compile as compiler
@@ -260,9 +260,9 @@ def test_functions_of_epilogues(name, low, high, units):
     x = np.concatenate([np.linspace(low, high, 40001), np.geomspace(1e-30, 1, 4001), -np.geomspace(1e-30, 1, 4001)])
     x = x.astype(np.float32)
     exact = {"exp_below": np.exp, "sigmoid": lambda v: 1 / (1 + np.exp(-v)), "tanh": np.tanh}[name](x.astype(np.float64))
-    got = getattr(gates, name)(builder, builder.value(x)).ref
+    got = getattr(fast_activations, name)(builder, builder.value(x)).ref
     assert (np.abs(got - exact) / np.spacing(np.abs(exact).astype(np.float32))).max() <= units
-    special = getattr(gates, name)(builder, builder.value(np.array([-np.inf, np.nan, 0.0], np.float32))).ref
+    special = getattr(fast_activations, name)(builder, builder.value(np.array([-np.inf, np.nan, 0.0], np.float32))).ref
     assert np.array_equal(special, {"exp_below": [0, np.nan, 1], "sigmoid": [0, np.nan, 0.5], "tanh": [-1, np.nan, 0]}[name],
                           equal_nan=True)
 

@@ -8,7 +8,7 @@ import ingot
 import mock_cuda
 from ingot import jit
 from ingot.ir.errors import DTypeError
-from ingot.ir.ops.attention import attention_grad
+from ingot.ir.ops.nn.attention import attention_grad
 from ingot.nn import functional as F
 from ingot.nn.attention.flex_attention import flex_attention
 

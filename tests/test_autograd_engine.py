@@ -9,7 +9,7 @@ import pytest
 import ingot
 from ingot import jit
 from ingot.autograd import backward, grad
-from ingot.ir.ops.shape import pad
+from ingot.ir.ops.core.shape import pad
 from ingot.runtime import dispatch
 
 

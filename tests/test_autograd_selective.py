@@ -7,7 +7,7 @@ import pytest
 
 import ingot
 from ingot import nn, profiler
-from ingot.ir.ops.linalg import matmul
+from ingot.ir.ops.linalg.products import matmul
 from ingot.utils.checkpoint import (
     CheckpointPolicy,
     SelectiveCheckpointContext,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot.ir import blas
+from ingot.ir import blas_threads
 
 
 class Library:
@@ -23,7 +23,7 @@ class Library:
 @pytest.fixture
 def library(monkeypatch):
     made = Library(8)
-    monkeypatch.setattr(blas, "_library", lambda: blas._Library(lambda: made.count, made.put))
+    monkeypatch.setattr(blas_threads, "_library", lambda: blas_threads._Library(lambda: made.count, made.put))
     return made
 
 
@@ -32,11 +32,12 @@ def matrices(n, *lead, kind=np.float64):
     return ingot.tensor(x @ x.swapaxes(-1, -2) + n * np.eye(n, dtype=kind))
 
 
-@pytest.mark.parametrize("size, most, found", [(blas.ALONE, 4, 1), (blas.ALONE + 1, 4, 4), (1000, 1, 1), (1000, 16, 8),
+@pytest.mark.parametrize("size, most, found",
+                         [(blas_threads.ALONE, 4, 1), (blas_threads.ALONE + 1, 4, 4), (1000, 1, 1), (1000, 16, 8),
                                                (0, 4, 1)])
 def test_the_number_follows_size_and_ingot(library, threads, size, most, found):
     threads(most)
-    assert blas.suited(lambda x: library.count)(np.empty((2, size, 3))) == found and library.count == 8
+    assert blas_threads.suited(lambda x: library.count)(np.empty((2, size, 3))) == found and library.count == 8
     x = ingot.ones(1000, 1000, dtype=ingot.complex64)
     x[:4] @ x
     assert library.asked[-2] == min(most, 8)
@@ -44,15 +45,15 @@ def test_the_number_follows_size_and_ingot(library, threads, size, most, found):
 
 def test_the_number_is_put_back_after_an_error(library):
     with pytest.raises(ZeroDivisionError):
-        blas.held(lambda: 1 // 0, True)
+        blas_threads.held(lambda: 1 // 0, True)
     assert library.count == 8 and library.asked == [1, 8]
 
 
 def test_a_forked_process_has_the_library_as_it_was(library):
     """Though a thread that it has not was inside."""
-    blas._enter(blas._library(), True)
-    blas._in_child()
-    assert library.count == 8 and blas.held(lambda: library.count, True) == 1 and library.count == 8
+    blas_threads._enter(blas_threads._library(), True)
+    blas_threads._in_child()
+    assert library.count == 8 and blas_threads.held(lambda: library.count, True) == 1 and library.count == 8
 
 
 def test_calls_beside_each_other_have_one_thread_each(library, threads):
@@ -67,7 +68,7 @@ def test_calls_beside_each_other_have_one_thread_each(library, threads):
 
         running = []
         for number in range(2):
-            running.append(threading.Thread(target=blas.held, args=(work, False, number)))
+            running.append(threading.Thread(target=blas_threads.held, args=(work, False, number)))
             running[-1].start()
             inside[number].wait()
             counts.append(library.count)
@@ -98,15 +99,15 @@ def test_what_comes_to_lapack_has_one_thread_for_small_matrices(name, library, t
 
 
 def test_numpys_own_library_does_as_it_is_told(threads):
-    if not blas.is_held():
+    if not blas_threads.is_held():
         pytest.skip("numpy has no OpenBLAS of its own")
     threads(3)
-    get, put = blas._library()
+    get, put = blas_threads._library()
     before = get()
     try:
         for count in (1, 2, 5):
             put(count)
-            assert blas.held(get, True) == 1 and blas.held(get, False) == min(count, 3) and get() == count
+            assert blas_threads.held(get, True) == 1 and blas_threads.held(get, False) == min(count, 3) and get() == count
     finally:
         put(before)
 

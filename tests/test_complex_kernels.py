@@ -10,7 +10,7 @@ import pytest
 import ingot
 from ingot import jit
 from ingot.ir import dtype as dt
-from ingot.ir.op import OPS
+from ingot.ir.opdef.op import OPS
 from ingot.passes.codegen import scalars
 from ingot.runtime.cpu import kernels
 from ingot.runtime.tensor import wrap

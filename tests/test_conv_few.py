@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot.ir.ops import conv as ops
+from ingot.ir.ops.nn import conv as ops
 from ingot.runtime.cpu import conv, conv_few, conv_plan
 
 

@@ -11,19 +11,20 @@ import ingot
 import ingot.nn.functional as F
 from ingot.ir import config, target
 from ingot.ir.errors import ShapeError
-from ingot.ir.op import OPS
-from ingot.ir.ops import conv as ops
-from ingot.ir.ops.blocked import run_epilogue
-from ingot.passes.codegen.llvm import conv as direct_code
-from ingot.passes.codegen.llvm import conv_depthwise as depthwise_code
-from ingot.passes.codegen.llvm import conv_grad as grad_code
-from ingot.passes.codegen.llvm import conv_reorder, conv_steps
-from ingot.passes.codegen.llvm import winograd as winograd_code
-from ingot.passes.codegen.llvm.conv_epilogue import Beside, Lines, Usual, following
-from ingot.passes.codegen.llvm.conv_few import FewOutputsKernel, TurnKernel
-from ingot.passes.codegen.llvm.conv_planes import PlanesKernel, PlaneWindow
-from ingot.passes.codegen.llvm.microkernel import Precision
-from ingot.passes.codegen.llvm.winograd_half import HalfKernel
+from ingot.ir.opdef.op import OPS
+from ingot.ir.ops.nn import conv as ops
+from ingot.ir.ops.packed.blocked import run_epilogue
+from ingot.passes.codegen.llvm.contract.microkernel import Precision
+from ingot.passes.codegen.llvm.conv import conv as direct_code
+from ingot.passes.codegen.llvm.conv import conv_depthwise as depthwise_code
+from ingot.passes.codegen.llvm.conv import conv_grad as grad_code
+from ingot.passes.codegen.llvm.conv import conv_reorder
+from ingot.passes.codegen.llvm.conv import winograd as winograd_code
+from ingot.passes.codegen.llvm.conv.conv_depthwise_planar import PlanesKernel, PlaneWindow
+from ingot.passes.codegen.llvm.conv.conv_epilogue import Beside, Lines, Usual, following
+from ingot.passes.codegen.llvm.conv.conv_few_channels import FewOutputsKernel, TurnKernel
+from ingot.passes.codegen.llvm.conv.winograd_half import HalfKernel
+from ingot.passes.codegen.llvm.pool import conv_steps
 from ingot.runtime.cpu import compile as compiler
 from ingot.runtime.cpu import conv, conv_algorithm, conv_depthwise, conv_fused, winograd
 from ingot.runtime.dispatch import kernel_of

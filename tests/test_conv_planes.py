@@ -10,15 +10,15 @@ from fences import fenced
 from graphs import graph_of
 from ingot import jit, nn
 from ingot.ir import target
-from ingot.ir.interp import interpret
-from ingot.ir.ops import blocked as blocked_ops
-from ingot.ir.ops import conv as ops
-from ingot.ir.text import parse
-from ingot.ir.verify import verify
+from ingot.ir.graph.interp import interpret
+from ingot.ir.graph.text import parse
+from ingot.ir.graph.verify import verify
+from ingot.ir.ops.nn import conv as ops
+from ingot.ir.ops.packed import blocked as blocked_ops
 from ingot.jit.execute import compiled_kernel_of
-from ingot.passes.codegen.llvm.conv_epilogue import Lines
-from ingot.passes.fuse_conv_epilogue import fuse_conv_epilogue
-from ingot.passes.layout import layout
+from ingot.passes.codegen.llvm.conv.conv_epilogue import Lines
+from ingot.passes.layout.layout import layout
+from ingot.passes.networks.fuse_conv_epilogue import fuse_conv_epilogue
 from ingot.runtime.cpu import blocked, conv, conv_depthwise, conv_planes
 from ingot.runtime.cpu.program import CompiledGraph
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from ingot.ir import target
-from ingot.ir.ops import conv as ops
-from ingot.passes.codegen.llvm import conv as direct_code
-from ingot.passes.codegen.llvm import conv_depthwise as depthwise_code
-from ingot.passes.codegen.llvm import conv_tile
-from ingot.passes.codegen.llvm import gemm as gemm_code
-from ingot.passes.codegen.llvm.conv_epilogue import Lines, Usual
-from ingot.passes.codegen.llvm.microkernel import Precision
+from ingot.ir.ops.nn import conv as ops
+from ingot.passes.codegen.llvm.contract import gemm as gemm_code
+from ingot.passes.codegen.llvm.contract.microkernel import Precision
+from ingot.passes.codegen.llvm.conv import conv as direct_code
+from ingot.passes.codegen.llvm.conv import conv_depthwise as depthwise_code
+from ingot.passes.codegen.llvm.conv import conv_tile
+from ingot.passes.codegen.llvm.conv.conv_epilogue import Lines, Usual
 from ingot.runtime.cpu import (
     alloc,
     cache_sizes,

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from ingot.ir import target
-from ingot.passes.codegen.llvm.emit import Module
-from ingot.passes.codegen.llvm.types import F32, I64, PTR, constant
+from ingot.passes.codegen.llvm.ir.emit import Module
+from ingot.passes.codegen.llvm.ir.types import F32, I64, PTR, constant
 from ingot.runtime.cpu import alloc, call, heap
 from ingot.runtime.cpu import compile as compiler
 

@@ -11,9 +11,9 @@ import pytest
 
 from ingot.ir import target
 from ingot.ir.errors import ArgumentError
-from ingot.passes.codegen.llvm import fork_join
-from ingot.passes.codegen.llvm.emit import Module
-from ingot.passes.codegen.llvm.types import I64, PTR, constant
+from ingot.passes.codegen.llvm.ir.emit import Module
+from ingot.passes.codegen.llvm.ir.types import I64, PTR, constant
+from ingot.passes.codegen.llvm.pool import fork_join
 from ingot.runtime.cpu import cache, pool
 from ingot.runtime.cpu import compile as compiler
 from native_modules import POINTER, TESTS, count_module, counted, needs_linux, run_python

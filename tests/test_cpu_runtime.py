@@ -13,9 +13,9 @@ import pytest
 
 from ingot.ir import config, target
 from ingot.ir.errors import DeviceError, FileError, GraphError
-from ingot.passes.codegen.llvm import entry, fork_join
-from ingot.passes.codegen.llvm.emit import Module
-from ingot.passes.codegen.llvm.types import F32, I64, PTR, constant, float_text, vector
+from ingot.passes.codegen.llvm.ir.emit import Module
+from ingot.passes.codegen.llvm.ir.types import F32, I64, PTR, constant, float_text, vector
+from ingot.passes.codegen.llvm.pool import entry, fork_join
 from ingot.runtime.cpu import cache, elf
 from ingot.runtime.cpu import compile as compiler
 from native_modules import POINTER, TESTS, count_module, needs_linux, run_python

@@ -9,7 +9,7 @@ import ingot
 import mock_cuda
 from ingot import jit
 from ingot.ir.errors import ArgumentError
-from ingot.ir.ops.ctc import ctc_loss, ctc_loss_grad
+from ingot.ir.ops.nn.ctc import ctc_loss, ctc_loss_grad
 from ingot.nn import functional as F
 from ingot.runtime.cpu import eager as cpu
 

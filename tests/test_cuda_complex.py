@@ -10,7 +10,7 @@ import pytest
 import ingot
 import mock_cuda
 from ingot import jit
-from ingot.ir.op import OPS
+from ingot.ir.opdef.op import OPS
 from ingot.passes.codegen import scalars
 from test_complex import GRADIENTS, LINALG, SCANS, pairs
 

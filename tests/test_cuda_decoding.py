@@ -8,7 +8,7 @@ import ingot
 import mock_cuda
 from ingot import jit, nn
 from ingot.nn import functional as F
-from ingot.passes.codegen.triton import attention_parts as text
+from ingot.passes.codegen.triton.attention import attention_split_kv as text
 from ingot.runtime.cuda import program, recipes
 
 SEED = 5

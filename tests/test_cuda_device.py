@@ -18,7 +18,7 @@ import test_float8 as float8
 import test_scalar_units as units
 import test_triton_prologues as prologues
 from ingot import jit
-from ingot.ir.op import OPS
+from ingot.ir.opdef.op import OPS
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not ingot.cuda.is_available(), reason=ingot.cuda.why_not_available() or "-"),
               pytest.mark.timeout(600)]        # (every operator in every dtype is a hundred kernels for some)

@@ -18,7 +18,7 @@ import mock_cuda
 from cuda_header import header, number_in_header
 from ingot.ir import dtype as dt
 from ingot.ir.errors import DeviceError
-from ingot.passes.codegen.triton.nest import POINTER, Parameter, Source
+from ingot.passes.codegen.triton.ir.nest import POINTER, Parameter, Source
 from ingot.runtime.cuda import backend, context, driver, graphs, launch, pinned, pools, ready, streams, transfer
 from ingot.runtime.cuda import compile as compiler
 

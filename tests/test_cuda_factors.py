@@ -11,9 +11,9 @@ import mock_cuda
 from covering import thinned
 from ingot import jit, linalg
 from ingot.ir.errors import ArgumentError, LinAlgError
-from ingot.ir.ops import least_squares
-from ingot.passes.codegen.triton import householder
-from ingot.passes.codegen.triton import lu as lu_text
+from ingot.ir.ops.linalg import least_squares
+from ingot.passes.codegen.triton.linalg import householder
+from ingot.passes.codegen.triton.linalg import lu as lu_text
 from ingot.runtime.cuda import eager
 from test_factor_kernels import KINDS, assert_small, matrices, parts_of, permuted, positive
 

@@ -9,7 +9,7 @@ import ingot
 import mock_cuda
 from ingot import jit
 from ingot.nn import functional as F
-from ingot.passes.codegen.triton import conv_last as text
+from ingot.passes.codegen.triton.conv import conv_channels_last as text
 from ingot.runtime.backends import cudnn
 
 FORWARD = {"plain": ((2, 64, 7, 6), (3, 64, 3, 3), {"padding": 1}), "strided": ((2, 64, 9, 7), (21, 64, 3, 3), {"stride": 2}),

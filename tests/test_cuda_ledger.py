@@ -11,7 +11,7 @@ from ingot.benchmarks import gpu_first, gpu_steps, gpu_times
 from ingot.benchmarks.gpu_ledger import noted
 from ingot.benchmarks.harness import Plan
 from ingot.ir import config
-from ingot.ir.op import OPS
+from ingot.ir.opdef.op import OPS
 from ingot.nn import functional as F
 from ingot.runtime.cuda import compile as compiler
 from ingot.runtime.cuda.ledger import H100, Ledger

@@ -10,7 +10,7 @@ import pytest
 import ingot
 import mock_cuda
 from ingot import jit, nn
-from ingot.passes.codegen.triton import lists as texts
+from ingot.passes.codegen.triton.loops import multi_tensor_reduce as texts
 from ingot.runtime.api.foreach import UNARY
 from ingot.runtime.optim import swa_utils
 

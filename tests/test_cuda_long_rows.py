@@ -8,7 +8,7 @@ import pytest
 import ingot
 import mock_cuda
 from ingot import jit
-from ingot.ir.kernel import SWEEP
+from ingot.ir.kernel.kernel import SWEEP
 from ingot.nn import functional as F
 from ingot.runtime.cuda import kernels
 

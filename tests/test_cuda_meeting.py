@@ -79,7 +79,7 @@ def test_windows_at_places_that_are_drawn(sizes, kernel, out, samples):
     x = rows(np.float32, 3, 2, *sizes)
     x[0, 1].flat[[1, 5]] = np.nan
     places = np.random.default_rng(3).random((3, 2, len(sizes))).astype(samples)
-    from_op = ingot.ir.op.OPS["fractional_max_pool"]
+    from_op = ingot.ir.opdef.op.OPS["fractional_max_pool"]
     for want, got in both(lambda x, s: from_op(x, s, kernel=kernel, size=out), x, places, grad=True):
         np.testing.assert_array_equal(got, want)
 
@@ -100,7 +100,7 @@ def test_extremes_of_complex_numbers(mode, kind):
     src[[3, 17]] = complex(np.nan, 1), complex(2, np.nan)
     x[5] = complex(np.nan, -3)
     index = rng.integers(0, 7, 60)
-    op = ingot.ir.op.OPS["scatter_reduce"]
+    op = ingot.ir.opdef.op.OPS["scatter_reduce"]
     for want, got in both(lambda x, i, s: op(x, i, s, dim=0, mode=mode), x, index, src):
         np.testing.assert_array_equal(got, want)
 

@@ -10,11 +10,12 @@ import ingot.nn.functional as F
 import mock_cuda
 from ingot.benchmarks import gpu_host
 from ingot.ir.dtype import float32
-from ingot.ir.ops import elementwise as ew
-from ingot.ir.ops.reduce import sum_
-from ingot.ir.scope import Scope
-from ingot.ir.substitute import choice, condition_check
-from ingot.passes.codegen.triton import attention_tiles, matmul
+from ingot.ir.ops.core import elementwise as ew
+from ingot.ir.ops.core.reduce import sum_
+from ingot.ir.symbols.scope import Scope
+from ingot.ir.symbols.substitute import choice, condition_check
+from ingot.passes.codegen.triton.attention import attention_configs
+from ingot.passes.codegen.triton.contract import matmul
 from ingot.runtime.cuda import compile as compiler
 from ingot.runtime.cuda import eager, in_place, recipes, running, structures
 from ingot.runtime.cuda.ledger import Ledger
@@ -194,7 +195,7 @@ def test_sizes_of_a_class_are_worked_out_a_few_times(name, work):
 def test_operands_are_turned_where_sizes_make_that_worth_it(name, least, cuda, monkeypatch):
     """Which is a condition of every list: sizes of both kinds come in turn."""
     monkeypatch.setattr(matmul, "is_worth_turning", choice(f"is_worth_turning_from_{least}", lambda _, m, *sizes: m >= least))
-    monkeypatch.setattr(attention_tiles, "LEAST_WORK", 2 * 8 * least * least)
+    monkeypatch.setattr(attention_configs, "LEAST_WORK", 2 * 8 * least * least)
     counts: dict = {}
     for n in (*ALIKE, *reversed(ALIKE)):
         check(CASES[name](n))
@@ -376,9 +377,9 @@ def test_strides_that_are_no_whole_elements(cuda):
         wide = eager.transfer.to_device(np.zeros(16 * n, np.uint8), 0)
         packed = wide.look((n,), (10,), 0, np.dtype(np.float32))
         eager.transfer.write(plain, odd)
-        for array in (eager.copied(packed), eager.run(ingot.ir.op.OPS["neg"], (packed,), {})):
+        for array in (eager.copied(packed), eager.run(ingot.ir.opdef.op.OPS["neg"], (packed,), {})):
             assert not eager.transfer.to_host(array).any() and array.shape == (n,)
-        assert (eager.transfer.to_host(eager.run(ingot.ir.op.OPS["neg"], (plain,), {})) == -x.numpy()).all()
+        assert (eager.transfer.to_host(eager.run(ingot.ir.opdef.op.OPS["neg"], (plain,), {})) == -x.numpy()).all()
 
 
 def test_addresses_beyond_32_bits_are_compiled_for():

@@ -11,8 +11,8 @@ import pytest
 import ingot
 import mock_cuda
 from ingot.ir import dtype as dt
-from ingot.ir.op import OPS
-from ingot.ir.ops.host import host_call
+from ingot.ir.opdef.op import OPS
+from ingot.ir.ops.core.host_call import host_call
 from ingot.runtime.cuda import eager
 from ingot.runtime.tensor import Tensor, wrap
 from samples import (

@@ -14,7 +14,7 @@ import ingot.nn.functional as F
 import mock_cuda
 from ingot.benchmarks import gpu_host
 from ingot.ir.dtype import float32
-from ingot.ir.ops.constant import constant
+from ingot.ir.ops.core.constant import constant
 from ingot.runtime.cuda import eager, kernels, recipes
 
 RUNS = 6
@@ -393,7 +393,7 @@ def test_a_failure_while_noting_leaves_nothing(cuda, monkeypatch):
     for _ in range(recipes._FIRST):
         x.exp()
     with pytest.raises(ZeroDivisionError):
-        recipes.run(ingot.ir.op.OPS["exp"], (x._a,), {}, 0, eager._worked_out)
+        recipes.run(ingot.ir.opdef.op.OPS["exp"], (x._a,), {}, 0, eager._worked_out)
     monkeypatch.setattr(recipes.Notes, "took", before)
     for _ in range(RUNS):
         ingot.testing.assert_close(x.exp().cpu(), x.cpu().exp())

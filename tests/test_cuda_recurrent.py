@@ -9,9 +9,9 @@ import ingot
 import mock_cuda
 from ingot import jit, nn
 from ingot.ir import dtype as dt
-from ingot.ir.ops import recurrent as rc
+from ingot.ir.ops.nn import recurrent as rc
 from ingot.nn.utils.rnn import pack_padded_sequence
-from ingot.passes.codegen.triton import recurrent as text
+from ingot.passes.codegen.triton.sequence import recurrent as text
 from ingot.runtime.backends import cudnn
 
 SEED, STEPS = 5, 3

@@ -7,10 +7,10 @@ import ingot
 import mock_cuda
 from ingot import jit, nn
 from ingot.ir import dtype as dt
-from ingot.ir.aval import Aval
 from ingot.ir.errors import DeviceError, DTypeError
-from ingot.ir.graph import Builder
-from ingot.ir.ops import elementwise as ew
+from ingot.ir.graph.graph import Builder
+from ingot.ir.opdef.aval import Aval
+from ingot.ir.ops.core import elementwise as ew
 from ingot.runtime.backends import cuda as switches
 from ingot.runtime.cpu.eager import kernel_for
 from ingot.runtime.cpu.program import CompiledGraph

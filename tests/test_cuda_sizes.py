@@ -10,7 +10,7 @@ import mock_cuda
 import mock_cuda_triton
 from ingot import jit, nn
 from ingot.nn import functional as F
-from ingot.passes import pipeline
+from ingot.passes import pipelines
 from ingot.runtime.cuda import backend, eager
 from ingot.runtime.cuda import compile as compiler
 
@@ -34,7 +34,7 @@ class Work:
 def work(monkeypatch):
     noted = Work()
     with mock_cuda.installed():
-        build, run = compiler.build, pipeline.run
+        build, run = compiler.build, pipelines.run
 
         def counted(graph, passes, **more):
             noted.passes += passes is backend.PASSES and not graph.name.startswith("eager_")
@@ -47,7 +47,7 @@ def work(monkeypatch):
         def refused(op, *rest):
             pytest.fail(f"{op.name} ran on the host")
 
-        for module, name, function in ((compiler, "build", compiled), (pipeline, "run", counted), (eager, "on_host", refused)):
+        for module, name, function in ((compiler, "build", compiled), (pipelines, "run", counted), (eager, "on_host", refused)):
             mock_cuda_triton.relabelled(function)       # (traces do not watch installed packages)
             monkeypatch.setattr(module, name, function)
         yield noted

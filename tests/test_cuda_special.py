@@ -9,8 +9,8 @@ import ingot
 import mock_cuda
 from ingot import jit, special
 from ingot.ir import dtype as dt
-from ingot.ir.ops import gamma
-from ingot.ir.ops.polynomials import FAMILIES
+from ingot.ir.ops.math import gamma
+from ingot.ir.ops.math.polynomials import FAMILIES
 from ingot.passes.codegen import scalars
 
 

@@ -10,14 +10,14 @@ import mock_cuda
 from covering import thinned
 from ingot import jit
 from ingot.ir import dtype as dt
-from ingot.ir.aval import Aval
-from ingot.ir.graph import Builder
-from ingot.ir.ops import elementwise as ew
-from ingot.ir.ops.shape import cat
-from ingot.passes.codegen.triton import many as texts
-from ingot.passes.codegen.triton import plan as plans
-from ingot.passes.codegen.triton import together
-from ingot.passes.codegen.triton.together import ManyStep
+from ingot.ir.graph.graph import Builder
+from ingot.ir.opdef.aval import Aval
+from ingot.ir.ops.core import elementwise as ew
+from ingot.ir.ops.core.shape import cat
+from ingot.passes.codegen.triton.loops import multi_tensor as texts
+from ingot.passes.schedule import batched_launches
+from ingot.passes.schedule import device_plan as plans
+from ingot.passes.schedule.batched_launches import ManyStep
 from ingot.runtime.cuda import compile as compiler
 from ingot.runtime.cuda import program
 
@@ -37,7 +37,7 @@ def cuda():
 @pytest.fixture
 def alone(monkeypatch):
     """What has every kernel launched by itself from now on."""
-    return lambda: monkeypatch.setattr(together, "SMALL", -1)
+    return lambda: monkeypatch.setattr(batched_launches, "SMALL", -1)
 
 
 def drawn(shapes, seed=0):
@@ -174,10 +174,10 @@ def test_a_teacher_follows_and_weights_are_cast(cuda):
 
 def test_casts_run_with_the_first_that_is_needed(monkeypatch):
     """All that could run go along, though each is needed later; what is large, or needs what comes between, does not."""
-    monkeypatch.setattr("ingot.passes.fuse.Fuser._try", lambda *args: None)
+    monkeypatch.setattr("ingot.passes.fusion.fuse.Fuser._try", lambda *args: None)
     b = Builder("casts")
     x, ws = b.input("x", Aval((8,), dt.bfloat16)), [b.input(f"w{i}", Aval((8,), dt.float32)) for i in range(4)]
-    large = b.input("large", Aval((together.SMALL,), dt.float32))
+    large = b.input("large", Aval((batched_launches.SMALL,), dt.float32))
     last, outs = b.input("last", Aval((8,), dt.float32)), [b.append(ew.cast, [large], {"dtype": dt.bfloat16})]
     for w in ws:
         x = b.append(ew.tanh, [b.append(ew.add, [x, b.append(ew.cast, [w], {"dtype": dt.bfloat16})], {})], {})
@@ -285,7 +285,7 @@ def test_arguments_between_whole_vectors(cuda):
 def test_large_ones_have_a_launch_each(cuda, monkeypatch):
     f = jit.trace(lambda *xs: [x * 3 for x in xs])
     xs = [ingot.ones(n, device="cuda") for n in (100, 3000, 120, 5000)]
-    monkeypatch.setattr(together, "SMALL", 8 * 1000)
+    monkeypatch.setattr(batched_launches, "SMALL", 8 * 1000)
     got = second(cuda, f, *xs)
     assert sorted(n.endswith("_many") for n in names(cuda)[-3:]) == [False, False, True]
     assert all(g.tolist() == [3.0] * len(x) for g, x in zip(got, xs))
@@ -324,7 +324,7 @@ def chains(random, count):
 @pytest.mark.parametrize("seed", range(40))
 def test_steps_come_after_what_they_need(seed, monkeypatch):
     """Whatever is gathered: what a step reads was made before, and what it writes over was read before."""
-    monkeypatch.setattr("ingot.passes.fuse.Fuser._try", lambda *args: None)
+    monkeypatch.setattr("ingot.passes.fusion.fuse.Fuser._try", lambda *args: None)
     graph, targets = chains(np.random.default_rng(seed), 25)
     made = plans.plan(graph, frozenset(), targets)
     there, overwritten = set(graph.inputs), set()
@@ -343,7 +343,7 @@ def test_steps_come_after_what_they_need(seed, monkeypatch):
 
 def test_kinds_that_one_step_needs_run_in_the_order_in_which_it_reads_them(monkeypatch):
     """In every process: the order was that of addresses."""
-    monkeypatch.setattr("ingot.passes.fuse.Fuser._try", lambda *args: None)
+    monkeypatch.setattr("ingot.passes.fusion.fuse.Fuser._try", lambda *args: None)
     b = Builder("kinds")
     x, y = (b.input(name, Aval((12,), dt.float32)) for name in "xy")
     ops = ew.tanh, ew.exp, ew.sin, ew.cos, ew.sqrt, ew.log, ew.abs_

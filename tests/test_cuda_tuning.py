@@ -9,8 +9,9 @@ import ingot
 import mock_cuda
 from ingot.ir import config
 from ingot.ir import dtype as dt
-from ingot.passes.codegen.triton import conv, matmul, matmul_hopper
-from ingot.passes.codegen.triton.nest import POINTER
+from ingot.passes.codegen.triton.contract import matmul, matmul_hopper
+from ingot.passes.codegen.triton.conv import conv
+from ingot.passes.codegen.triton.ir.nest import POINTER
 from ingot.runtime.cuda import compile as compiler
 from ingot.runtime.cuda import tuning
 

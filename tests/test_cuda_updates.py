@@ -5,12 +5,12 @@ import pytest
 
 import ingot
 import mock_cuda
-import test_passes_updates as traces
 import test_updates_in_place as eager
 from ingot import jit
 from ingot.ir.errors import DimError
 from ingot.runtime.cuda.ledger import Ledger
 from test_updates_in_place import AT, OVERLAPS, ROWS, UPDATES, WIDTH, WITHOUT_HISTORIES, kernels
+from tests.passes.schedule import test_inplace_updates as traces
 
 assert kernels          # (a fixture)
 RUNS = 5                # the first work it out, one is noted, the others repeat

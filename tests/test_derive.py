@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from ingot.ir.derive import derived_vjp
-from ingot.ir.op import OPS, Composite
-from ingot.ir.ops import elementwise as ew
-from ingot.ir.ops import reduce as rd
-from ingot.ir.ops.shape import expand
+from ingot.ir.opdef.derived_gradients import derived_vjp
+from ingot.ir.opdef.op import OPS, Composite
+from ingot.ir.ops.core import elementwise as ew
+from ingot.ir.ops.core import reduce as rd
+from ingot.ir.ops.core.shape import expand
 from samples import (
     rows,
     table,  # noqa: F401  (fills the samples)

@@ -14,7 +14,7 @@ import mock_cuda
 from covering import thinned
 from ingot.ir import dtype as dt
 from ingot.ir.dim_order import FEWEST, agreed, in_pieces, inverse, order_of
-from ingot.ir.op import OPS
+from ingot.ir.opdef.op import OPS
 from ingot.runtime.cpu import eager, eager_scalars
 from ingot.runtime.tensor import wrap
 from samples import (

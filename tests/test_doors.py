@@ -12,12 +12,12 @@ import pytest
 import ingot
 from ingot import jit
 from ingot.ir import dtype as dt
-from ingot.ir.aval import Aval
-from ingot.ir.graph import Builder, Value
-from ingot.ir.op import NO_GRAD, OPS, Op
-from ingot.ir.ops import elementwise as ew
-from ingot.ir.ops import reduce as rd
-from ingot.ir.ops import shape as sh
+from ingot.ir.graph.graph import Builder, Value
+from ingot.ir.opdef.aval import Aval
+from ingot.ir.opdef.op import NO_GRAD, OPS, Op
+from ingot.ir.ops.core import elementwise as ew
+from ingot.ir.ops.core import reduce as rd
+from ingot.ir.ops.core import shape as sh
 from ingot.runtime import dispatch, doors
 from ingot.runtime.tensor import Tensor, wrap
 from samples import (

@@ -10,9 +10,10 @@ import pytest
 import ingot
 from ingot import jit
 from ingot.ir import dtype as dt
-from ingot.ir import philox, target
-from ingot.passes.codegen.llvm import draws as codegen
-from ingot.passes.codegen.scalars import random
+from ingot.ir import target
+from ingot.ir.reference import philox
+from ingot.passes.codegen.llvm.index import draws as codegen
+from ingot.passes.codegen.scalars import philox as random
 from ingot.passes.codegen.scalars.numpy_builder import NumpyBuilder
 from ingot.runtime.cpu import draws, kernels, pool, row_calls
 

@@ -6,12 +6,13 @@ import pytest
 import ingot
 import ingot.nn.functional as F
 from ingot import jit
-from ingot.ir.aval import Aval
-from ingot.ir.graph import Builder
-from ingot.ir.ops import elementwise as ew
-from ingot.ir.ops import moments, norm, resample
-from ingot.ir.ops.constant import constant
-from ingot.ir.ops.shape import expand
+from ingot.ir.graph.graph import Builder
+from ingot.ir.opdef.aval import Aval
+from ingot.ir.ops.core import elementwise as ew
+from ingot.ir.ops.core import moments
+from ingot.ir.ops.core.constant import constant
+from ingot.ir.ops.core.shape import expand
+from ingot.ir.ops.nn import norm, resample
 from ingot.runtime.cpu import eager, eager_composites, eager_nn
 from ingot.runtime.cpu.often import often
 

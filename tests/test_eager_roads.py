@@ -8,9 +8,9 @@ import pytest
 import ingot
 from ingot import jit
 from ingot.ir.errors import DimError, DTypeError, ShapeError
-from ingot.ir.op import OPS
-from ingot.ir.ops import nn
-from ingot.ir.ops.embedding import embedding
+from ingot.ir.opdef.op import OPS
+from ingot.ir.ops.nn import activations
+from ingot.ir.ops.nn.embedding import embedding
 from ingot.runtime.api import operators
 from ingot.runtime.cpu import eager, eager_scalars
 from ingot.runtime.dispatch import kernel_of
@@ -172,8 +172,9 @@ ONES = {"float32": ingot.float32, "float64": ingot.float64, "int64": ingot.int64
 
 
 @pytest.mark.parametrize("op, params, shapes", [
-    *[(nn.linear, {}, s) for s in [((2, 3), (4, 3), (4,)), ((2, 3), (4, 2), (4,)), ((3,), (4, 3), (3,)), ((), (4, 3), None),
-                                   ((2, 3), (3,), None), ((2, 3), (4, 3, 1), None)]],
+    *[(activations.linear, {}, s) for s in [((2, 3), (4, 3), (4,)), ((2, 3), (4, 2), (4,)), ((3,), (4, 3), (3,)),
+                                            ((), (4, 3), None),
+                                            ((2, 3), (3,), None), ((2, 3), (4, 3, 1), None)]],
     *[(embedding, {"padding_idx": None, "by_frequency": False}, s) for s in [((5, 3), (2,)), ((5,), (2,)), ((5, 3, 2), (2,))]]])
 def test_kernels_that_check_for_themselves_refuse_what_the_rule_refuses(op, params, shapes):
     def outcome(run):

@@ -84,7 +84,7 @@ def test_a_joint_rule_becomes_one_graph_with_the_same_bits(mode, padding, wanted
         x.grad = grid.grad = None
         F.grid_sample(x, grid, mode, padding, align_corners=False).backward(seed)
         found.append([t.grad.numpy().tobytes() for t, need in zip((x, grid), wanted) if need])
-        rule = eager_composites.joint_rule_of(ingot.ir.ops.resample.grid_sample, wanted, ALONE)
+        rule = eager_composites.joint_rule_of(ingot.ir.ops.nn.resample.grid_sample, wanted, ALONE)
         compiled.append(any(callable(v) for v in rule._made.values()))
     assert compiled == [False, True, True] and found[0] == found[1] == found[2]
 
@@ -93,7 +93,7 @@ def test_small_calls_of_a_joint_rule_are_compiled_when_they_come_often(monkeypat
     eager_composites.joint_rule_of.cache_clear()
     monkeypatch.setattr(node, "OFTEN", 4)
     x, grid = ingot.randn(1, 2, 5, 5, requires_grad=True), ingot.rand(1, 2, 4, 4).permute(0, 2, 3, 1)
-    rule = eager_composites.joint_rule_of(ingot.ir.ops.resample.grid_sample, (True, False), ALONE)
+    rule = eager_composites.joint_rule_of(ingot.ir.ops.nn.resample.grid_sample, (True, False), ALONE)
     for turn in range(7):
         assert any(callable(v) for v in rule._made.values()) == (turn > 4)
         F.grid_sample(x, grid, align_corners=False).sum().backward()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot.ir.ops import elementwise as ew
+from ingot.ir.ops.core import elementwise as ew
 from ingot.runtime.cpu import eager
 
 ROWS, COLUMNS = 64, eager.LARGE // 32

@@ -9,7 +9,7 @@ import pytest
 import ingot
 from ingot import export, jit, nn
 from ingot.ir.errors import ArgumentError, DTypeError, ShapeError
-from ingot.ir.text import parse, show
+from ingot.ir.graph.text import parse, show
 
 Dim = export.Dim
 

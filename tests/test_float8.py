@@ -15,13 +15,14 @@ import ingot
 import mock_cuda
 from ingot import jit
 from ingot.ir import dtype as dt
-from ingot.ir import float8
 from ingot.ir.errors import ArgumentError, DTypeError, ShapeError
-from ingot.ir.kernel_builder import KernelBuilder
+from ingot.ir.kernel.kernel_builder import KernelBuilder
+from ingot.ir.reference import float8
 from ingot.passes.codegen import scalars
-from ingot.passes.codegen.triton import configs, matmul, matmul_hopper
-from ingot.passes.codegen.triton.dots import FAST, Kinds
-from ingot.passes.codegen.triton.nest import SIZE
+from ingot.passes.codegen.triton.contract import matmul, matmul_hopper
+from ingot.passes.codegen.triton.ir.dots import FAST, Kinds
+from ingot.passes.codegen.triton.ir.nest import SIZE
+from ingot.passes.codegen.triton.loops import configs
 from ingot.runtime.cuda import compile as compiler
 from test_triton_compile import built, caches, variant  # noqa: F401 (a fixture)
 

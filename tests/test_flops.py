@@ -7,11 +7,11 @@ import pytest
 
 import ingot
 from ingot import library
-from ingot.ir.aval import Aval
 from ingot.ir.dtype import float32
 from ingot.ir.errors import ArgumentError
-from ingot.ir.op import OPS, operations
-from ingot.ir.ops import blocked as _blocked  # noqa: F401  (its records are among those below)
+from ingot.ir.opdef.aval import Aval
+from ingot.ir.opdef.op import OPS, operations
+from ingot.ir.ops.packed import blocked as _blocked  # noqa: F401  (its records are among those below)
 from ingot.utils.flop_counter import FORMULAS, FlopCounterMode, register_flop_formula
 
 WINDOW = {"stride": (1, 1), "padding": ((1, 1), (1, 1)), "dilation": (1, 1), "groups": 2}

@@ -16,7 +16,7 @@ import ingot
 from ingot import func, jit
 from ingot.func import grad, jvp, vjp, vmap
 from ingot.ir.errors import IngotError
-from ingot.ir.op import OPS
+from ingot.ir.opdef.op import OPS
 from ingot.runtime.tensor import wrap
 from samples import (
     SAMPLES,

@@ -12,7 +12,7 @@ import pytest
 
 from ingot.ir import target
 from ingot.ir.errors import DTypeError, ShapeError
-from ingot.passes.codegen.llvm import gemm as codegen
+from ingot.passes.codegen.llvm.contract import gemm as codegen
 from ingot.runtime.cpu import cache_sizes, gemm, tile_plan
 from ingot.runtime.cpu import compile as compiler
 from ingot.runtime.cpu.gemm_plan import Layout, make_plan

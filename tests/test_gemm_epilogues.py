@@ -6,7 +6,7 @@ import pytest
 import short_epilogues as ep
 from ingot.ir import target
 from ingot.ir.errors import DTypeError, ShapeError
-from ingot.passes.codegen.llvm import gemm as codegen
+from ingot.passes.codegen.llvm.contract import gemm as codegen
 from ingot.runtime.cpu import gemm
 from products import BF16, DTYPES, LAYOUTS, error, make
 

@@ -8,7 +8,7 @@ import short_epilogues as ep
 from covering import thinned
 from ingot import jit
 from ingot.nn import functional as F
-from ingot.passes.codegen.llvm import gemm as codegen
+from ingot.passes.codegen.llvm.contract import gemm as codegen
 from ingot.runtime.cpu import cache_sizes, gemm
 from ingot.runtime.cpu.gemm_plan import Layout, make_plan
 from products import DTYPES, error, make

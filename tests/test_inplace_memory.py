@@ -5,7 +5,7 @@ import pytest
 
 import ingot
 import ingot.nn.functional as F
-from ingot.ir.ops import elementwise as ew
+from ingot.ir.ops.core import elementwise as ew
 from ingot.runtime import overwrite
 from ingot.runtime.state import tls
 

@@ -12,20 +12,13 @@ import pytest
 
 import ingot
 from ingot.ir import target
-from ingot.ir.aval import Aval
 from ingot.ir.dtype import by_name, float32, uint8
 from ingot.ir.errors import IngotError
-from ingot.ir.ops import conv as plain
-from ingot.ir.ops.int8_conv import (
-    conv_int8,
-    depthwise_int8,
-    from_bytes,
-    packed_channels,
-    packed_weight,
-    to_bytes,
-)
-from ingot.passes.codegen.llvm.int8_conv import Int8ConvKernel, tile_pixels
-from ingot.passes.codegen.llvm.int8_depthwise import Int8DepthwiseKernel
+from ingot.ir.opdef.aval import Aval
+from ingot.ir.ops.nn import conv as plain
+from ingot.ir.ops.quantized.int8_conv import conv_int8, depthwise_int8, from_bytes, packed_channels, packed_weight, to_bytes
+from ingot.passes.codegen.llvm.conv.int8_conv import Int8ConvKernel, tile_pixels
+from ingot.passes.codegen.llvm.conv.int8_depthwise import Int8DepthwiseKernel
 from ingot.runtime.cpu import compile as compiler
 from ingot.runtime.cpu import int8_conv
 from ingot.runtime.dispatch import kernel_of

@@ -6,10 +6,10 @@ import pytest
 
 import ingot
 from ingot import jit
-from ingot.ir.interp import interpret
-from ingot.ir.text import parse, show
+from ingot.ir.graph.interp import interpret
+from ingot.ir.graph.text import parse, show
 from ingot.jit import NotFiniteError
-from ingot.passes.bind import bind_graph
+from ingot.passes.schedule.specialize_shapes import bind_graph
 from side_by_side import plain, vec
 
 

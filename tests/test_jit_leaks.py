@@ -9,9 +9,9 @@ import pytest
 import ingot
 from ingot import jit
 from ingot.ir.errors import GraphError
-from ingot.ir.interp import interpret
-from ingot.ir.ops.host import FUNCTIONS
-from ingot.ir.text import parse
+from ingot.ir.graph.interp import interpret
+from ingot.ir.graph.text import parse
+from ingot.ir.ops.core.host_call import FUNCTIONS
 from ingot.runtime.cpu import call
 from state_programs import Holder
 

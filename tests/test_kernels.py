@@ -11,13 +11,13 @@ import pytest
 import ingot
 from ingot.ir import dtype as dt
 from ingot.ir.errors import ArgumentError, DTypeError, GraphError
-from ingot.ir.kernel import Buffer, Dim, Instr, Kernel, Program, Slot, Stage, Step, verify
-from ingot.ir.kernel_builder import KernelBuilder
-from ingot.ir.kernel_reference import run_reference
+from ingot.ir.kernel.kernel import Buffer, Dim, Instr, Kernel, Program, Slot, Stage, Step, verify
+from ingot.ir.kernel.kernel_builder import KernelBuilder
+from ingot.ir.kernel.kernel_reference import run_reference
 from ingot.ir.target import cpu, host
-from ingot.passes.codegen import library, scalars
-from ingot.passes.codegen.llvm.kernels import kernel_text
-from ingot.passes.codegen.llvm.programs import program_text
+from ingot.passes.codegen import row_kernels, scalars
+from ingot.passes.codegen.llvm.loops.programs import program_text
+from ingot.passes.codegen.llvm.loops.strategies import kernel_text
 from ingot.runtime.cpu import compile as compiler
 from ingot.runtime.cpu import kernels
 from kernel_runs import LEVELS, run, same, samples
@@ -148,12 +148,12 @@ def test_fused_has_the_bits_of_one_by_one(dtype):
     assert same(fused, unary("gelu", t))
 
 
-@pytest.mark.parametrize("layout", [library.ROWS, library.COLUMNS])
+@pytest.mark.parametrize("layout", [row_kernels.ROWS, row_kernels.COLUMNS])
 @pytest.mark.parametrize("kind", ["softmax", "log_softmax", "logsumexp"])
 def test_compiled_is_the_reference(kind, layout):
-    kernel = library.ROW_KERNELS[kind](kind, dt.float64, layout)
-    x = np.random.default_rng(13).standard_normal((4, 30) if layout == library.ROWS else (4, 30, 6))
-    symbols = {"A": 4, "R": 30} | ({"B": 6, "RB": 180} if layout == library.COLUMNS else {})
+    kernel = row_kernels.ROW_KERNELS[kind](kind, dt.float64, layout)
+    x = np.random.default_rng(13).standard_normal((4, 30) if layout == row_kernels.ROWS else (4, 30, 6))
+    symbols = {"A": 4, "R": 30} | ({"B": 6, "RB": 180} if layout == row_kernels.COLUMNS else {})
     got, want = np.zeros_like(x), np.zeros_like(x)
     run(kernel, [x, got], **symbols)
     run_reference(kernel, [x, want], **symbols)
@@ -225,7 +225,7 @@ def test_a_program_runs_its_kernels_in_order():
     double.output("y", dt.float32, (1,))
     with double.point():
         double.store(double.load("x") * 2.0, "y")
-    double, soft = double.build(), library.softmax("soft", dt.float32, library.ROWS)
+    double, soft = double.build(), row_kernels.softmax("soft", dt.float32, row_kernels.ROWS)
     slots = {"x": Slot("argument", 0), "y": Slot("argument", 1), "t": Slot("arena", 64, 140), "u": Slot("arena", 256, 140)}
     steps = (Step(double, ("x", "t"), {"n": "count"}), Step(double, ("t", "u"), {"n": 35}),
              Step(soft, ("u", "y"), {"A": 5, "R": 7}))
@@ -300,7 +300,7 @@ def test_verify_names_the_rule(message, stage):
 
 
 def test_arm_objects_are_emitted():
-    kernel = library.softmax("softmax", dt.float32, library.ROWS)
+    kernel = row_kernels.softmax("softmax", dt.float32, row_kernels.ROWS)
     target = cpu("aarch64")
     try:
         data = compiler.emit_object(kernel_text(kernel, target), target)

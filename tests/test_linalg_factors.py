@@ -6,8 +6,8 @@ import pytest
 import ingot
 from ingot import linalg
 from ingot.ir.errors import ArgumentError, LinAlgError, ShapeError
-from ingot.ir.op import OPS
-from ingot.ir.ops import determinant, triangular
+from ingot.ir.opdef.op import OPS
+from ingot.ir.ops.linalg import determinant, triangular
 
 KINDS = ("float32", "float64", "complex64", "complex128")
 SHAPES = ((5, 5), (3, 70, 70), (6, 4), (2, 3, 7), (1, 1), (3, 0), (0, 0), (2, 0, 4, 4))

@@ -7,18 +7,19 @@ import pytest
 import ingot
 from graphs import same_bits
 from ingot import jit
-from ingot.ir.op import OPS
-from ingot.ir.ops import indexing, resample, taps
+from ingot.ir.opdef.op import OPS
+from ingot.ir.ops.index import indexing
+from ingot.ir.ops.nn import linear_maps, resample
 from ingot.nn import functional as F
 from ingot.runtime.cpu import eager, maps
 
-COPIES = {"reflect": lambda n: taps.border_table("reflect", n, 3, 4),
-          "circular": lambda n: taps.border_table("circular", n, 5, -3),
-          "nearest": lambda n: taps.resample_table("nearest", n, 2 * n + 1, False, None)}
-WEIGHTED = {"linear": lambda n: taps.resample_table("linear", n, 2 * n + 1, False, None),
-            "cubic": lambda n: taps.resample_table("cubic", n, n // 2, False, None),
-            "back": lambda n: taps.transposed_resample("linear", 3 * n, n, False, None),
-            "bins": lambda n: taps.resample_table("area", n, 7, False, None)}
+COPIES = {"reflect": lambda n: linear_maps.border_table("reflect", n, 3, 4),
+          "circular": lambda n: linear_maps.border_table("circular", n, 5, -3),
+          "nearest": lambda n: linear_maps.resample_table("nearest", n, 2 * n + 1, False, None)}
+WEIGHTED = {"linear": lambda n: linear_maps.resample_table("linear", n, 2 * n + 1, False, None),
+            "cubic": lambda n: linear_maps.resample_table("cubic", n, n // 2, False, None),
+            "back": lambda n: linear_maps.transposed_resample("linear", 3 * n, n, False, None),
+            "bins": lambda n: linear_maps.resample_table("area", n, 7, False, None)}
 SHAPES = (((3, 40, 50), 2), ((3, 40, 50), 1), ((70, 33), 0), ((5, 3, 1000), 2), ((40, 17), 1))
 
 
@@ -31,7 +32,7 @@ def test_maps_have_the_bits_of_the_tables(kind):
         for name, table in tables.items():
             made = table(shape[axis])
             for view in (x, x[::-1]):
-                want = taps.apply_table(view, axis, made)
+                want = linear_maps.apply_table(view, axis, made)
                 assert same_bits(maps.apply(view, axis, made), want), f"{name} of {shape} along {axis}, seed 0"
 
 

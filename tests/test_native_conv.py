@@ -9,12 +9,12 @@ import pytest
 
 from ingot.ir import config
 from ingot.ir import dtype as dt
-from ingot.ir.aval import Aval
 from ingot.ir.errors import ShapeError
-from ingot.ir.graph import Builder
-from ingot.ir.op import OPS
+from ingot.ir.graph.graph import Builder
+from ingot.ir.opdef.aval import Aval
+from ingot.ir.opdef.op import OPS
 from ingot.ir.target import host
-from ingot.passes.codegen.llvm.batch_norm import TRAIN, BatchNormKernel
+from ingot.passes.codegen.llvm.conv.batch_norm import TRAIN, BatchNormKernel
 from ingot.runtime.cpu import blocked, conv, conv_blocked_grad, texts
 from ingot.runtime.cpu.program import CompiledGraph
 from ingot.runtime.dispatch import kernel_of
@@ -100,7 +100,7 @@ def test_digests_of_texts_are_kept_on_disk(tmp_path):
 def test_digests_are_found_again_by_other_processes():
     kernel = "BatchNormKernel(cpu('x86-64-v4', ['avx512bf16', 'avx512vnni', 'amx-tile', 'fma4']), TRAIN, 'float', True)"
     code = ("from ingot.ir.target import cpu; from ingot.runtime.cpu import texts; "
-            "from ingot.passes.codegen.llvm.batch_norm import BatchNormKernel, TRAIN; "
+            "from ingot.passes.codegen.llvm.conv.batch_norm import BatchNormKernel, TRAIN; "
             f"print(texts.text_of({kernel})._key)")
     keys = {subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONHASHSEED": seed}, stdout=subprocess.PIPE,
                            check=True).stdout for seed in "1234"}

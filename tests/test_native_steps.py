@@ -8,11 +8,11 @@ import pytest
 import ingot
 from graphs import graph_of, same_bits
 from ingot.ir import dtype as dt
-from ingot.ir.aval import Aval
 from ingot.ir.errors import DimError
-from ingot.ir.graph import Builder, Value
-from ingot.ir.op import OPS
-from ingot.passes.plan_steps import Run
+from ingot.ir.graph.graph import Builder, Value
+from ingot.ir.opdef.aval import Aval
+from ingot.ir.opdef.op import OPS
+from ingot.passes.schedule.plan_steps import Run
 from ingot.runtime.cpu import compile as compiler
 from ingot.runtime.cpu import pool
 from ingot.runtime.cpu.program import CompiledGraph

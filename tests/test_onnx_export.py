@@ -15,7 +15,7 @@ import ingot
 from ingot import nn
 from ingot.ir import dtype as dt
 from ingot.ir.errors import ArgumentError
-from ingot.ir.op import OPS
+from ingot.ir.opdef.op import OPS
 from ingot.jit import ExportError, from_onnx, to_onnx
 from ingot.runtime.tensor import wrap
 from samples import (
@@ -235,7 +235,7 @@ def test_a_model_that_differs_is_an_error(monkeypatch):
     """The comparison with eager is real: a wrong writer does not get through."""
     from dataclasses import replace
 
-    from ingot.ir.ops import elementwise as ew
+    from ingot.ir.ops.core import elementwise as ew
     from ingot.jit.onnx.writer import EMITTERS
 
     wrong = replace(EMITTERS[ew.add], write=lambda w, item, x, y: w.node("Sub", w.name(x), w.name(y)))

@@ -11,10 +11,10 @@ import pytest
 
 import ingot
 from ingot.ir import dtype as dt
-from ingot.ir.aval import Aval
 from ingot.ir.errors import IngotError
-from ingot.ir.op import NO_GRAD, OPS
-from ingot.ir.ops import linalg as ops_linalg
+from ingot.ir.opdef.aval import Aval
+from ingot.ir.opdef.op import NO_GRAD, OPS
+from ingot.ir.ops.linalg import products as ops_linalg
 from ingot.runtime.tensor import Tensor, wrap
 from samples import (
     SAMPLES,

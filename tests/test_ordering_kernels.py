@@ -7,11 +7,11 @@ import pytest
 import ingot  # noqa: F401  (fills the table of operators)
 from graphs import same_bits
 from ingot.ir import dtype as dt
-from ingot.ir.aval import Aval
 from ingot.ir.errors import IngotError
-from ingot.ir.graph import Builder
-from ingot.ir.op import OPS
-from ingot.ir.ops import indexing
+from ingot.ir.graph.graph import Builder
+from ingot.ir.opdef.aval import Aval
+from ingot.ir.opdef.op import OPS
+from ingot.ir.ops.index import indexing
 from ingot.runtime.cpu import eager, eager_composites, gathers, ordering, pool, scans, search
 
 FLOATS = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16]

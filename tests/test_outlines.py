@@ -5,9 +5,9 @@ import pytest
 
 import ingot
 from ingot.ir.errors import DimError
-from ingot.ir.graph import Value
+from ingot.ir.graph.graph import Value
 from ingot.jit.symbolic_job import SymbolicJob
-from ingot.passes.plan_steps import LINE
+from ingot.passes.schedule.plan_steps import LINE
 from ingot.runtime.cpu import native, step_kinds
 from ingot.runtime.cpu.native_run import NativeRun
 from ingot.runtime.cpu.outline import SizedGraph

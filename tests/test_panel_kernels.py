@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from ingot.ir import dtype as dt
-from ingot.passes.codegen import library, reductions
-from ingot.passes.codegen.llvm import columns, few_columns, kernels, panels, rows
+from ingot.passes.codegen import reduction_kernels, row_kernels
+from ingot.passes.codegen.llvm.loops import columns, few_columns, panels, rows, strategies
 from ingot.runtime.cpu import kernels as eager
 from ingot.runtime.cpu import pool
 from kernel_runs import LEVELS, run
@@ -14,7 +14,7 @@ from kernel_runs import LEVELS, run
 
 def reduced(kind, x, pattern, how, level=None):
     """A reduction of a contiguous array by a strategy."""
-    kernel = reductions.reduction(f"{kind}_{pattern}", kind, dt.from_numpy(x.dtype), pattern, x.ndim - 1)
+    kernel = reduction_kernels.reduction(f"{kind}_{pattern}", kind, dt.from_numpy(x.dtype), pattern, x.ndim - 1)
     kept = [i for i, c in enumerate(pattern) if c == "P"]
     out = np.zeros([x.shape[i] for i in kept], kernel.buffer("y").dtype.np)
     symbols = {f"n{i}": n for i, n in enumerate(x.shape)} | {f"s{i}": s // x.itemsize for i, s in enumerate(x.strides)}
@@ -65,7 +65,7 @@ def test_gradients_of_norms_and_threads():
     rng = np.random.default_rng(8)
     g, x = rng.standard_normal((2, 4500, 1030)).astype(np.float32)
     mean, rstd = rng.standard_normal((2, 4500)).astype(np.float32)
-    kernel = library.norm_weight_backward("dw", dt.float32, "columns")
+    kernel = row_kernels.norm_weight_backward("dw", dt.float32, "columns")
     seen, before = [], pool.get_num_threads()
     for how, threads in ((columns, 1), (panels, 1), (panels, 2)):
         outs = np.empty((2, 1030), np.float32)
@@ -78,22 +78,22 @@ def test_gradients_of_norms_and_threads():
 
 def test_which_way_is_chosen():
     def way(pattern, merged, kind="sum"):
-        kernel = reductions.reduction("k", kind, dt.float32, pattern, len(pattern) - 1)
-        return kernels.suited(kernel, [n for letter in "PR" for n, c in zip(merged, pattern) if c == letter])
+        kernel = reduction_kernels.reduction("k", kind, dt.float32, pattern, len(pattern) - 1)
+        return strategies.suited(kernel, [n for letter in "PR" for n, c in zip(merged, pattern) if c == letter])
 
     assert way("PRP", (1, 64, 5000)) is panels
     assert way("PRP", (1, 64, 100)) is None
     assert way("PRP", (1, 64, 33)) is None
     assert way("PRP", (1, 64, 32)) is way("PRP", (1, 64, 4)) is way("PRP", (1, 8, 4)) is few_columns
     assert way("PRP", (1, 64, 2)) is rows
-    softmax = library.softmax("softmax", dt.float32, "columns")
-    assert [kernels.suited(softmax, (1, across, 64)) for across in (5, 6)] == [rows, None]
+    softmax = row_kernels.softmax("softmax", dt.float32, "columns")
+    assert [strategies.suited(softmax, (1, across, 64)) for across in (5, 6)] == [rows, None]
     assert way("PR", (1000, 4)) is columns
     assert way("PR", (1000, 400)) is None
-    scan = library.scan("scan", dt.float32, "columns")
-    assert kernels.suited(scan, (1, 5000, 64)) is None
-    dw = library.norm_weight_backward("dw", dt.float32, "columns")
-    assert kernels.strategy(dw) is columns, "a value for each row is no reason to go along the rows"
+    scan = row_kernels.scan("scan", dt.float32, "columns")
+    assert strategies.suited(scan, (1, 5000, 64)) is None
+    dw = row_kernels.norm_weight_backward("dw", dt.float32, "columns")
+    assert strategies.strategy(dw) is columns, "a value for each row is no reason to go along the rows"
 
 
 def test_eager_sums_take_it():

@@ -7,7 +7,7 @@ import pytest
 
 import ingot
 import ingot.nn.functional as F
-from ingot.ir.ops import point_taps as ops
+from ingot.ir.ops.nn import sampled_points as ops
 from ingot.runtime.cpu import point_taps as kernels
 from ingot.runtime.cpu import pool
 

@@ -5,11 +5,11 @@ import pytest
 
 from ingot.ir import target
 from ingot.ir.errors import ShapeError
-from ingot.ir.ops import batch_norm as norm_ops
-from ingot.ir.ops import pool as ops
-from ingot.passes.codegen.llvm import batch_norm as norm_code
-from ingot.passes.codegen.llvm import pooling as pool_code
-from ingot.passes.codegen.llvm.pooling_blocked import BlockedPoolKernel
+from ingot.ir.ops.nn import batch_norm as norm_ops
+from ingot.ir.ops.nn import pool as ops
+from ingot.passes.codegen.llvm.conv import batch_norm as norm_code
+from ingot.passes.codegen.llvm.conv import pooling as pool_code
+from ingot.passes.codegen.llvm.conv.pooling_blocked import BlockedPoolKernel
 from ingot.runtime.cpu import batch_norm, conv_fused, pooling
 from ingot.runtime.cpu import compile as compiler
 from ingot.runtime.dispatch import kernel_of

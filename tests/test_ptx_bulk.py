@@ -14,7 +14,8 @@ from covering import thinned
 from ingot import jit
 from ingot.ir import config
 from ingot.nn import functional as F
-from ingot.passes.codegen.triton import attention_tiles, matmul, matmul_hopper
+from ingot.passes.codegen.triton.attention import attention_configs
+from ingot.passes.codegen.triton.contract import matmul, matmul_hopper
 from ingot.runtime.cuda import tuning
 from ingot.tools import ptx
 from test_ptx import run
@@ -85,8 +86,8 @@ def test_what_follows_a_product(taken, road):
     assert found
 
 
-ATTENTION = list(dict.fromkeys([tile for tiles in attention_tiles.ROADS.values() for tile in tiles]))
-FIRST = [tuple(dict.fromkeys([tiles[0] for tiles in attention_tiles.ROADS.values()]))]       # of each part, together
+ATTENTION = list(dict.fromkeys([tile for tiles in attention_configs.ROADS.values() for tile in tiles]))
+FIRST = [tuple(dict.fromkeys([tiles[0] for tiles in attention_configs.ROADS.values()]))]       # of each part, together
 
 
 @pytest.mark.parametrize("tiles, causal", [

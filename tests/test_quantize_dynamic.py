@@ -11,12 +11,12 @@ import ingot.ao.nn.quantized.dynamic as nnqd
 from ingot import jit, nn
 from ingot.ao.quantization import default_dynamic_qconfig, quantize_dynamic
 from ingot.ir import target
-from ingot.ir.ops.int8 import linear_int8, recurrent_int8
+from ingot.ir.ops.quantized.int8_linear import linear_int8, recurrent_int8
 from ingot.nn.utils import parametrizations
 from ingot.nn.utils.rnn import pack_sequence, pad_packed_sequence
-from ingot.passes.codegen.cells import CELLS
-from ingot.passes.codegen.llvm import recurrent as layer_codegen
-from ingot.passes.codegen.llvm.int8_rows import Int8Kernel
+from ingot.passes.codegen.llvm.contract.int8_linear import Int8Kernel
+from ingot.passes.codegen.llvm.sequence import recurrent as layer_codegen
+from ingot.passes.codegen.recurrent_cells import CELLS
 from ingot.runtime.cpu import compile as compiler
 from ingot.runtime.cpu import int8_rows
 from ingot.runtime.cpu import recurrent as layers

@@ -14,7 +14,7 @@ from ingot import jit, nn
 from ingot.ao import quantization as aq
 from ingot.ao.quantization import quantize_fx
 from ingot.ir.errors import IngotError
-from ingot.passes.int8_weights import Steps, whole_numbers
+from ingot.passes.quantize.int8_weights import Steps, whole_numbers
 
 F = nn.functional
 

@@ -6,8 +6,8 @@ import pytest
 import ingot
 from ingot import jit, nn
 from ingot.ir.errors import IngotError
-from ingot.ir.interp import interpret
-from ingot.ir.ops.int8_conv import conv_int8, depthwise_int8
+from ingot.ir.graph.interp import interpret
+from ingot.ir.ops.quantized.int8_conv import conv_int8, depthwise_int8
 from ingot.jit.exported import quantized, recorded
 from ingot.runtime.quantization.ranges import RANGES
 

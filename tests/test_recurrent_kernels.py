@@ -7,14 +7,14 @@ import ingot
 from covering import thinned
 from ingot.ir import dtype as dt
 from ingot.ir import target
-from ingot.ir.aval import Aval
-from ingot.ir.graph import Builder
-from ingot.ir.ops import recurrent as ops
-from ingot.ir.ops.elementwise import neg
-from ingot.passes.codegen.cells import CELLS
-from ingot.passes.codegen.llvm import recurrent as codegen
-from ingot.passes.codegen.llvm import recurrent_grad as codegen_grad
-from ingot.passes.codegen.llvm.recurrent_pack import PackKernel
+from ingot.ir.graph.graph import Builder
+from ingot.ir.opdef.aval import Aval
+from ingot.ir.ops.core.elementwise import neg
+from ingot.ir.ops.nn import recurrent as ops
+from ingot.passes.codegen.llvm.sequence import recurrent as codegen
+from ingot.passes.codegen.llvm.sequence import recurrent_grad as codegen_grad
+from ingot.passes.codegen.llvm.sequence.recurrent_pack import PackKernel
+from ingot.passes.codegen.recurrent_cells import CELLS
 from ingot.runtime.cpu import compile as compiler
 from ingot.runtime.cpu import eager_sequence
 from ingot.runtime.cpu import recurrent as kernels

@@ -5,16 +5,16 @@ import pytest
 
 from ingot.ir import dtype as dt
 from ingot.ir import target
-from ingot.passes.codegen import reductions
-from ingot.passes.codegen.llvm import rows
-from ingot.passes.codegen.llvm.kernels import kernel_text, strategy
+from ingot.passes.codegen import reduction_kernels
+from ingot.passes.codegen.llvm.loops import rows
+from ingot.passes.codegen.llvm.loops.strategies import kernel_text, strategy
 from ingot.runtime.cpu import compile as compiler
 from ingot.runtime.cpu import kernels, pool
 from kernel_runs import LEVELS, run, samples
 
 
 def reduction_kernel(kind, dtype, pattern, unit):
-    return reductions.reduction(f"{kind}_{pattern}", kind, dtype, pattern, unit)
+    return reduction_kernels.reduction(f"{kind}_{pattern}", kind, dtype, pattern, unit)
 
 
 def reduce_with(kind, x, pattern, level=None):

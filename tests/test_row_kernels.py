@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ingot.ir import dtype as dt
-from ingot.ir import philox
 from ingot.ir.errors import ShapeError
+from ingot.ir.reference import philox
 from ingot.runtime.cpu import kernels
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ingot.ir import dtype as dt
-from ingot.ir import numeric
+from ingot.ir.reference import scalar_functions
 from ingot.passes.codegen import scalars
 from ingot.passes.codegen.scalars import exponential
 from special_units import Units
@@ -40,7 +40,7 @@ def _wide(f):
 
 def _below(x):
     """The normal distribution function."""
-    return LONG(0.5) * numeric.erfc(-x.astype(np.float64) / np.sqrt(2)).astype(LONG)
+    return LONG(0.5) * scalar_functions.erfc(-x.astype(np.float64) / np.sqrt(2)).astype(LONG)
 
 
 def _slope(x):

@@ -12,24 +12,24 @@ from fences import fenced
 from ingot import jit, nn
 from ingot.ir import dtype as dt
 from ingot.ir.target import host
-from ingot.passes.codegen import library, reductions
-from ingot.passes.codegen.llvm import columns, held_rows, kernels, rows, turned_rows
+from ingot.passes.codegen import reduction_kernels, row_kernels
+from ingot.passes.codegen.llvm.loops import columns, register_rows, rows, strategies, transposed_rows
 from ingot.runtime.cpu import pool
 from kernel_runs import LEVELS, run
 
 LENGTHS = (1, 2, 5, 7, 8, 15, 16, 17, 31, 32, 33, 40)
 LONGER = (41, 50, 63, 64, 65, 100, 127, 128)     # of which a panel has no room
 KINDS = ("sum", "prod", "max", "argmax", "argmin", "any", "var")
-OPERATORS = sorted(set(library.ROW_KERNELS) - {"scan", "norm_weight_backward"})
+OPERATORS = sorted(set(row_kernels.ROW_KERNELS) - {"scan", "norm_weight_backward"})
 
 
 def ways(n):
-    return {"held": held_rows.strategy(n)} | ({"turned": turned_rows} if n <= turned_rows.LONGEST else {})
+    return {"held": register_rows.strategy(n)} | ({"turned": transposed_rows} if n <= transposed_rows.LONGEST else {})
 
 
 def reduced(kind, x, how, level=None):
     """A reduction of the rows of a matrix, whose rows may lie apart."""
-    kernel = reductions.reduction(f"{kind}_rows", kind, dt.from_numpy(x.dtype), "PR", 1)
+    kernel = reduction_kernels.reduction(f"{kind}_rows", kind, dt.from_numpy(x.dtype), "PR", 1)
     out = np.zeros(len(x), kernel.buffer("y").dtype.np)
     run(kernel, [x, out], level, how, n0=len(x), n1=x.shape[1], s0=x.strides[0] // x.itemsize, s1=1, t0=1)
     return out
@@ -37,7 +37,7 @@ def reduced(kind, x, how, level=None):
 
 def operands(name, dtype, shape, seed, end=None):
     """(kernel, arrays) of a row operator; results begin as something else. With `end`, in pages of their own."""
-    kernel, rng = library.ROW_KERNELS[name](f"{name}_short", dtype, "rows"), np.random.default_rng(seed)
+    kernel, rng = row_kernels.ROW_KERNELS[name](f"{name}_short", dtype, "rows"), np.random.default_rng(seed)
     arrays = []
     for b in kernel.buffers:
         size = {("R", 1): shape, (1, 0): shape[:1]}.get(b.strides, shape[1:])
@@ -115,18 +115,18 @@ def test_threads_share_the_rows():
 
 def test_which_way_is_chosen():
     def way(kind, *extents):
-        return kernels.suited(reductions.reduction("k", kind, dt.float32, "PR", 1), extents)
+        return strategies.suited(reduction_kernels.reduction("k", kind, dt.float32, "PR", 1), extents)
 
-    assert way("sum", 1000, 6) == way("sum", 1, 16) == held_rows.UpTo(16)
-    assert way("sum", 1000, 17) == way("argmax", 1000, 32) == held_rows.UpTo(32)
-    assert way("sum", 1000, 127) == held_rows.UpTo(128)
+    assert way("sum", 1000, 6) == way("sum", 1, 16) == register_rows.UpTo(16)
+    assert way("sum", 1000, 17) == way("argmax", 1000, 32) == register_rows.UpTo(32)
+    assert way("sum", 1000, 127) == register_rows.UpTo(128)
     assert way("sum", 1000, 5) is way("argmax", 1000, 15) is columns
     assert way("sum", 1000, 64) is way("sum", 1000, 128) is way("sum", 1000, 129) is None
-    entropy, softmax = (library.ROW_KERNELS[name](name, dt.float32, "rows") for name in ("cross_entropy", "softmax"))
-    squares = turned_rows if host().vector_registers >= 32 else held_rows.UpTo(16)
-    assert kernels.suited(entropy, (100, 10)) == kernels.suited(entropy, (8, 16)) == squares
-    assert kernels.suited(entropy, (7, 10)) == kernels.suited(softmax, (100, 10)) == held_rows.UpTo(16)
-    assert kernels.suited(entropy, (100, 41)) == held_rows.UpTo(48)
+    entropy, softmax = (row_kernels.ROW_KERNELS[name](name, dt.float32, "rows") for name in ("cross_entropy", "softmax"))
+    squares = transposed_rows if host().vector_registers >= 32 else register_rows.UpTo(16)
+    assert strategies.suited(entropy, (100, 10)) == strategies.suited(entropy, (8, 16)) == squares
+    assert strategies.suited(entropy, (7, 10)) == strategies.suited(softmax, (100, 10)) == register_rows.UpTo(16)
+    assert strategies.suited(entropy, (100, 41)) == register_rows.UpTo(48)
 
 
 def test_compiled_code_that_serves_other_lengths_holds_for_them():

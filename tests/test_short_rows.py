@@ -6,8 +6,8 @@ import pytest
 import ingot
 from ingot import jit
 from ingot.ir import dtype as dt
-from ingot.passes.codegen.llvm import nest, short_rows
-from ingot.passes.codegen.llvm.kernels import suited
+from ingot.passes.codegen.llvm.loops import nest, short_rows
+from ingot.passes.codegen.llvm.loops.strategies import suited
 from ingot.runtime.cpu import kernels, pool
 
 SHAPES = [((7, 1, 3), (1, 5, 3)), ((6, 1, 16), (1, 9, 1)), ((2, 3, 1, 17), (1, 3, 11, 17)), ((4, 1, 5, 1, 2), (1, 3, 1, 6, 2)),

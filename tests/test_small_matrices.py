@@ -104,10 +104,10 @@ def test_what_is_no_number_is_what_it_was_before():
     for bad in (np.nan, np.inf):
         x[7, 1, 1] = bad
         for name in ("eigh", "eigvalsh", "svd", "svdvals"):
-            run = eager_factors.rotated(getattr(ingot.ir.ops.factor, name))
+            run = eager_factors.rotated(getattr(ingot.ir.ops.linalg.factorizations, name))
             params = {"full": False} if name == "svd" else {}
             found = []
-            for way in (run, eager_factors._by_lapack(getattr(ingot.ir.ops.factor, name))):
+            for way in (run, eager_factors._by_lapack(getattr(ingot.ir.ops.linalg.factorizations, name))):
                 try:
                     made = way(x, **params)
                     found.append([a.tobytes() for a in (made if isinstance(made, tuple) else (made,))])
@@ -130,7 +130,7 @@ def test_singular_and_indefinite_matrices_are_named():
     assert ingot.linalg.cholesky_ex(x)[1].tolist() == [0] * 123 + [2] + [0] * 176
     x = np.random.default_rng(4).standard_normal((100, 4, 4)) + 2 * np.eye(4)
     lower, info = ingot.linalg.cholesky_ex(ingot.tensor(x))
-    want, wanted = ingot.ir.ops.checked.cholesky_ex.ref(x, check=False)
+    want, wanted = ingot.ir.ops.linalg.checked_factorizations.cholesky_ex.ref(x, check=False)
     assert np.array_equal(info.numpy(), wanted) and 20 < np.count_nonzero(wanted) < 100
     np.testing.assert_allclose(lower.numpy(), want, rtol=1e-12, atol=1e-12)
     assert float(ingot.linalg.det(ingot.zeros(2, 2))) == 0 and ingot.linalg.slogdet(ingot.zeros(2, 2))[1] == -float("inf")

@@ -8,9 +8,9 @@ import pytest
 import ingot
 from ingot import jit
 from ingot.ir import dtype as dt
-from ingot.ir.kernel_builder import KernelBuilder
-from ingot.passes.codegen.llvm import streaming
-from ingot.passes.codegen.llvm.kernels import suited
+from ingot.ir.kernel.kernel_builder import KernelBuilder
+from ingot.passes.codegen.llvm.loops import streaming
+from ingot.passes.codegen.llvm.loops.strategies import suited
 from ingot.runtime.cpu import kernels, native_run
 
 

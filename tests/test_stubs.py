@@ -11,7 +11,7 @@ import pytest
 
 import ingot
 from ingot.ir.dtype import DType
-from ingot.runtime import api
+from ingot.runtime import api as api
 
 ROOT = Path(ingot.__file__).parent
 

@@ -8,13 +8,22 @@ import random
 import pytest
 
 from graphs import graph_of_sizes
-from ingot.ir import polynomial
-from ingot.ir.ops import elementwise as ew
-from ingot.ir.scope import Scope
-from ingot.ir.substitute import choice, condition_check, data_evaluator, evaluator, function_of, is_same, owned_by, parse_number
-from ingot.ir.symbolic import SymFloat, SymInt, judged, names_of, power_of_two
-from ingot.ir.text import parse, show
-from ingot.ir.verify import verify
+from ingot.ir.graph.text import parse, show
+from ingot.ir.graph.verify import verify
+from ingot.ir.ops.core import elementwise as ew
+from ingot.ir.symbols import polynomial
+from ingot.ir.symbols.scope import Scope
+from ingot.ir.symbols.substitute import (
+    choice,
+    condition_check,
+    data_evaluator,
+    evaluator,
+    function_of,
+    is_same,
+    owned_by,
+    parse_number,
+)
+from ingot.ir.symbols.symbolic import SymFloat, SymInt, judged, names_of, power_of_two
 
 BINARY = (operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod)
 COMPARE = (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)

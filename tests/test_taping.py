@@ -12,7 +12,7 @@ import pytest
 
 import ingot
 from ingot.ir import dtype as dt
-from ingot.ir.op import NO_GRAD, OPS
+from ingot.ir.opdef.op import NO_GRAD, OPS
 from ingot.runtime import taping
 from ingot.runtime.autograd.node import ComplexNode, Node, Output
 from ingot.runtime.tensor import Tensor, wrap

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 import ingot  # noqa: F401  (fills the table of operators)
 from graphs import random_graph
 from ingot.ir import dtype as dt
-from ingot.ir.aval import Aval
 from ingot.ir.errors import GraphError
-from ingot.ir.graph import Builder
-from ingot.ir.op import OPS
-from ingot.ir.ops import elementwise as ew
-from ingot.ir.ops import reduce
-from ingot.ir.params import param_key
-from ingot.ir.text import format_param, parse, parse_param, show
+from ingot.ir.graph.graph import Builder
+from ingot.ir.graph.text import format_param, parse, parse_param, show
+from ingot.ir.opdef.aval import Aval
+from ingot.ir.opdef.op import OPS
+from ingot.ir.opdef.params import param_key
+from ingot.ir.ops.core import elementwise as ew
+from ingot.ir.ops.core import reduce
 from samples import (
     SAMPLES,
     table,  # noqa: F401  (fills SAMPLES)

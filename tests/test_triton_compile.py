@@ -13,11 +13,13 @@ import pytest
 from covering import thinned
 from ingot.ir import config
 from ingot.ir import dtype as dt
-from ingot.ir.kernel_builder import KernelBuilder
-from ingot.passes.codegen import library, rejected, scalars
-from ingot.passes.codegen.triton import configs, elementwise, matmul, small_matrices, sweeps
-from ingot.passes.codegen.triton import lists as list_texts
-from ingot.passes.codegen.triton.nest import POINTER, SIZE, Source
+from ingot.ir.kernel.kernel_builder import KernelBuilder
+from ingot.passes.codegen import rejection_kernels, row_kernels, scalars
+from ingot.passes.codegen.triton.contract import matmul
+from ingot.passes.codegen.triton.ir.nest import POINTER, SIZE, Source
+from ingot.passes.codegen.triton.linalg import small_matrices
+from ingot.passes.codegen.triton.loops import configs, elementwise, reduction_loops
+from ingot.passes.codegen.triton.loops import multi_tensor_reduce as list_texts
 from ingot.runtime.cpu import kernels as host_kernels
 from ingot.runtime.cuda import compile as compiler
 from ingot.runtime.cuda import draws, kernels, lists, many
@@ -128,7 +130,7 @@ def test_reductions(kind, across, cols, arch):
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("length", [64, pytest.param(8192, marks=pytest.mark.slow), 20000])
 def test_softmax(length, arch):
-    kernel = library.ROW_KERNELS["softmax"]("softmax", dt.bfloat16, library.ROWS)
+    kernel = row_kernels.ROW_KERNELS["softmax"]("softmax", dt.bfloat16, row_kernels.ROWS)
     sizes = {"A": 512, "R": length}
     one, = configs.launches(kernel, {s: sizes[s] for s in kernel.symbols})
     _, ptx = built(one, sizes, arch)
@@ -137,7 +139,7 @@ def test_softmax(length, arch):
 
 @pytest.mark.parametrize("name", ["layer_norm", "rms_norm", "log_softmax"])
 def test_row_kernels(name):
-    kernel = library.ROW_KERNELS[name](name, dt.float32, library.ROWS)
+    kernel = row_kernels.ROW_KERNELS[name](name, dt.float32, row_kernels.ROWS)
     sizes = dict.fromkeys(kernel.symbols, 1024)
     for one in configs.launches(kernel, sizes):
         built(one, sizes, 90)
@@ -221,8 +223,8 @@ def test_random_numbers_compile():
     assert "mul.hi.u32" in ptx or "mul.wide.u32" in ptx
 
 
-@pytest.mark.parametrize("write, count", [(rejected.poisson, 1), (rejected.standard_gamma, 1),
-                                          pytest.param(rejected.binomial, 2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("write, count", [(rejection_kernels.poisson, 1), (rejection_kernels.standard_gamma, 1),
+                                          pytest.param(rejection_kernels.binomial, 2, marks=pytest.mark.slow)])
 def test_numbers_by_rejection_compile(write, count):
     for kind, arch in ((dt.float32, 90), (dt.float64, 80)):
         one, = configs.launches(draws._kernel(write, (), kind, 2, (kind,) * count), {"n": 4096})
@@ -274,8 +276,8 @@ def test_sizes_that_are_no_multiples_of_16_are_loaded_in_shorter_vectors(arch):
 
 def test_resources_are_read_from_the_machine_code():
     """A kernel made to spill is seen to."""
-    kernel = library.ROW_KERNELS["softmax"]("softmax", dt.float32, library.ROWS)
-    source = sweeps.write(kernel, whole=True)
+    kernel = row_kernels.ROW_KERNELS["softmax"]("softmax", dt.float32, row_kernels.ROWS)
+    source = reduction_loops.write(kernel, whole=True)
     one = configs.Launch(source, (("ROWS", 4), ("COLS", 2048)), 1, (1, 1, 1))
     v = variant(one, {"A": 16, "R": 2048}, 90)
     binary = compiler.build(v)

@@ -6,10 +6,10 @@ import pytest
 import ingot
 import mock_cuda
 from ingot import jit, nn
-from ingot.ir.ops import conv as cv
-from ingot.ir.ops import conv_last as of_last
+from ingot.ir.ops.nn import conv as cv
+from ingot.ir.ops.packed import conv_channels_last as of_last
 from ingot.nn import functional as F
-from ingot.passes.codegen.triton import conv_last as last_text
+from ingot.passes.codegen.triton.conv import conv_channels_last as last_text
 from ingot.runtime.cuda import context as contexts
 from ingot.runtime.cuda import conv_last, eager
 from test_triton_families import eager_and_traced

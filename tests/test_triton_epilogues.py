@@ -12,18 +12,20 @@ import ingot
 import mock_cuda
 from ingot import jit, nn
 from ingot.ir import dtype as dt
-from ingot.ir.aval import Aval
-from ingot.ir.graph import Builder
-from ingot.ir.ops import elementwise as ew
-from ingot.ir.ops.batch_norm import batch_norm
-from ingot.ir.ops.conv import conv as conv_op
-from ingot.ir.ops.linalg import matmul as matmul_op
-from ingot.ir.ops.shape import expand, reshape
+from ingot.ir.graph.graph import Builder
+from ingot.ir.opdef.aval import Aval
+from ingot.ir.ops.core import elementwise as ew
+from ingot.ir.ops.core.shape import expand, reshape
+from ingot.ir.ops.linalg.products import matmul as matmul_op
+from ingot.ir.ops.nn.batch_norm import batch_norm
+from ingot.ir.ops.nn.conv import conv as conv_op
 from ingot.nn import functional as F
-from ingot.passes import pipeline
-from ingot.passes.codegen.triton import configs, conv, conv_depthwise, matmul, matmul_hopper
-from ingot.passes.codegen.triton.nest import SIZE
-from ingot.passes.codegen.triton.plan import CallStep, KernelStep, ProductStep, plan
+from ingot.passes import pipelines
+from ingot.passes.codegen.triton.contract import matmul, matmul_hopper
+from ingot.passes.codegen.triton.conv import conv, conv_depthwise
+from ingot.passes.codegen.triton.ir.nest import SIZE
+from ingot.passes.codegen.triton.loops import configs
+from ingot.passes.schedule.device_plan import CallStep, KernelStep, ProductStep, plan
 from ingot.runtime.cuda import compile as compiler
 from test_cuda_steps import Block
 from test_triton_compile import ARCHS, built, caches, variant  # noqa: F401 (a fixture)
@@ -173,7 +175,7 @@ def epilogue_of(kind, function):
                                                             ("r", (1024, 1024)))]
     z = matmul_op(x, w)
     z = ew.add(z, expand(reshape(bias, shape=(1, 1024)), shape=z.shape))
-    graph = pipeline.run(b.finish([ew.add(function(z), r)]), pipeline.PIPELINE)
+    graph = pipelines.run(b.finish([ew.add(function(z), r)]), pipelines.PIPELINE)
     step, = plan(graph).steps
     assert type(step) is ProductStep
     return step.epilogue
@@ -224,7 +226,7 @@ def convolution_of(kind, groups):
                                                                       ("var", dt.float32))]
     y = conv_op(x, w, None, stride=(1, 1), padding=((1, 1), (1, 1)), dilation=(1, 1), groups=groups)
     y = ew.add(ew.maximum(batch_norm(y, gain, shift, mean, var, eps=1e-5), 0.0), r)
-    step, = plan(pipeline.run(b.finish([y]), pipeline.PIPELINE)).steps
+    step, = plan(pipelines.run(b.finish([y]), pipelines.PIPELINE)).steps
     assert type(step) is ProductStep
     return step.epilogue
 

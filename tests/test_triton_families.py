@@ -10,14 +10,14 @@ import pytest
 import ingot
 import mock_cuda
 from ingot import jit
-from ingot.ir.ops import conv as cv
-from ingot.ir.ops import conv_last as of_last
+from ingot.ir.ops.nn import conv as cv
+from ingot.ir.ops.packed import conv_channels_last as of_last
 from ingot.nn import functional as F
 from ingot.nn.utils import stateless
-from ingot.passes.codegen.triton import attention as attention_text
-from ingot.passes.codegen.triton import attention_drops, attention_tiles
-from ingot.passes.codegen.triton import conv as conv_text
-from ingot.passes.codegen.triton import conv_last as last_text
+from ingot.passes.codegen.triton.attention import attention as attention_text
+from ingot.passes.codegen.triton.attention import attention_configs, attention_dropout
+from ingot.passes.codegen.triton.conv import conv as conv_text
+from ingot.passes.codegen.triton.conv import conv_channels_last as last_text
 from ingot.runtime.backends import cudnn
 from ingot.runtime.cuda import attentions, conv_last, convolutions, eager, gathers, running, sorts
 from ingot.runtime.cuda import context as contexts
@@ -382,7 +382,7 @@ def test_attention_over_turned_keys(case, causal, on_device, monkeypatch):
     """As exact products of many scores are made: vectors in pieces, keys and values as columns."""
     if causal and CASES[case][-1]:
         pytest.skip("a causal mask and another one are two masks")
-    monkeypatch.setattr(attention_tiles, "LEAST_WORK", 0)
+    monkeypatch.setattr(attention_configs, "LEAST_WORK", 0)
     tensors, f = attention_case(case, causal)
     both(f, *tensors)
     with mock_cuda.installed() as cuda:
@@ -399,7 +399,7 @@ def test_tiles_of_attention_fit_the_shared_memory():
     for e in (16, 64, 128, 256):
         for part, arch in itertools.product((attention_text.FORWARD, attention_text.QUERIES, attention_text.KEYS), (80, 90)):
             kind = attention_text.Kind(ingot.bfloat16, "none", True)
-            constants, _, stages = attention_tiles.tiles(kind, e, e, 1.0, part, arch)
+            constants, _, stages = attention_configs.tiles(kind, e, e, 1.0, part, arch)
             tile = dict(constants)
             own, others = (tile["BN"], tile["BM"]) if part == attention_text.KEYS else (tile["BM"], tile["BN"])
             held = ((1 if part == attention_text.FORWARD else 2) * own + stages * 2 * others) * tile["BE"] * 2
@@ -411,12 +411,12 @@ def test_every_candidate_of_attention_has_tiles_of_powers_of_two(kind):
     """Triton makes blocks of no other sizes, and a program may try any of them (`INGOT_CUDA_TUNE`)."""
     parts = attention_text.FORWARD, attention_text.QUERIES, attention_text.KEYS
     masks = attention_text.NO_MASK, attention_text.BOOLS, attention_text.ADDED
-    drawn = attention_drops.NONE, attention_drops.ALIGNED
+    drawn = attention_dropout.NONE, attention_dropout.ALIGNED
     for mask, causal, full, drops in itertools.product(masks, (False, True), (False, True), drawn):
         for depths, precision in (((), "ieee"), ((), "tf32"), ((2, 2), "ieee")):
             how = attention_text.Kind(getattr(ingot, kind), mask, causal, precision, full=full, drops=drops, depths=depths)
             for e, part, arch in itertools.product((16, 32, 64, 128, 256), parts, (80, 90)):
-                for tile in attention_tiles.candidates(how, e, e, part, arch):
+                for tile in attention_configs.candidates(how, e, e, part, arch):
                     assert all(n & (n - 1) == 0 and n >= 16 for n in tile[:2]) and tile[2] in (4, 8) and tile[3] >= 1
 
 

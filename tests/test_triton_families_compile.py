@@ -11,33 +11,16 @@ import pytest
 
 from covering import thinned
 from ingot.ir import dtype as dt
-from ingot.ir import philox
-from ingot.passes.codegen.triton import (
-    attention,
-    attention_drops,
-    attention_parts,
-    attention_tiles,
-    cholesky,
-    classes,
-    configs,
-    conv,
-    conv_depthwise,
-    conv_last,
-    conv_packed,
-    ctc,
-    fourier,
-    grouped,
-    householder,
-    lu,
-    pools,
-    positions,
-    row_scans,
-    scans,
-    sorting,
-    taps,
-    triangular,
-)
-from ingot.passes.codegen.triton.nest import SIZE
+from ingot.ir.reference import philox
+from ingot.passes.codegen.triton.attention import attention, attention_configs, attention_dropout, attention_split_kv
+from ingot.passes.codegen.triton.contract import grouped_matmul
+from ingot.passes.codegen.triton.conv import conv, conv_channels_last, conv_depthwise, conv_packed, pooling
+from ingot.passes.codegen.triton.index import linear_maps, row_scans, scans, sorting
+from ingot.passes.codegen.triton.ir import row_indexing
+from ingot.passes.codegen.triton.ir.nest import SIZE
+from ingot.passes.codegen.triton.linalg import cholesky, fourier, householder, lu, triangular
+from ingot.passes.codegen.triton.loops import configs
+from ingot.passes.codegen.triton.sequence import class_targets, ctc
 from ingot.runtime.cuda import compile as compiler
 from test_triton_compile import ARCHS, SHARED, built, loads, variant
 
@@ -50,19 +33,19 @@ def compiled(source, constants, warps, arch, stages=3, size=1024, spills=0):
     return built(configs.Launch(source, constants, warps, (1, 1, 1), stages=stages), sizes, arch, spills)
 
 
-ROWS = {"numbers": positions.numbers((dt.int64, dt.int32), 2, True), "take": positions.moved(4, False),
-        "put": positions.moved(2, True), "add": positions.merged(dt.bfloat16, "add"),
-        "paired": positions.merged(dt.bfloat16, "add", True), "bools": positions.merged(dt.bool_, "add"),
-        "complex": positions.merged(dt.complex64, "amax")}
+ROWS = {"numbers": row_indexing.numbers((dt.int64, dt.int32), 2, True), "take": row_indexing.moved(4, False),
+        "put": row_indexing.moved(2, True), "add": row_indexing.merged(dt.bfloat16, "add"),
+        "paired": row_indexing.merged(dt.bfloat16, "add", True), "bools": row_indexing.merged(dt.bool_, "add"),
+        "complex": row_indexing.merged(dt.complex64, "amax")}
 
 
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("name", ROWS)
 def test_rows(name, arch):
-    constants, warps, _ = positions.tile(4096, 768, 1)
+    constants, warps, _ = row_indexing.tile(4096, 768, 1)
     constants = (("BLOCK", 1024), ("SLOT", 0)) if name == "numbers" else constants
     if name == "complex":       # whose columns are parts of rows
-        constants, warps, _ = positions.tile(4096, 1, 1)
+        constants, warps, _ = row_indexing.tile(4096, 1, 1)
     compiled(ROWS[name], constants, warps, arch)
 
 
@@ -97,9 +80,9 @@ def test_frequencies_of_long_rows():
         compiled(source, (("BLOCK", 1024),), 4, 90)
 
 
-CLASSES = {"checked": classes.checked(dt.int64), "weights": classes.weights(dt.int32, dt.bfloat16, True),
-           "taken": classes.taken(dt.int64, dt.float32), "put": classes.put(dt.int64, dt.bfloat16),
-           "joined": positions.joined(2, 16)}
+CLASSES = {"checked": class_targets.checked(dt.int64), "weights": class_targets.weights(dt.int32, dt.bfloat16, True),
+           "taken": class_targets.taken(dt.int64, dt.float32), "put": class_targets.put(dt.int64, dt.bfloat16),
+           "joined": row_indexing.joined(2, 16)}
 
 
 @pytest.mark.parametrize("arch", ARCHS)
@@ -109,10 +92,10 @@ def test_classes_and_joining(name, arch):
     compiled(CLASSES[name], (("BLOCK", 1024), *marked), 4, arch)
 
 
-ONE_LANE = {"map": taps.mapped(dt.bfloat16, True), "map_wide": taps.mapped(dt.float64, True, True),
-            "bits": taps.mapped(dt.bool_, False), "zeros": taps.noted(dt.int64, "divisor"),
-            "negatives": taps.noted(dt.int8, "length"), "chances": taps.noted(dt.bfloat16, "probability"),
-            "whole": taps.noted(dt.float64, "count"), "found": scans.found(3),
+ONE_LANE = {"map": linear_maps.mapped(dt.bfloat16, True), "map_wide": linear_maps.mapped(dt.float64, True, True),
+            "bits": linear_maps.mapped(dt.bool_, False), "zeros": linear_maps.noted(dt.int64, "divisor"),
+            "negatives": linear_maps.noted(dt.int8, "length"), "chances": linear_maps.noted(dt.bfloat16, "probability"),
+            "whole": linear_maps.noted(dt.float64, "count"), "found": scans.found(3),
             "recurrence": scans.recurrence(dt.bfloat16), "recurrence_wide": scans.recurrence(dt.float64),
             "log_sums": scans.log_sums(dt.float16), "log_sums_wide": scans.log_sums(dt.float64),
             "running_max": scans.extreme(dt.bfloat16, ">"), "running_min_of_integers": scans.extreme(dt.int64, "<"),
@@ -241,9 +224,9 @@ def test_attention(kind, size, arch, full):
     how = attention.Kind(kind, attention.NO_MASK, True, even=True, full=full, late=True)
     for part, write, names in ATTENTION:
         names = [n for n in names
-                 if full or part == attention.FORWARD or attention_tiles.takes_strides(how, n, size, size, arch)]
+                 if full or part == attention.FORWARD or attention_configs.takes_strides(how, n, size, size, arch)]
         source = write(replace(how, strided=tuple(names)))
-        constants, warps, stages = attention_tiles.tiles(how, size, size, size ** -0.5, part, arch)
+        constants, warps, stages = attention_configs.tiles(how, size, size, size ** -0.5, part, arch)
         rows = tuple([(attention.strides_of(n)[2], 768 if n in ("g", "out") else 2304) for n in names])
         few = 120 if full and part == attention.KEYS and size == 128 and not IS_NEW else 0
         _, ptx = compiled(source, (*constants, *rows), warps, arch, stages, spills=few)
@@ -259,17 +242,17 @@ def test_gradients_of_attention_on_cards(kind, precision, size, arch, spills):
     keeps to 128 registers it puts some bytes aside; with the tiles of large chips it was a hundred with all 255.)"""
     how = attention.Kind(kind, attention.NO_MASK, True, precision, even=True, late=True)
     for part, write, _ in ATTENTION[1:]:
-        constants, warps, stages = attention_tiles.tiles(how, size, size, size ** -0.5, part, arch)
+        constants, warps, stages = attention_configs.tiles(how, size, size, size ** -0.5, part, arch)
         compiled(write(how), constants, warps, arch, stages, spills=spills)
 
 
 @pytest.mark.parametrize("size, arch", thinned((32, 64), ARCHS, strength=1) + [
     pytest.param(128, arch, marks=pytest.mark.slow) for arch in ARCHS])
 def test_exact_attention_over_turned_keys(size, arch):
-    depths = attention_tiles.depths(dt.float32, "ieee", size, size, attention_tiles.LEAST_WORK)
+    depths = attention_configs.depths(dt.float32, "ieee", size, size, attention_configs.LEAST_WORK)
     how = attention.Kind(dt.float32, attention.NO_MASK, True, even=True, full=arch == 90, late=True, depths=depths)
     for part, write, _ in ATTENTION:
-        constants, warps, stages = attention_tiles.tiles(how, size, size, size ** -0.5, part, arch)
+        constants, warps, stages = attention_configs.tiles(how, size, size, size ** -0.5, part, arch)
         compiled(write(how), constants, warps, arch, stages)
 
 
@@ -282,73 +265,74 @@ def test_attention_of_few(few, size, arch):
     """Of one row, and of as many as a tile holds; keys and values where they lie in a cache. Vectors are loaded whole."""
     kind, precision, mask = few
     how = attention.Kind(kind, mask, False, precision, even=True, late=mask != attention.ADDED, strided=("k", "v"))
-    for rows in (1, 16, attention_parts.most_rows(how)):
-        constants, warps, stages = attention_parts.tiles(how, size, size, size ** -0.5, rows)
+    for rows in (1, 16, attention_split_kv.most_rows(how)):
+        constants, warps, stages = attention_split_kv.tiles(how, size, size, size ** -0.5, rows)
         strides = tuple([(attention.strides_of(n)[2], 12 * size) for n in how.strided])
-        made, ptx = compiled(attention_parts.parts(how, rows == 1), (*constants, *strides), warps, arch, stages)
+        made, ptx = compiled(attention_split_kv.parts(how, rows == 1), (*constants, *strides), warps, arch, stages)
         assert ("mma" in ptx) == (rows > 1 and (kind.itemsize == 2 or precision == "tf32"))
         assert arch == 90 or made.shared <= SHARED[89]
         assert "cp.async.cg" in ptx if rows > 1 else loads(ptx).count("ld.global.v4.b32") >= 4
-    compiled(attention_parts.join(attention.Kind(kind, attention.NO_MASK, False)), attention_parts.tile_of_join(size), 4, arch)
+    compiled(attention_split_kv.join(attention.Kind(kind, attention.NO_MASK, False)), attention_split_kv.tile_of_join(size), 4,
+             arch)
 
 
 @pytest.mark.parametrize("mask", [attention.BOOLS, attention.ADDED])
 def test_masked_attention(mask):
     how = attention.Kind(dt.bfloat16, mask, False, even=True, late=mask == attention.BOOLS)
-    constants, warps, stages = attention_tiles.tiles(how, 64, 64, 0.125, attention.FORWARD, 90)
+    constants, warps, stages = attention_configs.tiles(how, 64, 64, 0.125, attention.FORWARD, 90)
     compiled(attention.forward(how), constants, warps, 90, stages)
 
 
 @pytest.mark.parametrize("arch, drops, mask", [
-    (90, attention_drops.ALIGNED, attention.NO_MASK), (80, attention_drops.SHIFTED, attention.NO_MASK),
+    (90, attention_dropout.ALIGNED, attention.NO_MASK), (80, attention_dropout.SHIFTED, attention.NO_MASK),
     *[pytest.param(arch, drops, mask, marks=pytest.mark.slow) for arch, drops, mask in (
-        (80, attention_drops.ALIGNED, attention.NO_MASK), (90, attention_drops.SHIFTED, attention.NO_MASK),
-        (90, attention_drops.SHIFTED, attention.BOOLS), (90, attention_drops.ALIGNED, attention.ADDED),
-        (80, attention_drops.SHIFTED, attention.BOOLS), (80, attention_drops.ALIGNED, attention.ADDED))]])
+        (80, attention_dropout.ALIGNED, attention.NO_MASK), (90, attention_dropout.SHIFTED, attention.NO_MASK),
+        (90, attention_dropout.SHIFTED, attention.BOOLS), (90, attention_dropout.ALIGNED, attention.ADDED),
+        (80, attention_dropout.SHIFTED, attention.BOOLS), (80, attention_dropout.ALIGNED, attention.ADDED))]])
 @pytest.mark.parametrize("size", [64, pytest.param(128, marks=pytest.mark.slow)])
 def test_attention_with_dropout(size, arch, drops, mask):
     """Ten rounds of two products draw four elements, or, where rows begin within a block of Philox, two on the average. (Before
     3.9 each thread drew what it reads: two, or four, drew the same.)"""
-    full = arch == 90 and drops == attention_drops.ALIGNED
+    full = arch == 90 and drops == attention_dropout.ALIGNED
     how = attention.Kind(dt.bfloat16, mask, mask == attention.NO_MASK, even=True, full=full, late=mask != attention.ADDED,
                          drops=drops)
     for part, write, names in ATTENTION:
         names = [n for n in names
-                 if full or part == attention.FORWARD or attention_tiles.takes_strides(how, n, size, size, arch)]
-        constants, warps, stages = attention_tiles.tiles(how, size, size, size ** -0.5, part, arch)
+                 if full or part == attention.FORWARD or attention_configs.takes_strides(how, n, size, size, arch)]
+        constants, warps, stages = attention_configs.tiles(how, size, size, size ** -0.5, part, arch)
         rows = tuple([(attention.strides_of(n)[2], 768 if n in ("g", "out") else 2304) for n in names])
         _, ptx = compiled(write(replace(how, strided=tuple(names))), (*constants, *rows), warps, arch, stages)
         tile = dict(constants)
-        words = tile["BM"] * tile["BN"] // (32 * warps) * (2 if drops == attention_drops.SHIFTED else 1)
+        words = tile["BM"] * tile["BN"] // (32 * warps) * (2 if drops == attention_dropout.SHIFTED else 1)
         factors = [str(m) for m in (philox.M0, philox.M1, philox.M0 - 2 ** 32, philox.M1 - 2 ** 32)]
         products = len(re.findall(rf"mul\.\S+ .*, (?:{'|'.join(factors)});", ptx))
-        rounds = 2 * philox.ROUNDS * words // attention_drops.WORDS
+        rounds = 2 * philox.ROUNDS * words // attention_dropout.WORDS
         assert 0.9 * rounds <= products <= (1.1 if IS_NEW else 4) * rounds, (part, products, rounds)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("size", [64, 128])
-@pytest.mark.parametrize("drops", [attention_drops.ALIGNED, attention_drops.SHIFTED])
+@pytest.mark.parametrize("drops", [attention_dropout.ALIGNED, attention_dropout.SHIFTED])
 def test_attention_with_dropout_in_tf32(drops, size, arch):
     how = attention.Kind(dt.float32, attention.NO_MASK, True, "tf32", even=True, late=True, drops=drops)
     for part, write, _ in ATTENTION:
-        constants, warps, stages = attention_tiles.tiles(how, size, size, size ** -0.5, part, arch)
+        constants, warps, stages = attention_configs.tiles(how, size, size, size ** -0.5, part, arch)
         compiled(write(how), constants, warps, arch, stages, spills=0 if IS_NEW else 40)
 
 
 SPILLS = {(attention.KEYS, 128): 128, (attention.FORWARD, 128): 96}     # bytes, of tiles that the tuner then leaves out
 
 
-@pytest.mark.parametrize("part, causal", thinned(attention_tiles.ROADS, [False, True], strength=1))
+@pytest.mark.parametrize("part, causal", thinned(attention_configs.ROADS, [False, True], strength=1))
 @pytest.mark.parametrize("size", [64, pytest.param(128, marks=pytest.mark.slow)])
 def test_attention_by_bulk_copies(part, size, causal):
     """Each road of Hopper chips: copies by the chip's engine, asked for by warps of their own where that was asked for."""
     write = {attention.FORWARD: attention.forward, attention.QUERIES: lambda k: attention.query_grad(k, False),
              attention.KEYS: attention.key_grad}[part]
-    for *tile, warps, stages, road in attention_tiles.ROADS[part]:
+    for *tile, warps, stages, road in attention_configs.ROADS[part]:
         source = write(attention.Kind(dt.bfloat16, attention.NO_MASK, causal, even=True, late=True, road=road))
-        constants = attention_tiles.constants(size, size, size ** -0.5, *tile)
+        constants = attention_configs.constants(size, size, size ** -0.5, *tile)
         one = configs.Launch(source, constants, warps, (1, 1, 1), stages=stages)
         v = variant(one, {p.name: 1024 for p in source.parameters if p.kind == SIZE}, 90)
         made = compiler._run_triton(v)
@@ -382,13 +366,14 @@ def test_convolutions_over_many_channels_load_whole_vectors(kind_and_precision, 
     """On tensor cores, by asynchronous copies of 16 bytes, whatever the planes are (of 4 where TF32 goes across the depth)."""
     kind, precision = kind_and_precision
     narrow = kind is dt.float32 and arch == 90
-    for source, rows in ((conv_last.product(kind, precision, False, True), 12544),
-                         (conv_last.product_last(kind, precision, False, True), 12544),
-                         (conv_last.product_last(kind, precision, True, turned=narrow), 12544),
-                         (conv_last.weight_grad(kind, precision, True), 256),
-                         (conv_last.weight_grad(kind, precision), 256), (conv_last.point_weight_grad(kind, precision), 256)):
+    for source, rows in ((conv_channels_last.product(kind, precision, False, True), 12544),
+                         (conv_channels_last.product_last(kind, precision, False, True), 12544),
+                         (conv_channels_last.product_last(kind, precision, True, turned=narrow), 12544),
+                         (conv_channels_last.weight_grad(kind, precision, True), 256),
+                         (conv_channels_last.weight_grad(kind, precision), 256),
+                         (conv_channels_last.point_weight_grad(kind, precision), 256)):
         crossed = narrow and "weight_grad" in source.name and "point" not in source.name
-        tile, warps, stages = conv_last.candidates(kind, rows, 256, SHARED[arch], crossed)[0]
+        tile, warps, stages = conv_channels_last.candidates(kind, rows, 256, SHARED[arch], crossed)[0]
         given = dict(WINDOW) | dict(zip(conv.TILE, tile)) | {"GROUPS": 1, "PARTS": 4} | dict(PHASES)
         constants = tuple([(n, given[n]) for n in source.constants if n not in ("INDEX", "LAST")])
         _, ptx = compiled(source, constants, warps, arch, stages, size=256)
@@ -403,9 +388,9 @@ def test_convolutions_over_many_channels_load_whole_vectors(kind_and_precision, 
 def test_convolutions_that_make_few_channels_load_whole_vectors(kind_and_precision, arch, columns):
     """All tiles that a tuner may take: narrow ones of tensor cores, by copies of 16 bytes."""
     kind, precision = kind_and_precision
-    for source in (conv_last.product(kind, precision, False, True), conv_last.product(kind, precision, True),
-                   conv_last.product_last(kind, precision, True, turned=True)):
-        for tile, warps, stages in conv_last.candidates(kind, 12544, columns, SHARED[arch]):
+    for source in (conv_channels_last.product(kind, precision, False, True), conv_channels_last.product(kind, precision, True),
+                   conv_channels_last.product_last(kind, precision, True, turned=True)):
+        for tile, warps, stages in conv_channels_last.candidates(kind, 12544, columns, SHARED[arch]):
             given = dict(WINDOW) | dict(zip(conv.TILE, tile)) | {"GROUPS": 1} | dict(PHASES)
             constants = tuple([(n, given[n]) for n in source.constants if n not in ("INDEX", "LAST")])
             _, ptx = compiled(source, constants, warps, arch, stages, size=64)
@@ -478,13 +463,13 @@ def test_phases_and_depthwise(arch):
 
 def test_pools():
     """Few places are known in advance, many are not."""
-    counted, tile = tuple([(n, 0) for n in pools.COUNTED]), tuple(zip(pools.TILE, pools.tile(56)))
+    counted, tile = tuple([(n, 0) for n in pooling.COUNTED]), tuple(zip(pooling.TILE, pooling.tile(56)))
     for short in (False, True):
         for even in (False, True):
-            compiled(pools.maximum(dt.bfloat16, short, even), (*WINDOW, *tile), 4, 90)
-        compiled(pools.drawn_maximum(dt.bfloat16, short, dt.float32, 2), (*WINDOW, *tile), 4, 80)
-        compiled(pools.maximum_grad(dt.bfloat16, short), (*WINDOW, *tile), 4, 90)
-        for write in (pools.average, pools.average_grad):
+            compiled(pooling.maximum(dt.bfloat16, short, even), (*WINDOW, *tile), 4, 90)
+        compiled(pooling.drawn_maximum(dt.bfloat16, short, dt.float32, 2), (*WINDOW, *tile), 4, 80)
+        compiled(pooling.maximum_grad(dt.bfloat16, short), (*WINDOW, *tile), 4, 90)
+        for write in (pooling.average, pooling.average_grad):
             for divisor in (False, True):
                 compiled(write(dt.float32, short, divisor), (*WINDOW, *counted, ("DIVISOR", 9), *tile), 4, 90)
 
@@ -498,8 +483,8 @@ def test_products_of_groups(laid, precision, arch):
     depth, x, y = laid
     kind, how = (dt.bfloat16, "ieee") if precision == "bf16" else (dt.float32, precision)
     fast, units = precision != "ieee", (x, y, ALONG)
-    tile, *_ = grouped.candidates(kind, (4096, 2048, 2048), 8, depth, fast, SHARED[arch])
-    source = grouped.source(kind, dt.int32, how, units, depth)
+    tile, *_ = grouped_matmul.candidates(kind, (4096, 2048, 2048), 8, depth, fast, SHARED[arch])
+    source = grouped_matmul.source(kind, dt.int32, how, units, depth)
     _, ptx = compiled(source, (*tile.constants, ("SLOT", 0), ("GROUPS", 16)), tile.warps, arch, tile.stages, size=2048)
     if precision == "bf16":
         assert ("wgmma" if arch == 90 else "mma.sync") in ptx and "cp.async.cg.shared.global" in ptx

@@ -7,12 +7,12 @@ import pytest
 
 import mock_cuda_triton
 from ingot.ir import dtype as dt
-from ingot.ir import philox
-from ingot.ir.kernel_builder import BOOL_RESULTS, KernelBuilder
-from ingot.ir.kernel_reference import run_reference
-from ingot.passes.codegen import library, scalars
-from ingot.passes.codegen.triton import configs, sweeps
-from ingot.passes.codegen.triton.nest import POINTER
+from ingot.ir.kernel.kernel_builder import BOOL_RESULTS, KernelBuilder
+from ingot.ir.kernel.kernel_reference import run_reference
+from ingot.ir.reference import philox
+from ingot.passes.codegen import row_kernels, scalars
+from ingot.passes.codegen.triton.ir.nest import POINTER
+from ingot.passes.codegen.triton.loops import configs, reduction_loops
 from special_units import Units
 
 INDEX = {False: np.int32, True: np.int64}
@@ -323,16 +323,16 @@ def test_a_row_does_not_depend_on_the_others():
     assert len(seen) == 1
 
 
-@pytest.mark.parametrize("layout", [library.ROWS, library.COLUMNS])
+@pytest.mark.parametrize("layout", [row_kernels.ROWS, row_kernels.COLUMNS])
 @pytest.mark.parametrize("length", [650, 1900])
 def test_rows_that_several_sweeps_go_over_are_cut_in_parts(layout, length, monkeypatch):
     """Each sweep is a launch of its own, which begins with what the parts of those before left."""
     for name, value in (("PART", 300), ("PART_ACROSS", 300), ("SWEPT_AGAIN", 600), ("WHOLE", 64), ("WALK", 128)):
         monkeypatch.setattr(configs, name, value)
-    kernel = library.ROW_KERNELS["softmax"]("softmax", dt.float32, layout)
-    shape = (3, length) if layout == library.ROWS else (2, length, 3)
+    kernel = row_kernels.ROW_KERNELS["softmax"]("softmax", dt.float32, layout)
+    shape = (3, length) if layout == row_kernels.ROWS else (2, length, 3)
     x = np.random.default_rng(6).standard_normal(shape).astype(np.float32)
-    sizes = {"A": shape[0], "R": length} | ({"B": 3, "RB": 3 * length} if layout == library.COLUMNS else {})
+    sizes = {"A": shape[0], "R": length} | ({"B": 3, "RB": 3 * length} if layout == row_kernels.COLUMNS else {})
     made = configs.launches(kernel, sizes)
     assert len(made) == 3 and all(one.grid[1] == configs.power_of_two(-(-length // 300)) for one in made)
     arrays = [x if b.name == "x" else np.zeros(shape, np.float32) for b in kernel.buffers]
@@ -346,7 +346,7 @@ def test_many_parts_are_combined_once_for_all(length, monkeypatch):
     """Between sweeps whose programs have many rows."""
     for name, value in (("PART_ACROSS", 300), ("FEW_PARTS", 2), ("COMBINED", 8)):
         monkeypatch.setattr(configs, name, value)
-    kernel = library.ROW_KERNELS["softmax"]("softmax", dt.float32, library.COLUMNS)
+    kernel = row_kernels.ROW_KERNELS["softmax"]("softmax", dt.float32, row_kernels.COLUMNS)
     x = np.random.default_rng(6).standard_normal((2, length, 35)).astype(np.float32)
     sizes = {"A": 2, "R": length, "B": 35, "RB": 35 * length}
     made = configs.launches(kernel, sizes)
@@ -358,16 +358,16 @@ def test_many_parts_are_combined_once_for_all(length, monkeypatch):
     np.testing.assert_allclose(arrays[-1], e / e.sum(1, keepdims=True), atol=1e-6)
 
 
-@pytest.mark.parametrize("layout", [library.ROWS, library.COLUMNS])
+@pytest.mark.parametrize("layout", [row_kernels.ROWS, row_kernels.COLUMNS])
 @pytest.mark.parametrize("length", [1, 7, 130, 2500])
 def test_softmax_of_every_length(layout, length, monkeypatch):
     """Whole rows, and rows that are walked over, agree with the kernel's meaning."""
     monkeypatch.setattr(configs, "WHOLE", 1024)
     rng = np.random.default_rng(6)
-    kernel = library.ROW_KERNELS["softmax"]("softmax", dt.float32, layout)
-    shape = (3, length) if layout == library.ROWS else (2, length, 3)
+    kernel = row_kernels.ROW_KERNELS["softmax"]("softmax", dt.float32, layout)
+    shape = (3, length) if layout == row_kernels.ROWS else (2, length, 3)
     x = rng.standard_normal(shape).astype(np.float32)
-    sizes = {"A": shape[0], "R": length} | ({"B": 3, "RB": 3 * length} if layout == library.COLUMNS else {})
+    sizes = {"A": shape[0], "R": length} | ({"B": 3, "RB": 3 * length} if layout == row_kernels.COLUMNS else {})
     arrays = [x if b.name == "x" else np.zeros(shape, np.float32) for b in kernel.buffers]
     run(kernel, arrays, **{s: sizes[s] for s in kernel.symbols})
     e = np.exp(x - x.max(1, keepdims=True))
@@ -434,8 +434,8 @@ def probe(x, y, n, COLS: tl.constexpr):
 
 
 def test_sources_are_readable():
-    kernel = library.ROW_KERNELS["softmax"]("softmax", dt.float32, library.ROWS)
-    text = sweeps.write(kernel, whole=True).text
+    kernel = row_kernels.ROW_KERNELS["softmax"]("softmax", dt.float32, row_kernels.ROWS)
+    text = reduction_loops.write(kernel, whole=True).text
     body = text[text.index("def softmax("):]
     assert text.startswith('"""') and "@triton.jit" in text and "exp_of_f32(" in body
     assert max(map(len, text.splitlines())) < 140 and len(body.splitlines()) < 25

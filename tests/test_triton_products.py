@@ -7,9 +7,9 @@ import ingot
 import mock_cuda
 import mock_cuda_triton
 from ingot.ir import dtype as dt
-from ingot.passes.codegen.triton import matmul, matmul_hopper
-from ingot.passes.codegen.triton.dots import FAST, Kinds
-from ingot.passes.codegen.triton.nest import POINTER
+from ingot.passes.codegen.triton.contract import matmul, matmul_hopper
+from ingot.passes.codegen.triton.ir.dots import FAST, Kinds
+from ingot.passes.codegen.triton.ir.nest import POINTER
 from ingot.runtime.cuda import backend, products
 
 

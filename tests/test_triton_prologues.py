@@ -11,17 +11,20 @@ import ingot
 import mock_cuda
 from ingot import jit
 from ingot.ir import dtype as dt
-from ingot.ir.aval import Aval
-from ingot.ir.graph import Builder
-from ingot.ir.ops import elementwise as ew
-from ingot.ir.ops.conv import conv as conv_op
-from ingot.ir.ops.linalg import matmul as matmul_op
-from ingot.ir.ops.shape import expand, permute, reshape
+from ingot.ir.graph.graph import Builder
+from ingot.ir.opdef.aval import Aval
+from ingot.ir.ops.core import elementwise as ew
+from ingot.ir.ops.core.shape import expand, permute, reshape
+from ingot.ir.ops.linalg.products import matmul as matmul_op
+from ingot.ir.ops.nn.conv import conv as conv_op
 from ingot.nn import functional as F
-from ingot.passes import fuse_prologue, pipeline
-from ingot.passes.codegen.triton import configs, conv, matmul
-from ingot.passes.codegen.triton.nest import SIZE
-from ingot.passes.codegen.triton.plan import ProductStep, plan
+from ingot.passes import pipelines
+from ingot.passes.codegen.triton.contract import matmul
+from ingot.passes.codegen.triton.conv import conv
+from ingot.passes.codegen.triton.ir.nest import SIZE
+from ingot.passes.codegen.triton.loops import configs
+from ingot.passes.fusion import fuse_prologue
+from ingot.passes.schedule.device_plan import ProductStep, plan
 from ingot.runtime.cuda import products
 from ingot.runtime.cuda.factors import Beside, Computed
 from test_triton_compile import ARCHS, built, caches, variant  # noqa: F401 (a fixture)
@@ -157,7 +160,7 @@ def factor_of(kind, function, sources, m=1024, n=256, k=1024, position=0):
     given = [b.input(f"a{i}", Aval(shape if i == 0 else shape[-1:], d)) for i, d in enumerate(sources)]
     other = b.input("other", Aval((k, n) if position == 0 else (m, k), kind))
     made = function(given[0], *[expand(reshape(v, shape=(1, shape[-1])), shape=shape) for v in given[1:]])
-    graph = pipeline.run(b.finish([matmul_op(made, other) if position == 0 else matmul_op(other, made)]), pipeline.PIPELINE)
+    graph = pipelines.run(b.finish([matmul_op(made, other) if position == 0 else matmul_op(other, made)]), pipelines.PIPELINE)
     step, = plan(graph).steps
     assert type(step) is ProductStep and step.epilogue.before[position] is not None
     return step.epilogue
@@ -199,7 +202,7 @@ def test_convolutions_compile(arch):
     x, w, gain, shift = [b.input(n, Aval(s, kind)) for n, s in shapes.items()]
     made = ew.maximum(ew.add(ew.mul(x, expand(gain, shape=x.shape)), expand(shift, shape=x.shape)), 0.0)
     y = conv_op(made, w, None, stride=(1, 1), padding=((1, 1), (1, 1)), dilation=(1, 1), groups=1)
-    step, = plan(pipeline.run(b.finish([y]), pipeline.PIPELINE)).steps
+    step, = plan(pipelines.run(b.finish([y]), pipelines.PIPELINE)).steps
     computed = step.epilogue.before[0]
     how = Computed(Beside(computed.fused, [(row, batch) for _, _, row, batch in computed.operands]), False).how
     source = conv.forward(kind, "ieee", False, before=how)
@@ -215,6 +218,6 @@ def test_how_much_is_done_again():
     for n, fits in ((fuse_prologue.MOST_AGAIN // 4, True), (fuse_prologue.MOST_AGAIN, False)):
         b = Builder("block")
         x, w = b.input("x", Aval((64, 32), dt.float32)), b.input("w", Aval((n, 32), dt.float32))
-        graph = pipeline.run(b.finish([matmul_op(ew.mul(x, 2.0), permute(w, dims=(1, 0)))]), pipeline.PIPELINE)
+        graph = pipelines.run(b.finish([matmul_op(ew.mul(x, 2.0), permute(w, dims=(1, 0)))]), pipelines.PIPELINE)
         steps = plan(graph).steps
         assert (len(steps) == 1 and type(steps[0]) is ProductStep) == fits

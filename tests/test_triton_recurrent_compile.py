@@ -9,9 +9,9 @@ import re
 import pytest
 
 from ingot.ir import dtype as dt
-from ingot.passes.codegen.cells import CELLS
-from ingot.passes.codegen.triton import configs
-from ingot.passes.codegen.triton import recurrent as text
+from ingot.passes.codegen.recurrent_cells import CELLS
+from ingot.passes.codegen.triton.loops import configs
+from ingot.passes.codegen.triton.sequence import recurrent as text
 from test_triton_compile import ARCHS, built
 
 FOUND = importlib.util.find_spec("triton") is not None

@@ -5,7 +5,7 @@ import pytest
 
 import ingot
 from ingot.ir.errors import DimError
-from ingot.ir.ops import indexing
+from ingot.ir.ops.index import indexing
 from ingot.runtime import dispatch
 from ingot.runtime.overwrite import SMALL
 

@@ -12,11 +12,11 @@ import pytest
 import ingot  # noqa: F401  (fills the table of operators)
 from graphs import graph_of, random_graph
 from ingot.ir import dtype as dt
-from ingot.ir.aval import Aval
-from ingot.ir.graph import Builder
-from ingot.ir.layout import Box, Net, arrange
-from ingot.ir.ops import elementwise as ew
-from ingot.ir.view import dot, save, svg, to_networkx
+from ingot.ir.draw.layout import Box, Net, arrange
+from ingot.ir.draw.view import dot, save, svg, to_networkx
+from ingot.ir.graph.graph import Builder
+from ingot.ir.opdef.aval import Aval
+from ingot.ir.ops.core import elementwise as ew
 
 SIZES = (5, 50, 300)
 TEXT = """
@@ -97,7 +97,7 @@ def test_networkx_has_an_edge_for_each_operand():
 
 
 def test_networkx_is_not_imported_for_drawing():
-    code = "import sys, ingot.ir.view; print('networkx' in sys.modules)"
+    code = "import sys, ingot.ir.draw.view; print('networkx' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "False"
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import ingot
 from ingot.ir.errors import IngotError
-from ingot.ir.op import OPS
+from ingot.ir.opdef.op import OPS
 from ingot.runtime.batching.by_sample import one_by_one
 from ingot.runtime.batching.level import Level
 from ingot.runtime.tensor import wrap

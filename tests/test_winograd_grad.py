@@ -5,14 +5,14 @@ import pytest
 
 import ingot
 from ingot.ir import config, target
-from ingot.ir.ops.conv import conv_weight_grad
+from ingot.ir.ops.nn.conv import conv_weight_grad
 from ingot.ir.target import host
-from ingot.passes.codegen.llvm import winograd_transforms
-from ingot.passes.codegen.llvm.batch_norm_blocked import GRAD, TRAIN, BlockedNormKernel
-from ingot.passes.codegen.llvm.pooling import AVERAGE_GRAD
-from ingot.passes.codegen.llvm.pooling_blocked import MAX_GRAD, PLACES, BlockedPoolKernel
-from ingot.passes.codegen.llvm.winograd_grad import WinogradGradKernel
-from ingot.passes.codegen.llvm.winograd_transforms import filter_line, gradient_line, output_line, weight_line
+from ingot.passes.codegen.llvm.conv import winograd_transforms
+from ingot.passes.codegen.llvm.conv.batch_norm_blocked import GRAD, TRAIN, BlockedNormKernel
+from ingot.passes.codegen.llvm.conv.pooling import AVERAGE_GRAD
+from ingot.passes.codegen.llvm.conv.pooling_blocked import MAX_GRAD, PLACES, BlockedPoolKernel
+from ingot.passes.codegen.llvm.conv.winograd_grad import WinogradGradKernel
+from ingot.passes.codegen.llvm.conv.winograd_transforms import filter_line, gradient_line, output_line, weight_line
 from ingot.runtime.cpu import compile as compiler
 from ingot.runtime.cpu import conv, conv_blocked_grad, winograd_grad
 from ingot.runtime.cpu.conv_fused import block

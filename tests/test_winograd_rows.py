@@ -6,8 +6,8 @@ import pytest
 import ingot
 from ingot import jit, nn
 from ingot.ir import config, target
-from ingot.ir.ops import conv as ops
-from ingot.passes.codegen.llvm.winograd_rows import RowsKernel
+from ingot.ir.ops.nn import conv as ops
+from ingot.passes.codegen.llvm.conv.winograd_rows import RowsKernel
 from ingot.runtime.cpu import compile as compiler
 from ingot.runtime.cpu import conv, conv_algorithm, conv_fused, winograd_rows
 from seeds import seeds

@@ -9,8 +9,8 @@ import pytest
 import ingot
 from ingot import jit, nn
 from ingot.ir import target
-from ingot.ir.ops import blocked as ops
-from ingot.ir.ops import blocked_grad as grads
+from ingot.ir.ops.packed import blocked as ops
+from ingot.ir.ops.packed import blocked_grad as grads
 from ingot.runtime.cpu import conv_fused, winograd
 
 NETS = {

@@ -22,7 +22,8 @@ import ingot
 from ingot.ir.dtype import ALL, DType
 from ingot.ir.errors import IngotError
 from ingot.paths import PUBLIC
-from ingot.runtime import api, tensor
+from ingot.runtime import api as api
+from ingot.runtime import tensor
 from ingot.runtime.api.register import NUMPY_NAMES
 
 ROOT = Path(ingot.__file__).parent

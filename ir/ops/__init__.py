@@ -5,6 +5,6 @@ import pkgutil
 
 
 def load_all():
-    """Loads every family, so that `OPS` has all records: whoever reads graphs from text needs this."""
-    for module in pkgutil.iter_modules(__path__):
-        importlib.import_module(f"{__name__}.{module.name}")
+    """Load every family, so that `OPS` has all records, as reading a graph from text needs."""
+    for module in pkgutil.walk_packages(__path__, f"{__name__}."):
+        importlib.import_module(module.name)

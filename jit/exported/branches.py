@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.ops import elementwise as ew
-from ...ir.ops.choice import choose
-from ...ir.ops.shape import reshape
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core.branch_select import choose
+from ...ir.ops.core.shape import reshape
 from ...runtime.autograd.node import Named, Node, Output, new_number
 from ...runtime.device_array import DeviceArray
 from ...runtime.pytree import tree_flatten, tree_unflatten

@@ -13,7 +13,8 @@ first word 1 while it is taken), and `ingot_arenas`.
 
 from dataclasses import dataclass
 
-from ...passes.codegen.llvm import fork_join, programs
+from ...passes.codegen.llvm.loops import programs
+from ...passes.codegen.llvm.pool import fork_join
 
 TENSOR_BYTES, MOST_DIMS = 80, 8
 STAMP_BYTES = 64                 # before the weights of a file: tells them from others

@@ -17,7 +17,8 @@ from ...ir import target as targets
 from ...ir.errors import ArgumentError
 from ...ir.target import Target
 from ...ir.version import VERSION
-from ...passes.codegen.llvm import fork_join, programs
+from ...passes.codegen.llvm.loops import programs
+from ...passes.codegen.llvm.pool import fork_join
 from ...runtime.cpu import amx, compile, pool
 from ...runtime.serialization.save_load import replacing
 from ..errors import ExportError

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ...ir.errors import AutogradError
-from ...ir.graph import Builder, Graph, Value
-from ...ir.substitute import collect, has_symbols
-from ...ir.symbolic import pinned
+from ...ir.graph.graph import Builder, Graph, Value
+from ...ir.symbols.substitute import collect, has_symbols
+from ...ir.symbols.symbolic import pinned
 from ...runtime.autograd.grad_mode import no_grad
 from ...runtime.nn.module import Module
 from ...runtime.nn.parameter import Parameter

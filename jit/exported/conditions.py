@@ -5,8 +5,8 @@ import operator
 from collections.abc import Callable
 
 from ...ir.errors import FileError
-from ...ir.substitute import PARSING
-from ...ir.symbolic import ROUNDINGS
+from ...ir.symbols.substitute import PARSING
+from ...ir.symbols.symbolic import ROUNDINGS
 
 _ARITHMETIC: dict[type, Callable] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,

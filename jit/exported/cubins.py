@@ -10,9 +10,9 @@ import sys
 
 import numpy as np
 
-from ...ir.aval import Aval
 from ...ir.errors import DeviceError, ShapeError
-from ...ir.printer import format_line
+from ...ir.graph.printer import format_line
+from ...ir.opdef.aval import Aval
 from ...runtime.cuda import compile as compiler
 from ...runtime.cuda import eager, ready
 from ...runtime.cuda.planning import Planner

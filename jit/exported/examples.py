@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.errors import ArgumentError, ShapeError
-from ...ir.scope import LEAST
+from ...ir.symbols.scope import LEAST
 from ...runtime.tensor import Tensor, wrap
 from ..extents import Extent, extent_of
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.graph import Builder, Graph, Value
-from ...ir.op import View
-from ...ir.substitute import has_symbols
-from ...passes import pipeline
-from ...passes.canonicalize import is_fill
+from ...ir.graph.graph import Builder, Graph, Value
+from ...ir.opdef.op import View
+from ...ir.symbols.substitute import has_symbols
+from ...passes import pipelines
+from ...passes.simplify.canonicalize import is_fill
 from ...runtime.dispatch import kernel_of
 from ...runtime.state import tls
 
@@ -33,7 +33,7 @@ def freeze(graph: Graph, weights: dict, arguments: int) -> tuple:
             continue
         new = b.copy(n, [env[x] if type(x) is Value else x for x in n.inputs])
         env.update((v, w) for v, w in zip(n.outputs, new.outputs) if v not in env)
-    graph = pipeline.run(b.finish([env[v] for v in graph.outputs]), pipeline.SIMPLER)
+    graph = pipelines.run(b.finish([env[v] for v in graph.outputs]), pipelines.SIMPLER)
     return without_unused(graph, {**weights, **{made[v]: a for v, a in folded.items()}}, arguments)
 
 

@@ -1,6 +1,6 @@
 """A compiled graph as plain data: the step list of its one native call, with places for the addresses of code and tables.
 
-What `passes/codegen/llvm/programs.py` describes is kept as words in which no address stands. Loading puts in those of the
+What `passes/codegen/llvm/loops/programs.py` describes is kept as words in which no address stands. Loading puts in those of the
 objects' functions and of the list's own tables; then one call runs the whole graph, and nothing was planned or generated.
 """
 

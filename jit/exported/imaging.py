@@ -7,7 +7,7 @@ import numpy as np
 
 from ...ir.dtype import of
 from ...ir.target import host
-from ...passes.codegen.llvm import programs
+from ...passes.codegen.llvm.loops import programs
 from ...runtime.cpu import compile, pool, program
 from ...runtime.cpu.native_run import RELEASE_AT, NativeRun
 from .. import execute

@@ -4,8 +4,8 @@ would be a number, and where gradients are asked for. A model in whole numbers h
 
 from types import SimpleNamespace
 
-from ...ir.graph import Value
-from ...ir.substitute import replaced, valuer
+from ...ir.graph.graph import Value
+from ...ir.symbols.substitute import replaced, valuer
 from ...runtime.api.creation import tensor
 from ...runtime.autograd.grad_mode import set_grad_enabled
 from ...runtime.state import tls

@@ -9,13 +9,13 @@ import numpy as np
 
 from ...ir import target as targets
 from ...ir.errors import DeviceError, FileError, IngotError, ShapeError
-from ...ir.graph import Graph
+from ...ir.graph.graph import Graph
+from ...ir.graph.printer import format_line
 from ...ir.lazy import lazy
 from ...ir.ops import load_all
-from ...ir.ops.host import host_call
-from ...ir.ops.place import place
-from ...ir.printer import format_line
-from ...ir.scope import LEAST
+from ...ir.ops.core.host_call import host_call
+from ...ir.ops.core.to_device import place
+from ...ir.symbols.scope import LEAST
 from ...runtime.device import CPU, Device
 from ...runtime.serialization import safetensors
 from ...runtime.state import tls
@@ -26,9 +26,9 @@ from .conditions import holds
 from .ready import Code
 from .signature import Signature
 
-blocked = lazy(__package__, "...ir.ops.blocked")
-blocked_grad = lazy(__package__, "...ir.ops.blocked_grad")
-bind = lazy(__package__, "...passes.bind")
+blocked = lazy(__package__, "...ir.ops.packed.blocked")
+blocked_grad = lazy(__package__, "...ir.ops.packed.blocked_grad")
+specialize_shapes = lazy(__package__, "...passes.schedule.specialize_shapes")
 execute = lazy(__package__, "..execute")
 inlined = lazy(__package__, ".inlined")
 of_sizes = lazy(__package__, ".of_sizes")
@@ -37,7 +37,7 @@ prepare = lazy(__package__, ".prepare")
 program = lazy(__package__, "...runtime.cpu.program")
 recorded_graph = lazy(__package__, ".recorded_graph")
 work = lazy(__package__, "..work")
-text = lazy(__package__, "...ir.text")
+text = lazy(__package__, "...ir.graph.text")
 
 _MOST_BOUND = 256        # kinds of sizes whose compiled graphs are kept
 
@@ -296,7 +296,7 @@ class Model:
         variant = self.variant_for(sizes)
         graph = self.graph_of(variant)
         if graph.symbols:
-            graph = bind.bind_graph(graph, {name: sizes[name] for name in graph.names})
+            graph = specialize_shapes.bind_graph(graph, {name: sizes[name] for name in graph.names})
         parts = prepare.prepared(graph, len(self._dtypes), variant.weights)
         compiled = program.CompiledGraph(parts.main, execute.compiled_kernel_of, frozenset(range(len(graph.outputs))))
         return compiled, parts

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ...ir.errors import ArgumentError
-from ...ir.graph import Graph
-from ...ir.printer import value_names
+from ...ir.graph.graph import Graph
+from ...ir.graph.printer import value_names
 from ...runtime.nn.hooks import GLOBAL, register_module_forward_hook
 from ...runtime.nn.module import Module
 from ...runtime.structure import add_hook

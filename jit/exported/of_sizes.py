@@ -4,10 +4,10 @@ have decided by it is a condition, as in traced functions."""
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ...ir.graph import Graph
-from ...ir.scope import Scope
-from ...passes.bind import bind_graph
-from ...passes.lift_numbers import lift_numbers
+from ...ir.graph.graph import Graph
+from ...ir.symbols.scope import Scope
+from ...passes.schedule.specialize_shapes import bind_graph
+from ...passes.simplify.lift_numbers import lift_numbers
 from ..for_sizes import ForSizes
 from .prepare import prepared
 

@@ -3,10 +3,11 @@
 import numpy as np
 
 from ...ir.errors import DeviceError, FileError
-from ...ir.scope import LEAST
-from ...passes import bind, pipeline
-from ...passes.codegen.triton.plan import KernelStep
-from ...passes.codegen.triton.together import EndStep, ManyStep
+from ...ir.symbols.scope import LEAST
+from ...passes import pipelines
+from ...passes.schedule import specialize_shapes
+from ...passes.schedule.batched_launches import EndStep, ManyStep
+from ...passes.schedule.device_plan import KernelStep
 from ...runtime.cuda import backend, eager, ready
 from ...runtime.cuda import compile as compiler
 from ...runtime.cuda.program import DeviceGraph
@@ -26,8 +27,8 @@ def graph_for(model: Model, sizes: dict) -> tuple:
     variant = model.variant_for(sizes)
     graph = model.graph_of(variant)
     if graph.symbols:
-        graph = bind.bind_graph(graph, {name: sizes[name] for name in graph.names})
-    graph = pipeline.run(graph, backend.PASSES)
+        graph = specialize_shapes.bind_graph(graph, {name: sizes[name] for name in graph.names})
+    graph = pipelines.run(graph, backend.PASSES)
     return DeviceGraph(graph, eager.run_into, frozenset(range(len(graph.outputs)))), variant.weights
 
 

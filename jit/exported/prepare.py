@@ -8,10 +8,10 @@ between shapes that need the same.
 import hashlib
 from dataclasses import dataclass
 
-from ...ir.graph import Builder, Graph, Value
-from ...ir.params import params_key
-from ...passes import pipeline
-from ...passes.derived import split_derived
+from ...ir.graph.graph import Builder, Graph, Value
+from ...ir.opdef.params import params_key
+from ...passes import pipelines
+from ...passes.networks.hoist_weights import split_derived
 from .. import execute
 
 PORTABLE = execute.PASSES[:execute.PASSES.index(execute.blocked_layout)]
@@ -37,7 +37,7 @@ class Prepared:
 def prepared(graph: Graph, arguments: int, taken, numbers: int = 0) -> Prepared:
     """The graph for this machine; its inputs are `arguments` arguments, then the weights of the numbers `taken`, then so many
     `numbers` of each call's own."""
-    graph = pipeline.run(graph, execute.PASSES)
+    graph = pipelines.run(graph, execute.PASSES)
     weights = range(arguments, len(graph.inputs) - numbers)
     cut = split_derived(graph, frozenset(weights))
     if cut is None:

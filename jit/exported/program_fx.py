@@ -6,11 +6,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from ...ir.errors import ShapeError
-from ...ir.graph import Value
-from ...ir.op import OPS, Op
-from ...ir.printer import format_place
-from ...ir.substitute import collect, hint, replaced, valuer
-from ...ir.symbolic import names_of, source_of
+from ...ir.graph.graph import Value
+from ...ir.graph.printer import format_place
+from ...ir.opdef.op import OPS, Op
+from ...ir.symbols.substitute import collect, hint, replaced, valuer
+from ...ir.symbols.symbolic import names_of, source_of
 from ...runtime.api.creation import empty
 from ..extents import extent_of
 from ..fx.graph import Graph

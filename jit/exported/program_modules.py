@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...ir.errors import ArgumentError, DTypeError
-from ...ir.printer import value_names
+from ...ir.graph.printer import value_names
 from ...runtime.nn.module import Module
 from ...runtime.pytree import tree_flatten, tree_structure
 from ...runtime.tree_specs import TreeSpec

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ...ir.errors import ArgumentError
-from ...ir.op import OPS, Composite, Op
+from ...ir.opdef.op import OPS, Composite, Op
 from ...ir.ops import load_all
 from .program_fx import operator_named
 

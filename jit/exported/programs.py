@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ...ir.errors import ArgumentError, DTypeError
-from ...passes.decompose import decompose
+from ...passes.simplify.decompose import decompose
 from ...runtime.pytree import register_dataclass
 from . import archive, loaded, program_draft, program_fx, program_modules, program_table, writer
 from .program_dims import AdditionalInputs, Dim, ShapesCollection, dims, named

@@ -1,4 +1,4 @@
-"""Static quantisation of what is exported: ranges from runs on calibration inputs, then `passes/quantize.py`.
+"""Static quantisation of what is exported: ranges from runs on calibration inputs, then `passes/quantize/quantize.py`.
 
     jit.export(model, (x,), "model.ingot", quantize=[(batch,) for batch in batches])
     model = jit.quantize(model, [(batch,) for batch in batches])
@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from ...ir.errors import ArgumentError
-from ...ir.graph import Graph, Value
-from ...ir.substitute import has_symbols
-from ...passes import pipeline
-from ...passes.bind import bind_graph
-from ...passes.int8_chains import sources_of
-from ...passes.quantize import observed, quantize
+from ...ir.graph.graph import Graph, Value
+from ...ir.symbols.substitute import has_symbols
+from ...passes import pipelines
+from ...passes.quantize.int8_chains import sources_of
+from ...passes.quantize.quantize import observed, quantize
+from ...passes.schedule.specialize_shapes import bind_graph
 from ...runtime.dispatch import kernel_of
 from ...runtime.quantization.ranges import RANGES
 from ...runtime.state import tls
@@ -128,7 +128,7 @@ class _Variant:
         self.arrays = {name: t.detach()._a for name, t in variant.weights.items()}
         scope = next((x.scope for x in variant.graph.symbols.values()), None)
         before = set(scope.conditions) if scope is not None else set()
-        self.graph, self.count = pipeline.run(variant.graph, PORTABLE), count
+        self.graph, self.count = pipelines.run(variant.graph, PORTABLE), count
         if scope is not None and set(scope.conditions) - before:
             raise ExportError("the model's graph depends on the sizes that may change; quantise it without dynamic=")
         self.known = Constants(dict(zip(self.graph.inputs[count:], self.arrays.values())))

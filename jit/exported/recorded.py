@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ...ir.errors import ArgumentError, IngotError
-from ...ir.graph import Graph
-from ...ir.printer import format_line
-from ...ir.scope import LEAST
-from ...ir.symbolic import SymInt
-from ...passes import pipeline
+from ...ir.graph.graph import Graph
+from ...ir.graph.printer import format_line
+from ...ir.symbols.scope import LEAST
+from ...ir.symbols.symbolic import SymInt
+from ...passes import pipelines
 from ...runtime.api.register import FUNCTIONS
 from ...runtime.autograd.grad_mode import no_grad
 from ..capture import for_elsewhere
@@ -255,7 +255,7 @@ def optimized(made: Recorded, freeze: bool) -> tuple:
         arrays = {name: t.detach()._a for name, t in v.weights.items()}
         scope = next((x.scope for x in v.graph.symbols.values()), None)
         before = set(scope.conditions) if scope is not None else set()
-        graph = pipeline.run(v.graph, PORTABLE)
+        graph = pipelines.run(v.graph, PORTABLE)
         graph, kept = frozen(graph, arrays, count) if freeze else without_unused(graph, arrays, count)
         if scope is not None and set(scope.conditions) - before:
             graph, kept = without_unused(v.graph, arrays, count)      # the passes decided something by today's sizes

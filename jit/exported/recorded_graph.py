@@ -4,13 +4,13 @@ calls took and gave whose signatures were asked for."""
 from dataclasses import dataclass
 
 from ...ir.errors import FileError, IngotError
-from ...ir.graph import Graph, Node, Value
+from ...ir.graph.graph import Graph, Node, Value
+from ...ir.graph.printer import value_names
+from ...ir.graph.text import parse
 from ...ir.ops import load_all
-from ...ir.printer import value_names
-from ...ir.text import parse
-from ...ir.where import module_of
-from ...passes import pipeline
-from ...passes.bind import bind_graph
+from ...ir.source_location import module_of
+from ...passes import pipelines
+from ...passes.schedule.specialize_shapes import bind_graph
 from ..errors import ExportError
 from . import archive, structure
 from .freeze import without_unused
@@ -83,7 +83,7 @@ def _at_sizes(graph, weights, count, sizes) -> tuple | None:
     """What a graph is for some sizes, to compare; None where it does not take them."""
     try:
         bound = bind_graph(graph, {name: sizes[name] for name in graph.names}) if graph.symbols else graph
-        graph, kept = without_unused(pipeline.run(bound, PORTABLE), dict.fromkeys(weights), count)
+        graph, kept = without_unused(pipelines.run(bound, PORTABLE), dict.fromkeys(weights), count)
     except IngotError:
         return None
     return graph.key, tuple(kept)

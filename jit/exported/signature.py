@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from ...ir.dtype import BY_NAME, DType
 from ...ir.errors import DTypeError, FileError, ShapeError
-from ...ir.symbolic import SymInt
+from ...ir.symbols.symbolic import SymInt
 from ..extents import extent_of
 from . import structure
 from .conditions import value

@@ -9,7 +9,7 @@ import operator
 from typing import Any
 
 from ...ir.errors import ArgumentError, DTypeError
-from ...ir.symbolic import is_symbol
+from ...ir.symbols.symbolic import is_symbol
 from ...runtime.autograd.grad_mode import no_grad
 from ...runtime.nn.module import Module
 from ...runtime.nn.parameter import Parameter

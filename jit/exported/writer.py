@@ -18,9 +18,9 @@ import numpy as np
 
 from ...ir import target as targets_
 from ...ir.errors import ArgumentError
-from ...ir.graph import Graph
-from ...ir.printer import format_line
-from ...ir.text import show
+from ...ir.graph.graph import Graph
+from ...ir.graph.printer import format_line
+from ...ir.graph.text import show
 from ...ir.version import VERSION
 from ...runtime.cuda.chips import CHIPS
 from ...runtime.serialization import safetensors

@@ -6,8 +6,8 @@ looking: whatever is assumed is checked at each call.
 
 from typing import Any
 
-from ...ir import symbolic
 from ...ir.errors import ArgumentError, ShapeError
+from ...ir.symbols import symbolic
 from ...runtime.tensor import Tensor
 from ..errors import TraceError
 

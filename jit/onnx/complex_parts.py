@@ -2,16 +2,16 @@
 imaginary parts. After this pass complex values are what transforms give, of which parts are taken, and what they take, made of
 parts."""
 
-from ...ir.graph import Builder, Graph, Node, Value
-from ...ir.op import Op
-from ...ir.ops import elementwise as ew
-from ...ir.ops.complexes import PARTS, complex_, conj, imag, modulus, pairs, real
-from ...ir.ops.elementwise import cast, copy
-from ...ir.ops.fourier import fft, irfft, rfft
-from ...ir.ops.indexing import index
-from ...ir.ops.shape import cat, contiguous, flip, full, pad, roll, stack
-from ...passes.dce import dce
-from ...passes.rewrite import rebuild
+from ...ir.graph.graph import Builder, Graph, Node, Value
+from ...ir.opdef.op import Op
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core.complex_numbers import PARTS, complex_, conj, imag, modulus, pairs, real
+from ...ir.ops.core.elementwise import cast, copy
+from ...ir.ops.core.shape import cat, contiguous, flip, full, pad, roll, stack
+from ...ir.ops.index.indexing import index
+from ...ir.ops.math.fourier import fft, irfft, rfft
+from ...passes.rewrite.rewrite import rebuild
+from ...passes.simplify.dce import dce
 from ..errors import ExportError, at
 
 _MOVED = frozenset((cat, contiguous, copy, flip, index, roll, stack))     # beside views: what only moves elements

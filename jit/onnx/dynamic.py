@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from ...ir.errors import ArgumentError
-from ...ir.scope import LEAST, RESERVED
+from ...ir.symbols.scope import LEAST, RESERVED
 from ..dynamic import SIZE, Symbols
 from ..errors import PinnedSize
 from ..extents import Extent, parsed

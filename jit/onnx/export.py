@@ -11,9 +11,9 @@ from pathlib import Path
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError
-from ...ir.graph import Graph
-from ...ir.scope import Scope
-from ...ir.symbolic import SymInt
+from ...ir.graph.graph import Graph
+from ...ir.symbols.scope import Scope
+from ...ir.symbols.symbolic import SymInt
 from ...ir.version import VERSION
 from ...runtime.nn.module import Module
 from ...runtime.state import tls

@@ -6,10 +6,10 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import FileError
-from ...ir.ops.indexing import gather as gather_op
-from ...ir.ops.indexing import index as index_op
-from ...ir.ops.indexing import scatter as scatter_op
-from ...ir.ops.indexing import scatter_reduce
+from ...ir.ops.index.indexing import gather as gather_op
+from ...ir.ops.index.indexing import index as index_op
+from ...ir.ops.index.indexing import scatter as scatter_op
+from ...ir.ops.index.indexing import scatter_reduce
 from .table import ing, ints, onnx_op, to_tensor, whole_axis
 
 

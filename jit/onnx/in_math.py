@@ -6,7 +6,7 @@ from functools import reduce
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.ops.shape import bitcast
+from ...ir.ops.core.shape import bitcast
 from ...runtime.nn import functional as F
 from .known import is_symbolic
 from .table import ing, ints, onnx_op, to_host, to_tensor

@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.ops.batch_norm import batch_norm
-from ...ir.ops.norm import layer_norm, rms_norm
-from ...ir.ops.resample import grid_sample
+from ...ir.ops.nn.batch_norm import batch_norm
+from ...ir.ops.nn.norm import layer_norm, rms_norm
+from ...ir.ops.nn.resample import grid_sample
 from ...runtime.nn import functional as F
 from .table import ing, ints, onnx_op, to_tensor, whole_axis
 

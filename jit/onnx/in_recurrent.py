@@ -1,7 +1,7 @@
 """Importers of ONNX recurrent layers: by ingot's own operators where they do the same, step by step otherwise."""
 
 from ...ir import dtype as dt
-from ...ir.ops.recurrent import rnn_sequence
+from ...ir.ops.nn.recurrent import rnn_sequence
 from ...runtime.nn import functional as F
 from ...runtime.nn.rnn import gru_over_time, lstm_over_time
 from .table import ing, onnx_op

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import FileError
-from ...ir.ops.resample import resample
+from ...ir.ops.nn.resample import resample
 from .table import ing, ints, onnx_op, to_tensor, whole_axis
 
 _PLACES = {

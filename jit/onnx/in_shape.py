@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 
-from ...ir.aval import broadcast_shapes
 from ...ir.errors import FileError, ShapeError
-from ...ir.ops.conv import col2im
-from ...ir.ops.resample import border_pad
-from ...ir.ops.shape import pad as pad_op
+from ...ir.opdef.aval import broadcast_shapes
+from ...ir.ops.core.shape import pad as pad_op
+from ...ir.ops.nn.conv import col2im
+from ...ir.ops.nn.resample import border_pad
 from .known import known, settled
 from .table import ing, ints, onnx_op, whole_axis
 

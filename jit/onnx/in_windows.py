@@ -6,11 +6,11 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import FileError
-from ...ir.ops.conv import conv as conv_op
-from ...ir.ops.conv import conv_input_grad
-from ...ir.ops.pool import avg_pool, max_pool, plane_put
-from ...ir.ops.shape import pad as pad_op
-from ...ir.ops.windows import window_counts
+from ...ir.ops.core.shape import pad as pad_op
+from ...ir.ops.nn.conv import conv as conv_op
+from ...ir.ops.nn.conv import conv_input_grad
+from ...ir.ops.nn.pool import avg_pool, max_pool, plane_put
+from ...ir.ops.nn.windows import window_counts
 from .table import ing, ints, onnx_op, to_tensor
 
 

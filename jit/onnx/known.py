@@ -6,7 +6,7 @@ import operator
 
 import numpy as np
 
-from ...ir.symbolic import SymInt
+from ...ir.symbols.symbolic import SymInt
 from .table import ints
 
 

@@ -3,32 +3,32 @@
 import math
 
 from ...ir import dtype as dt
-from ...ir.ops import nn
+from ...ir.ops.nn import activations
 from .out_math import straight
 from .writer import emits
 
-emits(nn.relu)(straight("Relu"))
-emits(nn.softplus)(straight("Softplus"))
+emits(activations.relu)(straight("Relu"))
+emits(activations.softplus)(straight("Softplus"))
 
 
-@emits(nn.log_sigmoid)
+@emits(activations.log_sigmoid)
 def _log_sigmoid(w, item, x):
     return w.node("Neg", w.node("Softplus", w.node("Neg", w.name(x))))
 
 
-@emits(nn.silu)
+@emits(activations.silu)
 def _silu(w, item, x):
     return w.node("Mul", w.name(x), w.node("Sigmoid", w.name(x)))
 
 
-@emits(nn.mish)
+@emits(activations.mish)
 def _mish(w, item, x):
     if w.opset >= 18:
         return w.node("Mish", w.name(x))
     return w.node("Mul", w.name(x), w.node("Tanh", w.node("Softplus", w.name(x))))
 
 
-@emits(nn.gelu)
+@emits(activations.gelu)
 def _gelu(w, item, x):
     if w.opset >= 20:
         return w.node("Gelu", w.name(x))
@@ -36,7 +36,7 @@ def _gelu(w, item, x):
     return w.node("Mul", w.node("Mul", w.name(x), share), w.scalar(0.5, x.dtype))
 
 
-@emits(nn.gelu_slope)
+@emits(activations.gelu_slope)
 def _gelu_slope(w, item, x):
     name, number = w.name(x), lambda v: w.scalar(v, x.dtype)
     share = w.node("Add", w.node("Erf", w.node("Mul", name, number(math.sqrt(0.5)))), number(1))
@@ -45,7 +45,7 @@ def _gelu_slope(w, item, x):
     return w.node("Add", w.node("Mul", share, number(0.5)), w.node("Mul", name, density))
 
 
-@emits(nn.gelu_tanh)
+@emits(activations.gelu_tanh)
 def _gelu_tanh(w, item, x):
     if w.opset >= 20:
         return w.node("Gelu", w.name(x), approximate="tanh")
@@ -61,27 +61,28 @@ def _single(node, opset):
     return node.outputs[0].dtype in (dt.float32, dt.float16)
 
 
-@emits(nn.leaky_relu)
+@emits(activations.leaky_relu)
 def _leaky_relu(w, item, x, *, negative_slope):
     return w.node("LeakyRelu", w.name(x), alpha=float(negative_slope))
 
 
-@emits(nn.elu, when=lambda node, opset: _single(node, opset) and node.params["scale"] == node.params["input_scale"] == 1)
+@emits(activations.elu, when=lambda node,
+       opset: _single(node, opset) and node.params["scale"] == node.params["input_scale"] == 1)
 def _elu(w, item, x, *, alpha, scale, input_scale):
     return w.node("Elu", w.name(x), alpha=float(alpha))
 
 
-@emits(nn.hardtanh, when=_single)
+@emits(activations.hardtanh, when=_single)
 def _hardtanh(w, item, x, *, min_val, max_val):
     return w.node("Clip", w.name(x), w.scalar(min_val, x.dtype), w.scalar(max_val, x.dtype))
 
 
-@emits(nn.hardsigmoid, when=_single)
+@emits(activations.hardsigmoid, when=_single)
 def _hardsigmoid(w, item, x):
     return w.node("HardSigmoid", w.name(x), alpha=1 / 6, beta=0.5)
 
 
-@emits(nn.hardswish, when=_single)
+@emits(activations.hardswish, when=_single)
 def _hardswish(w, item, x):
     return w.node("HardSwish", w.name(x))
 
@@ -93,5 +94,5 @@ def _softmax(kind):
     return write
 
 
-emits(nn.softmax)(_softmax("Softmax"))
-emits(nn.log_softmax)(_softmax("LogSoftmax"))
+emits(activations.softmax)(_softmax("Softmax"))
+emits(activations.log_softmax)(_softmax("LogSoftmax"))

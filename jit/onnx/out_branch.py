@@ -2,8 +2,8 @@
 
 from itertools import takewhile
 
-from ...ir.ops.choice import choose
-from ...ir.symbolic import is_symbol
+from ...ir.ops.core.branch_select import choose
+from ...ir.symbols.symbolic import is_symbol
 from . import proto
 from .recorded import Item, Recorded, Ref
 from .writer import EMITTERS, Writer, emits

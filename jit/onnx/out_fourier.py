@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ...ir.ops.complexes import PARTS, complex_, imag, real
-from ...ir.ops.fourier import fft, irfft, rfft
-from ...ir.substitute import has_symbols
+from ...ir.ops.core.complex_numbers import PARTS, complex_, imag, real
+from ...ir.ops.math.fourier import fft, irfft, rfft
+from ...ir.symbols.substitute import has_symbols
 from .sizes import FixedSize
 from .writer import emits
 

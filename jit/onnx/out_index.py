@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.ops import embedding as em
-from ...ir.ops import indexing as ix
-from ...ir.ops import loss, pool
+from ...ir.ops.index import indexing as ix
+from ...ir.ops.nn import embedding as em
+from ...ir.ops.nn import loss, pool
 from .writer import emits
 
 # Index tensors over leading dimensions.

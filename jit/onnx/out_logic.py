@@ -1,8 +1,8 @@
 """Writers of elementwise operators on truth values and bits, of choices and conversions."""
 
 from ...ir import dtype as dt
-from ...ir.ops import elementwise as ew
-from ...ir.ops.shape import contiguous
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core.shape import contiguous
 from .out_math import kind_of, operands
 from .recorded import Ref
 from .writer import emits

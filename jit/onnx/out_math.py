@@ -3,7 +3,7 @@
 import math
 
 from ...ir import dtype as dt
-from ...ir.ops import elementwise as ew
+from ...ir.ops.core import elementwise as ew
 from .recorded import Ref
 from .writer import emits
 

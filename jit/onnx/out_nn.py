@@ -5,11 +5,12 @@ import math
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.ops import attention as at
-from ...ir.ops import determinant, grouped, linalg, nn, norm
-from ...ir.ops import resample as rs
-from ...ir.ops.batch_norm import batch_norm
-from ...ir.symbolic import is_symbol
+from ...ir.ops.linalg import determinant, grouped_products, products
+from ...ir.ops.nn import activations, norm
+from ...ir.ops.nn import attention as at
+from ...ir.ops.nn import resample as rs
+from ...ir.ops.nn.batch_norm import batch_norm
+from ...ir.symbols.symbolic import is_symbol
 from .out_shape import FAR
 from .recorded import Ref
 from .sizes import FixedSize, is_fixed
@@ -18,7 +19,7 @@ from .writer import emits
 FLOATS = (dt.float32, dt.float64)
 
 
-@emits(linalg.matmul)
+@emits(products.matmul)
 def _matmul(w, item, x, y):
     if x.dtype.is_inexact or x.dtype in (dt.int32, dt.int64):
         return w.node("MatMul", w.name(x), w.name(y))
@@ -35,7 +36,7 @@ def _never(w, item):
     return None
 
 
-@emits(nn.linear, when=lambda node, opset: node.inputs[0].dtype.is_inexact, lazy=_never)
+@emits(activations.linear, when=lambda node, opset: node.inputs[0].dtype.is_inexact, lazy=_never)
 def _linear(w, item, x, weight, b):
     bias = None if b is None else w.name(b)
     if x.ndim == 2:
@@ -44,7 +45,7 @@ def _linear(w, item, x, weight, b):
     return found if bias is None else w.node("Add", found, bias)
 
 
-@emits(grouped.grouped_matmul)
+@emits(grouped_products.grouped_matmul)
 def _grouped_matmul(w, item, x, y, ends):
     """The groups' products one behind the other, and zeros for what lies behind the last group."""
     groups = ends.shape[0]
@@ -73,7 +74,7 @@ def _grouped_matmul(w, item, x, y, ends):
     return w.node("Pad", w.node("Concat", *made, axis=axis), w.node("Concat", *behind, axis=0))
 
 
-@emits(nn.group)
+@emits(activations.group)
 def _group(w, item, *xs):
     return [w.name(x) for x in xs]
 

@@ -1,8 +1,8 @@
-"""Writers of products and convolutions with weights of int8: what `ir/ops/int8.py` and `ir/ops/int8_conv.py` say, with
-MatMulInteger and ConvInteger for the sums."""
+"""Writers of products and convolutions with weights of int8: what `ir/ops/quantized/int8_linear.py` and
+`ir/ops/quantized/int8_conv.py` say, with MatMulInteger and ConvInteger for the sums."""
 
 from ...ir import dtype as dt
-from ...ir.ops import int8, int8_conv
+from ...ir.ops.quantized import int8_conv, int8_linear
 from .writer import emits
 
 
@@ -19,10 +19,10 @@ def _without_signs(w, name) -> tuple:
     return moved, w.scalar(0, dt.uint8), w.scalar(128, dt.uint8)
 
 
-@emits(int8.linear_int8, when=_is_not_empty)
+@emits(int8_linear.linear_int8, when=_is_not_empty)
 def _linear_int8(w, item, x, weight, scale, bias):
-    zero, one, least = (w.scalar(n, dt.float32) for n in (0, 1, int8.LEAST_STEP))
-    share, top = (w.scalar(n, dt.float32) for n in (1 / int8.STEPS, int8.STEPS))
+    zero, one, least = (w.scalar(n, dt.float32) for n in (0, 1, int8_linear.LEAST_STEP))
+    share, top = (w.scalar(n, dt.float32) for n in (1 / int8_linear.STEPS, int8_linear.STEPS))
     name = w.name(x) if x.ndim > 1 else w.unsqueeze(w.name(x), [0])
 
     def past_nan(name):

@@ -3,9 +3,9 @@
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.ops import recurrent as rc
-from ...ir.ops.nn import linear
-from ...ir.ops.shape import select
+from ...ir.ops.core.shape import select
+from ...ir.ops.nn import recurrent as rc
+from ...ir.ops.nn.activations import linear
 from .writer import emits
 
 

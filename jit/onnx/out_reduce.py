@@ -5,10 +5,10 @@ import math
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.ops import moments
-from ...ir.ops import reduce as rd
-from ...ir.ops import scan as sc
-from ...ir.ops import sort as st
+from ...ir.ops.core import moments
+from ...ir.ops.core import reduce as rd
+from ...ir.ops.core import scan as sc
+from ...ir.ops.index import sort as st
 from .out_logic import truth
 from .out_math import log1p
 from .writer import emits

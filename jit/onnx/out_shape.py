@@ -5,12 +5,12 @@ import math
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.ops import shape as sh
-from ...ir.ops.assign import assign_view, run_chain
-from ...ir.ops.constant import constant
-from ...ir.ops.resample import border_pad, border_pad_grad
-from ...ir.ops.taps import border_table
-from ...ir.symbolic import is_symbol
+from ...ir.ops.core import shape as sh
+from ...ir.ops.core.constant import constant
+from ...ir.ops.index.assign import assign_view, run_chain
+from ...ir.ops.nn.linear_maps import border_table
+from ...ir.ops.nn.resample import border_pad, border_pad_grad
+from ...ir.symbols.symbolic import is_symbol
 from .recorded import Ref
 from .sizes import is_fixed
 from .writer import emits

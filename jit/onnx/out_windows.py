@@ -5,12 +5,12 @@ import math
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.ops import conv as cv
-from ...ir.ops import pool
-from ...ir.ops import resample as rs
-from ...ir.ops.taps import resample_table
-from ...ir.ops.windows import window_count
-from ...ir.symbolic import is_symbol
+from ...ir.ops.nn import conv as cv
+from ...ir.ops.nn import pool
+from ...ir.ops.nn import resample as rs
+from ...ir.ops.nn.linear_maps import resample_table
+from ...ir.ops.nn.windows import window_count
+from ...ir.symbols.symbolic import is_symbol
 from .out_shape import padded
 from .sizes import is_fixed
 from .writer import emits

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...ir.dtype import DType
-from ...ir.graph import Graph, Node, Value
-from ...ir.op import Composite, Op
-from ...ir.substitute import owned_by, replaced
-from ...passes.dce import dce
-from ...passes.decompose import expand_body
-from ...passes.rewrite import rebuild
+from ...ir.graph.graph import Graph, Node, Value
+from ...ir.opdef.op import Composite, Op
+from ...ir.symbols.substitute import owned_by, replaced
+from ...passes.rewrite.rewrite import rebuild
+from ...passes.simplify.dce import dce
+from ...passes.simplify.decompose import expand_body
 from ...runtime.tensor import Tensor, wrap
 from .sizes import Sizes
 

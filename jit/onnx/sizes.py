@@ -1,7 +1,7 @@
 """Sizes that are free in a model that is being written, and the nodes that compute what follows from them at run time.
 
-The numbers of a recorded graph are symbolic (`ir/symbolic.py`). While it is written, what a writer asks about them must have
-one answer: what is so for some sizes at which the function was tried, and not so for others, has to be fixed.
+The numbers of a recorded graph are symbolic (`ir/symbols/symbolic.py`). While it is written, what a writer asks about them must
+have one answer: what is so for some sizes at which the function was tried, and not so for others, has to be fixed.
 """
 
 import ast
@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.scope import Scope
-from ...ir.substitute import condition_check, has_symbols
-from ...ir.symbolic import source_of
+from ...ir.symbols.scope import Scope
+from ...ir.symbols.substitute import condition_check, has_symbols
+from ...ir.symbols.symbolic import source_of
 from ..errors import ExportError
 from . import proto
 

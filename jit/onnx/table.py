@@ -9,7 +9,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import FileError
-from ...ir.symbolic import SymInt, pinned
+from ...ir.symbols.symbolic import SymInt, pinned
 from ...runtime.api.creation import made
 from ...runtime.api.register import FUNCTIONS
 from ...runtime.state import tls

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...ir.errors import IngotError
-from ...ir.substitute import condition_check
+from ...ir.symbols.substitute import condition_check
 from ...runtime.tensor import wrap
 from ..errors import ExportError, at
 from .model import from_onnx

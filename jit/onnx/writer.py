@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.op import Op
-from ...ir.printer import format_place
-from ...ir.symbolic import SymInt, is_symbol, source_of
-from ...ir.where import module_of
+from ...ir.graph.printer import format_place
+from ...ir.opdef.op import Op
+from ...ir.source_location import module_of
+from ...ir.symbols.symbolic import SymInt, is_symbol, source_of
 from ..errors import ExportError, at
 from ..extents import extent_of, parsed
 from . import proto

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ...runtime import api
+from ...runtime import api as api
 from ...runtime.api.register import FUNCTIONS
 from ...runtime.nn import functional
 from ...runtime.sparse import addmm as sparse_addmm

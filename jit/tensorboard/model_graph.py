@@ -1,7 +1,7 @@
 """The graph of a module for TensorBoard: a recorded call, with arguments, weights and results as nodes of their own."""
 
 from ...ir.errors import ArgumentError
-from ...ir.graph import Value
+from ...ir.graph.graph import Value
 from ...runtime.nn.module import Module
 from ..exported.capture import capture
 from ..tree import flatten

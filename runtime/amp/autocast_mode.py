@@ -13,7 +13,7 @@ from contextlib import ContextDecorator
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DeviceError, DTypeError, kind_of
-from ...ir.ops.elementwise import cast
+from ...ir.ops.core.elementwise import cast
 from ..autograd.node import FREED, Leaf
 from ..device import KINDS, available
 from ..state import tls

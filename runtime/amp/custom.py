@@ -3,7 +3,7 @@
 import collections.abc
 import functools
 
-from ...ir.ops.elementwise import cast
+from ...ir.ops.core.elementwise import cast
 from ..tensor import Tensor
 from .autocast_mode import autocast, get_autocast_dtype, is_autocast_enabled
 

@@ -1,7 +1,7 @@
 """Products of several matrices, in the order that costs least."""
 
 from ...ir.errors import ArgumentError, DTypeError, ShapeError, kind_of
-from ...ir.ops.shape import reshape
+from ...ir.ops.core.shape import reshape
 from ..tensor import Tensor
 from .linalg import matmul
 from .register import api, deliver

@@ -6,8 +6,8 @@ Parts are values of their own, not views: they cannot be written, so that no wri
 import numpy as np
 
 from ...ir.errors import DTypeError
-from ...ir.ops import complexes as co
-from ...ir.ops import elementwise as ew
+from ...ir.ops.core import complex_numbers as co
+from ...ir.ops.core import elementwise as ew
 from ..tensor import Tensor
 from .late import put_method
 from .promote import need_tensors, promote, single_in_autocast

@@ -3,11 +3,12 @@
 import math
 
 from ...ir import dtype as dt
-from ...ir.aval import integers
 from ...ir.errors import ArgumentError, DTypeError
-from ...ir.ops import bessel, counts, piecewise
-from ...ir.ops import elementwise as ew
-from ...ir.ops.nn import group
+from ...ir.opdef.aval import integers
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.math import bessel, binomial_numbers
+from ...ir.ops.nn import piecewise
+from ...ir.ops.nn.activations import group
 from ..state import Defaults, tls
 from ..tensor import Tensor
 from . import returns
@@ -58,7 +59,7 @@ api(inplace=True, name="i0")(unary(bessel.i0))
 @api(checked=True)
 def frexp(input, *, out=None) -> returns.frexp:
     """Mantissas with sizes in [0.5, 1), and the powers of two that they are multiplied by."""
-    return returns.deliver_all(returns.frexp, counts.frexp(input), out)
+    return returns.deliver_all(returns.frexp, binomial_numbers.frexp(input), out)
 
 
 @api(inplace=True)

@@ -4,10 +4,10 @@ import functools
 
 from ...ir.dtype import fitted
 from ...ir.errors import ArgumentError, ShapeError, kind_of
-from ...ir.ops import conv as ops
-from ...ir.ops import elementwise as ew
-from ...ir.ops.shape import pad, permute, reshape
-from ...ir.substitute import as_int
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core.shape import pad, permute, reshape
+from ...ir.ops.nn import conv as ops
+from ...ir.symbols.substitute import as_int
 from ..tensor import Tensor, shape_of
 from .register import api
 from .spatial import as_batch, per_dim, positive, symmetric, unbatch

@@ -4,13 +4,13 @@ from itertools import pairwise
 from typing import Any
 
 from ...ir import dtype as dt
-from ...ir.aval import canonical_dim
-from ...ir.called import in_full
 from ...ir.dim_order import agreed
 from ...ir.errors import DimError, DTypeError, ShapeError
-from ...ir.ops import elementwise as ew
-from ...ir.ops import shape as sh
-from ...ir.ops.assign import assign_view
+from ...ir.opdef.aval import canonical_dim
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core import shape as sh
+from ...ir.ops.index.assign import assign_view
+from ...ir.package_name import in_full
 from ..creation import as_array_tensor
 from ..device import EVERYWHERE, Device
 from ..device_array import address_of, place_of, shown_address

@@ -4,9 +4,9 @@ from functools import wraps
 
 import numpy as np
 
-from ...ir.aval import canonical_dim
 from ...ir.errors import ArgumentError
-from ...ir.ops import elementwise as ew
+from ...ir.opdef.aval import canonical_dim
+from ...ir.ops.core import elementwise as ew
 from ..tensor import Tensor, whole_of
 from ..writes import overlaps
 from .convert import contiguous

@@ -5,14 +5,14 @@ import math
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.aval import integers
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.lazy import lazy
-from ...ir.ops import elementwise as ew
-from ...ir.ops import shape as sh
-from ...ir.ops.complexes import complex_
-from ...ir.substitute import as_float, as_int
-from ...ir.symbolic import is_symbol
+from ...ir.opdef.aval import integers
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core import shape as sh
+from ...ir.ops.core.complex_numbers import complex_
+from ...ir.symbols.substitute import as_float, as_int
+from ...ir.symbols.symbolic import is_symbol
 from ..placement import put
 from ..state import Defaults, tls
 from ..tensor import Tensor, numel_of, shape_of, wrap

@@ -9,13 +9,13 @@ from array import array
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.aval import integers
 from ...ir.dim_order import inverse
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.lazy import lazy
-from ...ir.ops import elementwise as ew
-from ...ir.ops import shape as sh
-from ...ir.symbolic import SymFloat, SymInt
+from ...ir.opdef.aval import integers
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core import shape as sh
+from ...ir.symbols.symbolic import SymFloat, SymInt
 from ..creation import array_of, bare
 from ..device import CPU, META, as_device, require
 from ..dispatch import kernel_of

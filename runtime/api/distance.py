@@ -3,8 +3,8 @@
 from functools import lru_cache
 
 from ...ir.errors import ArgumentError, ShapeError
-from ...ir.ops import directions, distance
-from ...ir.substitute import as_float
+from ...ir.ops.nn import distance, similarity
+from ...ir.symbols.substitute import as_float
 from ..state import tls
 from .promote import common_type, to_dtype
 from .reduce import dims_of
@@ -19,7 +19,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
         raise ArgumentError(f"cosine_similarity: eps must not be negative, got {eps}")
     kind = common_type(x1, x2)
     x1, x2 = FUNCTIONS["broadcast_tensors"](to_dtype(x1, kind), to_dtype(x2, kind))
-    return directions.cosine_similarity(x1, x2, dim=dims_of(x1, dim), eps=as_float(eps))
+    return similarity.cosine_similarity(x1, x2, dim=dims_of(x1, dim), eps=as_float(eps))
 
 
 @api(method=False, remembered=True)

@@ -9,12 +9,12 @@ from math import sqrt
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.aval import Aval
 from ...ir.errors import DTypeError
 from ...ir.lazy import lazy
-from ...ir.ops import elementwise as ew
-from ...ir.ops import random as rn
-from ...ir.ops.complexes import of_pairs
+from ...ir.opdef.aval import Aval
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core import random as rn
+from ...ir.ops.core.complex_numbers import of_pairs
 from ..cpu.often import LEAST
 from ..device import CPU
 from ..dispatch import KERNELS, kernel_of

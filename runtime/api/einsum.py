@@ -4,13 +4,13 @@ from functools import lru_cache
 from typing import Any
 
 from ...ir import dtype as dt
-from ...ir.aval import same_shape
 from ...ir.errors import ArgumentError, ShapeError
-from ...ir.graph import Builder
-from ...ir.ops import elementwise as ew
-from ...ir.ops import linalg as la
-from ...ir.ops.reduce import count_of, sum_
-from ...ir.ops.shape import diagonal, expand, permute, reshape
+from ...ir.graph.graph import Builder
+from ...ir.opdef.aval import same_shape
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core.reduce import count_of, sum_
+from ...ir.ops.core.shape import diagonal, expand, permute, reshape
+from ...ir.ops.linalg import products as la
 from ..state import tls
 from .promote import result_type, to_dtype
 from .register import api

@@ -5,9 +5,9 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.dtype import FLOAT_CHARS
 from ...ir.errors import ArgumentError, DTypeError
-from ...ir.op import NO_GRAD, OPS
-from ...ir.ops import elementwise as ew
-from ...ir.ops.complexes import magnitude, modulus
+from ...ir.opdef.op import NO_GRAD, OPS
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core.complex_numbers import magnitude, modulus
 from ..dispatch import KERNELS, kernel_of
 from ..state import tls
 from ..taping import record_one, record_pair

@@ -8,10 +8,10 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
-from ...ir.ops import elementwise as ew
-from ...ir.ops import random as rn
-from ...ir.ops.shape import expand
-from ...ir.substitute import as_float
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core import random as rn
+from ...ir.ops.core.shape import expand
+from ...ir.symbols.substitute import as_float
 from ..random import draw_key_beside
 from ..state import tls
 from ..tensor import Tensor

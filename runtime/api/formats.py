@@ -1,9 +1,9 @@
 """Memory formats: in which order the dimensions of a tensor lie in memory, as PyTorch names them."""
 
-from ...ir.called import in_full
 from ...ir.dim_order import inverse, order_of
 from ...ir.errors import ArgumentError, DTypeError
-from ...ir.ops import shape as sh
+from ...ir.ops.core import shape as sh
+from ...ir.package_name import in_full
 from .register import FUNCTIONS
 
 

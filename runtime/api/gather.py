@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.aval import broadcast_shapes, canonical_dim, integers
 from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
-from ...ir.ops import elementwise as ew
-from ...ir.ops import indexing as ix
-from ...ir.ops import shape as sh
-from ...ir.ops.assign import assign_view
-from ...ir.substitute import slice_bounds
-from ...ir.symbolic import hint
+from ...ir.opdef.aval import broadcast_shapes, canonical_dim, integers
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core import shape as sh
+from ...ir.ops.index import indexing as ix
+from ...ir.ops.index.assign import assign_view
+from ...ir.symbols.substitute import slice_bounds
+from ...ir.symbols.symbolic import hint
 from ..device_array import DeviceArray
 from ..dispatch import kernel_of, reshaped, untaped
 from ..state import tls

@@ -2,8 +2,8 @@
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError
-from ...ir.ops import grouped
-from ...ir.ops import indexing as ix
+from ...ir.ops.index import indexing as ix
+from ...ir.ops.linalg import grouped_products
 from ..placement import beside
 from .convert import to
 from .creation import counted
@@ -31,7 +31,7 @@ def grouped_mm(mat_a, mat_b, offs=None, bias=None, out_dtype=None):
         raise ArgumentError("grouped_mm takes offs, which say where each group ends, unless both operands have a matrix for "
                             "each")
     else:
-        made = grouped.grouped_matmul(mat_a, mat_b, offs)
+        made = grouped_products.grouped_matmul(mat_a, mat_b, offs)
     if bias is not None:
         made = add(made, _for_each_row(bias, mat_a, mat_b, offs))
     return made if kind is None else to(made, kind)

@@ -1,9 +1,9 @@
 """Moving elements between channels and space."""
 
 from ...ir.errors import ArgumentError, ShapeError
-from ...ir.ops import elementwise as ew
-from ...ir.ops.resample import grid_sample
-from ...ir.ops.shape import permute, reshape
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core.shape import permute, reshape
+from ...ir.ops.nn.resample import grid_sample
 from .register import api
 
 

@@ -7,11 +7,11 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
-from ...ir.ops import elementwise as ew
-from ...ir.ops import indexing as ix
-from ...ir.ops import reduce as rd
-from ...ir.ops import shape as sh
-from ...ir.substitute import slice_bounds
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core import reduce as rd
+from ...ir.ops.core import shape as sh
+from ...ir.ops.index import indexing as ix
+from ...ir.symbols.substitute import slice_bounds
 from ..creation import as_array_tensor
 from ..device_array import DeviceArray
 from ..dispatch import as_view, look, looks

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.aval import canonical_dim, integers
 from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError, kind_of
-from ...ir.ops import indexing as ix
-from ...ir.ops import reduce as rd
-from ...ir.ops import shape as sh
-from ...ir.symbolic import is_symbol
+from ...ir.opdef.aval import canonical_dim, integers
+from ...ir.ops.core import reduce as rd
+from ...ir.ops.core import shape as sh
+from ...ir.ops.index import indexing as ix
+from ...ir.symbols.symbolic import is_symbol
 from ..dispatch import looks
 from ..placement import beside
 from ..state import Defaults

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from ...ir.called import in_full
 from ...ir.errors import ArgumentError
+from ...ir.package_name import in_full
 from .register import FUNCTIONS
 
 

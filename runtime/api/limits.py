@@ -4,9 +4,9 @@ from math import inf, nan
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
-from ...ir.ops import elementwise as ew
-from ...ir.ops.nn import clamp as clamp_between
-from ...ir.ops.piecewise import clamp_by
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.nn.activations import clamp as clamp_between
+from ...ir.ops.nn.piecewise import clamp_by
 from ..device_array import DeviceArray
 from ..placement import beside
 from ..state import tls

@@ -3,15 +3,15 @@
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.aval import broadcast_shapes, canonical_dim, integers
 from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError, kind_of
-from ...ir.ops import elementwise as ew
-from ...ir.ops import linalg as la
-from ...ir.ops import reduce as rd
-from ...ir.ops.complexes import conj
-from ...ir.ops.distance import distances, euclidean_distances
-from ...ir.ops.shape import diagonal, expand, permute, reshape
-from ...ir.substitute import as_float
+from ...ir.opdef.aval import broadcast_shapes, canonical_dim, integers
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core import reduce as rd
+from ...ir.ops.core.complex_numbers import conj
+from ...ir.ops.core.shape import diagonal, expand, permute, reshape
+from ...ir.ops.linalg import products as la
+from ...ir.ops.nn.distance import distances, euclidean_distances
+from ...ir.symbols.substitute import as_float
 from ..creation import as_array_tensor
 from ..dispatch import reshaped
 from ..state import tls

@@ -1,8 +1,8 @@
 """The functions of `ingot.linalg` that are also `ingot.*` and methods of Tensor."""
 
-from ...ir.ops.linalg import transpose_last
-from ...ir.ops.matrices import adjoint
-from ...ir.ops.shape import full
+from ...ir.ops.core.shape import full
+from ...ir.ops.linalg.matrix_rules import adjoint
+from ...ir.ops.linalg.products import transpose_last
 from .. import linalg, low_rank, matrix_factors
 from ..matrix_shapes import batched
 from . import returns

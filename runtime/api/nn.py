@@ -1,13 +1,13 @@
 """Functions of neural networks that are public beside the arithmetic: activations, softmax, dropout."""
 
 from ...ir import dtype as dt
-from ...ir.aval import canonical_dim
 from ...ir.errors import ArgumentError, DTypeError, ShapeError, kind_of
-from ...ir.ops import elementwise as ew
-from ...ir.ops import nn as ops
-from ...ir.ops import piecewise
-from ...ir.ops.shape import reshape
-from ...ir.substitute import as_float
+from ...ir.opdef.aval import canonical_dim
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core.shape import reshape
+from ...ir.ops.nn import activations as ops
+from ...ir.ops.nn import piecewise
+from ...ir.symbols.substitute import as_float
 from ..autograd.node import INEXACT
 from ..overwrite import overwrite
 from ..state import tls

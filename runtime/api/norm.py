@@ -3,10 +3,10 @@
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.aval import integers
 from ...ir.errors import ArgumentError, DTypeError, ShapeError, kind_of
-from ...ir.ops import norm as ops
-from ...ir.substitute import as_float
+from ...ir.opdef.aval import integers
+from ...ir.ops.nn import norm as ops
+from ...ir.symbols.substitute import as_float
 from ..state import tls
 from ..tensor import Tensor, shape_of
 from .promote import to_dtype

@@ -6,8 +6,8 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.dim_order import FEWEST, in_pieces
-from ...ir.op import NO_GRAD
-from ...ir.ops import elementwise as ew
+from ...ir.opdef.op import NO_GRAD
+from ...ir.ops.core import elementwise as ew
 from ..dispatch import KERNELS, kernel_of
 from ..overwrite import overwrite
 from ..state import Defaults, tls

@@ -1,10 +1,10 @@
 """The same elements in another order: mirrored, shifted, rotated."""
 
 from ...ir import dtype as dt
-from ...ir.aval import canonical_dim, integers
 from ...ir.errors import DTypeError, ShapeError
-from ...ir.ops import elementwise as ew
-from ...ir.ops import shape as sh
+from ...ir.opdef.aval import canonical_dim, integers
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core import shape as sh
 from ..tensor import shape_of
 from .promote import to_dtype
 from .register import api

@@ -9,8 +9,8 @@ from functools import wraps
 
 import numpy as np
 
-from ...ir.op import Op
-from ...ir.ops.shape import reshape
+from ...ir.opdef.op import Op
+from ...ir.ops.core.shape import reshape
 from ..dispatch import as_view, tape_view
 from ..state import tls
 from ..tensor import Size

@@ -3,8 +3,8 @@
 from typing import Any
 
 from ...ir.errors import ArgumentError, ShapeError
-from ...ir.ops import pool as ops
-from ...ir.ops.resample import resample
+from ...ir.ops.nn import pool as ops
+from ...ir.ops.nn.resample import resample
 from ..tensor import Tensor, shape_of
 from .promote import wide_on_cpus
 from .register import api

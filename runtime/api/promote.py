@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.aval import Aval
 from ...ir.errors import DTypeError, NoNumberError, kind_of
-from ...ir.ops.elementwise import cast
-from ...ir.ops.families import NUMBERS
+from ...ir.opdef.aval import Aval
+from ...ir.ops.core.elementwise import cast
+from ...ir.ops.core.elementwise_rules import NUMBERS
 from ..creation import as_array_tensor
 from ..state import Defaults, tls
 from ..tensor import Tensor

@@ -1,10 +1,10 @@
 """Values as they come back from few integer steps, for training with quantisation in mind."""
 
 from ...ir import dtype as dt
-from ...ir.aval import canonical_dim
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
-from ...ir.ops.piecewise import fake_quantize
-from ...ir.ops.steps import AFFINE, FITTED, followed_range, range_steps
+from ...ir.opdef.aval import canonical_dim
+from ...ir.ops.nn.piecewise import fake_quantize
+from ...ir.ops.quantized.quantization_ranges import AFFINE, FITTED, followed_range, range_steps
 from ..autograd.grad_mode import no_grad
 from ..state import tls
 from ..tensor import Tensor, shape_of

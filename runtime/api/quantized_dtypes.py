@@ -1,7 +1,7 @@
 """Names of the dtypes that no tensor of ingot has, and of the ways in which numbers become steps."""
 
-from ...ir.called import in_full
 from ...ir.dtype import NAMED, complex32
+from ...ir.package_name import in_full
 from .register import FUNCTIONS
 
 

@@ -5,17 +5,17 @@ import math
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.aval import broadcast_shapes, integers
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
-from ...ir.ops import counts
-from ...ir.ops import elementwise as ew
-from ...ir.ops import gamma as gm
-from ...ir.ops import random as rn
-from ...ir.ops import reduce as rd
-from ...ir.ops.scan import cumsum
-from ...ir.ops.shape import expand, full
-from ...ir.ops.sort import arg_topk, argsort, searchsorted
-from ...ir.substitute import as_float, as_int
+from ...ir.opdef.aval import broadcast_shapes, integers
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core import random as rn
+from ...ir.ops.core import reduce as rd
+from ...ir.ops.core.scan import cumsum
+from ...ir.ops.core.shape import expand, full
+from ...ir.ops.index.sort import arg_topk, argsort, searchsorted
+from ...ir.ops.math import binomial_numbers
+from ...ir.ops.math import gamma as gm
+from ...ir.symbols.substitute import as_float, as_int
 from .. import random as streams
 from ..autograd.without_rule import without_rule
 from ..device import require
@@ -322,7 +322,7 @@ def poisson(input, generator=None):
 def binomial(count, prob, generator=None):
     """How many of `count` trials succeed, each with probability `prob`."""
     n, p = FUNCTIONS["broadcast_tensors"](count.detach(), prob.detach())
-    return without_rule("binomial", counts.binomial(draw_key_beside(n, generator), n, p), count, prob)
+    return without_rule("binomial", binomial_numbers.binomial(draw_key_beside(n, generator), n, p), count, prob)
 
 
 @api(checked=True)

@@ -3,15 +3,15 @@
 from typing import Any
 
 from ...ir import dtype as dt
-from ...ir.aval import canonical_dim, canonical_dims
 from ...ir.errors import ArgumentError, DimError, DTypeError
-from ...ir.ops import elementwise as ew
-from ...ir.ops import moments as mo
-from ...ir.ops import reduce as rd
-from ...ir.ops.complexes import complex_, imag, modulus, real
-from ...ir.ops.indexing import gather
-from ...ir.ops.shape import reshape
-from ...ir.substitute import as_float
+from ...ir.opdef.aval import canonical_dim, canonical_dims
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core import moments as mo
+from ...ir.ops.core import reduce as rd
+from ...ir.ops.core.complex_numbers import complex_, imag, modulus, real
+from ...ir.ops.core.shape import reshape
+from ...ir.ops.index.indexing import gather
+from ...ir.symbols.substitute import as_float
 from ..autograd.node import INEXACT
 from ..dispatch import reshaped
 from ..state import Defaults

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...ir.dtype import FLOAT_CHARS, can_cast
 from ...ir.errors import DTypeError, NoTensorError, kind_of
-from ...ir.op import Composite
+from ...ir.opdef.op import Composite
 from ..autograd.node import rescue_operands_between
 from ..overwrite import computed_into, is_small, overwrite
 from ..state import tls

@@ -7,8 +7,8 @@ import numpy as np
 
 from ...ir.dim_order import order_of
 from ...ir.errors import AutogradError, DTypeError, ShapeError
-from ...ir.ops import shape as sh
-from ...ir.ops.elementwise import copy
+from ...ir.ops.core import shape as sh
+from ...ir.ops.core.elementwise import copy
 from ..autograd.grad_mode import enable_grad
 from ..autograd.hooks import keep_gradient
 from ..device_array import address_of, zeros_beside

@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from ...ir.called import in_full
 from ...ir.errors import ArgumentError
+from ...ir.package_name import in_full
 from ..tensor import Tensor
 from .register import deliver
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.aval import canonical_dim, canonical_dims, integers
 from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
-from ...ir.ops import complexes as co
-from ...ir.ops import elementwise as ew
-from ...ir.ops import reduce as rd
-from ...ir.ops.moments import vector_norm
-from ...ir.ops.shape import cat, expand, full, reshape, slice_
-from ...ir.substitute import as_float
+from ...ir.opdef.aval import canonical_dim, canonical_dims, integers
+from ...ir.ops.core import complex_numbers as co
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core import reduce as rd
+from ...ir.ops.core.moments import vector_norm
+from ...ir.ops.core.shape import cat, expand, full, reshape, slice_
+from ...ir.symbols.substitute import as_float
 from ..autograd.without_rule import without_rule
 from ..tensor import Tensor
 from . import returns

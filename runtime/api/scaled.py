@@ -2,7 +2,7 @@
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
-from ...ir.ops import scaled
+from ...ir.ops.quantized import scaled_products
 from ..tensor import Tensor, shape_of
 from .promote import to_dtype
 from .register import api, deliver
@@ -17,7 +17,7 @@ def _side(name, t, count, shape):
     if t.numel() != 1 and tuple(t.shape) != shape:
         raise ArgumentError(f"_scaled_mm: {name} must have one element, or one for each of {count} rows or columns, as shape "
                             f"{shape}; got shape {tuple(t.shape)}")
-    return scaled.as_scale(t, shape)
+    return scaled_products.as_scale(t, shape)
 
 
 @api(method=False)
@@ -32,8 +32,8 @@ def _scaled_mm(input, mat2, scale_a, scale_b, bias=None, scale_result=None, out_
     m, n = shape_of(input)[0], shape_of(mat2)[1]
     scales = _side("scale_a", scale_a, m, (m, 1)), _side("scale_b", scale_b, n, (1, n))
     if bias is not None:
-        bias = scaled.reshape(to_dtype(bias, dt.float32), shape=(1, n))
+        bias = scaled_products.reshape(to_dtype(bias, dt.float32), shape=(1, n))
     if scale_result is not None:
-        scale_result = scaled.as_scale(to_dtype(scale_result, dt.float32), (1, 1))
-    made = scaled.scaled_mm(input, mat2, *scales, bias, scale_result, dtype=kind, fast=bool(use_fast_accum))
+        scale_result = scaled_products.as_scale(to_dtype(scale_result, dt.float32), (1, 1))
+    made = scaled_products.scaled_mm(input, mat2, *scales, bias, scale_result, dtype=kind, fast=bool(use_fast_accum))
     return deliver(made, out, "_scaled_mm")

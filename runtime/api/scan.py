@@ -1,12 +1,12 @@
 """Scans as users call them: running sums, products and extremes, differences, integrals."""
 
 from ...ir import dtype as dt
-from ...ir.aval import broadcast_shapes, canonical_dim
 from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
-from ...ir.ops import elementwise as ew
-from ...ir.ops import reduce as rd
-from ...ir.ops import scan as sc
-from ...ir.ops.shape import cat, expand, reshape, select, slice_
+from ...ir.opdef.aval import broadcast_shapes, canonical_dim
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core import reduce as rd
+from ...ir.ops.core import scan as sc
+from ...ir.ops.core.shape import cat, expand, reshape, select, slice_
 from ..tensor import Tensor
 from . import returns
 from .promote import as_operand, promote, result_type, rounds_once, to_dtype

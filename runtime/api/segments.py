@@ -4,8 +4,8 @@ import math
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
-from ...ir.ops import elementwise as ew
-from ...ir.ops import shape as sh
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core import shape as sh
 from ..placement import beside
 from ..tensor import numel_of, shape_of
 from .creation import counted, filled

@@ -5,12 +5,12 @@ import math
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.aval import broadcast_shapes, canonical_dim, integers
 from ...ir.errors import DimError, DTypeError, ShapeError
-from ...ir.ops import elementwise as ew
-from ...ir.ops import shape as sh
-from ...ir.ops.triangle import triangle_part
-from ...ir.substitute import as_int, at_hint
+from ...ir.opdef.aval import broadcast_shapes, canonical_dim, integers
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core import shape as sh
+from ...ir.ops.linalg.triangle import triangle_part
+from ...ir.symbols.substitute import as_int, at_hint
 from ..device_array import address_of
 from ..dispatch import look
 from ..tensor import Size, Tensor, numel_of, shape_of

@@ -5,18 +5,18 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.aval import canonical_dim
 from ...ir.dtype import FLOAT_CHARS
 from ...ir.errors import ArgumentError, DimError, ShapeError
-from ...ir.ops import elementwise as ew
-from ...ir.ops import reduce as rd
-from ...ir.ops import sort as so
-from ...ir.ops.indexing import index as take_index
-from ...ir.ops.indexing import nonzero, scatter
-from ...ir.ops.ranks import run_starts
-from ...ir.ops.scan import cumsum
-from ...ir.ops.shape import cat, full, iota, permute, reshape
-from ...ir.substitute import as_int
+from ...ir.opdef.aval import canonical_dim
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core import reduce as rd
+from ...ir.ops.core.scan import cumsum
+from ...ir.ops.core.shape import cat, full, iota, permute, reshape
+from ...ir.ops.index import sort as so
+from ...ir.ops.index.indexing import index as take_index
+from ...ir.ops.index.indexing import nonzero, scatter
+from ...ir.ops.index.order_statistics import run_starts
+from ...ir.symbols.substitute import as_int
 from ..autograd.without_rule import without_rule
 from ..dispatch import kernel_of, untaped
 from ..state import tls

@@ -3,7 +3,7 @@
 import operator
 
 from ...ir.errors import ArgumentError, DTypeError, ShapeError, kind_of
-from ...ir.ops.shape import reshape
+from ...ir.ops.core.shape import reshape
 from ..tensor import Tensor, shape_of
 
 

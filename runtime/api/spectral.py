@@ -1,9 +1,9 @@
 """Short-time Fourier transforms: spectra of overlapping windows, and back."""
 
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
-from ...ir.ops import complexes as co
-from ...ir.ops import fourier as fo
-from ...ir.ops.resample import border_pad
+from ...ir.ops.core import complex_numbers as co
+from ...ir.ops.math import fourier as fo
+from ...ir.ops.nn.resample import border_pad
 from ..tensor import Tensor
 from .counting import arange
 from .creation import ones, zeros

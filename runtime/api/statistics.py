@@ -6,20 +6,20 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.aval import canonical_dim
 from ...ir.dtype import FLOAT_CHARS
 from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
-from ...ir.ops import elementwise as ew
-from ...ir.ops import linalg as la
-from ...ir.ops import ranks
-from ...ir.ops import reduce as rd
-from ...ir.ops.complexes import complex_, imag, real
-from ...ir.ops.indexing import scatter
-from ...ir.ops.matrices import adjoint
-from ...ir.ops.moments import mean
-from ...ir.ops.shape import diagonal, expand, full, reshape
-from ...ir.ops.sort import bin_counts
-from ...ir.substitute import as_float, as_int
+from ...ir.opdef.aval import canonical_dim
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core import reduce as rd
+from ...ir.ops.core.complex_numbers import complex_, imag, real
+from ...ir.ops.core.moments import mean
+from ...ir.ops.core.shape import diagonal, expand, full, reshape
+from ...ir.ops.index import order_statistics
+from ...ir.ops.index.indexing import scatter
+from ...ir.ops.index.sort import bin_counts
+from ...ir.ops.linalg import products as la
+from ...ir.ops.linalg.matrix_rules import adjoint
+from ...ir.symbols.substitute import as_float, as_int
 from ..state import computes_with_numbers, tls
 from ..tensor import Tensor, wrap
 from . import returns
@@ -48,14 +48,14 @@ def _median(kind, input, dim, keepdim, out, skip_nan):
         else:
             value = _selected(x)
             if value is None:
-                value = _found(x.detach() if x.requires_grad else x, ranks.median_place(x, dim=0, skip_nan=skip_nan))
-            value = ranks.found_in(x, value) if tls.m.grad and x.requires_grad else value
+                value = _found(x.detach() if x.requires_grad else x, order_statistics.median_place(x, dim=0, skip_nan=skip_nan))
+            value = order_statistics.found_in(x, value) if tls.m.grad and x.requires_grad else value
         return deliver(value, out, kind.__name__)
     d = canonical_dim(dim, input.ndim)
     x = as_column(input)
     if x.shape[d] == 0:
         raise DimError(f"{kind.__name__} along dim {dim} of {input.aval} has no value: the dim is empty")
-    return one_along(kind, input, ranks.median_place(x, dim=d, skip_nan=skip_nan), d, keepdim, out)
+    return one_along(kind, input, order_statistics.median_place(x, dim=d, skip_nan=skip_nan), d, keepdim, out)
 
 
 _MANY = 1 << 10         # elements from which it pays not to sort them
@@ -98,14 +98,15 @@ def mode(input, dim=-1, keepdim=False, *, out=None) -> returns.mode:
     x = as_column(input)
     if x.shape[d] == 0:
         raise DimError(f"mode along dim {dim} of {input.aval} has no value: the dim is empty")
-    return one_along(returns.mode, input, ranks.mode_place(x, dim=d), d, keepdim, out)
+    return one_along(returns.mode, input, order_statistics.mode_place(x, dim=d), d, keepdim, out)
 
 
 # Quantiles.
 
 def _quantile(name, input, q, dim, keepdim, interpolation, out, skip_nan):
-    if interpolation not in ranks.INTERPOLATIONS:
-        raise ArgumentError(f"{name}: interpolation must be one of {', '.join(ranks.INTERPOLATIONS)}, got {interpolation!r}")
+    if interpolation not in order_statistics.INTERPOLATIONS:
+        modes = ", ".join(order_statistics.INTERPOLATIONS)
+        raise ArgumentError(f"{name}: interpolation must be one of {modes}, got {interpolation!r}")
     if input.dtype not in (dt.float32, dt.float64):
         raise DTypeError(f"{name} takes float32 or float64, got {input.aval}")
     q = _levels(name, input, q)
@@ -114,7 +115,7 @@ def _quantile(name, input, q, dim, keepdim, interpolation, out, skip_nan):
     if 0 in input.shape:
         raise ShapeError(f"{name} of {input.aval} has no value: there are no elements")
     # What a gradient is wanted of runs as its operators, so that backward need not sort again.
-    run = ranks.quantile.lower.body if input.requires_grad or q.requires_grad else ranks.quantile
+    run = order_statistics.quantile.lower.body if input.requires_grad or q.requires_grad else order_statistics.quantile
     found = run(x, _flat(q), dim=d, interpolation=interpolation, skip_nan=skip_nan)
     shape = () if q.ndim == 0 else (q.shape[0],)
     rest = [] if not input.ndim else [1 if dim is None or i == d else n for i, n in enumerate(input.shape)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.called import in_full
 from ...ir.errors import ArgumentError, DeviceError, IngotError
+from ...ir.package_name import in_full
 from ..device_array import DeviceArray, shown_address
 from ..state import Defaults
 from ..tensor import Tensor, wrap

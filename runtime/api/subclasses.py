@@ -10,7 +10,7 @@ import warnings
 from typing import Any
 
 from ...ir.errors import DTypeError
-from ...ir.ops.shape import permute
+from ...ir.ops.core.shape import permute
 from ..state import tls
 from ..tensor import Tensor
 from .asking import KINDS, all_that_looks, asks, disabled_torch_function, start, unasked, without_asking

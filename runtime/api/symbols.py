@@ -3,7 +3,7 @@ recordings they are Python's own ints, floats and bools."""
 
 import math
 
-from ...ir.symbolic import SymFloat, SymInt
+from ...ir.symbols.symbolic import SymFloat, SymInt
 from .register import FUNCTIONS, api
 
 

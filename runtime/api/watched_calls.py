@@ -13,9 +13,9 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.config import overridden
 from ...ir.errors import IngotError
-from ...ir.graph import Builder
+from ...ir.graph.graph import Builder
 from ...ir.lazy import lazy
-from ...ir.ops.shape import select, slice_
+from ...ir.ops.core.shape import select, slice_
 from .. import doors
 from ..at_door import AtDoor
 from ..cpu.often import often

@@ -5,11 +5,11 @@ import math
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.aval import integers
 from ...ir.errors import ArgumentError, DTypeError
-from ...ir.ops import bessel
-from ...ir.ops import elementwise as ew
-from ...ir.substitute import as_float
+from ...ir.opdef.aval import integers
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.math import bessel
+from ...ir.symbols.substitute import as_float
 from ..state import Defaults
 from .creation import filled, finish, of_counts, require_device
 from .layouts import require_strided

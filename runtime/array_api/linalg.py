@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from ...ir import dtype as dt
-from ...ir.aval import broadcast_shapes, canonical_dim
 from ...ir.errors import ArgumentError, ShapeError
+from ...ir.opdef.aval import broadcast_shapes, canonical_dim
 from .. import linalg as la
 from ..tensor import Tensor
 from . import statistics

@@ -1,8 +1,8 @@
 """Functions of the array API standard that move, join and pick elements."""
 
 from ...ir import dtype as dt
-from ...ir.aval import broadcast_shapes, canonical_dim
 from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
+from ...ir.opdef.aval import broadcast_shapes, canonical_dim
 from ..tensor import Tensor
 from .behind import FUNCTIONS
 from .dtypes import as_array, checked, result_type, scalar_dtype, together

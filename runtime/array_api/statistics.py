@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.aval import canonical_dim, canonical_dims
 from ...ir.errors import ShapeError
+from ...ir.opdef.aval import canonical_dim, canonical_dims
 from ..tensor import Tensor, wrap
 from .behind import FUNCTIONS
 from .dtypes import UNSIGNED, checked, take_dtype

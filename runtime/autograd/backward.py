@@ -2,8 +2,8 @@
 
 
 from ...ir.errors import ArgumentError, AutogradError, DTypeError
-from ...ir.ops.elementwise import cast
-from ...ir.ops.shape import cat, full, reshape
+from ...ir.ops.core.elementwise import cast
+from ...ir.ops.core.shape import cat, full, reshape
 from ..device_array import ones_beside, place_of, zeros_beside
 from ..dispatch import call
 from ..parts import PARTS, made_like, values_in

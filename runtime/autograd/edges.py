@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ...ir.aval import Aval
 from ...ir.dtype import of
 from ...ir.errors import AutogradError
+from ...ir.opdef.aval import Aval
 from ..tensor import Tensor, wrap
 from .node import Leaf, Output, shown
 

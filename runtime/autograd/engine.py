@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.aval import Aval
 from ...ir.errors import AutogradError, DTypeError, ShapeError
-from ...ir.ops.elementwise import add
-from ...ir.ops.shape import expand, full, select, slice_
-from ...ir.substitute import at_hint
-from ...ir.symbolic import is_symbol
+from ...ir.opdef.aval import Aval
+from ...ir.ops.core.elementwise import add
+from ...ir.ops.core.shape import expand, full, select, slice_
+from ...ir.symbols.substitute import at_hint
+from ...ir.symbols.symbolic import is_symbol
 from ..device_array import MESH, DeviceArray, place_of, zeros_beside
 from ..dispatch import call
 from ..state import tls

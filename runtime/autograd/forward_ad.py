@@ -8,8 +8,8 @@ So it is there for whatever has a gradient, and not for what ran under no_grad()
 from typing import NamedTuple
 
 from ...ir.errors import ArgumentError, AutogradError, DTypeError, ShapeError
-from ...ir.ops.elementwise import copy
-from ...ir.ops.shape import reshape
+from ...ir.ops.core.elementwise import copy
+from ...ir.ops.core.shape import reshape
 from ..state import tls
 from ..tensor import Tensor, shape_of
 from .backward import pulled_without_hooks

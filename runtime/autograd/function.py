@@ -6,8 +6,8 @@ from functools import partial, wraps
 from typing import Any
 
 from ...ir.errors import AutogradError, DTypeError, ShapeError
-from ...ir.ops.elementwise import cast
-from ...ir.ops.shape import full, reshape, sum_to
+from ...ir.ops.core.elementwise import cast
+from ...ir.ops.core.shape import full, reshape, sum_to
 from ..device_array import DeviceArray
 from ..parts import PARTS, values_in
 from ..state import tls

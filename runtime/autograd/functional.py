@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...ir.errors import ArgumentError, AutogradError, DTypeError, ShapeError
-from ...ir.ops.shape import cat, full, reshape
+from ...ir.ops.core.shape import cat, full, reshape
 from ..device_array import zeros_beside
 from ..placement import beside
 from ..tensor import Tensor, numel_of, shape_of, wrap

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.errors import AutogradError, DTypeError
-from ...ir.ops.elementwise import add, copy
+from ...ir.ops.core.elementwise import add, copy
 from ..device_array import DeviceArray
 from ..state import tls
 from ..structure import HookTable, RemovableHandle, add_hook

@@ -5,7 +5,7 @@ The storage that `p` leaves notes that (`Storage.left_by`), and counts a write; 
 """
 
 from ...ir.errors import AutogradError
-from ...ir.ops.shape import expand
+from ...ir.ops.core.shape import expand
 from ..state import tls
 
 

@@ -11,13 +11,13 @@ from weakref import ref
 
 import numpy as np
 
-from ...ir.aval import Aval
 from ...ir.dtype import BY_NP, from_numpy, of
 from ...ir.errors import AutogradError
 from ...ir.lazy import lazy
-from ...ir.ops.complexes import conj
-from ...ir.ops.shape import expand
-from ...ir.symbolic import hint
+from ...ir.opdef.aval import Aval
+from ...ir.ops.core.complex_numbers import conj
+from ...ir.ops.core.shape import expand
+from ...ir.symbols.symbolic import hint
 from ..device_array import DeviceArray
 from ..structure import add_hook
 

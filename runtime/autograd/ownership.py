@@ -7,8 +7,8 @@ import numpy as np
 
 from ...ir.dtype import BY_NP, FLOAT8, FLOAT_CHARS
 from ...ir.lazy import lazy
-from ...ir.ops import elementwise as ew
-from ...ir.ops.shape import contiguous
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core.shape import contiguous
 from ..tensor import Tensor, wrap
 from ..writes import overlaps
 from .node import LARGE

@@ -6,7 +6,7 @@ import enum
 from collections import defaultdict
 
 from ...ir.errors import ArgumentError, AutogradError
-from ...ir.op import NO_GRAD, OPS, Op
+from ...ir.opdef.op import NO_GRAD, OPS, Op
 from ..at_door import AtDoor
 from ..dispatch import call
 from ..state import tls

@@ -6,7 +6,7 @@ for a table that is a leaf. Where they get a history themselves, gradients are d
 
 from typing import Any
 
-from ...ir.ops.elementwise import add
+from ...ir.ops.core.elementwise import add
 from ..state import tls
 from ..tensor import Tensor, wrap
 

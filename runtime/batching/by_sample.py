@@ -1,6 +1,6 @@
 """Operators whose record does not say how they treat a batch: one sample after the other."""
 
-from ...ir.ops.shape import cat, reshape, select
+from ...ir.ops.core.shape import cat, reshape, select
 from ..tensor import shape_of
 
 

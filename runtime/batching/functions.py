@@ -7,7 +7,7 @@ put on the tape there, for whole batches: backward runs on samples again, in a l
 from typing import Any, NamedTuple
 
 from ...ir.errors import AutogradError
-from ...ir.ops.reduce import sum_
+from ...ir.ops.core.reduce import sum_
 from ..autograd import function as fn
 from ..autograd.node import is_inexact
 from ..pytree import broadcast_prefix, tree_flatten

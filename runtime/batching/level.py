@@ -2,20 +2,20 @@
 
 Such a tensor holds a `DeviceArray` of the kind "batch": shape and strides are a sample's, and behind it is a tensor of all
 samples, with the batch in front. The door (`dispatch.call`) asks the innermost level first. It does what the operator's record
-says of batches (`ir/batch.py`) to the tensors behind, one level further out, so histories, recorders and other levels out there
-see operators on whole batches; then it puts the operator on the sample's own tape. Composites whose record says nothing run
-their body, other operators go sample by sample.
+says of batches (`ir/opdef/batch_rules.py`) to the tensors behind, one level further out, so histories, recorders and other
+levels out there see operators on whole batches; then it puts the operator on the sample's own tape. Composites whose record
+says nothing run their body, other operators go sample by sample.
 """
 
 from typing import Any
 
 import numpy as np
 
-from ...ir.batch import view_links
 from ...ir.errors import ArgumentError, AutogradError
-from ...ir.op import NO_GRAD, Composite, Op
-from ...ir.ops.batched import batched, lifted, repeated
-from ...ir.substitute import at_hint
+from ...ir.opdef.batch_rules import view_links
+from ...ir.opdef.op import NO_GRAD, Composite, Op
+from ...ir.ops.core.batching import batched, lifted, repeated
+from ...ir.symbols.substitute import at_hint
 from .. import dispatch, writes
 from ..autograd.ends import ends_of
 from ..device_array import BACKENDS, DeviceArray

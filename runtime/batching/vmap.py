@@ -2,9 +2,9 @@
 
 from functools import wraps
 
-from ...ir.aval import canonical_dim
 from ...ir.errors import ArgumentError, ShapeError
-from ...ir.ops.shape import cat, permute
+from ...ir.opdef.aval import canonical_dim
+from ...ir.ops.core.shape import cat, permute
 from ..pytree import _broadcast_to_and_flatten, broadcast_prefix, tree_flatten, tree_unflatten
 from ..random import get_rng_state, set_rng_state
 from ..tensor import Tensor, shape_of

@@ -6,7 +6,7 @@ so that a panel of 512 columns takes 1 MiB, half of the second-level cache of ev
 
 from typing import NamedTuple
 
-from ...passes.codegen.llvm import gemm_amx as codegen
+from ...passes.codegen.llvm.contract import gemm_amx as codegen
 
 _STRIP, _WIDEST, _NARROW = codegen.STRIP.columns, 512, 128
 _MOST_ROWS = 2048                   # whose sums wait while the depth goes on, for they take memory

@@ -14,14 +14,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.ops.attention_bounds import distances_summed
+from ...ir.ops.nn.attention_bounds import distances_summed
 from ...ir.target import host
-from ...passes.codegen.llvm import attention as codegen
-from ...passes.codegen.llvm import attention_grad as codegen_grad
-from ...passes.codegen.llvm.attention_bounds import RANGE
-from ...passes.codegen.llvm.attention_few import FEW_ROWS
-from ...passes.codegen.llvm.attention_softmax import ADDED_MASK, BOOL_MASK, NO_MASK
-from ...passes.codegen.llvm.types import F32, F64
+from ...passes.codegen.llvm.attention import attention as codegen
+from ...passes.codegen.llvm.attention import attention_grad as codegen_grad
+from ...passes.codegen.llvm.attention.attention_bounds import RANGE
+from ...passes.codegen.llvm.attention.attention_few import FEW_ROWS
+from ...passes.codegen.llvm.attention.attention_softmax import ADDED_MASK, BOOL_MASK, NO_MASK
+from ...passes.codegen.llvm.ir.types import F32, F64
 from . import alloc, jobs, kernels, pool
 from .compile import compile_module
 from .texts import text_of

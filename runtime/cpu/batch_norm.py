@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 
 from ...ir.target import host
-from ...passes.codegen.llvm import batch_norm as codegen
+from ...passes.codegen.llvm.conv import batch_norm as codegen
 from . import call, conv_steps, copies, pool
 from .alloc import empty
 from .compile import compile_module

@@ -1,4 +1,5 @@
-"""Batch normalisation of blocked channels, training and its gradient: plans of `passes/codegen/llvm/batch_norm_blocked.py`."""
+"""Batch normalisation of blocked channels, training and its gradient: plans of
+`passes/codegen/llvm/conv/batch_norm_blocked.py`."""
 
 import functools
 import struct
@@ -6,9 +7,9 @@ import struct
 import numpy as np
 
 from ...ir.target import host
-from ...passes.codegen.llvm import batch_norm_blocked as codegen
-from ...passes.codegen.llvm.batch_norm import OPERANDS as NAMES
-from ...passes.codegen.llvm.batch_norm import RUN
+from ...passes.codegen.llvm.conv import batch_norm_blocked as codegen
+from ...passes.codegen.llvm.conv.batch_norm import OPERANDS as NAMES
+from ...passes.codegen.llvm.conv.batch_norm import RUN
 from . import call, conv_steps, pool
 from .alloc import empty
 from .batch_norm import is_direct

@@ -10,7 +10,7 @@ import functools
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.ops import pool as ops
+from ...ir.ops.nn import pool as ops
 from . import kernels
 
 

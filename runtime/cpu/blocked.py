@@ -1,4 +1,4 @@
-"""Which kernels run the operators of blocked channels (`ir/ops/blocked.py`) in compiled graphs.
+"""Which kernels run the operators of blocked channels (`ir/ops/packed/blocked.py`) in compiled graphs.
 
 `choose` is what the layout pass asks; `kernel_for` gives, for a node of a compiled graph, what runs it. Such a kernel is bound
 to the shapes that it met last, so that a call finds everything planned.
@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...ir import config
-from ...ir.aval import Aval
 from ...ir.dtype import float32, float64
 from ...ir.errors import ShapeError
-from ...ir.op import Op
-from ...ir.ops import blocked as ops
-from ...ir.ops import blocked_grad as grad_ops
-from ...ir.ops import conv as conv_ops
-from ...ir.substitute import choice
+from ...ir.opdef.aval import Aval
+from ...ir.opdef.op import Op
+from ...ir.ops.nn import conv as conv_ops
+from ...ir.ops.packed import blocked as ops
+from ...ir.ops.packed import blocked_grad as grad_ops
+from ...ir.symbols.substitute import choice
 from ...ir.target import host
-from ...passes.codegen.llvm.conv_epilogue import Lines
-from ...passes.layout import PRODUCT, Asked, Chosen
+from ...passes.codegen.llvm.conv.conv_epilogue import Lines
+from ...passes.layout.layout import PRODUCT, Asked, Chosen
 from . import (
     batch_norm_blocked,
     conv,
@@ -211,7 +211,7 @@ def shapes_beside(operands, params) -> list:
 
 
 def chain_pieces(nodes) -> list:
-    """Which convolutions in a row are to be one (`passes/chain_convs.py`)."""
+    """Which convolutions in a row are to be one (`passes/networks/chain_convs.py`)."""
     layers = []
     for n in nodes:
         x = Array(n.inputs[0].shape, n.inputs[0].dtype.np)

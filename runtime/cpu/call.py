@@ -24,7 +24,7 @@ import numpy as np
 
 from ...ir.errors import ArgumentError
 from ...ir.target import host
-from ...passes.codegen.llvm import entry as native
+from ...passes.codegen.llvm.pool import entry as native
 from . import compile as compiler
 
 RELEASE_AT = 16384

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from ...ir.target import host
-from ...passes.codegen.llvm import cholesky as codegen
+from ...passes.codegen.llvm.linalg import cholesky as codegen
 from . import alloc, gemm, jobs, pool, triangular
 from .compile import compile_module
 from .texts import text_of

@@ -7,7 +7,7 @@ are four of the parts.
 
 import numpy as np
 
-from ...ir import blas
+from ...ir import blas_threads
 from ...ir import dtype as dt
 from . import alloc, gemm, kernels
 
@@ -21,7 +21,7 @@ def product(x, y):
     count = x.size * y.shape[-1]
     if x.shape[-2] >= FEW and y.shape[-1] > 1 and count >= LEAST:
         return _of_real_ones(x, y)
-    return blas.held(np.matmul, count <= _ALONE, x, y)
+    return blas_threads.held(np.matmul, count <= _ALONE, x, y)
 
 
 def _of_real_ones(x, y):

@@ -11,7 +11,7 @@ import itertools
 import numpy as np
 
 from ...ir import config
-from ...passes.codegen.llvm.epilogue import RowBias
+from ...passes.codegen.llvm.contract.epilogue import RowBias
 from . import (
     alloc,
     call,

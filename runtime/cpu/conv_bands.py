@@ -1,4 +1,4 @@
-"""Convolutions one after the other, some rows at a time (`passes/chain_convs.py`): what is done in which order.
+"""Convolutions one after the other, some rows at a time (`passes/networks/chain_convs.py`): what is done in which order.
 
 What lies between them stays in the cache of the core that works on an image. An item is an image, or a part of its rows where
 threads would have nothing to do. It goes through its rows in *bands*: for those of the last result, each convolution makes the

@@ -9,7 +9,7 @@ import functools
 import itertools
 from typing import Any
 
-from ...passes.codegen.llvm.conv_epilogue import Lines, following
+from ...passes.codegen.llvm.conv.conv_epilogue import Lines, following
 from . import alloc, conv_depthwise, conv_grad_plan, conv_layout, conv_plan, conv_steps, pool, winograd
 from .conv import geometry
 from .conv_layout import blocked_bytes

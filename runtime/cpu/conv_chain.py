@@ -1,4 +1,5 @@
-"""The native call of convolutions one after the other (`conv_bands.py`): lists of jobs for `passes/codegen/llvm/nested.py`.
+"""The native call of convolutions one after the other (`conv_bands.py`): lists of jobs for
+`passes/codegen/llvm/pool/nested.py`.
 
 The kernels are those of whole images (`conv_plan.py`, `conv_depthwise.py`), told that x and y are rows of larger planes.
 """
@@ -10,9 +11,9 @@ from typing import NamedTuple
 
 from ...ir.errors import GraphError
 from ...ir.target import host
-from ...passes.codegen.llvm import nested
-from ...passes.codegen.llvm.conv_epilogue import Beside
-from ...passes.codegen.llvm.tasks import WORD
+from ...passes.codegen.llvm.conv.conv_epilogue import Beside
+from ...passes.codegen.llvm.pool import nested
+from ...passes.codegen.llvm.pool.tasks import WORD
 from . import conv_steps
 from .compile import compile_module
 from .conv_bands import bands_of, cut, layer_of, parts_of
@@ -43,7 +44,7 @@ class _Job(NamedTuple):
 
 @dataclass
 class _Lists:
-    """Writes the lists of a chain (`passes/codegen/llvm/nested.py`)."""
+    """Writes the lists of a chain (`passes/codegen/llvm/pool/nested.py`)."""
 
     layers: list
     counts: tuple

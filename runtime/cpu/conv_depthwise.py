@@ -11,8 +11,8 @@ from math import prod
 import numpy as np
 
 from ...ir.target import host
-from ...passes.codegen.llvm import conv_depthwise as codegen
-from ...passes.codegen.llvm.epilogue import ColumnBias
+from ...passes.codegen.llvm.contract.epilogue import ColumnBias
+from ...passes.codegen.llvm.conv import conv_depthwise as codegen
 from . import alloc, call, conv_layout, conv_plan, conv_planes, conv_steps
 from .compile import compile_module
 from .conv_bias import Bias

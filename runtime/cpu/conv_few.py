@@ -1,13 +1,13 @@
-"""Planning direct convolutions with few output channels (`passes/codegen/llvm/conv_few.py`): when sums along input channels
-pay, and the weight as they read it. Everything else is that of direct convolutions (`conv_plan.py`)."""
+"""Planning direct convolutions with few output channels (`passes/codegen/llvm/conv/conv_few_channels.py`): when sums along
+input channels pay, and the weight as they read it. Everything else is that of direct convolutions (`conv_plan.py`)."""
 
 import functools
 from dataclasses import dataclass, replace
 
 from ...ir.target import host
-from ...passes.codegen.llvm import conv_few as codegen
-from ...passes.codegen.llvm.conv_epilogue import Usual
-from ...passes.codegen.llvm.microkernel import Precision
+from ...passes.codegen.llvm.contract.microkernel import Precision
+from ...passes.codegen.llvm.conv import conv_few_channels as codegen
+from ...passes.codegen.llvm.conv.conv_epilogue import Usual
 from . import conv_steps
 from .compile import compile_module
 from .conv_layout import Blocks

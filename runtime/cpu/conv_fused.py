@@ -15,7 +15,7 @@ import numpy as np
 
 from ...ir.errors import ShapeError
 from ...ir.target import host
-from ...passes.codegen.llvm.conv_epilogue import Lines, following
+from ...passes.codegen.llvm.conv.conv_epilogue import Lines, following
 from . import alloc, call, conv_depthwise, conv_layout, conv_plan, conv_steps, pool, winograd
 from .conv import MAX_DIMS, geometry, reads_planes
 from .conv_algorithm import Algorithm

@@ -1,10 +1,10 @@
-"""Planning the weight gradient of direct convolutions (`passes/codegen/llvm/conv_grad.py`)."""
+"""Planning the weight gradient of direct convolutions (`passes/codegen/llvm/conv/conv_grad.py`)."""
 
 import functools
 
 from ...ir.target import host
-from ...passes.codegen.llvm import conv_grad as codegen
-from ...passes.codegen.llvm.microkernel import Precision
+from ...passes.codegen.llvm.contract.microkernel import Precision
+from ...passes.codegen.llvm.conv import conv_grad as codegen
 from . import conv_layout, conv_plan, conv_steps, winograd_grad
 from . import winograd as winograd_forward
 from .compile import compile_module

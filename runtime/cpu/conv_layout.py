@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import prod
 
 from ...ir.target import host
-from ...passes.codegen.llvm import conv_reorder as reorder
+from ...passes.codegen.llvm.conv import conv_reorder as reorder
 from . import conv_steps
 from .compile import compile_module
 from .texts import text_by

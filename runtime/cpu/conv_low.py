@@ -8,8 +8,8 @@ from math import prod
 import numpy as np
 
 from ...ir import dtype as dt
-from ...passes.codegen.llvm.epilogue import RowBias
-from ...passes.codegen.llvm.types import BF16
+from ...passes.codegen.llvm.contract.epilogue import RowBias
+from ...passes.codegen.llvm.ir.types import BF16
 from . import call, gemm
 from .conv_steps import plain
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from math import gcd, prod
 
 from ...ir.target import host
-from ...passes.codegen.llvm import conv as codegen
-from ...passes.codegen.llvm import conv_tile
-from ...passes.codegen.llvm.conv_epilogue import Usual
-from ...passes.codegen.llvm.microkernel import Precision
-from ...passes.codegen.llvm.tasks import WORD
+from ...passes.codegen.llvm.contract.microkernel import Precision
+from ...passes.codegen.llvm.conv import conv as codegen
+from ...passes.codegen.llvm.conv import conv_tile
+from ...passes.codegen.llvm.conv.conv_epilogue import Usual
+from ...passes.codegen.llvm.pool.tasks import WORD
 from . import cache_sizes, conv_few, conv_steps
 from .compile import compile_module
 from .conv_layout import Blocks, Filters

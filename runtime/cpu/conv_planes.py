@@ -1,12 +1,12 @@
-"""Plans of depthwise convolutions of plain arrays without blocks (`passes/codegen/llvm/conv_planes.py`)."""
+"""Plans of depthwise convolutions of plain arrays without blocks (`passes/codegen/llvm/conv/conv_depthwise_planar.py`)."""
 
 import dataclasses
 import functools
 
 from ...ir.target import host
-from ...passes.codegen.llvm import conv_planes as codegen
-from ...passes.codegen.llvm.conv_epilogue import Lines, following
-from ...passes.codegen.llvm.epilogue import ColumnBias
+from ...passes.codegen.llvm.contract.epilogue import ColumnBias
+from ...passes.codegen.llvm.conv import conv_depthwise_planar as codegen
+from ...passes.codegen.llvm.conv.conv_epilogue import Lines, following
 from . import alloc, call, conv_steps
 from .compile import compile_module
 from .conv_bias import Bias

@@ -1,4 +1,4 @@
-"""Plans of several pool jobs run by one native call (`passes/codegen/llvm/conv_steps.py`).
+"""Plans of several pool jobs run by one native call (`passes/codegen/llvm/pool/conv_steps.py`).
 
     steps = Steps()
     at = steps.room(4096)                                  # bytes of the call's workspace
@@ -15,8 +15,8 @@ from array import array
 import numpy as np
 
 from ...ir.target import host
-from ...passes.codegen.llvm import conv_steps as codegen
-from ...passes.codegen.llvm.fork_join import at_most
+from ...passes.codegen.llvm.pool import conv_steps as codegen
+from ...passes.codegen.llvm.pool.fork_join import at_most
 from . import alloc, call, copies, pool
 from .compile import compile_module
 from .step_list import NativeCall, NativeStep, Own, Scratch, Table

@@ -10,9 +10,9 @@ import math
 import numpy as np
 
 from ...ir.dim_order import inverse
-from ...ir.substitute import at_hint
+from ...ir.symbols.substitute import at_hint
 from ...ir.target import host
-from ...passes.codegen.llvm import turned_copy as codegen
+from ...passes.codegen.llvm.loops import transposed_copy as codegen
 from . import alloc, jobs, pool
 from .compile import task_of
 from .native_kernels import joined

@@ -4,10 +4,10 @@ import functools
 
 import numpy as np
 
-from ...ir.ops.ctc import labels_of, sequences
+from ...ir.ops.nn.ctc import labels_of, sequences
 from ...ir.target import host
-from ...passes.codegen.llvm import ctc as codegen
-from ...passes.codegen.llvm.types import F32, F64
+from ...passes.codegen.llvm.ir.types import F32, F64
+from ...passes.codegen.llvm.sequence import ctc as codegen
 from . import alloc, copies, jobs, pool
 from .compile import task_of
 

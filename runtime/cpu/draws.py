@@ -1,9 +1,9 @@
-"""Long draws of random numbers (`passes/codegen/llvm/draws.py`)."""
+"""Long draws of random numbers (`passes/codegen/llvm/index/draws.py`)."""
 
 import functools
 
 from ...ir.target import host
-from ...passes.codegen.llvm import draws as codegen
+from ...passes.codegen.llvm.index import draws as codegen
 from . import jobs
 from .compile import compile_module
 from .texts import text_of

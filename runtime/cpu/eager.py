@@ -13,50 +13,42 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.aval import Aval
 from ...ir.dim_order import inverse
 from ...ir.lazy import lazy
-from ...ir.op import Composite, Op, Reduce, Scalar
-from ...ir.ops import (
+from ...ir.opdef.aval import Aval
+from ...ir.opdef.op import Composite, Op, Reduce, Scalar
+from ...ir.ops.core import complex_numbers, moments, random, reduce, scan, shape
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.index import indexing, sort
+from ...ir.ops.linalg import (
+    checked_factorizations,
+    determinant,
+    eigen,
+    factorizations,
+    grouped_products,
+    least_squares,
+    products,
+    triangular,
+)
+from ...ir.ops.math import binomial_numbers, fourier, gamma, polynomials
+from ...ir.ops.nn import (
+    activations,
     attention,
     attention_bounds,
     batch_norm,
-    checked,
-    complexes,
     conv,
-    counts,
     ctc,
-    determinant,
     distance,
-    eigen,
     embedding,
-    factor,
-    fourier,
-    gamma,
-    grouped,
-    indexing,
-    int8,
-    int8_conv,
-    least_squares,
-    linalg,
     loss,
-    moments,
-    nn,
     norm,
-    point_taps,
-    polynomials,
     pool,
-    random,
     recurrent,
-    recurrent_packed,
-    reduce,
     resample,
-    scan,
-    shape,
-    sort,
-    triangular,
+    sampled_points,
 )
-from ...ir.ops import elementwise as ew
+from ...ir.ops.packed import recurrent_packed
+from ...ir.ops.quantized import int8_conv, int8_linear
 from . import eager_reductions, eager_scalars
 from .kernel_table import KernelTable
 from .often import LEAST
@@ -175,21 +167,21 @@ def _own(result, args):
 def _dot(x, y):
     """The body of dot, on arrays."""
     if x.dtype not in _FLOAT_KINDS or x.dtype != y.dtype:
-        return linalg.dot.lower.body(x, y)
+        return products.dot.lower.body(x, y)
     return gemm.matmul(x.reshape(1, -1), y.reshape(-1, 1)).reshape(())
 
 
 def _mv(x, y):
     """The body of mv, on arrays."""
     if x.dtype not in _FLOAT_KINDS or x.dtype != y.dtype:
-        return linalg.mv.lower.body(x, y)
+        return products.mv.lower.body(x, y)
     return gemm.matmul(x, y.reshape(-1, 1)).reshape(len(x))
 
 
 def _cross(x, y, *, dim):
     """The three numbers of all vectors by one kernel, without turned copies."""
     if x.dtype not in _WIDE or x.dtype != y.dtype:
-        return linalg.cross.lower.body(x, y, dim=dim)
+        return products.cross.lower.body(x, y, dim=dim)
     kind, out, before = dt.BY_NP[x.dtype], alloc.empty(x.shape, x.dtype), (_ALL,) * dim
     parts = [t[(*before, third)] for t in (x, y, out) for third in _THIRDS]
     kernels.elementwise("cross", (kind,) * 6, (kind,) * 3, _cross_of_one).general(parts[:6], tuple(parts[6:]))
@@ -218,7 +210,7 @@ def _of_pairs(op: Op):
 
 
 # Of composites, where more is known than of others.
-_BODIES = {linalg.dot: _dot, linalg.mv: _mv, linalg.cross: _cross,
+_BODIES = {products.dot: _dot, products.mv: _mv, products.cross: _cross,
            **{op: _of_pairs(op) for op in (distance.distances, distance.distances_grad)}}
 
 
@@ -283,7 +275,8 @@ def int_sum(op: Op):
 # Rows.
 
 
-@TABLE.makes(nn.softmax, nn.log_softmax, norm.layer_norm, norm.rms_norm, norm.layer_norm_grad, norm.rms_norm_grad)
+@TABLE.makes(activations.softmax, activations.log_softmax, norm.layer_norm, norm.rms_norm, norm.layer_norm_grad,
+             norm.rms_norm_grad)
 def rows(op: Op):
     """The kernels of `eager_rows.py`."""
     return eager_rows.TABLE.make(op)
@@ -292,7 +285,7 @@ def rows(op: Op):
 # Products.
 
 
-@TABLE.makes(linalg.matmul)
+@TABLE.makes(products.matmul)
 def matmul(op: Op):
     """The generated product for floats, and for complex numbers; numpy for integers."""
 
@@ -305,19 +298,19 @@ def matmul(op: Op):
     return run
 
 
-@TABLE.makes(grouped.grouped_matmul)
+@TABLE.makes(grouped_products.grouped_matmul)
 def grouped_matmul(op: Op):
     """One generated product after the other."""
-    multiply = matmul(linalg.matmul)
+    multiply = matmul(products.matmul)
 
     def run(x, y, ends):
         op.infer(*[Aval(a.shape, dt.from_numpy(a.dtype)) for a in (x, y, ends)])
-        return grouped.products(multiply, x, y, ends)
+        return grouped_products.products(multiply, x, y, ends)
 
     return run
 
 
-@TABLE.makes(int8.linear_int8)
+@TABLE.makes(int8_linear.linear_int8)
 def linear_int8(op: Op):
     """Rows quantised, then products of bytes."""
     return lambda x, weight, scale, bias: int8_rows.linear(x, weight, scale, bias)
@@ -332,9 +325,11 @@ def windows_of_bytes(op: Op):
 # Factorisations, and what is made of them.
 
 
-@TABLE.makes(triangular.lu_factor, triangular.solve_triangular, factor.solve, factor.inv, determinant.det,
-             determinant.cofactor, determinant.slogdet, factor.cholesky, factor.qr, factor.svd, factor.svdvals, factor.eigh,
-             factor.eigvalsh, factor.pinv, checked.solve_ex, checked.inv_ex, checked.cholesky_ex, least_squares.lstsq,
+@TABLE.makes(triangular.lu_factor, triangular.solve_triangular, factorizations.solve, factorizations.inv, determinant.det,
+             determinant.cofactor, determinant.slogdet, factorizations.cholesky, factorizations.qr, factorizations.svd,
+             factorizations.svdvals, factorizations.eigh,
+             factorizations.eigvalsh, factorizations.pinv, checked_factorizations.solve_ex, checked_factorizations.inv_ex,
+             checked_factorizations.cholesky_ex, least_squares.lstsq,
              eigen.eig, eigen.eigvals)
 def factors(op: Op):
     """The kernels of `eager_factors.py`."""
@@ -354,7 +349,7 @@ def transforms(op: Op):
 
 
 @TABLE.makes(random.uniform, random.normal, random.bernoulli_mask, random.mask_below, random.randint, random.poisson,
-              gamma.standard_gamma, counts.binomial)
+              gamma.standard_gamma, binomial_numbers.binomial)
 def draws(op: Op):
     """The streams of `eager_draws.py`."""
     return eager_draws.TABLE.make(op)
@@ -363,7 +358,7 @@ def draws(op: Op):
 # What only moves elements.
 
 
-@TABLE.makes(shape.contiguous, shape.full, shape.cat, shape.flip, shape.pad, complexes.pairs, complexes.of_pairs)
+@TABLE.makes(shape.contiguous, shape.full, shape.cat, shape.flip, shape.pad, complex_numbers.pairs, complex_numbers.of_pairs)
 def moves(op: Op):
     """The copies of `eager_moves.py`."""
     return eager_moves.TABLE.make(op)
@@ -383,7 +378,7 @@ def order(op: Op):
 # Convolutions, pools, resampling, batch normalisation.
 
 
-@TABLE.makes(point_taps.taps_take, point_taps.taps_put, point_taps.taps_dots, conv.conv, conv.conv_input_grad,
+@TABLE.makes(sampled_points.taps_take, sampled_points.taps_put, sampled_points.taps_dots, conv.conv, conv.conv_input_grad,
               conv.conv_weight_grad, pool.max_pool, pool.adaptive_max_pool, pool.avg_pool, pool.avg_pool_grad, pool.plane_put,
               pool.max_pool_grad, resample.resample, resample.resample_grad, resample.border_pad, resample.border_pad_grad,
               batch_norm.batch_norm, batch_norm.batch_norm_train, batch_norm.batch_norm_grad,
@@ -397,7 +392,7 @@ def neural(op: Op):
 
 
 @TABLE.makes(attention.attention, attention.attention_grad, attention_bounds.bounded_attention,
-              attention_bounds.bounded_attention_grad, int8.recurrent_int8, nn.linear,
+              attention_bounds.bounded_attention_grad, int8_linear.recurrent_int8, activations.linear,
               recurrent.rnn_sequence, recurrent.rnn_sequence_grad,
               recurrent.lstm_sequence, recurrent.lstm_sequence_grad, recurrent.lstm_states, recurrent.gru_sequence,
               recurrent.gru_sequence_grad, recurrent.gru_states, recurrent_packed.pack_recurrent,

@@ -15,18 +15,18 @@ import numpy as np
 
 from ...ir import dim_order
 from ...ir import dtype as dt
-from ...ir.aval import Aval
 from ...ir.errors import GraphError, IngotError
-from ...ir.graph import Builder, Value
-from ...ir.op import Op
-from ...ir.ops.constant import constant
-from ...ir.ops.shape import expand, permute
-from ...passes import pipeline
-from ...passes.class_losses import class_losses
-from ...passes.decompose import decompose
-from ...passes.plan_steps import Fused
-from ...passes.rewrite import rebuild
-from ...passes.row_bodies import row_bodies
+from ...ir.graph.graph import Builder, Value
+from ...ir.opdef.aval import Aval
+from ...ir.opdef.op import Op
+from ...ir.ops.core.constant import constant
+from ...ir.ops.core.shape import expand, permute
+from ...passes import pipelines
+from ...passes.rewrite.rewrite import rebuild
+from ...passes.schedule.plan_steps import Fused
+from ...passes.simplify.class_losses import class_losses
+from ...passes.simplify.decompose import decompose
+from ...passes.simplify.row_composites import row_bodies
 from ..gradient_rules import write_joint_rule, write_rules
 from . import copies, eager, program
 from .often import LEAST, often
@@ -43,7 +43,7 @@ def decompose_bodies(graph):
     return decompose(graph, eager.kept_whole(graph))
 
 
-PASSES = (*pipeline.SIMPLER, row_bodies, class_losses, decompose_bodies, *pipeline.SIMPLER)
+PASSES = (*pipelines.SIMPLER, row_bodies, class_losses, decompose_bodies, *pipelines.SIMPLER)
 
 
 class Whole:
@@ -52,7 +52,7 @@ class Whole:
 
     def __init__(self, graph):
         self._literals: list = []
-        made = self._made = program.CompiledGraph(rebuild(pipeline.run(graph, PASSES), self._taken_out), eager.kernel_for,
+        made = self._made = program.CompiledGraph(rebuild(pipelines.run(graph, PASSES), self._taken_out), eager.kernel_for,
                                                   frozenset(range(len(graph.outputs))))
         self.steps, self.is_native = made.steps, made.is_native
         self.run = self._run if self._literals else made.run

@@ -1,7 +1,7 @@
 """Which compiled streams give random numbers in eager mode; see `eager.py`.
 
-They give the bits that ir/philox.py defines; normals differ from numpy's in the last one. A key may come as the two numbers
-that it holds, too.
+They give the bits that ir/reference/philox.py defines; normals differ from numpy's in the last one. A key may come as the two
+numbers that it holds, too.
 """
 
 from typing import Any
@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.op import Op
-from ...ir.ops import counts, gamma, random
-from ...passes.codegen import rejected
+from ...ir.opdef.op import Op
+from ...ir.ops.core import random
+from ...ir.ops.math import binomial_numbers, gamma
+from ...passes.codegen import rejection_kernels
 from . import draws, kernels
 from .kernel_table import KernelTable
 
@@ -119,9 +120,9 @@ def randint(op: Op):
 
 
 _REJECTED: dict[Op, tuple[Any, Any]] = {
-    random.poisson: (rejected.poisson, random.check_rates),
-    gamma.standard_gamma: (rejected.standard_gamma, gamma.check_concentrations),
-    counts.binomial: (rejected.binomial, counts.check_trials)}
+    random.poisson: (rejection_kernels.poisson, random.check_rates),
+    gamma.standard_gamma: (rejection_kernels.standard_gamma, gamma.check_concentrations),
+    binomial_numbers.binomial: (rejection_kernels.binomial, binomial_numbers.check_trials)}
 
 
 @TABLE.makes(*_REJECTED)

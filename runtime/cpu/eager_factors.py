@@ -5,17 +5,18 @@ import threading
 
 import numpy as np
 
-from ...ir import blas
+from ...ir import blas_threads
 from ...ir.errors import LinAlgError
-from ...ir.op import Op
-from ...ir.ops import checked, determinant, eigen, factor, least_squares
-from ...ir.ops import triangular as systems
-from ...ir.ops.triangular import require_info
+from ...ir.opdef.op import Op
+from ...ir.ops.linalg import checked_factorizations, determinant, eigen, factorizations, least_squares
+from ...ir.ops.linalg import triangular as systems
+from ...ir.ops.linalg.triangular import require_info
 from . import alloc, cholesky, gemm, lu, pool, qr, small_matrices, triangular
 from .kernel_table import KernelTable
 
 TABLE = KernelTable()
-_SMALL_ROWS = blas.ALONE if blas.is_held() else 32      # rows and columns up to which LAPACK keeps to one thread, and
+# rows and columns up to which LAPACK keeps to one thread, and
+_SMALL_ROWS = blas_threads.ALONE if blas_threads.is_held() else 32
 _LEAST_EACH = 1 << 18       # rows x columns x smaller of both that make another one pay
 _INFO = np.dtype(np.int32)
 _SINGULAR, _NOT_POSITIVE = "Singular matrix", "Matrix is not positive definite"
@@ -74,7 +75,7 @@ def _solved(a, b=None):
     return lu.solve(factors, pivots, b), info
 
 
-@TABLE.makes(factor.solve)
+@TABLE.makes(factorizations.solve)
 def solve(op: Op):
     """LU, then two triangular systems."""
 
@@ -88,7 +89,7 @@ def solve(op: Op):
     return run
 
 
-@TABLE.makes(factor.inv)
+@TABLE.makes(factorizations.inv)
 def inv(op: Op):
     """The solution for the identity."""
 
@@ -102,7 +103,7 @@ def inv(op: Op):
     return run
 
 
-@TABLE.makes(checked.solve_ex, checked.inv_ex)
+@TABLE.makes(checked_factorizations.solve_ex, checked_factorizations.inv_ex)
 def solve_ex(op: Op):
     """The same, and which matrices are singular."""
 
@@ -112,7 +113,7 @@ def solve_ex(op: Op):
             return op.ref(*given, check=check)
         found = _solved(*given)
         if check:
-            require_info(op.name, found[1], checked.ZERO_PIVOT)
+            require_info(op.name, found[1], checked_factorizations.ZERO_PIVOT)
         return found
 
     return run
@@ -213,7 +214,7 @@ def _positive(x):
     return cholesky.factor(x)
 
 
-@TABLE.makes(factor.cholesky)
+@TABLE.makes(factorizations.cholesky)
 def cholesky_factor(op: Op):
     """L of the lower triangle."""
 
@@ -227,7 +228,7 @@ def cholesky_factor(op: Op):
     return run
 
 
-@TABLE.makes(checked.cholesky_ex)
+@TABLE.makes(checked_factorizations.cholesky_ex)
 def cholesky_ex(op: Op):
     """The same; where a matrix is not positive, the reference says what there is."""
 
@@ -244,7 +245,7 @@ def cholesky_ex(op: Op):
     return run
 
 
-@TABLE.makes(factor.qr)
+@TABLE.makes(factorizations.qr)
 def orthogonal(op: Op):
     """Householder's reflections."""
 
@@ -269,7 +270,7 @@ def lstsq(op: Op):
     return run
 
 
-@TABLE.makes(factor.svd, factor.svdvals, factor.eigh, factor.eigvalsh)
+@TABLE.makes(factorizations.svd, factorizations.svdvals, factorizations.eigh, factorizations.eigvalsh)
 def rotated(op: Op):
     """Rotations of matrices of a few rows, where all is finite; others are LAPACK's."""
     by_lapack = _by_lapack(op)
@@ -285,14 +286,14 @@ def rotated(op: Op):
     return run
 
 
-@TABLE.makes(factor.pinv)
+@TABLE.makes(factorizations.pinv)
 def pinv(op: Op):
     """Of matrices of a few rows by rotations."""
 
     def run(x, *, rcond):
         if not small_matrices.takes(x):
             return op.ref(x, rcond=rcond)
-        u, values, vh, info = _rotations(factor.svd, x)
+        u, values, vh, info = _rotations(factorizations.svd, x)
         if info.any():
             return op.ref(x, rcond=rcond)
         with np.errstate(all="ignore"):
@@ -306,14 +307,14 @@ def _rotations(op, x, full=False):
     """What the operator gives for matrices of a few rows, and which have no finite values; wide ones by their transposes, since
     columns are turned."""
     (m, n), kind = x.shape[-2:], x.dtype
-    if op is factor.eigh:
+    if op is factorizations.eigh:
         return small_matrices.run("eigh", [x], [((n,), kind), ((n, n), kind), ((), _INFO)])
-    if op is factor.eigvalsh:
+    if op is factorizations.eigvalsh:
         return small_matrices.run("eigvalsh", [x], [((n,), kind), ((), _INFO)])
     if m < n:
         *found, info = _rotations(op, x.swapaxes(-1, -2), full)
         return *[a.swapaxes(-1, -2) if a.ndim == x.ndim else a for a in reversed(found)], info
-    if op is factor.svdvals:
+    if op is factorizations.svdvals:
         return small_matrices.run("svdvals", [x], [((n,), kind), ((), _INFO)])
     routine, side = ("svd_full", m) if full and m > n else ("svd", n)
     return small_matrices.run(routine, [x], [((m, side), kind), ((n,), kind), ((n, n), kind), ((), _INFO)])

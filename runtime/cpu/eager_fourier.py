@@ -5,8 +5,8 @@ import math
 
 import numpy as np
 
-from ...ir.op import Op
-from ...ir.ops import fourier as ops
+from ...ir.opdef.op import Op
+from ...ir.ops.math import fourier as ops
 from . import copies, fourier, pool
 from .kernel_table import KernelTable
 

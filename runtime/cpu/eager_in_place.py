@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...ir.lazy import lazy
-from ...ir.op import Composite, Op, Scalar
-from ...ir.ops import elementwise as ew
+from ...ir.opdef.op import Composite, Op, Scalar
+from ...ir.ops.core import elementwise as ew
 from . import eager
 from .eager_scalars import FLOAT_KINDS, LARGE, ScalarKernels
 

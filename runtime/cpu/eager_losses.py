@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.aval import Aval
 from ...ir.errors import IngotError
-from ...ir.graph import Builder
+from ...ir.graph.graph import Builder
 from ...ir.lazy import lazy
-from ...ir.op import Op
-from ...ir.ops import ctc as ctc_ops
-from ...ir.ops import loss
+from ...ir.opdef.aval import Aval
+from ...ir.opdef.op import Op
+from ...ir.ops.nn import ctc as ctc_ops
+from ...ir.ops.nn import loss
 from . import alloc, ctc, kernels
 from .eager_sequence import widened
 from .kernel_table import KernelTable

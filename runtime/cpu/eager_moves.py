@@ -6,8 +6,8 @@ import math
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.op import Op
-from ...ir.ops import complexes, shape
+from ...ir.opdef.op import Op
+from ...ir.ops.core import complex_numbers, shape
 from . import alloc, copies, eager_scalars, kernels
 from .kernel_table import KernelTable
 
@@ -71,7 +71,7 @@ def pad(op: Op):
     return run
 
 
-@TABLE.makes(complexes.pairs)
+@TABLE.makes(complex_numbers.pairs)
 def pairs(op: Op):
     """One copy: that is how complex numbers lie in memory."""
 
@@ -81,7 +81,7 @@ def pairs(op: Op):
     return run
 
 
-@TABLE.makes(complexes.of_pairs)
+@TABLE.makes(complex_numbers.of_pairs)
 def of_pairs(op: Op):
     """The same the other way."""
     return lambda x: copies.in_rows(x).view(dt.WHOLES[dt.BY_NP[x.dtype]].np).reshape(x.shape[:-1])

@@ -13,12 +13,12 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.lazy import lazy
-from ...ir.op import Op
-from ...ir.ops import batch_norm as norm_ops
-from ...ir.ops import conv as conv_ops
-from ...ir.ops import point_taps as taps_ops
-from ...ir.ops import pool as pool_ops
-from ...ir.ops import resample as resample_ops
+from ...ir.opdef.op import Op
+from ...ir.ops.nn import batch_norm as norm_ops
+from ...ir.ops.nn import conv as conv_ops
+from ...ir.ops.nn import pool as pool_ops
+from ...ir.ops.nn import resample as resample_ops
+from ...ir.ops.nn import sampled_points as taps_ops
 from . import batch_norm, bins, complex_products, conv, conv_low, kernels, maps, point_taps, pooling
 from .kernel_table import KernelTable
 

@@ -8,9 +8,10 @@ import functools
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.op import Op
-from ...ir.ops import indexing, scan, sort
-from ...passes.codegen.llvm import scans as codegen
+from ...ir.opdef.op import Op
+from ...ir.ops.core import scan
+from ...ir.ops.index import indexing, sort
+from ...passes.codegen.llvm.index import scans as codegen
 from . import gathers, kernels, ordering, scans, search
 from .kernel_table import KernelTable
 

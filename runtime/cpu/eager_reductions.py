@@ -3,7 +3,7 @@ integers and bools, of which every order gives the same, take numpy where arrays
 
 from ...ir import dtype as dt
 from ...ir.lazy import lazy
-from ...ir.op import Op
+from ...ir.opdef.op import Op
 from .eager_scalars import COMPLEX_KINDS, FLOAT_KINDS, LARGE
 
 kernels = lazy(__package__, ".kernels")

@@ -3,8 +3,8 @@
 import math
 
 from ...ir import dtype as dt
-from ...ir.op import Op
-from ...ir.ops import nn, norm
+from ...ir.opdef.op import Op
+from ...ir.ops.nn import activations, norm
 from . import kernels
 from .kernel_table import KernelTable
 
@@ -18,7 +18,7 @@ def is_floating(*arrays) -> bool:
     return all([a is None or a.dtype in _FLOAT_KINDS for a in arrays])  # noqa: C419  (quicker than a generator)
 
 
-@TABLE.makes(nn.softmax, nn.log_softmax)
+@TABLE.makes(activations.softmax, activations.log_softmax)
 def along_one_dim(op: Op):
     """Softmax and its logarithm."""
     kind, ref = op.name, op.ref

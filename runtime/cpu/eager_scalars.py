@@ -12,8 +12,8 @@ from ...ir.dim_order import FEWEST, in_pieces
 from ...ir.dtype import FLOAT_CHARS
 from ...ir.errors import NoNumberError
 from ...ir.lazy import lazy
-from ...ir.op import Op
-from ...ir.ops import elementwise as ew
+from ...ir.opdef.op import Op
+from ...ir.ops.core import elementwise as ew
 
 kernels = lazy(__package__, ".kernels")
 scalars = lazy(__package__, "...passes.codegen.scalars")

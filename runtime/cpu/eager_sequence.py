@@ -8,17 +8,19 @@ import functools
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.aval import Aval
-from ...ir.op import Op
-from ...ir.ops import attention as attention_ops
-from ...ir.ops import attention_bounds as bounds_ops
-from ...ir.ops import embedding as embedding_ops
-from ...ir.ops import indexing, int8, nn
-from ...ir.ops import recurrent as recurrent_ops
-from ...ir.ops import recurrent_packed as packed_ops
+from ...ir.opdef.aval import Aval
+from ...ir.opdef.op import Op
+from ...ir.ops.index import indexing
+from ...ir.ops.nn import activations
+from ...ir.ops.nn import attention as attention_ops
+from ...ir.ops.nn import attention_bounds as bounds_ops
+from ...ir.ops.nn import embedding as embedding_ops
+from ...ir.ops.nn import recurrent as recurrent_ops
+from ...ir.ops.packed import recurrent_packed as packed_ops
+from ...ir.ops.quantized import int8_linear
 from ...ir.target import host
-from ...passes.codegen.llvm.epilogue import ColumnBias
-from ...passes.codegen.llvm.types import BF16, F16, F32, F64
+from ...passes.codegen.llvm.contract.epilogue import ColumnBias
+from ...passes.codegen.llvm.ir.types import BF16, F16, F32, F64
 from . import attention, complex_products, copies, gathers, gemm, kernels, lookup, recurrent, recurrent_projected
 from .kernel_table import KernelTable
 
@@ -172,7 +174,7 @@ def recurrent_packed(op: Op):
     return run
 
 
-@TABLE.makes(int8.recurrent_int8)
+@TABLE.makes(int8_linear.recurrent_int8)
 def recurrent_int8(op: Op):
     """All steps in one native call."""
 
@@ -250,7 +252,7 @@ def _product_with_bias(dtype):
     return gemm.product_of(dtype, ColumnBias(_STORED[dtype]))
 
 
-@TABLE.makes(nn.linear)
+@TABLE.makes(activations.linear)
 def linear(op: Op):
     """The product, with the bias added to each sum before it is stored."""
 

@@ -7,10 +7,10 @@ type.
 
 import numpy as np
 
-from ...ir.op import OPS, Op
-from ...ir.ops import indexing
-from ...ir.ops.assign import assign_view
-from ...ir.ops.shape import wide
+from ...ir.opdef.op import OPS, Op
+from ...ir.ops.core.shape import wide
+from ...ir.ops.index import indexing
+from ...ir.ops.index.assign import assign_view
 from . import eager_sequence, gathers
 from .kernel_table import KernelTable
 

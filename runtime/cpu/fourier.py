@@ -1,4 +1,5 @@
-"""Discrete Fourier transforms on generated kernels, of sizes with the factors 2, 3 and 5 (`passes/codegen/llvm/fourier.py`).
+"""Discrete Fourier transforms on generated kernels, of sizes with the factors 2, 3 and 5
+(`passes/codegen/llvm/linalg/fourier.py`).
 
     made = fourier.transform("rows", x.dtype, x.shape, -1, scale=1 / n, inverse=True, threads=2)      # None: not of this size
     out = made(x)
@@ -16,8 +17,8 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.target import host
-from ...passes.codegen.llvm import fourier as codegen
-from ...passes.codegen.llvm.types import bytes_of
+from ...passes.codegen.llvm.ir.types import bytes_of
+from ...passes.codegen.llvm.linalg import fourier as codegen
 from . import alloc, cache_sizes, jobs, triangular
 from .compile import compile_module
 from .texts import text_of

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from ...ir.target import host
-from ...passes.codegen.llvm import gathers as codegen
-from ...passes.codegen.llvm.types import F32, F64, I32, I64
+from ...passes.codegen.llvm.index import gathers as codegen
+from ...passes.codegen.llvm.ir.types import F32, F64, I32, I64
 from . import alloc, copies, jobs, pool
 from .compile import task_of
 

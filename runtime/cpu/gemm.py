@@ -15,9 +15,9 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.errors import DTypeError, ShapeError
 from ...ir.target import host
-from ...passes.codegen.llvm import gemm as codegen
-from ...passes.codegen.llvm.epilogue import Identity
-from ...passes.codegen.llvm.types import BF16, F16, F32, F64
+from ...passes.codegen.llvm.contract import gemm as codegen
+from ...passes.codegen.llvm.contract.epilogue import Identity
+from ...passes.codegen.llvm.ir.types import BF16, F16, F32, F64
 from . import alloc, amx, call, pool
 from .compile import compile_module
 from .gemm_plan import Layout, Plan, make_adding_plan, make_packed_plan, make_plan, packed_road, packed_steps, result_shape

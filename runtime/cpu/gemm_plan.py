@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ...ir.errors import ShapeError
-from ...passes.codegen.llvm import gemm as codegen
-from ...passes.codegen.llvm.fork_join import at_most
+from ...passes.codegen.llvm.contract import gemm as codegen
+from ...passes.codegen.llvm.pool.fork_join import at_most
 from . import alloc, amx_plan, tile_plan, turned_plan
 from .tile_plan import Operands
 

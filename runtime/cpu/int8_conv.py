@@ -1,4 +1,5 @@
-"""Convolutions of bytes on generated kernels, as `ir/ops/int8_conv.py` defines them: for eager calls, and as steps."""
+"""Convolutions of bytes on generated kernels, as `ir/ops/quantized/int8_conv.py` defines them: for eager calls, and as
+steps."""
 
 import functools
 from math import prod
@@ -6,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ir.ops.int8_conv import BLOCK, GROUP, window_counts_of
+from ...ir.ops.quantized.int8_conv import BLOCK, GROUP, window_counts_of
 from ...ir.target import host
-from ...passes.codegen.llvm import int8_conv as dense_code
-from ...passes.codegen.llvm import int8_depthwise as depthwise_code
+from ...passes.codegen.llvm.conv import int8_conv as dense_code
+from ...passes.codegen.llvm.conv import int8_depthwise as depthwise_code
 from . import alloc, jobs, pool
 from .compile import compile_module
 from .texts import text_of

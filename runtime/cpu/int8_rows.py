@@ -1,11 +1,12 @@
-"""Products with weights of 8 bits on generated kernels: `linear(x, weight, scale, bias)`, as `ir/ops/int8.py` defines it."""
+"""Products with weights of 8 bits on generated kernels: `linear(x, weight, scale, bias)`, as `ir/ops/quantized/int8_linear.py`
+defines it."""
 
 import functools
 from math import prod
 
 from ...ir.target import host
-from ...passes.codegen.llvm import int8_rows as codegen
-from ...passes.codegen.llvm.int8_products import COLUMNS, LINE, PAIR
+from ...passes.codegen.llvm.contract import int8_linear as codegen
+from ...passes.codegen.llvm.contract.int8_products import COLUMNS, LINE, PAIR
 from . import alloc, jobs, pool
 from .compile import compile_module
 from .texts import text_of

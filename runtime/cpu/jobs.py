@@ -1,4 +1,4 @@
-"""Plans of pool jobs on the arrays of a call, run by one native call (`passes/codegen/llvm/jobs.py`).
+"""Plans of pool jobs on the arrays of a call, run by one native call (`passes/codegen/llvm/pool/job_plan.py`).
 
     jobs = Jobs(threads)
     jobs.add(task, WORDS, chunks=4, rows=3, table=jobs.table(offsets))
@@ -14,8 +14,8 @@ import functools
 import numpy as np
 
 from ...ir.target import host
-from ...passes.codegen.llvm import jobs as codegen
-from ...passes.codegen.llvm.fork_join import at_most
+from ...passes.codegen.llvm.pool import job_plan as codegen
+from ...passes.codegen.llvm.pool.fork_join import at_most
 from . import alloc, call, pool
 from .compile import compile_module
 from .step_list import At, NativeCall, NativeStep, Scratch, Table

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.kernel import Kernel
+from ...ir.kernel.kernel import Kernel
 from ...ir.target import Target, host
-from ...passes.codegen.llvm import doors as native_doors
-from ...passes.codegen.llvm import kernels as code
-from ...passes.codegen.llvm.emit import Module
+from ...passes.codegen.llvm.ir.emit import Module
+from ...passes.codegen.llvm.loops import strategies as code
+from ...passes.codegen.llvm.pool import call_adapters as native_doors
 from . import call, compile, pool  # noqa: F401 (pool gives kernels the thread pool's entry)
 from .texts import Text, text_of
 

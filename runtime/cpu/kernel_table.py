@@ -8,7 +8,7 @@
 
 from collections.abc import Callable
 
-from ...ir.op import Op
+from ...ir.opdef.op import Op
 
 
 class KernelTable:

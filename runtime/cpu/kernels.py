@@ -18,11 +18,11 @@ import numpy as np
 from ...ir import dim_order
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
-from ...ir.kernel import Kernel
-from ...ir.kernel_builder import KernelBuilder, result_of
-from ...passes.codegen import library, scalars
-from ...passes.codegen.llvm import streaming
-from ...passes.codegen.llvm.kernels import suited
+from ...ir.kernel.kernel import Kernel
+from ...ir.kernel.kernel_builder import KernelBuilder, result_of
+from ...passes.codegen import row_kernels, scalars
+from ...passes.codegen.llvm.loops import streaming
+from ...passes.codegen.llvm.loops.strategies import suited
 from . import copies, native_kernels
 from .alloc import SMALL_BYTES, empty, empty_in_order
 from .kernel_entry import entries, planned_entry
@@ -344,13 +344,13 @@ def reduction(kind: str, dtype, correction=1) -> Reduction:
 
 @functools.lru_cache(None)
 def _rowop(kind, dtype, params):
-    if kind not in library.ROW_KERNELS:
-        raise ArgumentError(f"no row kernel {kind}; there are {', '.join(library.ROW_KERNELS)}")
+    if kind not in row_kernels.ROW_KERNELS:
+        raise ArgumentError(f"no row kernel {kind}; there are {', '.join(row_kernels.ROW_KERNELS)}")
     return RowOp(kind, dtype, dict(params))
 
 
 def rowop(kind: str, dtype, /, **params) -> RowOp:
-    """A kernel of `passes/codegen/library.py` along one dim."""
+    """A kernel of `passes/codegen/row_kernels.py` along one dim."""
     return _rowop(kind, dtype, tuple(sorted(params.items())))
 
 

@@ -13,9 +13,9 @@ import functools
 import numpy as np
 
 from ...ir.target import host
-from ...passes.codegen.llvm import bags as bags_codegen
-from ...passes.codegen.llvm import lookup as codegen
-from ...passes.codegen.llvm.types import F32, F64, I16
+from ...passes.codegen.llvm.index import embedding_bag as bags_codegen
+from ...passes.codegen.llvm.index import lookup as codegen
+from ...passes.codegen.llvm.ir.types import F32, F64, I16
 from . import alloc, copies, jobs, pool
 from .compile import task_of
 

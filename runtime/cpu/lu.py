@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from ...ir.target import host
-from ...passes.codegen.llvm import lu as codegen
+from ...passes.codegen.llvm.linalg import lu as codegen
 from . import alloc, cache_sizes, gemm, jobs, pool, triangular
 from .compile import compile_module
 from .texts import text_of

@@ -1,14 +1,15 @@
-"""Fixed maps along a dim on generated kernels: `apply(x, axis, table)`, which gives the bits of `ir.ops.taps.apply_table`."""
+"""Fixed maps along a dim on generated kernels: `apply(x, axis, table)`, which gives the bits of
+`ir.ops.nn.linear_maps.apply_table`."""
 
 import functools
 import math
 
 import numpy as np
 
-from ...ir.ops import taps
+from ...ir.ops.nn import linear_maps
 from ...ir.target import host
-from ...passes.codegen.llvm import maps as codegen
-from ...passes.codegen.llvm.types import F32, F64
+from ...passes.codegen.llvm.index import linear_maps as codegen
+from ...passes.codegen.llvm.ir.types import F32, F64
 from . import alloc, copies, jobs, pool
 from .compile import task_of
 
@@ -41,7 +42,7 @@ def apply(x, axis: int, table: tuple):
     places, weights = table
     count, kind = places.shape[1], x.dtype
     if not takes(kind, weights is not None) or not x.size or not count or x.size // x.shape[axis] * count < _FEW:
-        return taps.apply_table(x, axis, table)
+        return linear_maps.apply_table(x, axis, table)
     out = alloc.empty((*x.shape[:axis], count, *x.shape[axis + 1:]), kind)
     made = plan(kind, weights is not None, x.shape, axis, count, len(places), pool.get_num_threads())
     x = copies.dense(x)
@@ -51,7 +52,7 @@ def apply(x, axis: int, table: tuple):
 
 
 def bordered(x, low: tuple, high: tuple, mode: str):
-    """x with numbers from inside around it, as `ir.ops.resample.border_pad` has it: one dim after the other, the last one
+    """x with numbers from inside around it, as `ir.ops.nn.resample.border_pad` has it: one dim after the other, the last one
     first, each with the borders of those before."""
     out = alloc.empty(tuple([n + lo + hi for n, lo, hi in zip(x.shape, low, high)]), x.dtype)
     part: list = [slice(lo, lo + n) for n, lo in zip(x.shape, low)]
@@ -73,7 +74,7 @@ def _slice(start: int, step: int, count: int) -> slice:
 @functools.lru_cache(_KEPT)
 def border_runs(mode: str, n: int, low: int, high: int) -> list:
     """Where the borders of a dim come from, in places of the result: [(first of some, its source, step of sources, count)]."""
-    places, runs = (taps.border_table(mode, n, low, high)[0][0] + low).tolist(), []
+    places, runs = (linear_maps.border_table(mode, n, low, high)[0][0] + low).tolist(), []
     for goal, end in ((0, low), (low + n, low + n + high)):
         while goal < end:
             step = places[goal + 1] - places[goal] if goal + 1 < end else 0

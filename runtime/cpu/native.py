@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...ir.graph import Node, Value
-from ...passes.plain_operands import PLAIN, pattern_of
-from ...passes.plan_steps import Call, Product
+from ...ir.graph.graph import Node, Value
+from ...passes.layout.plain_operands import PLAIN, pattern_of
+from ...passes.schedule.plan_steps import Call, Product
 from .step_list import NativeCall
 
 _MAKERS: dict = {}      # op -> (maker, how it reads)

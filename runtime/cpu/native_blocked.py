@@ -1,8 +1,8 @@
 """Operators of blocked channels as steps of a native call."""
 
-from ...ir.ops import blocked as blocked_ops
-from ...ir.ops import blocked_grad as grad_ops
-from ...passes.codegen.llvm.batch_norm import OPERANDS as NORM_OPERANDS
+from ...ir.ops.packed import blocked as blocked_ops
+from ...ir.ops.packed import blocked_grad as grad_ops
+from ...passes.codegen.llvm.conv.batch_norm import OPERANDS as NORM_OPERANDS
 from . import batch_norm_blocked, blocked, conv, conv_blocked_grad, conv_chain, conv_fused, pool, pooling
 from .conv_steps import EXTRA, FACTORS, OPERANDS, W, X, Y
 from .native import native

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ...ir.ops import batch_norm as norm_ops
-from ...ir.ops import conv as conv_ops
-from ...passes.codegen.llvm import batch_norm as norm_code
+from ...ir.ops.nn import batch_norm as norm_ops
+from ...ir.ops.nn import conv as conv_ops
+from ...passes.codegen.llvm.conv import batch_norm as norm_code
 from . import batch_norm, conv, pool
 from .conv_steps import EXTRA, W, X, Y
 from .native import Operand, native

@@ -3,8 +3,8 @@
 import functools
 
 from ...ir import dtype as dt
-from ...ir.kernel_builder import KernelBuilder
-from ...ir.ops import elementwise as ew
+from ...ir.kernel.kernel_builder import KernelBuilder
+from ...ir.ops.core import elementwise as ew
 from .native import Operand, native
 from .native_kernels import check_no_zero, step
 from .step_list import At, NativeCall

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...ir.ops import fourier as ops
+from ...ir.ops.math import fourier as ops
 from . import pool
 from .eager_fourier import scale_of
 from .fourier import transform_plan

@@ -1,7 +1,7 @@
 """Convolutions of bytes as steps of a native call."""
 
-from ...ir.ops import int8_conv as ops
-from ...passes.plain_operands import ROWS
+from ...ir.ops.quantized import int8_conv as ops
+from ...passes.layout.plain_operands import ROWS
 from . import int8_conv, pool
 from .native import native
 

@@ -9,9 +9,9 @@ import functools
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.kernel import Kernel
-from ...ir.kernel_builder import KernelBuilder
-from ...ir.numeric import as_kind
+from ...ir.kernel.kernel import Kernel
+from ...ir.kernel.kernel_builder import KernelBuilder
+from ...ir.reference.scalar_functions import as_kind
 from . import compile
 from .kernel_entry import kernel_text
 from .step_list import At, NativeStep, Status, Table

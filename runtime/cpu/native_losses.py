@@ -3,8 +3,8 @@
 import functools
 
 from ...ir import dtype as dt
-from ...ir.kernel_builder import KernelBuilder
-from ...ir.ops import loss
+from ...ir.kernel.kernel_builder import KernelBuilder
+from ...ir.ops.nn import loss
 from .native import native
 from .native_kernels import check_range, convert, step
 from .step_list import At, NativeCall, Table

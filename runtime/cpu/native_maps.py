@@ -2,8 +2,8 @@
 
 from math import prod
 
-from ...ir.ops import resample as ops
-from ...ir.ops import taps
+from ...ir.ops.nn import linear_maps
+from ...ir.ops.nn import resample as ops
 from . import maps, pool
 from .native import native
 from .native_kernels import move, words_of
@@ -36,7 +36,7 @@ def _mapped(tables, operands, results):
     kind = wide(x.dtype) if weighted else x.dtype
     if not maps.takes(kind, weighted):
         return None
-    axes, made, shape = taps.in_order(tables, x.shape), Steps(), x.shape
+    axes, made, shape = linear_maps.in_order(tables, x.shape), Steps(), x.shape
     if not axes:
         return NativeCall((move(x.shape, x.dtype.itemsize, At(0), x.strides, At(1), out.strides),))
     at, end = (made.read(0, x), made.write(1, out)) if weighted else (At(0), At(1))

@@ -4,11 +4,12 @@ import itertools
 import math
 
 from ...ir import dtype as dt
-from ...ir.op import OPS
-from ...ir.ops import assign, complexes, shape
-from ...ir.ops import constant as literals
-from ...passes.plain_operands import STRIDED
-from ...passes.strided import row_major, through
+from ...ir.opdef.op import OPS
+from ...ir.ops.core import complex_numbers, shape
+from ...ir.ops.core import constant as literals
+from ...ir.ops.index import assign
+from ...passes.layout.plain_operands import STRIDED
+from ...passes.rewrite.strided import row_major, through
 from . import copies, pool
 from .native import native
 from .native_kernels import copy_of, fill, move, over_first, words_of
@@ -65,14 +66,14 @@ def _seen(size, room, low, gap):
     return first, place, max(0, min(size - first, -(-(room - place) // (gap + 1))))
 
 
-@native(complexes.pairs, reads=STRIDED)
+@native(complex_numbers.pairs, reads=STRIDED)
 def pairs(node, operands, results):
     """One copy: that is how complex numbers lie in memory."""
     (x,), (out,) = operands, results
     return NativeCall((move(x.shape, x.dtype.itemsize, At(0), x.strides, At(1), out.strides[:-1]),))
 
 
-@native(complexes.of_pairs, reads=STRIDED)
+@native(complex_numbers.of_pairs, reads=STRIDED)
 def of_pairs(node, operands, results):
     """One copy, of pairs where their parts lie beside each other and pairs lie whole numbers of pairs apart."""
     (x,), (out,) = operands, results

@@ -1,7 +1,8 @@
 """Orders and running sums as steps of a native call."""
 
-from ...ir.ops import scan, sort
-from ...passes.codegen.llvm import scans as codegen
+from ...ir.ops.core import scan
+from ...ir.ops.index import sort
+from ...passes.codegen.llvm.index import scans as codegen
 from . import ordering, pool, scans, search
 from .native import native
 from .native_moves import turned

@@ -2,7 +2,7 @@
 
 import math
 
-from ...ir.ops import point_taps as ops
+from ...ir.ops.nn import sampled_points as ops
 from . import point_taps, pool
 from .native import native
 from .step_list import NativeCall

@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 
-from ...ir.ops import pool as ops
+from ...ir.ops.nn import pool as ops
 from . import pool, pooling
 from .conv_steps import EXTRA, OPERANDS, X, Y
 from .native import native
@@ -40,7 +40,7 @@ def _maxima(operands, results, *window):
 
 @native(ops.avg_pool)
 def avg_pool(node, operands, results):
-    """Means; those of bins have become sums (`passes/mean_pools.py`)."""
+    """Means; those of bins have become sums (`passes/simplify/mean_pools.py`)."""
     (x,), how = operands, node.params
     sizes = x.shape[2:]
     in_bins = ops.is_whole(sizes, how["kernel"], how["padding"]) or ops.are_bins(

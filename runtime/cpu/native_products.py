@@ -1,13 +1,15 @@
 """Matrix products as steps of a native call, alone and with what follows them in their tiles."""
 
 from ...ir import dtype as dt
-from ...ir.ops import int8, linalg, nn
+from ...ir.ops.linalg import products
+from ...ir.ops.nn import activations
+from ...ir.ops.quantized import int8_linear
 from ...ir.target import host
-from ...passes.codegen.llvm import gemm as codegen
-from ...passes.codegen.llvm.epilogue import ColumnBias, Outside
-from ...passes.codegen.llvm.in_memory import ELEMENT
-from ...passes.plain_operands import STRIDED
-from ...passes.plan_steps import LINE
+from ...passes.codegen.llvm.contract import gemm as codegen
+from ...passes.codegen.llvm.contract.epilogue import ColumnBias, Outside
+from ...passes.codegen.llvm.ir.memory_types import ELEMENT
+from ...passes.layout.plain_operands import STRIDED
+from ...passes.schedule.plan_steps import LINE
 from . import compile, int8_rows, pool
 from .gemm import product_of
 from .gemm_plan import Layout, Plan, even_depth, make_plan
@@ -21,7 +23,7 @@ _texts: dict = {}       # (name of an epilogue, target) -> its text
 _FLOATS = {d.np for d in dt.FLOATS}
 
 
-@native(linalg.matmul, reads=STRIDED)
+@native(products.matmul, reads=STRIDED)
 def matmul(node, operands, results, epilogue=None):
     """The generated product. What an epilogue reads and writes follows the result among the operands."""
     (a, b), (out,) = operands, results
@@ -37,7 +39,7 @@ def matmul(node, operands, results, epilogue=None):
     return _with_copy(plan, words, (1, right.turned) if plan.swapped else (0, left), dt.BY_NP[a.dtype])
 
 
-@native(int8.linear_int8)
+@native(int8_linear.linear_int8)
 def linear_int8(node, operands, results):
     """Rows quantised, then products of bytes."""
     x, weight, _, bias = operands
@@ -50,7 +52,7 @@ def _takes(a, b):
     return a.dtype in _FLOATS and a.dtype == b.dtype and (a.dtype != dt.float16.np or host().half_conversions)
 
 
-@native(nn.linear)
+@native(activations.linear)
 def linear(node, operands, results):
     """The product that eager linear layers are: with the rows of the weight, the bias added before the sum is rounded."""
     (x, w, b), (out,) = operands, results

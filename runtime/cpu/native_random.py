@@ -1,10 +1,10 @@
-"""Random draws as steps of a native call: element i of a result is element i of the key's stream (`ir/philox.py`)."""
+"""Random draws as steps of a native call: element i of a result is element i of the key's stream (`ir/reference/philox.py`)."""
 
 import functools
 
 from ...ir import dtype as dt
-from ...ir.kernel_builder import KernelBuilder
-from ...ir.ops import random
+from ...ir.kernel.kernel_builder import KernelBuilder
+from ...ir.ops.core import random
 from . import draws, pool
 from .native import native
 from .native_kernels import fill, step

@@ -4,14 +4,14 @@ import math
 from dataclasses import replace
 
 from ...ir import dtype as dt
-from ...ir.ops import int8
-from ...ir.ops import recurrent as ops
-from ...ir.ops import recurrent_packed as packed_ops
-from ...passes.codegen import reductions
-from ...passes.codegen.cells import CELLS
-from ...passes.codegen.llvm import recurrent as codegen
-from ...passes.codegen.llvm import recurrent_grad as codegen_grad
-from ...passes.plan_steps import LINE
+from ...ir.ops.nn import recurrent as ops
+from ...ir.ops.packed import recurrent_packed as packed_ops
+from ...ir.ops.quantized import int8_linear
+from ...passes.codegen import reduction_kernels
+from ...passes.codegen.llvm.sequence import recurrent as codegen
+from ...passes.codegen.llvm.sequence import recurrent_grad as codegen_grad
+from ...passes.codegen.recurrent_cells import CELLS
+from ...passes.schedule.plan_steps import LINE
 from . import pool, recurrent
 from .gemm import product_of
 from .gemm_plan import Layout, make_plan
@@ -113,7 +113,7 @@ def packed(node, operands, results):
     return _forward(name, node, operands, results, ("z", "mask", "h", "c", "w", "bias"), ("y", "cells"), keeps=False)
 
 
-@native(int8.recurrent_int8)
+@native(int8_linear.recurrent_int8)
 def in_bytes(node, operands, results):
     """Any layer with weights of int8."""
     names = ("z", "mask", "h", "c", "w", "scale", "bias")
@@ -190,7 +190,7 @@ class _Walk:
     def _bias(self, da):
         """The sum of the gradients of the recurrent product over steps and sequences."""
         pattern, merged, *_ = reduction_plan((self.rows, self.wide), (0,), False)
-        kernel = reductions.reduction(f"sum_{pattern}", "sum", self.kind, pattern, len(merged) - 1)
+        kernel = reduction_kernels.reduction(f"sum_{pattern}", "sum", self.kind, pattern, len(merged) - 1)
         strides = [math.prod(merged[i + 1:]) for i in range(len(merged))]
         kept = [i for i, c in enumerate(pattern) if c == "P"]
         targets = [math.prod([merged[i] for i in kept[d + 1:]]) for d in range(len(kept))]

@@ -7,9 +7,10 @@ from math import prod
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.kernel_builder import KernelBuilder
-from ...ir.ops import embedding, indexing
-from ...ir.ops import pool as pooling
+from ...ir.kernel.kernel_builder import KernelBuilder
+from ...ir.ops.index import indexing
+from ...ir.ops.nn import embedding
+from ...ir.ops.nn import pool as pooling
 from . import gathers, lookup, pool
 from .native import Operand, native
 from .native_kernels import check_range, check_rising, copy_of, over_first, step

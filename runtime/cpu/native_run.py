@@ -1,4 +1,5 @@
-"""Runs of native steps: one native call each (`passes/codegen/llvm/programs.py`), on arrays and an arena for inner values."""
+"""Runs of native steps: one native call each (`passes/codegen/llvm/loops/programs.py`), on arrays and an arena for inner
+values."""
 
 import ctypes
 import functools
@@ -9,10 +10,10 @@ from dataclasses import replace
 import numpy as np
 
 from ...ir.errors import IngotError
-from ...ir.printer import format_line
+from ...ir.graph.printer import format_line
 from ...ir.target import host
-from ...passes.codegen.llvm import programs, streaming
-from ...passes.plan_steps import Fused, Run, shallow
+from ...passes.codegen.llvm.loops import programs, streaming
+from ...passes.schedule.plan_steps import Fused, Run, shallow
 from . import alloc, call, compile, copies, kernel_entry
 from .arenas import Arenas
 from .step_list import ARENA, ARGUMENTS, NOWHERE, WORD, At, Base, NativeCall, NativeStep, StepList, Written, in_arena

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ...ir.ops import attention as ops
-from ...ir.ops import attention_bounds as bounds
-from ...passes.plain_operands import ROWS
+from ...ir.ops.nn import attention as ops
+from ...ir.ops.nn import attention_bounds as bounds
+from ...passes.layout.plain_operands import ROWS
 from . import attention, pool
 from .native import native
 

@@ -4,7 +4,8 @@ from itertools import product
 from math import prod
 
 from ...ir import dtype as dt
-from ...ir.ops import conv, shape
+from ...ir.ops.core import shape
+from ...ir.ops.nn import conv
 from .native import native
 from .native_kernels import add, fill, move
 from .native_scratch import Steps, rows_of, wide

@@ -3,7 +3,7 @@
     argsort(x, dim=1, descending=False)
     arg_topk(x, k=5, dim=1, largest=True)
 
-The order is that of `ir/ops/sort.py`: total and stable, nan after every number. Rows are shared out between threads.
+The order is that of `ir/ops/index/sort.py`: total and stable, nan after every number. Rows are shared out between threads.
 """
 
 import functools
@@ -12,7 +12,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.target import host
-from ...passes.codegen.llvm import ordering as codegen
+from ...passes.codegen.llvm.index import ordering as codegen
 from . import alloc, copies, jobs, pool
 from .compile import compile_module
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.graph import Value
-from ...ir.substitute import data_evaluator, evaluator, has_symbols
-from ...passes.bind import Binder, Copies
-from ...passes.plan_memory import lay_out, place, room_for, room_of
-from ...passes.plan_steps import Fused, Run, shallow, values_of
+from ...ir.graph.graph import Value
+from ...ir.symbols.substitute import data_evaluator, evaluator, has_symbols
+from ...passes.schedule.plan_memory import lay_out, place, room_for, room_of
+from ...passes.schedule.plan_steps import Fused, Run, shallow, values_of
+from ...passes.schedule.specialize_shapes import Binder, Copies
 from . import pool
 from .native_run import NativeRun, work_of
 from .program import CalledNode, CompiledGraph, Numbers, SharedCalls

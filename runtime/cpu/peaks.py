@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 
 from ...ir.target import host
-from ...passes.codegen.llvm.emit import Module
-from ...passes.codegen.llvm.types import I64, PTR, vector, zero
+from ...passes.codegen.llvm.ir.emit import Module
+from ...passes.codegen.llvm.ir.types import I64, PTR, vector, zero
 from . import pool
 from .compile import compile_module
 

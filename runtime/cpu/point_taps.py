@@ -1,14 +1,14 @@
-"""Elements at given places of planes on generated kernels: what runs the operators of `ir/ops/point_taps.py`."""
+"""Elements at given places of planes on generated kernels: what runs the operators of `ir/ops/nn/sampled_points.py`."""
 
 import functools
 import math
 
 import numpy as np
 
-from ...ir.ops import point_taps as ops
+from ...ir.ops.nn import sampled_points as ops
 from ...ir.target import host
-from ...passes.codegen.llvm import point_taps as codegen
-from ...passes.codegen.llvm.types import F32, F64
+from ...passes.codegen.llvm.index import sampled_points as codegen
+from ...passes.codegen.llvm.ir.types import F32, F64
 from . import alloc, jobs, pool
 from .compile import task_of
 

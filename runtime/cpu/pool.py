@@ -1,4 +1,4 @@
-"""Threads for native kernels: one fork-join pool per process (made of `passes/codegen/llvm/fork_join.py`).
+"""Threads for native kernels: one fork-join pool per process (made of `passes/codegen/llvm/pool/fork_join.py`).
 
 A kernel's *task* is native code `void task(ptr arg, i64 chunk, i64 worker)`; `run` calls it for each chunk, on as many threads
 as there are. Compiled modules reach the pool as `void @ingot_pool_run(ptr task, ptr arg, i64 chunks)`. Nothing starts before
@@ -16,10 +16,10 @@ import threading
 import time
 from typing import Any
 
-from ...ir import blas, config
+from ...ir import blas_threads, config
 from ...ir.errors import ArgumentError
 from ...ir.target import host, usable_cpus
-from ...passes.codegen.llvm import fork_join
+from ...passes.codegen.llvm.pool import fork_join
 from . import compile as compiler
 
 _SPIN_TURNS = 6000          # pauses before a waiting thread sleeps: 100 to 200 microseconds, longer than eager code thinks
@@ -86,7 +86,7 @@ def get_num_threads() -> int:
     return _State.threads
 
 
-blas.most = get_num_threads
+blas_threads.most = get_num_threads
 
 
 def changes() -> int:

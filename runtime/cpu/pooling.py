@@ -10,10 +10,10 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ShapeError
-from ...ir.ops.pool import are_bins, is_whole
+from ...ir.ops.nn.pool import are_bins, is_whole
 from ...ir.target import host
-from ...passes.codegen.llvm import pooling as codegen
-from ...passes.codegen.llvm import pooling_blocked as blocked_codegen
+from ...passes.codegen.llvm.conv import pooling as codegen
+from ...passes.codegen.llvm.conv import pooling_blocked as blocked_codegen
 from . import call, conv_steps, kernels, pool
 from .alloc import empty
 from .compile import compile_module

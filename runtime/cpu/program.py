@@ -1,4 +1,4 @@
-"""Running fused graphs: plans (`passes/plan_memory.py`) prepared once, then run with little Python between the steps.
+"""Running fused graphs: plans (`passes/schedule/plan_memory.py`) prepared once, then run with little Python between the steps.
 
     p = CompiledGraph(graph, kernel_of, owned={0})
     outputs = p.run(arrays)              # arrays in the order of the graph's inputs
@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.graph import Graph, Value
-from ...passes.checked_indices import checked_indices
-from ...passes.plain_operands import plain_operands
-from ...passes.plan_memory import arrange, place
-from ...passes.plan_steps import Plan, Run, shallow
-from ...passes.remake import remake
-from ...passes.turned_operands import turned_operands
+from ...ir.graph.graph import Graph, Value
+from ...passes.fusion.rematerialize import remake
+from ...passes.layout.materialize_transposes import turned_operands
+from ...passes.layout.plain_operands import plain_operands
+from ...passes.schedule.hoist_index_checks import checked_indices
+from ...passes.schedule.plan_memory import arrange, place
+from ...passes.schedule.plan_steps import Plan, Run, shallow
 from ..doors import lies_by_rows
 from . import (  # noqa: F401 (the families register their makers)
     copies,

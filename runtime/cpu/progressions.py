@@ -7,7 +7,7 @@ import threading
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.kernel_builder import KernelBuilder
+from ...ir.kernel.kernel_builder import KernelBuilder
 from .kernel_entry import entries
 from .kernels import Elementwise
 

@@ -9,14 +9,14 @@ import functools
 
 import numpy as np
 
-from ...ir.symbolic import is_symbol
+from ...ir.symbols.symbolic import is_symbol
 from ...ir.target import host
-from ...passes.codegen.cells import CELLS
-from ...passes.codegen.llvm import recurrent as codegen
-from ...passes.codegen.llvm import recurrent_grad as codegen_grad
-from ...passes.codegen.llvm.int8_products import LINE, PAIR
-from ...passes.codegen.llvm.recurrent_pack import PackKernel
-from ...passes.codegen.llvm.types import F32, F64, bytes_of
+from ...passes.codegen.llvm.contract.int8_products import LINE, PAIR
+from ...passes.codegen.llvm.ir.types import F32, F64, bytes_of
+from ...passes.codegen.llvm.sequence import recurrent as codegen
+from ...passes.codegen.llvm.sequence import recurrent_grad as codegen_grad
+from ...passes.codegen.llvm.sequence.recurrent_pack import PackKernel
+from ...passes.codegen.recurrent_cells import CELLS
 from . import alloc, cache_sizes, gemm, jobs, pool
 from .compile import compile_module
 from .texts import text_of
@@ -105,7 +105,7 @@ def forward(name, z, mask, h, c, w, bias, *, reverse, keeps=True, scale=None):
 
 
 def fits(kernel, item) -> bool:
-    """Whether this machine's kernels read weights packed for `kernel`, as `ir/ops/recurrent_packed.py` has it."""
+    """Whether this machine's kernels read weights packed for `kernel`, as `ir/ops/packed/recurrent_packed.py` has it."""
     return host().lanes(item) == kernel[1]
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ShapeError
-from ...ir.kernel_builder import KernelBuilder
-from ...passes.codegen import library, reductions
-from ...passes.codegen.llvm.kernels import suited
+from ...ir.kernel.kernel_builder import KernelBuilder
+from ...passes.codegen import reduction_kernels, row_kernels
+from ...passes.codegen.llvm.loops.strategies import suited
 from . import copies, draws, native_kernels, pool
 from .alloc import SMALL_BYTES, empty
 from .kernel_entry import entries, planned_entry
@@ -24,7 +24,7 @@ class Reduction:
 
     def __init__(self, kind: str, dtype, correction=1):
         self.kind, self.dtype, self.correction = kind, dtype, correction
-        self.result = reductions.reduction_dtypes(kind, dtype)[1].np
+        self.result = reduction_kernels.reduction_dtypes(kind, dtype)[1].np
         self._kernels: dict[tuple, Any] = {}
         self._made: dict[tuple, Any] = {}
         self._plans: dict[tuple, tuple] = {}
@@ -103,8 +103,9 @@ class Reduction:
     def _kernel(self, pattern, unit, merged):
         """The kernel for a pattern, and the strategy that suits the sizes."""
         if (pattern, unit) not in self._kernels:
-            self._kernels[pattern, unit] = reductions.reduction(f"{self.kind}_{pattern}", self.kind, self.dtype, pattern, unit,
-                                                                correction=self.correction)
+            self._kernels[pattern, unit] = reduction_kernels.reduction(f"{self.kind}_{pattern}", self.kind, self.dtype, pattern,
+                                                                       unit,
+                                                                       correction=self.correction)
         kernel = self._kernels[pattern, unit]
         return kernel, suited_to(kernel, pattern, merged)
 
@@ -214,8 +215,8 @@ class RowOp:
         shape = whole or (1,)
         dim %= len(shape)
         a, r, b = math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1:])
-        side_by_side = b != 1 or self.kind in (library.scan.__name__, library.norm_weight_backward.__name__)
-        kernel, how = self._kernel(*((library.COLUMNS, (a, b, r)) if side_by_side else (library.ROWS, (a, r))))
+        side_by_side = b != 1 or self.kind in (row_kernels.scan.__name__, row_kernels.norm_weight_backward.__name__)
+        kernel, how = self._kernel(*((row_kernels.COLUMNS, (a, b, r)) if side_by_side else (row_kernels.ROWS, (a, r))))
         kinds = [_shape_kind(o, side_by_side) for o in kernel.buffers]
         count = {"full": a * r * b, "row": a * b, "along": r}
         for given, kind in zip(shapes, kinds):
@@ -238,7 +239,8 @@ class RowOp:
     def _kernel(self, layout, extents):
         """The kernel of a layout, and the strategy that suits the extents."""
         if layout not in self._kernels:
-            self._kernels[layout] = library.ROW_KERNELS[self.kind](f"{self.kind}_{layout}", self.dtype, layout, **self.params)
+            self._kernels[layout] = row_kernels.ROW_KERNELS[self.kind](f"{self.kind}_{layout}", self.dtype, layout,
+                                                                       **self.params)
         return self._kernels[layout], suited(self._kernels[layout], extents)
 
 
@@ -255,7 +257,7 @@ DRAW_DTYPES = {"random_bits": dt.uint32, "random_uniform": dt.float32, "random_u
 
 
 class Draw:
-    """Random numbers by element index, as ir/philox.py defines them."""
+    """Random numbers by element index, as ir/reference/philox.py defines them."""
 
     def __init__(self, name: str):
         self.name, self.dtype = name, DRAW_DTYPES[name]

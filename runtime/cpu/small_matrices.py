@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from ...ir.target import host
-from ...passes.codegen.llvm import small_matrices as codegen
+from ...passes.codegen.llvm.linalg import small_matrices as codegen
 from . import alloc, jobs, pool, triangular
 from .compile import task_of
 

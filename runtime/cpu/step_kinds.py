@@ -9,12 +9,12 @@ import itertools
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ...ir.graph import Value
-from ...ir.params import param_key, params_key
-from ...ir.substitute import evaluator
-from ...passes.codegen.llvm import programs, streaming
-from ...passes.kernel_body import is_free, source_of
-from ...passes.plan_steps import Fused, Product
+from ...ir.graph.graph import Value
+from ...ir.opdef.params import param_key, params_key
+from ...ir.symbols.substitute import evaluator
+from ...passes.codegen.llvm.loops import programs, streaming
+from ...passes.rewrite.kernel_body import is_free, source_of
+from ...passes.schedule.plan_steps import Fused, Product
 from . import conv, native, pool
 from .native import Prepared
 from .native_run import kernel_call, work_of

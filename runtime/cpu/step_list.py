@@ -1,4 +1,4 @@
-"""Step lists for the native runner (`passes/codegen/llvm/programs.py` says how they look): from records to words.
+"""Step lists for the native runner (`passes/codegen/llvm/loops/programs.py` says how they look): from records to words.
 
 A kernel module describes what it would call for concrete shapes as a `NativeCall`: steps of native code whose words are numbers
 or say what address belongs there. `StepList` puts calls on placed operands one after the other. Words hold no address that is
@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...ir.errors import GraphError
-from ...passes.codegen.llvm import programs
-from ...passes.codegen.llvm.fork_join import at_most
-from ...passes.plan_steps import LINE, shallow
+from ...passes.codegen.llvm.loops import programs
+from ...passes.codegen.llvm.pool.fork_join import at_most
+from ...passes.schedule.plan_steps import LINE, shallow
 
 WORD = 8
 JOB, ARENA, ARGUMENTS = range(3)        # words of the runner's block: the job itself, the arena, the first argument

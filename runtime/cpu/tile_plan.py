@@ -8,7 +8,7 @@ block of the depth, so results depend on it, and it depends on sizes and the mac
 
 from typing import NamedTuple
 
-from ...passes.codegen.llvm import gemm as codegen
+from ...passes.codegen.llvm.contract import gemm as codegen
 from . import cache_sizes
 
 _DEPTH_BYTES = 2048                 # of a row of A

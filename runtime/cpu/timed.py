@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...ir.target import host
-from ...passes.codegen.llvm import programs
+from ...passes.codegen.llvm.loops import programs
 from . import alloc, call, compile
 from .native_run import NativeRun
 

@@ -8,8 +8,8 @@ import functools
 import numpy as np
 
 from ...ir.target import host
-from ...passes.codegen.llvm import triangular as codegen
-from ...passes.codegen.llvm.types import F32, F64
+from ...passes.codegen.llvm.ir.types import F32, F64
+from ...passes.codegen.llvm.linalg import triangular as codegen
 from . import alloc, gemm, jobs, pool
 from .compile import compile_module
 from .texts import text_of

@@ -1,11 +1,11 @@
-"""How register tiles are cut where the operands of a product have changed places (`gemm_turn.py`).
+"""How register tiles are cut where the operands of a product have changed places (`gemm_swapped.py`).
 
 "Rows" and "columns" are those of the product as it was asked for. A is packed, for as many steps of the depth as half of the
 second-level cache holds; rows of the weight, which are columns of the product, are read in place. Every item packs A anew.
 """
 
-from ...passes.codegen.llvm import gemm as codegen
-from ...passes.codegen.llvm.types import bytes_of
+from ...passes.codegen.llvm.contract import gemm as codegen
+from ...passes.codegen.llvm.ir.types import bytes_of
 from . import cache_sizes
 from .tile_plan import LINE, Cut, Operands, equal_parts, packed_bytes
 

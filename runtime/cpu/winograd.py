@@ -1,4 +1,5 @@
-"""Planning Winograd convolutions (`passes/codegen/llvm/winograd.py`): when they pay, and their steps on blocked operands."""
+"""Planning Winograd convolutions (`passes/codegen/llvm/conv/winograd.py`): when they pay, and their steps on blocked
+operands."""
 
 import dataclasses
 import functools
@@ -7,10 +8,10 @@ from typing import ClassVar
 
 from ...ir import config
 from ...ir.target import host
-from ...passes.codegen.llvm import winograd as codegen
-from ...passes.codegen.llvm import winograd_half as half_code
-from ...passes.codegen.llvm.conv_epilogue import Usual
-from ...passes.codegen.llvm.epilogue import Identity
+from ...passes.codegen.llvm.contract.epilogue import Identity
+from ...passes.codegen.llvm.conv import winograd as codegen
+from ...passes.codegen.llvm.conv import winograd_half as half_code
+from ...passes.codegen.llvm.conv.conv_epilogue import Usual
 from . import cache_sizes, conv_layout, conv_steps
 from .compile import compile_module
 from .conv_layout import Filters

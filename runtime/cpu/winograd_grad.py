@@ -1,11 +1,12 @@
-"""Planning weight gradients by Winograd's F(2) (`passes/codegen/llvm/winograd_grad.py`): when they pay, and their steps."""
+"""Planning weight gradients by Winograd's F(2) (`passes/codegen/llvm/conv/winograd_grad.py`): when they pay, and their
+steps."""
 
 import functools
 from dataclasses import dataclass
 
 from ...ir import config
 from ...ir.target import host
-from ...passes.codegen.llvm import winograd_grad as codegen
+from ...passes.codegen.llvm.conv import winograd_grad as codegen
 from . import conv_steps
 from .compile import compile_module
 from .conv_layout import Filters

@@ -1,4 +1,4 @@
-"""Planning Winograd convolutions along the height alone (`passes/codegen/llvm/winograd_rows.py`): when they pay, and their
+"""Planning Winograd convolutions along the height alone (`passes/codegen/llvm/conv/winograd_rows.py`): when they pay, and their
 steps on x in planes."""
 
 import functools
@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from ...ir import config
 from ...ir.target import host
-from ...passes.codegen.llvm import winograd_rows as codegen
-from ...passes.codegen.llvm.conv_epilogue import Usual
+from ...passes.codegen.llvm.conv import winograd_rows as codegen
+from ...passes.codegen.llvm.conv.conv_epilogue import Usual
 from . import conv_steps
 from .compile import compile_module
 from .conv_plan import Geometry, few_inputs

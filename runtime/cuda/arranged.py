@@ -1,6 +1,7 @@
 """What of a traced graph on a device is made without its inputs, and without knowing its sizes: the cut between host and device
-and the steps of both. Sizes that come later are put in as numbers (`passes/bind.py`): no pass runs again for them, and kernels,
-which take sizes as parameters, are compiled again only where a tile or what is known of a size's divisors is another.
+and the steps of both. Sizes that come later are put in as numbers (`passes/schedule/specialize_shapes.py`): no pass runs again
+for them, and kernels, which take sizes as parameters, are compiled again only where a tile or what is known of a size's
+divisors is another.
 """
 
 from collections.abc import Sequence
@@ -8,9 +9,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from ...passes.bind import Binder
-from ...passes.codegen.triton.plan import Steps, plan
-from ...passes.split_host import HostCut, split_host
+from ...passes.networks.partition_host import HostCut, split_host
+from ...passes.schedule.device_plan import Steps, plan
+from ...passes.schedule.specialize_shapes import Binder
 from ..cpu.program import arranged
 from .unchanged import Unchanged
 

@@ -5,8 +5,8 @@ import functools
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.numeric import as_kind
-from ...ir.symbolic import hint
+from ...ir.reference.scalar_functions import as_kind
+from ...ir.symbols.symbolic import hint
 from ..device_array import DeviceArray
 from . import streams
 from .noting import thread as noting

@@ -1,15 +1,15 @@
 """Attention and its gradients as operators on a matrix of scores, for what no tiles hold: float64, and very long vectors.
 
-They mean what `ir/ops/attention.py` says; lower precision is computed in float32 and rounded once.
+They mean what `ir/ops/nn/attention.py` says; lower precision is computed in float32 and rounded once.
 """
 
 import math
 
 from ...ir import dtype as dt
-from ...ir.ops import elementwise as ew
-from ...ir.ops import reduce as rd
-from ...ir.ops.linalg import matmul, transpose_last
-from ...ir.ops.shape import expand, iota, reshape, sum_to
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core import reduce as rd
+from ...ir.ops.core.shape import expand, iota, reshape, sum_to
+from ...ir.ops.linalg.products import matmul, transpose_last
 
 
 def attention(q, k, v, mask, *, causal, scale) -> tuple:

@@ -7,14 +7,14 @@ import numpy as np
 
 from ...ir import config
 from ...ir import dtype as dt
-from ...ir.ops import attention as at
-from ...ir.ops import attention_dropout as dropout
-from ...ir.ops.reduce import sum_
-from ...passes.codegen.triton import attention as text
-from ...passes.codegen.triton import attention_drops
-from ...passes.codegen.triton import attention_parts as shared
-from ...passes.codegen.triton import attention_tiles as tiles
-from ...passes.codegen.triton.configs import has_warp_groups
+from ...ir.ops.core.reduce import sum_
+from ...ir.ops.nn import attention as at
+from ...ir.ops.nn import attention_dropout as dropout
+from ...passes.codegen.triton.attention import attention as text
+from ...passes.codegen.triton.attention import attention_configs as tiles
+from ...passes.codegen.triton.attention import attention_dropout
+from ...passes.codegen.triton.attention import attention_split_kv as shared
+from ...passes.codegen.triton.loops.configs import has_warp_groups
 from ..device_array import DeviceArray, contiguous_strides
 from . import attention_steps as steps
 from . import context as contexts
@@ -74,8 +74,8 @@ class Shapes:
             return              # every word is below that
         self.draws = _there(key, self.device),
         self.numbers = {"kept": kept, "share": 1.0 / (1.0 - p)}
-        shifted = self.keys % attention_drops.WORDS
-        self.kind = replace(self.kind, drops=attention_drops.SHIFTED if shifted else attention_drops.ALIGNED)
+        shifted = self.keys % attention_dropout.WORDS
+        self.kind = replace(self.kind, drops=attention_dropout.SHIFTED if shifted else attention_dropout.ALIGNED)
 
     def _mask(self, mask, lead):
         """(the mask, elements between its batches, heads, queries and keys)."""

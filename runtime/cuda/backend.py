@@ -5,15 +5,15 @@ from ctypes import byref, c_size_t
 import numpy as np
 
 from ...ir.errors import DeviceError
-from ...ir.graph import Graph
-from ...passes import pipeline
-from ...passes.channels_last import channels_last
-from ...passes.even_columns import even_columns
-from ...passes.join_pads import join_pads
-from ...passes.laid_out import laid_out
-from ...passes.pads_as_joins import pads_as_joins
-from ...passes.sunk_joins import sunk_joins
-from ...passes.zero_signs import zero_signs
+from ...ir.graph.graph import Graph
+from ...passes import pipelines
+from ...passes.fusion.expand_pads import pads_as_joins
+from ...passes.fusion.pads_to_concat import join_pads
+from ...passes.fusion.sink_concat import sunk_joins
+from ...passes.layout.assign_layouts import laid_out
+from ...passes.layout.channels_last import channels_last
+from ...passes.layout.pad_columns import even_columns
+from ...passes.simplify.zero_signs import zero_signs
 from ..device_array import DeviceArray
 from . import (
     attentions,
@@ -76,8 +76,8 @@ current = contexts.current
 set_current = contexts.set_current
 run = eager.run
 _JOINS = (laid_out, sunk_joins)       # twice: what is turned behind a join may be done to its parts
-PASSES = (*eager.PASSES, join_pads, zero_signs, *pipeline.SIMPLER, *_JOINS, *_JOINS, ordered_images, even_columns,
-          *pipeline.SIMPLER, pads_as_joins)
+PASSES = (*eager.PASSES, join_pads, zero_signs, *pipelines.SIMPLER, *_JOINS, *_JOINS, ordered_images, even_columns,
+          *pipelines.SIMPLER, pads_as_joins)
 traced = Traced
 sized = Sized
 contiguous = eager.contiguous

@@ -11,8 +11,10 @@ import weakref
 import numpy as np
 
 from ...ir.errors import ArgumentError, DimError, LinAlgError
-from ...ir.ops import checked, counts, ctc, factor, gamma, triangular
-from ...ir.ops import random as rn
+from ...ir.ops.core import random as rn
+from ...ir.ops.linalg import checked_factorizations, factorizations, triangular
+from ...ir.ops.math import binomial_numbers, gamma
+from ...ir.ops.nn import ctc
 from ..device_array import DeviceArray
 from . import context as contexts
 from . import pools, streams
@@ -24,10 +26,11 @@ _DIVISIONS = ("floor_divide", "trunc_divide", "remainder", "fmod")      # whose 
 _REFUSALS = {"repeat_interleave": "repeat_interleave: counts must not be negative",
              "grouped_mm": "grouped_mm: offs must rise to at most the length of what they cut",
              ctc.ctc_loss.name: "ctc_loss: a length or a target is out of range", rn.poisson.name: rn.RATES,
-             gamma.standard_gamma.name: gamma.CONCENTRATIONS, counts.binomial.name: counts.TRIALS,
+             gamma.standard_gamma.name: gamma.CONCENTRATIONS, binomial_numbers.binomial.name: binomial_numbers.TRIALS,
              "lu_unpack": "lu_unpack: pivots are rows, from 1 on"}
-_FACTORED = frozenset([op.name for op in (factor.cholesky, checked.cholesky_ex, triangular.lu_factor, factor.solve,
-                                          checked.solve_ex, factor.inv, checked.inv_ex)])
+_FACTORED = frozenset([op.name for op in (factorizations.cholesky, checked_factorizations.cholesky_ex, triangular.lu_factor,
+                                          factorizations.solve,
+                                          checked_factorizations.solve_ex, factorizations.inv, checked_factorizations.inv_ex)])
 _names: list[str] = []
 _words: dict = {}          # device -> array
 _apart: list = []          # (weak reference to words, names) of programs with numbers of their own

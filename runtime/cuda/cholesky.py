@@ -3,9 +3,9 @@ block on the diagonal, the rows below it, the rest."""
 
 import numpy as np
 
-from ...ir.ops import checked, factor
-from ...ir.symbolic import power_of_two
-from ...passes.codegen.triton import cholesky as text
+from ...ir.ops.linalg import checked_factorizations, factorizations
+from ...ir.symbols.symbolic import power_of_two
+from ...passes.codegen.triton.linalg import cholesky as text
 from ..device_array import DeviceArray
 from . import recipes, small_matrices
 from .eager import copied
@@ -70,8 +70,8 @@ def cholesky_ex(inputs, params, device):
         return NotImplemented
     found, info = factored(inputs[0])
     if params["check"]:
-        require_info("cholesky_ex", info, checked.NOT_POSITIVE)
+        require_info("cholesky_ex", info, checked_factorizations.NOT_POSITIVE)
     return found, info
 
 
-OPERATORS = {factor.cholesky: cholesky, checked.cholesky_ex: cholesky_ex}
+OPERATORS = {factorizations.cholesky: cholesky, checked_factorizations.cholesky_ex: cholesky_ex}

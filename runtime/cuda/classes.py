@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.ops import elementwise as ew
-from ...ir.ops import embedding as em
-from ...ir.ops import loss
-from ...ir.ops.constant import constant
-from ...ir.ops.indexing import gather
-from ...ir.ops.reduce import sum_
-from ...ir.ops.sort import argsort, searchsorted
-from ...passes.codegen.triton import classes as text
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core.constant import constant
+from ...ir.ops.core.reduce import sum_
+from ...ir.ops.index.indexing import gather
+from ...ir.ops.index.sort import argsort, searchsorted
+from ...ir.ops.nn import embedding as em
+from ...ir.ops.nn import loss
+from ...passes.codegen.triton.sequence import class_targets as text
 from ..device_array import DeviceArray
 from . import checks, pools, transfer
 from .eager import composed, contiguous, run

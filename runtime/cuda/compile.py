@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 from ...ir import config
 from ...ir import dtype as dt
 from ...ir.errors import DeviceError, IngotError
-from ...ir.substitute import PARSING
-from ...passes.codegen.triton.nest import NUMBER, NUMBERS_AS, POINTER, Source
+from ...ir.symbols.substitute import PARSING
+from ...passes.codegen.triton.ir.nest import NUMBER, NUMBERS_AS, POINTER, Source
 from ..cpu import cache
 from .beside import Threads
 

@@ -6,12 +6,12 @@ of real matrices whose result is complex again, if each row of the other is ther
 
 from ...ir import dtype as dt
 from ...ir.errors import DTypeError
-from ...ir.ops import complexes as co
-from ...ir.ops import conv as cv
-from ...ir.ops import elementwise as ew
-from ...ir.ops.grouped import grouped_matmul
-from ...ir.ops.linalg import matmul
-from ...ir.ops.shape import expand, iota, reshape
+from ...ir.ops.core import complex_numbers as co
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core.shape import expand, iota, reshape
+from ...ir.ops.linalg.grouped_products import grouped_matmul
+from ...ir.ops.linalg.products import matmul
+from ...ir.ops.nn import conv as cv
 from ..device_array import DeviceArray
 from . import convolutions, grouped, products
 from .arrays import as_pairs, as_reals, empty

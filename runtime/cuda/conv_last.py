@@ -1,5 +1,5 @@
 """Convolutions as products of whole vectors: images are turned, so that channels lie side by side
-(`codegen/triton/conv_last.py`).
+(`triton/conv/conv_channels_last.py`).
 
 Turning costs a pass over an image; gathering pixel by pixel costs several times what tensor cores take for windows of several
 pixels over many channels.
@@ -10,9 +10,9 @@ from math import log2, prod
 import numpy as np
 
 from ...ir import dtype as dt
-from ...passes.codegen.triton import conv as gathers
-from ...passes.codegen.triton import conv_last as text
-from ...passes.codegen.triton.configs import has_warp_groups
+from ...passes.codegen.triton.conv import conv as gathers
+from ...passes.codegen.triton.conv import conv_channels_last as text
+from ...passes.codegen.triton.loops.configs import has_warp_groups
 from . import context as contexts
 from . import precision, tuning
 from .arrays import empty

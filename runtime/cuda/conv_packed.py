@@ -1,4 +1,4 @@
-"""Convolutions over few channels: images are padded and packed (`codegen/triton/conv_packed.py`), then they are products of
+"""Convolutions over few channels: images are padded and packed (`triton/conv/conv_packed.py`), then they are products of
 vectors of channels, as those over many channels are (`conv_last.py`)."""
 
 from math import prod
@@ -6,10 +6,10 @@ from math import prod
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.ops.windows import padded_sizes
-from ...ir.symbolic import power_of_two
-from ...passes.codegen.triton import conv as gathers
-from ...passes.codegen.triton import conv_packed as text
+from ...ir.ops.nn.windows import padded_sizes
+from ...ir.symbols.symbolic import power_of_two
+from ...passes.codegen.triton.conv import conv as gathers
+from ...passes.codegen.triton.conv import conv_packed as text
 from . import context as contexts
 from . import conv_last, precision, tuning
 from .arrays import empty

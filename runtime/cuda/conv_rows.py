@@ -1,11 +1,11 @@
-"""Convolutions whose images and filters have their channels last (`ir/ops/conv_last.py`): nothing is turned."""
+"""Convolutions whose images and filters have their channels last (`ir/ops/packed/conv_channels_last.py`): nothing is turned."""
 
 from math import prod
 
 from ...ir import dtype as dt
-from ...passes.codegen.triton import conv as gathers
-from ...passes.codegen.triton import conv_last as text
-from ...passes.codegen.triton import conv_packed as packed
+from ...passes.codegen.triton.conv import conv as gathers
+from ...passes.codegen.triton.conv import conv_channels_last as text
+from ...passes.codegen.triton.conv import conv_packed as packed
 from ..device_array import DeviceArray
 from . import conv_last, conv_packed, precision, streams
 from .arrays import fill, used

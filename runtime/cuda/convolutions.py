@@ -5,14 +5,14 @@ from math import prod
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.ops import conv as cv
-from ...ir.ops import conv_last as last
-from ...ir.ops import pool
-from ...ir.ops.elementwise import cast
-from ...ir.ops.reduce import sum_
-from ...passes.codegen.triton import conv as text
-from ...passes.codegen.triton import conv_depthwise as alone
-from ...passes.codegen.triton import pools as pool_text
+from ...ir.ops.core.elementwise import cast
+from ...ir.ops.core.reduce import sum_
+from ...ir.ops.nn import conv as cv
+from ...ir.ops.nn import pool
+from ...ir.ops.packed import conv_channels_last as last
+from ...passes.codegen.triton.conv import conv as text
+from ...passes.codegen.triton.conv import conv_depthwise as alone
+from ...passes.codegen.triton.conv import pooling as pool_text
 from ..device_array import DeviceArray
 from . import context as contexts
 from . import conv_last, conv_packed, conv_rows, precision

@@ -2,11 +2,11 @@
 
 
 from ...ir import dtype as dt
-from ...ir.aval import Aval
-from ...ir.ops import elementwise as ew
-from ...ir.ops.ctc import ctc_loss, ctc_loss_grad
-from ...ir.symbolic import power_of_two
-from ...passes.codegen.triton import ctc as text
+from ...ir.opdef.aval import Aval
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.nn.ctc import ctc_loss, ctc_loss_grad
+from ...ir.symbols.symbolic import power_of_two
+from ...passes.codegen.triton.sequence import ctc as text
 from ..device_array import DeviceArray
 from . import checks
 from .eager import contiguous, run

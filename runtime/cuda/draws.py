@@ -1,4 +1,4 @@
-"""Random numbers on a device: the stream that ir/philox.py defines, with the same bits as on the CPU.
+"""Random numbers on a device: the stream that ir/reference/philox.py defines, with the same bits as on the CPU.
 
 The key (seed, call) is read from device memory, so a captured graph draws anew when its key is written anew.
 """
@@ -8,11 +8,11 @@ import functools
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.kernel_builder import KernelBuilder
-from ...ir.ops import counts, gamma
-from ...ir.ops import random as rn
-from ...passes.codegen import rejected
-from ...passes.codegen.triton import taps as text
+from ...ir.kernel.kernel_builder import KernelBuilder
+from ...ir.ops.core import random as rn
+from ...ir.ops.math import binomial_numbers, gamma
+from ...passes.codegen import rejection_kernels
+from ...passes.codegen.triton.index import linear_maps as text
 from ..device_array import DeviceArray
 from . import checks, pools, streams, transfer
 from .eager import contiguous
@@ -21,7 +21,7 @@ from .program import empty, fill, used
 from .sorts import flat_blocks
 from .templates import launch
 
-_LOW_BITS = {dt.float16: 11, dt.bfloat16: 8}       # of a word, as ir/ops/random.py has them
+_LOW_BITS = {dt.float16: 11, dt.bfloat16: 8}       # of a word, as ir/ops/core/random.py has them
 _WORD = 8
 
 
@@ -152,8 +152,8 @@ def _rejecting(write, rules):
     return run
 
 
-OPERATORS = {rn.poisson: _rejecting(rejected.poisson, ("rate",)),
-             gamma.standard_gamma: _rejecting(rejected.standard_gamma, ("concentration",)),
-             counts.binomial: _rejecting(rejected.binomial, ("count", "probability"))}
+OPERATORS = {rn.poisson: _rejecting(rejection_kernels.poisson, ("rate",)),
+             gamma.standard_gamma: _rejecting(rejection_kernels.standard_gamma, ("concentration",)),
+             binomial_numbers.binomial: _rejecting(rejection_kernels.binomial, ("count", "probability"))}
 OPERATORS |= {rn.uniform: uniform, rn.normal: normal, rn.bernoulli_mask: bernoulli_mask, rn.mask_below: mask_below,
               rn.randint: randint}

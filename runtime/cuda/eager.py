@@ -12,24 +12,24 @@ import numpy as np
 
 from ...ir import config
 from ...ir import dtype as dt
-from ...ir.aval import Aval, broadcast_shapes
 from ...ir.dim_order import agreed, inverse
 from ...ir.errors import DeviceError
-from ...ir.graph import Builder, Graph
-from ...ir.op import Op
-from ...ir.ops.complexes import complex_
-from ...ir.ops.elementwise import cast, copy, ne, where
-from ...ir.ops.families import NUMBERS
-from ...ir.ops.host import host_call
-from ...ir.ops.place import place
-from ...ir.ops.reduce import all_, amax, amin, any_, argmax, argmin, prod, sum_
-from ...ir.ops.shape import as_strided, full, iota
-from ...ir.substitute import data_evaluator
-from ...passes import pipeline
-from ...passes.class_losses import class_losses
-from ...passes.codegen.triton.plan import CallStep
-from ...passes.decompose import decompose
-from ...passes.kernel_body import LOW, can_fuse
+from ...ir.graph.graph import Builder, Graph
+from ...ir.opdef.aval import Aval, broadcast_shapes
+from ...ir.opdef.op import Op
+from ...ir.ops.core.complex_numbers import complex_
+from ...ir.ops.core.elementwise import cast, copy, ne, where
+from ...ir.ops.core.elementwise_rules import NUMBERS
+from ...ir.ops.core.host_call import host_call
+from ...ir.ops.core.reduce import all_, amax, amin, any_, argmax, argmin, prod, sum_
+from ...ir.ops.core.shape import as_strided, full, iota
+from ...ir.ops.core.to_device import place
+from ...ir.symbols.substitute import data_evaluator
+from ...passes import pipelines
+from ...passes.rewrite.kernel_body import LOW, can_fuse
+from ...passes.schedule.device_plan import CallStep
+from ...passes.simplify.class_losses import class_losses
+from ...passes.simplify.decompose import decompose
 from ..cpu import eager as host_kernels
 from ..device_array import DeviceArray
 from . import pools, recipes, structures, transfer
@@ -42,7 +42,7 @@ def decompose_bodies(graph: Graph) -> Graph:
     return decompose(graph, frozenset([n.op for n in graph.nodes if n.op in OWN]))
 
 
-PASSES = (*pipeline.SIMPLER, class_losses, decompose_bodies, *pipeline.SIMPLER)
+PASSES = (*pipelines.SIMPLER, class_losses, decompose_bodies, *pipelines.SIMPLER)
 _ON_HOST, _IN_ORDER = object(), object()     # plans: computed by the CPU; computed of contiguous copies
 INTO: dict = {}         # those that write into arrays: (inputs, params, device, into) -> the same
 OWN: dict = {}          # operators with device code of their own: (inputs, params, device) -> result, or NotImplemented
@@ -186,7 +186,7 @@ def planned(op, inputs, params, sizes, over=None):
     if wide and not many and out.dtype is dt.float32:
         out = b.append(cast, (out,), {"dtype": like})
     outs = out if many else (out,)
-    graph = pipeline.run(b.finish(outs), PASSES)
+    graph = pipelines.run(b.finish(outs), PASSES)
     if any(n.op is op and not can_fuse(n) for n in graph.nodes):
         return _ON_HOST
     targets = {} if over is None else {0: taken.index(over)}
@@ -210,7 +210,7 @@ def _composed(body, inputs, params, sizes):
     b = Builder(body.__name__)
     operands = [None if x is None else stored(b, f"x{i}", x, sizes) for i, x in enumerate(inputs)]
     outs = body(*operands, **sizes.of_params(params))
-    graph = pipeline.run(b.finish([v for v in outs if v is not None]), PASSES)
+    graph = pipelines.run(b.finish([v for v in outs if v is not None]), PASSES)
     made = DeviceGraph(graph, run_into, frozenset(range(len(graph.outputs))), names=sizes.symbols)
     return made, tuple([v is not None for v in outs])
 

@@ -5,8 +5,8 @@ from copy import copy
 from typing import Any, NamedTuple
 
 from ...ir import dtype as dt
-from ...passes.codegen.triton.dots import Kinds
-from ...passes.codegen.triton.prologue import Before
+from ...passes.codegen.triton.contract.prologue import Before
+from ...passes.codegen.triton.ir.dots import Kinds
 
 
 class Beside:

@@ -1,7 +1,7 @@
 """Fourier transforms on a device, of any length.
 
-Lengths without large prime factors are done by `passes/codegen/triton/fourier.py`: rows up to `LONGEST` in one launch, which
-reads and writes each number once; longer ones as a matrix, its columns in one launch and its rows in a second one. Other
+Lengths without large prime factors are done by `passes/codegen/triton/linalg/fourier.py`: rows up to `LONGEST` in one launch,
+which reads and writes each number once; longer ones as a matrix, its columns in one launch and its rows in a second one. Other
 lengths are convolutions with a chirp (Bluestein), of lengths that are powers of two. Factors are computed in float64 and
 uploaded once.
 """
@@ -12,12 +12,12 @@ import math
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.ops import complexes as co
-from ...ir.ops import elementwise as ew
-from ...ir.ops import fourier as fo
-from ...ir.ops.shape import cat, flip, pad
-from ...passes.codegen.triton import fourier as text
-from ...passes.codegen.triton.configs import power_of_two
+from ...ir.ops.core import complex_numbers as co
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core.shape import cat, flip, pad
+from ...ir.ops.math import fourier as fo
+from ...passes.codegen.triton.linalg import fourier as text
+from ...passes.codegen.triton.loops.configs import power_of_two
 from ..cpu.fourier import roots
 from ..device_array import DeviceArray
 from . import pools, transfer

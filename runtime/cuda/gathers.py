@@ -10,13 +10,13 @@ from math import prod
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.aval import broadcast_shapes
-from ...ir.ops import embedding as em
-from ...ir.ops import indexing as ix
-from ...ir.ops import pool
-from ...ir.symbolic import power_of_two
-from ...passes.codegen.triton import positions as text
-from ...passes.codegen.triton import sorting
+from ...ir.opdef.aval import broadcast_shapes
+from ...ir.ops.index import indexing as ix
+from ...ir.ops.nn import embedding as em
+from ...ir.ops.nn import pool
+from ...ir.symbols.symbolic import power_of_two
+from ...passes.codegen.triton.index import sorting
+from ...passes.codegen.triton.ir import row_indexing as text
 from ..device_array import DeviceArray
 from . import checks, transfer
 from .arrays import as_reals

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 from ...ir import config
 from ...ir import dtype as dt
-from ...ir.aval import Aval
-from ...ir.ops.grouped import grouped_matmul
-from ...ir.symbolic import power_of_two
-from ...passes.codegen.triton import grouped as text
+from ...ir.opdef.aval import Aval
+from ...ir.ops.linalg.grouped_products import grouped_matmul
+from ...ir.symbols.symbolic import power_of_two
+from ...passes.codegen.triton.contract import grouped_matmul as text
 from ..device_array import DeviceArray
 from . import checks, precision, products, templates, tuning
 from . import context as contexts

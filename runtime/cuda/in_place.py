@@ -7,7 +7,7 @@ its own. Several that are asked for at once are one list of launches (`recipes.p
 import functools
 from typing import NamedTuple
 
-from ...ir.op import Op
+from ...ir.opdef.op import Op
 from ..device_array import DeviceArray
 from . import recipes, structures, transfer
 from .eager import INTO, common_device, given, planned

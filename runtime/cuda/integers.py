@@ -6,13 +6,13 @@ import functools
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.kernel_builder import KernelBuilder
-from ...ir.numeric import refuse_zero
-from ...ir.ops import elementwise as ew
-from ...ir.ops.linalg import matmul
-from ...ir.ops.reduce import sum_
-from ...ir.ops.shape import expand, permute, reshape
-from ...passes.codegen.triton import taps as text
+from ...ir.kernel.kernel_builder import KernelBuilder
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core.reduce import sum_
+from ...ir.ops.core.shape import expand, permute, reshape
+from ...ir.ops.linalg.products import matmul
+from ...ir.reference.scalar_functions import refuse_zero
+from ...passes.codegen.triton.index import linear_maps as text
 from ..device_array import DeviceArray
 from . import checks, complexes, products, streams
 from .eager import composed, contiguous

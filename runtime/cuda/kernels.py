@@ -7,11 +7,11 @@ import functools
 from typing import Any
 
 from ...ir import dtype as dt
-from ...ir.kernel import Kernel
-from ...ir.substitute import function_of
-from ...ir.symbolic import hint, is_symbol
-from ...passes.codegen.triton import configs
-from ...passes.codegen.triton.nest import POINTER, SIZE
+from ...ir.kernel.kernel import Kernel
+from ...ir.symbols.substitute import function_of
+from ...ir.symbols.symbolic import hint, is_symbol
+from ...passes.codegen.triton.ir.nest import POINTER, SIZE
+from ...passes.codegen.triton.loops import configs
 from . import compile as compiler
 from . import context as contexts
 from . import late, launch

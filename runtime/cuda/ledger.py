@@ -18,18 +18,18 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from ...ir.graph import Value
-from ...ir.kernel import LOAD, SWEEP, buffer_of
-from ...ir.ops import attention as at
-from ...ir.ops import attention_dropout as dropout
-from ...ir.ops import conv as cv
-from ...ir.ops import conv_last as last
-from ...ir.ops import indexing as ix
-from ...ir.ops import recurrent as rc
-from ...ir.ops.linalg import matmul
-from ...ir.ops.scaled import matmul8
-from ...passes.codegen.triton.sweeps import goes_back
-from ...passes.codegen.triton.together import names_at_end
+from ...ir.graph.graph import Value
+from ...ir.kernel.kernel import LOAD, SWEEP, buffer_of
+from ...ir.ops.index import indexing as ix
+from ...ir.ops.linalg.products import matmul
+from ...ir.ops.nn import attention as at
+from ...ir.ops.nn import attention_dropout as dropout
+from ...ir.ops.nn import conv as cv
+from ...ir.ops.nn import recurrent as rc
+from ...ir.ops.packed import conv_channels_last as last
+from ...ir.ops.quantized.scaled_products import matmul8
+from ...passes.codegen.triton.loops.reduction_loops import goes_back
+from ...passes.schedule.batched_launches import names_at_end
 from . import compile as compiler
 from . import kernels as loops
 from . import launch, precision, program

@@ -5,11 +5,11 @@ import functools
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.ops import lists
-from ...ir.ops.elementwise import eq
-from ...ir.ops.reduce import sum_
-from ...passes.codegen.triton import lists as texts
-from ...passes.codegen.triton.configs import Launch
+from ...ir.ops.core import multi_tensor
+from ...ir.ops.core.elementwise import eq
+from ...ir.ops.core.reduce import sum_
+from ...passes.codegen.triton.loops import multi_tensor_reduce as texts
+from ...passes.codegen.triton.loops.configs import Launch
 from ..device_array import DeviceArray
 from . import compile as compiler
 from . import streams, transfer
@@ -31,7 +31,7 @@ def norms(inputs, params, device):
 
 
 def _norms(*arrays, ord):
-    return (lists.norms.lower.body(*arrays, ord=ord),)
+    return (multi_tensor.norms.lower.body(*arrays, ord=ord),)
 
 
 def all_finite(inputs, params, device):
@@ -44,7 +44,7 @@ def all_finite(inputs, params, device):
 
 
 def _all_finite(*arrays):
-    return (lists.all_finite.lower.body(*arrays),)
+    return (multi_tensor.all_finite.lower.body(*arrays),)
 
 
 def _there(inputs, device) -> list:
@@ -106,4 +106,4 @@ def forget():
     _parts.cache_clear()
 
 
-OPERATORS = {lists.norms: norms, lists.all_finite: all_finite}
+OPERATORS = {multi_tensor.norms: norms, multi_tensor.all_finite: all_finite}

@@ -7,14 +7,14 @@ exchange, the panel's rows of U, and what its products take off the rest.
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.ops import checked, determinant, factor
-from ...ir.ops import elementwise as ew
-from ...ir.ops import triangular as systems
-from ...ir.ops.linalg import transpose_last
-from ...ir.ops.reduce import amax, prod, sum_
-from ...ir.ops.shape import expand, iota, reshape
-from ...ir.symbolic import power_of_two
-from ...passes.codegen.triton import lu as text
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core.reduce import amax, prod, sum_
+from ...ir.ops.core.shape import expand, iota, reshape
+from ...ir.ops.linalg import checked_factorizations, determinant, factorizations
+from ...ir.ops.linalg import triangular as systems
+from ...ir.ops.linalg.products import transpose_last
+from ...ir.symbols.symbolic import power_of_two
+from ...passes.codegen.triton.linalg import lu as text
 from ..device_array import DeviceArray
 from . import recipes, small_matrices
 from .eager import composed, copied
@@ -186,7 +186,7 @@ def solve_ex(inputs, params, device):
         return NotImplemented
     x, info = solved(*inputs)
     if params["check"]:
-        require_info("solve_ex", info, checked.ZERO_PIVOT)
+        require_info("solve_ex", info, checked_factorizations.ZERO_PIVOT)
     return x, info
 
 
@@ -205,7 +205,7 @@ def inv_ex(inputs, params, device):
         return NotImplemented
     found, info = solved(inputs[0], None)
     if params["check"]:
-        require_info("inv_ex", info, checked.ZERO_PIVOT)
+        require_info("inv_ex", info, checked_factorizations.ZERO_PIVOT)
     return found, info
 
 
@@ -215,7 +215,7 @@ def inv_ex(inputs, params, device):
 def _diagonal(factors, pivots):
     """(U's diagonals, -1 for each row that was exchanged and 1 for the others)"""
     stays = ew.eq(pivots, ew.add(iota(pivots, shape=tuple(pivots.shape), dim=len(pivots.shape) - 1, dtype=dt.int32), 1))
-    return factor.diagonal_of(factors), ew.sub(ew.mul(ew.cast(stays, dtype=dt.of(factors)), 2.0), 1.0)
+    return factorizations.diagonal_of(factors), ew.sub(ew.mul(ew.cast(stays, dtype=dt.of(factors)), 2.0), 1.0)
 
 
 def _det(factors, pivots):
@@ -280,6 +280,7 @@ def cofactor(inputs, params, device):
     return composed(_turned_times, (by_factors(near, pivots, None), size), {"dtype": dt.from_numpy(x.dtype)}, device)[0]
 
 
-OPERATORS = {systems.lu_factor: lu_factor, systems.permutation: permutation, factor.solve: solve, checked.solve_ex: solve_ex,
-             factor.inv: inv, checked.inv_ex: inv_ex, determinant.det: det,
+OPERATORS = {systems.lu_factor: lu_factor, systems.permutation: permutation, factorizations.solve: solve,
+             checked_factorizations.solve_ex: solve_ex,
+             factorizations.inv: inv, checked_factorizations.inv_ex: inv_ex, determinant.det: det,
              determinant.slogdet: slogdet, determinant.cofactor: cofactor}

@@ -5,8 +5,8 @@ from math import prod
 
 import numpy as np
 
-from ...passes.codegen.triton import configs
-from ...passes.codegen.triton.many import SLOTS
+from ...passes.codegen.triton.loops import configs
+from ...passes.codegen.triton.loops.multi_tensor import SLOTS
 from ..device_array import DeviceArray
 from . import compile as compiler
 from . import streams, transfer

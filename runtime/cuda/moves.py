@@ -2,11 +2,11 @@
 
 from math import prod
 
-from ...ir.op import OPS
-from ...ir.ops import assign
-from ...ir.ops import shape as sh
-from ...passes.codegen.triton import positions as text
-from ...passes.codegen.triton.configs import power_of_two
+from ...ir.opdef.op import OPS
+from ...ir.ops.core import shape as sh
+from ...ir.ops.index import assign
+from ...passes.codegen.triton.ir import row_indexing as text
+from ...passes.codegen.triton.loops.configs import power_of_two
 from ..device_array import DeviceArray
 from . import transfer
 from .arrays import window

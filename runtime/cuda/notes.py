@@ -4,8 +4,8 @@ Memory taken and given back, launches, fills and copies stand in a list, with ev
 memory of the call. Its numbers may be symbols, where the operands' sizes are (`recipes.py`); it is bound to those of a call.
 """
 
-from ...ir.substitute import condition_check, data_evaluator
-from ...ir.symbolic import hint
+from ...ir.symbols.substitute import condition_check, data_evaluator
+from ...ir.symbols.symbolic import hint
 from ..device_array import DeviceArray
 from .kernels import unaligned
 from .pools import Memory, NoMemory

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from ctypes import byref, c_int, c_void_p
 
 from ...ir.errors import OutOfMemoryError
-from ...ir.symbolic import hint
+from ...ir.symbols.symbolic import hint
 from . import context as contexts
 from . import late, streams
 from .allocator import Allocator, Block

@@ -6,22 +6,22 @@ import numpy as np
 
 from ...ir import config
 from ...ir import dtype as dt
-from ...ir.aval import Aval
 from ...ir.errors import DTypeError
-from ...ir.graph import Builder
-from ...ir.kernel import CAST, LOAD, Instr
-from ...ir.kernel_builder import KernelBuilder
-from ...ir.ops.elementwise import cast
-from ...ir.ops.linalg import matmul
-from ...ir.ops.reduce import sum_
-from ...ir.ops.scaled import matmul8
-from ...passes.codegen.llvm.fused_epilogue import Fused, Operand
-from ...passes.codegen.triton import matmul as template
-from ...passes.codegen.triton import matmul_hopper as hopper
-from ...passes.codegen.triton.configs import Launch
-from ...passes.codegen.triton.dots import FAST
-from ...passes.kernel_body import Body
-from ...passes.lower import lower
+from ...ir.graph.graph import Builder
+from ...ir.kernel.kernel import CAST, LOAD, Instr
+from ...ir.kernel.kernel_builder import KernelBuilder
+from ...ir.opdef.aval import Aval
+from ...ir.ops.core.elementwise import cast
+from ...ir.ops.core.reduce import sum_
+from ...ir.ops.linalg.products import matmul
+from ...ir.ops.quantized.scaled_products import matmul8
+from ...passes.codegen.llvm.contract.fused_epilogue import Fused, Operand
+from ...passes.codegen.triton.contract import matmul as template
+from ...passes.codegen.triton.contract import matmul_hopper as hopper
+from ...passes.codegen.triton.ir.dots import FAST
+from ...passes.codegen.triton.loops.configs import Launch
+from ...passes.fusion.lower import lower
+from ...passes.rewrite.kernel_body import Body
 from ..device_array import DeviceArray
 from . import context as contexts
 from . import precision, streams, tuning

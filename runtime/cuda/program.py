@@ -1,4 +1,4 @@
-"""Running graphs on a device: plans (`passes/codegen/triton/plan.py`) prepared once, then run step by step.
+"""Running graphs on a device: plans (`passes/schedule/device_plan.py`) prepared once, then run step by step.
 
 Eager operators come here as graphs of one node, traced code as graphs of many. A graph whose sizes are symbols is bound to
 numbers first (`DeviceGraph.at`): each step says which of its numbers are symbols (`said`), and is copied with others.
@@ -8,18 +8,18 @@ from typing import Any
 
 from ...ir import dtype as dt
 from ...ir.errors import IngotError
-from ...ir.graph import Graph, Value
-from ...ir.op import View
-from ...ir.ops.complexes import pairs
-from ...ir.ops.conv import conv, conv_input_grad
-from ...ir.ops.conv_last import conv_last, conv_last_input_grad
-from ...ir.printer import format_line
-from ...ir.substitute import data_evaluator, has_symbols
-from ...ir.symbolic import is_symbol
-from ...passes.codegen.triton.plan import CallStep, KernelStep, ProductStep, Steps, plan
-from ...passes.codegen.triton.together import EndStep, ManyStep, reads_first
-from ...passes.kernel_body import is_free
-from ...passes.lift_numbers import lift_numbers, number_array
+from ...ir.graph.graph import Graph, Value
+from ...ir.graph.printer import format_line
+from ...ir.opdef.op import View
+from ...ir.ops.core.complex_numbers import pairs
+from ...ir.ops.nn.conv import conv, conv_input_grad
+from ...ir.ops.packed.conv_channels_last import conv_last, conv_last_input_grad
+from ...ir.symbols.substitute import data_evaluator, has_symbols
+from ...ir.symbols.symbolic import is_symbol
+from ...passes.rewrite.kernel_body import is_free
+from ...passes.schedule.batched_launches import EndStep, ManyStep, reads_first
+from ...passes.schedule.device_plan import CallStep, KernelStep, ProductStep, Steps, plan
+from ...passes.simplify.lift_numbers import lift_numbers, number_array
 from ..device_array import DeviceArray
 from . import conv_rows, streams
 from .arrays import KIND, as_pairs, empty, fill, filled, used, window

@@ -4,12 +4,12 @@ right by products with what all reflections of a panel are together."""
 from math import prod
 
 from ...ir import dtype as dt
-from ...ir.ops import elementwise as ew
-from ...ir.ops import factor, indefinite, least_squares
-from ...ir.ops.reduce import sum_
-from ...ir.ops.shape import iota, slice_
-from ...ir.symbolic import power_of_two
-from ...passes.codegen.triton import householder as text
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core.reduce import sum_
+from ...ir.ops.core.shape import iota, slice_
+from ...ir.ops.linalg import factorizations, least_squares, symmetric_indefinite
+from ...ir.symbols.symbolic import power_of_two
+from ...passes.codegen.triton.linalg import householder as text
 from ..device_array import DeviceArray
 from . import pools, products, transfer
 from .eager import composed, contiguous, copied
@@ -140,4 +140,4 @@ def lstsq(inputs, params, device):
     return contiguous(x[..., :k, :]), rank
 
 
-OPERATORS = {factor.qr: qr, indefinite.geqrf: geqrf, least_squares.lstsq: lstsq}
+OPERATORS = {factorizations.qr: qr, symmetric_indefinite.geqrf: geqrf, least_squares.lstsq: lstsq}

@@ -5,7 +5,7 @@ list ends lies in one piece, parts that are not needed at once in the same place
 are results, unless something large goes back before them, whose memory may be what they get.
 """
 
-from ...passes.plan_memory import Life, placed
+from ...passes.schedule.plan_memory import Life, placed
 from ..device_array import DeviceArray
 from . import launch, pools, streams
 from .allocator import ROUND, SMALL

@@ -15,11 +15,11 @@ import ctypes
 import struct
 
 from ...ir import config
-from ...ir.aval import Aval
 from ...ir.dtype import DType
 from ...ir.errors import GraphError
-from ...ir.params import param_key
-from ...ir.symbolic import hint
+from ...ir.opdef.aval import Aval
+from ...ir.opdef.params import param_key
+from ...ir.symbols.symbolic import hint
 from ..device_array import DeviceArray
 from . import kernels, precision, program, structures
 from .layouts import BETWEEN, layout_of

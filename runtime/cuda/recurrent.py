@@ -1,4 +1,4 @@
-"""Recurrent layers on a device: a launch for each step of time (`codegen/triton/recurrent.py`), one more for a projection.
+"""Recurrent layers on a device: a launch for each step of time (`triton/sequence/recurrent.py`), one more for a projection.
 
 Every launch goes into the stream without waiting, so that in a traced step all of them are part of one CUDA graph. Gradients
 of weights are products over all steps at once.
@@ -9,18 +9,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...ir import dtype as dt
-from ...ir.aval import Aval
-from ...ir.graph import Builder
-from ...ir.ops import elementwise as ew
-from ...ir.ops import recurrent as rc
-from ...ir.ops.linalg import matmul
-from ...ir.ops.recurrent_steps import plus
-from ...ir.ops.reduce import sum_
-from ...ir.ops.shape import expand, full, permute, reshape, slice_
-from ...passes import pipeline
-from ...passes.codegen.cells import CELLS
-from ...passes.codegen.triton import recurrent as text
-from ...passes.codegen.triton.nest import NUMBER, POINTER
+from ...ir.graph.graph import Builder
+from ...ir.opdef.aval import Aval
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core.reduce import sum_
+from ...ir.ops.core.shape import expand, full, permute, reshape, slice_
+from ...ir.ops.linalg.products import matmul
+from ...ir.ops.nn import recurrent as rc
+from ...ir.ops.nn.recurrent_steps import plus
+from ...passes import pipelines
+from ...passes.codegen.recurrent_cells import CELLS
+from ...passes.codegen.triton.ir.nest import NUMBER, POINTER
+from ...passes.codegen.triton.sequence import recurrent as text
 from ..device_array import DeviceArray
 from . import context as contexts
 from . import precision, streams, transfer
@@ -38,7 +38,7 @@ def _graph(make, avals, params) -> DeviceGraph:
     """The graph of `make(*values, **params)`, ready to run; None among the avals stands for nothing."""
     b = Builder(make.__name__.strip("_"))
     values = [a if a is None else b.input(f"x{i}", a) for i, a in enumerate(avals)]
-    return DeviceGraph(pipeline.run(b.finish(make(*values, **dict(params))), pipeline.PIPELINE), run_into)
+    return DeviceGraph(pipelines.run(b.finish(make(*values, **dict(params))), pipelines.PIPELINE), run_into)
 
 
 def _computed(make, arrays, params=(), places=()) -> list:

@@ -3,12 +3,12 @@
 from typing import NamedTuple
 
 from ...ir import dtype as dt
-from ...ir.aval import Aval
 from ...ir.errors import IngotError
-from ...ir.graph import Builder
-from ...ir.op import Op
-from ...passes import pipeline
-from ...passes.kernel_body import LOW
+from ...ir.graph.graph import Builder
+from ...ir.opdef.aval import Aval
+from ...ir.opdef.op import Op
+from ...passes import pipelines
+from ...passes.rewrite.kernel_body import LOW
 from ..device_array import DeviceArray
 from ..gradient_rules import write_joint_rule, write_rules
 from . import eager, recipes, structures
@@ -68,7 +68,7 @@ def _graph(call, args, params, sizes) -> DeviceGraph | None:
     except IngotError:
         _plain.add((call.op, call.goals))
         return None
-    graph = pipeline.run(b.finish(outs), eager.PASSES)
+    graph = pipelines.run(b.finish(outs), eager.PASSES)
     numbers = frozenset([n for n, x in enumerate(filter(_is_read, args)) if x.__class__ in _NUMBERS])
     return DeviceGraph(graph, eager.run_into, frozenset(range(len(outs))), numbers, names=sizes.symbols)
 

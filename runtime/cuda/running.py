@@ -8,10 +8,10 @@ in a dtype so wide that this is rounded as one walk would be.
 import functools
 
 from ...ir import dtype as dt
-from ...ir.kernel_builder import KernelBuilder
-from ...ir.ops import elementwise as ew
-from ...ir.ops import scan as sc
-from ...ir.ops.shape import expand, pad, reshape, slice_
+from ...ir.kernel.kernel_builder import KernelBuilder
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core import scan as sc
+from ...ir.ops.core.shape import expand, pad, reshape, slice_
 from . import streams
 from .eager import composed, contiguous
 from .kernels import Prepared

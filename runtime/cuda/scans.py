@@ -9,16 +9,16 @@ from math import prod
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.ops import elementwise as ew
-from ...ir.ops import embedding as em
-from ...ir.ops import indexing as ix
-from ...ir.ops import scan as sc
-from ...ir.ops.shape import iota
-from ...ir.ops.sort import searchsorted
-from ...ir.symbolic import power_of_two
-from ...passes.codegen.triton import row_scans
-from ...passes.codegen.triton import scans as text
-from ...passes.codegen.triton import taps as checks_text
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core import scan as sc
+from ...ir.ops.core.shape import iota
+from ...ir.ops.index import indexing as ix
+from ...ir.ops.index.sort import searchsorted
+from ...ir.ops.nn import embedding as em
+from ...ir.symbols.symbolic import power_of_two
+from ...passes.codegen.triton.index import linear_maps as checks_text
+from ...passes.codegen.triton.index import row_scans
+from ...passes.codegen.triton.index import scans as text
 from ..device_array import DeviceArray
 from . import checks
 from .eager import composed, contiguous, run

@@ -3,11 +3,11 @@
 from math import prod
 
 from ...ir import dtype as dt
-from ...ir.ops import conv as cv
-from ...ir.ops import shape as sh
-from ...ir.ops import taps
-from ...ir.ops.reduce import sum_
-from ...ir.ops.windows import window_counts
+from ...ir.ops.core import shape as sh
+from ...ir.ops.core.reduce import sum_
+from ...ir.ops.nn import conv as cv
+from ...ir.ops.nn import linear_maps
+from ...ir.ops.nn.windows import window_counts
 from . import gathers, transfer
 from .eager import contiguous, converted, run
 from .program import filled
@@ -26,7 +26,7 @@ def im2col(inputs, params, device):
     n, c, *sizes = x.shape
     counts = window_counts(sizes, kernel, params["stride"], ((0, 0),) * rank, params["dilation"])
     for d, one in enumerate(zip(sizes, kernel, params["stride"], params["dilation"])):
-        x = mapped(x, 2 + d, taps.window_table(*one))
+        x = mapped(x, 2 + d, linear_maps.window_table(*one))
     return _turned(x.reshape(n, c, *[m for pair in zip(kernel, counts) for m in pair]), n, c, rank).reshape(
         n, c * prod(kernel), prod(counts))
 
@@ -52,7 +52,7 @@ def col2im(inputs, params, device):
     x = contiguous(x.transpose(0, 1, *[d for k in range(rank) for d in (2 + k, 2 + rank + k)]))
     x = x.reshape(n, c, *[a * b for a, b in zip(kernel, counts)])
     for d, one in enumerate(zip(padded, kernel, stride, dilation)):
-        x = mapped(x, 2 + d, taps.transposed_window(*one), True)
+        x = mapped(x, 2 + d, linear_maps.transposed_window(*one), True)
     if any(any(p) for p in padding):
         low, high = ((0, 0, *[-p[side] for p in padding]) for side in (0, 1))
         x = run(sh.pad, (x,), {"low": low, "high": high, "interior": (0,) * x.ndim, "value": 0})
@@ -69,7 +69,7 @@ def fold_windows(inputs, params, device):
     x = converted(g, dt.accumulator(kind).np) if kind in dt.NARROW else g
     x = contiguous(x.transpose(*range(dim), rank - 1, *range(dim, rank - 1)))
     x = x.reshape(*g.shape[:dim], size * count, *g.shape[dim + 1:-1])
-    x = mapped(x, dim, taps.transposed_window(params["shape"][dim], size, params["step"], 1), True)
+    x = mapped(x, dim, linear_maps.transposed_window(params["shape"][dim], size, params["step"], 1), True)
     return x if x.dtype == g.dtype else converted(x, g.dtype)
 
 

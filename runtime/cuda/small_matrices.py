@@ -6,12 +6,12 @@ import math
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.ops import elementwise as ew
-from ...ir.ops import factor
-from ...ir.ops.linalg import matmul, transpose_last
-from ...ir.ops.reduce import amax
-from ...ir.ops.shape import expand, reshape
-from ...passes.codegen.triton import small_matrices as text
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core.reduce import amax
+from ...ir.ops.core.shape import expand, reshape
+from ...ir.ops.linalg import factorizations
+from ...ir.ops.linalg.products import matmul, transpose_last
+from ...passes.codegen.triton.linalg import small_matrices as text
 from ..device_array import DeviceArray
 from .eager import composed, contiguous
 from .program import empty
@@ -20,7 +20,7 @@ from .triangular import takes as takes_reals
 from .verdicts import require
 
 _INFO, _BLOCK = np.dtype(np.int32), 64
-_NOT_FOUND = {factor.eigh: "Eigenvalues did not converge", factor.svd: "SVD did not converge"}
+_NOT_FOUND = {factorizations.eigh: "Eigenvalues did not converge", factorizations.svd: "SVD did not converge"}
 
 
 def takes(*arrays) -> bool:
@@ -68,7 +68,7 @@ def eigh(inputs, params, device):
         return NotImplemented
     n = x.shape[-1]
     w, v, info = run("eigh", [x], [((n,), x.dtype), ((n, n), x.dtype), ((), _INFO)])
-    require(info, "eigh", x.shape, _NOT_FOUND[factor.eigh])
+    require(info, "eigh", x.shape, _NOT_FOUND[factorizations.eigh])
     return w, v
 
 
@@ -78,7 +78,7 @@ def eigvalsh(inputs, params, device):
     if not takes(x):
         return NotImplemented
     w, info = run("eigvalsh", [x], [(x.shape[-1:], x.dtype), ((), _INFO)])
-    require(info, "eigvalsh", x.shape, _NOT_FOUND[factor.eigh])
+    require(info, "eigvalsh", x.shape, _NOT_FOUND[factorizations.eigh])
     return w
 
 
@@ -95,7 +95,7 @@ def svdvals(inputs, params, device):
         return NotImplemented
     tall = x if x.shape[-2] >= x.shape[-1] else _turned(x)
     values, info = run("svdvals", [tall], [(tall.shape[-1:], x.dtype), ((), _INFO)])
-    require(info, "svdvals", x.shape, _NOT_FOUND[factor.svd])
+    require(info, "svdvals", x.shape, _NOT_FOUND[factorizations.svd])
     return values
 
 
@@ -114,7 +114,7 @@ def _decomposed(x, full) -> tuple:
         return _turned(vh), values, _turned(u)
     routine, side = ("svd_full", m) if full and m > n else ("svd", n)
     u, values, vh, info = run(routine, [x], [((m, side), x.dtype), ((n,), x.dtype), ((n, n), x.dtype), ((), _INFO)])
-    require(info, "svd", x.shape, _NOT_FOUND[factor.svd])
+    require(info, "svd", x.shape, _NOT_FOUND[factorizations.svd])
     return u, values, vh
 
 
@@ -135,4 +135,5 @@ def pinv(inputs, params, device):
     return composed(_inverse, _decomposed(x, False), params, device)[0] if takes(x) else NotImplemented
 
 
-OPERATORS = {factor.eigh: eigh, factor.eigvalsh: eigvalsh, factor.svd: svd, factor.svdvals: svdvals, factor.pinv: pinv}
+OPERATORS = {factorizations.eigh: eigh, factorizations.eigvalsh: eigvalsh, factorizations.svd: svd,
+             factorizations.svdvals: svdvals, factorizations.pinv: pinv}

@@ -1,12 +1,12 @@
-"""Sorting and searching on a device: stable, in the order that ir/ops/sort.py defines."""
+"""Sorting and searching on a device: stable, in the order that ir/ops/index/sort.py defines."""
 
 import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError
-from ...ir.ops import sort as so
-from ...ir.symbolic import power_of_two
-from ...passes.codegen.triton import sorting as text
+from ...ir.ops.index import sort as so
+from ...ir.symbols.symbolic import power_of_two
+from ...passes.codegen.triton.index import sorting as text
 from ..device_array import DeviceArray
 from .eager import contiguous
 from .program import empty, fill

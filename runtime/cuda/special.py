@@ -4,9 +4,9 @@ each, of the scalar functions that the CPU's are made of."""
 import functools
 
 from ...ir import dtype as dt
-from ...ir.kernel_builder import KernelBuilder
-from ...ir.ops import counts, polynomials
-from ...ir.ops import elementwise as ew
+from ...ir.kernel.kernel_builder import KernelBuilder
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.math import binomial_numbers, polynomials
 from ..device_array import DeviceArray
 from . import streams
 from .eager import contiguous
@@ -75,4 +75,4 @@ def _like(x) -> tuple:
     return (dt.from_numpy(x.dtype),)
 
 
-OPERATORS = {counts.frexp: frexp, ew.polygamma: polygamma, polynomials.polynomial: polynomial}
+OPERATORS = {binomial_numbers.frexp: frexp, ew.polygamma: polygamma, polynomials.polynomial: polynomial}

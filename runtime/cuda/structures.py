@@ -1,10 +1,10 @@
 """What is kept for calls of one structure, whatever their sizes.
 
 What is made for the first call of a structure is for its sizes alone, as most programs have no others: that takes half as long.
-When others come, sizes and strides of a call's arrays are symbols (`ir/symbolic.py`) while something is made for it, but for
-the small ones, on which broadcasting and the choice of lanes depend; equal numbers are one symbol. Whatever is decided on the
-way, also by what only judges, is noted by their scope. So what was made is good for all calls of the structure that meet these
-conditions, and does what would be done for any of them: no result depends on which shape came first.
+When others come, sizes and strides of a call's arrays are symbols (`ir/symbols/symbolic.py`) while something is made for it,
+but for the small ones, on which broadcasting and the choice of lanes depend; equal numbers are one symbol. Whatever is decided
+on the way, also by what only judges, is noted by their scope. So what was made is good for all calls of the structure that meet
+these conditions, and does what would be done for any of them: no result depends on which shape came first.
 """
 
 import threading
@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...ir.aval import Aval
 from ...ir.errors import GraphError
-from ...ir.params import params_key
-from ...ir.scope import Scope
-from ...ir.substitute import condition_check, has_symbols
-from ...ir.symbolic import hint
+from ...ir.opdef.aval import Aval
+from ...ir.opdef.params import params_key
+from ...ir.symbols.scope import Scope
+from ...ir.symbols.substitute import condition_check, has_symbols
+from ...ir.symbols.symbolic import hint
 from ..device_array import DeviceArray, contiguous_strides
 from . import program
 from .noting import thread as noting

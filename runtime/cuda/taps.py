@@ -5,8 +5,8 @@ from math import prod
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.ops import resample, taps
-from ...passes.codegen.triton import taps as text
+from ...ir.ops.nn import linear_maps, resample
+from ...passes.codegen.triton.index import linear_maps as text
 from ..device_array import DeviceArray
 from . import pools, transfer
 from .arrays import as_reals
@@ -20,8 +20,8 @@ _MOST_TABLES = 512
 
 
 def mapped(x: DeviceArray, axis: int, table: tuple, skips: bool = False) -> DeviceArray:
-    """x mapped along an axis by a table (places, weights); see `ir.ops.taps.apply_table`. What has no weight is not read if it
-    `skips`. Parts of complex numbers are mapped by themselves."""
+    """x mapped along an axis by a table (places, weights); see `ir.ops.nn.linear_maps.apply_table`. What has no weight is not
+    read if it `skips`. Parts of complex numbers are mapped by themselves."""
     kind, places = dt.from_numpy(x.dtype), table[0]
     if kind.is_complex:
         parts = mapped(as_reals(contiguous(x)).reshape(*x.shape, 2), axis, table, skips)
@@ -66,7 +66,7 @@ def _along_all(op):
         if kind in dt.FLOAT8 or (weighted and not kind.is_inexact) or not x.size:
             return NotImplemented
         out = converted(x, dt.accumulator(kind).np) if weighted and kind in dt.NARROW else x
-        for axis in taps.in_order(tables, x.shape):
+        for axis in linear_maps.in_order(tables, x.shape):
             out = mapped(out, axis, tables[axis])
         return x.copy() if out is x else out if out.dtype == x.dtype else converted(out, x.dtype)
 

@@ -1,6 +1,6 @@
 """Launching hand-shaped kernels on device arrays."""
 
-from ...passes.codegen.triton.configs import Launch
+from ...passes.codegen.triton.loops.configs import Launch
 from . import streams
 from .arrays import used
 from .kernels import PreparedLaunch

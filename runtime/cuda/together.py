@@ -1,8 +1,8 @@
-"""Kernels that serve many sets of operands in one launch (`passes/codegen/triton/many.py`)."""
+"""Kernels that serve many sets of operands in one launch (`passes/codegen/triton/loops/multi_tensor.py`)."""
 
-from ...ir.symbolic import hint
-from ...passes.codegen.triton import configs
-from ...passes.codegen.triton.nest import POINTER, SIZE
+from ...ir.symbols.symbolic import hint
+from ...passes.codegen.triton.ir.nest import POINTER, SIZE
+from ...passes.codegen.triton.loops import configs
 from . import compile as compiler
 from . import launch
 from .kernels import Form, PreparedLaunch, form_of

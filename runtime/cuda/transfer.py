@@ -12,9 +12,9 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import DeviceError, ShapeError
-from ...ir.kernel_builder import KernelBuilder
-from ...ir.ops.complexes import complex_
-from ...ir.symbolic import hint
+from ...ir.kernel.kernel_builder import KernelBuilder
+from ...ir.ops.core.complex_numbers import complex_
+from ...ir.symbols.symbolic import hint
 from ..device_array import DeviceArray
 from . import checks, pools, streams
 from .arrays import empty, used

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.ops import triangular as systems
-from ...ir.symbolic import power_of_two
-from ...passes.codegen.triton import triangular as text
+from ...ir.ops.linalg import triangular as systems
+from ...ir.symbols.symbolic import power_of_two
+from ...passes.codegen.triton.linalg import triangular as text
 from ..device_array import DeviceArray
 from .eager import copied
 from .products import as_batch

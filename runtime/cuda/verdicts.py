@@ -4,8 +4,8 @@ is captured, or planned for a file, it cannot; there a status word says so, and 
 
 from ...ir import dtype as dt
 from ...ir.errors import LinAlgError
-from ...ir.ops import triangular as systems
-from ...passes.codegen.triton import taps as text
+from ...ir.ops.linalg import triangular as systems
+from ...passes.codegen.triton.index import linear_maps as text
 from ..device_array import DeviceArray
 from . import checks, pools, transfer
 from .noting import thread as noting

@@ -3,8 +3,8 @@
 from math import prod
 
 from ...ir import dtype as dt
-from ...passes.codegen.triton import conv as text
-from ...passes.codegen.triton import conv_depthwise as alone
+from ...passes.codegen.triton.conv import conv as text
+from ...passes.codegen.triton.conv import conv_depthwise as alone
 from ..device_array import DeviceArray
 from . import context as contexts
 from . import conv_last, conv_packed, precision, streams, tuning

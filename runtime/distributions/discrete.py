@@ -1,7 +1,7 @@
 """Families of counts and coin tosses: Bernoulli, Binomial, Geometric, NegativeBinomial, Poisson."""
 
 from ...ir.errors import ArgumentError
-from ...ir.ops.nn import softplus
+from ...ir.ops.nn.activations import softplus
 from ..api import random as noise
 from ..api.reduce import holds_anywhere
 from ..api.register import FUNCTIONS

@@ -4,7 +4,7 @@ import functools
 import math
 import warnings
 
-from ...ir.ops.nn import softplus
+from ...ir.ops.nn.activations import softplus
 from .. import linalg
 from ..api.register import FUNCTIONS
 from .categorical import Categorical, OneHotCategorical

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from ...ir.errors import ArgumentError
-from ...ir.ops.nn import softplus
+from ...ir.ops.nn.activations import softplus
 from ..api.register import FUNCTIONS
 from ..tensor import Size
 from . import constraints

@@ -3,7 +3,7 @@
 import math
 
 from ...ir.errors import ArgumentError
-from ...ir.ops.nn import softplus
+from ...ir.ops.nn.activations import softplus
 from ..api.reduce import holds_anywhere
 from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad

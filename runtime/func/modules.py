@@ -1,7 +1,7 @@
 """Modules as functions of their parameters."""
 
 from ...ir.errors import ArgumentError
-from ...ir.ops.shape import cat, reshape
+from ...ir.ops.core.shape import cat, reshape
 from ..nn.norm import _BatchNorm
 from ..nn.utils.stateless import functional_call
 from ..tensor import shape_of

@@ -8,8 +8,8 @@ cotangent stands.
 from functools import wraps
 
 from ...ir.errors import ArgumentError, AutogradError, DTypeError
-from ...ir.ops.elementwise import copy
-from ...ir.ops.shape import cat, reshape, slice_
+from ...ir.ops.core.elementwise import copy
+from ...ir.ops.core.shape import cat, reshape, slice_
 from ..api.creation import eye
 from ..autograd import functional
 from ..autograd.backward import grad as _grad

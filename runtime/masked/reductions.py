@@ -11,8 +11,8 @@ from math import inf, nan
 from typing import Any, TypeVar
 
 from ...ir import dtype as dt
-from ...ir.aval import canonical_dims
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
+from ...ir.opdef.aval import canonical_dims
 from ..api.creation import ones
 from ..api.reduce import vector_norm
 from ..tensor import Tensor

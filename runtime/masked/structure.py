@@ -7,8 +7,8 @@ import warnings
 from typing import Any
 
 from ...ir import dtype as dt
-from ...ir.aval import Aval
 from ...ir.errors import ArgumentError, DTypeError, ShapeError, kind_of
+from ...ir.opdef.aval import Aval
 from ..api import subclasses
 from ..parts import PARTS
 from ..tensor import Tensor

@@ -8,8 +8,8 @@ import itertools
 from typing import Any, NamedTuple
 
 from ...ir import dtype as dt
-from ...ir.aval import Aval
 from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
+from ...ir.opdef.aval import Aval
 from ..api import subclasses
 from ..api.register import FUNCTIONS
 from ..parts import PARTS

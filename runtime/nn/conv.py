@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from ...ir.errors import ArgumentError, ShapeError
-from ...ir.substitute import as_int
+from ...ir.symbols.substitute import as_int
 from ..api.spatial import per_dim
 from . import functional as F
 from . import init

@@ -15,9 +15,9 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, ShapeError
-from ...ir.ops.attention import attention
-from ...ir.ops.attention_bounds import bounded_attention
-from ...ir.substitute import as_float
+from ...ir.ops.nn.attention import attention
+from ...ir.ops.nn.attention_bounds import bounded_attention
+from ...ir.symbols.substitute import as_float
 from ..api.register import FUNCTIONS
 from ..batching.level import is_batched
 from ..state import tls

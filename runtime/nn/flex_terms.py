@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...ir.aval import broadcast_shapes
 from ...ir.errors import IngotError
-from ...ir.ops import elementwise as ew
-from ...ir.ops import indexing, shape
+from ...ir.opdef.aval import broadcast_shapes
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core import shape
+from ...ir.ops.index import indexing
 from ..api.register import FUNCTIONS
 from ..batching.level import KIND, Level
 from ..device_array import DeviceArray

@@ -5,8 +5,8 @@ from typing import Any
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, ShapeError
-from ...ir.ops import elementwise as ew
-from ...ir.ops import embedding as lookups
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.nn import embedding as lookups
 from ..api.register import FUNCTIONS
 from ..tensor import Tensor
 from . import functional as F

@@ -1,7 +1,7 @@
 """Gradients of convolutions as functions: `nn.grad.conv2d_weight` and its like, which are differentiable themselves."""
 
 from ...ir.errors import ShapeError
-from ...ir.ops import conv as ops
+from ...ir.ops.nn import conv as ops
 from ..api.spatial import per_dim, positive, symmetric
 from ..tensor import shape_of
 

@@ -5,7 +5,7 @@ import warnings
 from typing import Any
 
 from ...ir.errors import ArgumentError, AutogradError
-from ...ir.ops.shape import full as filled
+from ...ir.ops.core.shape import full as filled
 from ..autograd.function import Function
 from ..state import tls
 from ..structure import HookTable

@@ -1,9 +1,9 @@
 """Normalisation modules."""
 
 from ...ir import dtype as dt
-from ...ir.aval import integers
 from ...ir.errors import ArgumentError, ShapeError
 from ...ir.lazy import lazy
+from ...ir.opdef.aval import integers
 from ..api.register import FUNCTIONS
 from . import functional as F
 from . import init

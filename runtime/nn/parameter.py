@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.called import found_in
 from ...ir.errors import ArgumentError, DTypeError
+from ...ir.package_name import found_in
 from ..api.asking import KINDS, unasked
 from ..api.register import FUNCTIONS
 from ..api.remembered import TENSORS

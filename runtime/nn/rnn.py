@@ -6,8 +6,8 @@ from typing import Any
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
-from ...ir.ops import recurrent as ops
-from ...ir.ops.shape import reshape
+from ...ir.ops.core.shape import reshape
+from ...ir.ops.nn import recurrent as ops
 from ..api.creation import filled, made
 from ..api.promote import widened, without_autocast
 from ..api.register import FUNCTIONS, remembered

@@ -4,9 +4,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...ir import view
+from ...ir.draw import view
 from ...ir.errors import ArgumentError
-from ...ir.op import operations
+from ...ir.opdef.op import operations
 from ..autograd.grad_mode import no_grad
 from ..random import fork_rng
 from ..state import tls

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ...ir.graph import Builder, Graph, Value, live_nodes
+from ...ir.graph.graph import Builder, Graph, Value, live_nodes
 from ..storage import user_line
 from ..tensor import Tensor
 

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.ops.elementwise import pow_
+from ...ir.ops.core.elementwise import pow_
 from ..api.register import FUNCTIONS
 from ..dispatch import kernel_of
 from ..state import tls

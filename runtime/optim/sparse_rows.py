@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.ops import elementwise as ew
-from ...ir.ops.shape import cat
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core.shape import cat
 from ..api.register import FUNCTIONS
 from ..api.sparse import GAP, GappedRows
 from ..state import tls

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from ...ir.lazy import lazy
-from ...ir.op import operations
+from ...ir.opdef.op import operations
 from ..at_door import AtDoor
 from ..state import OPEN_PROFILES
 from ..storage import user_line

@@ -1,14 +1,14 @@
 """`ingot.ao.nn.quantized.dynamic`: modules with weights of 8 bits, whose inputs are quantised at each call.
 
 A weight is whole numbers from -127 to 127 with a scale for each row. Each row of an input is divided into 255 steps between its
-smallest and its largest number, so that no row counts for another (`ir/ops/int8.py`). Modules take and give float32; there are
-no gradients.
+smallest and its largest number, so that no row counts for another (`ir/ops/quantized/int8_linear.py`). Modules take and give
+float32; there are no gradients.
 """
 
 from ...ir import dtype as dt
 from ...ir.dtype import qint8
 from ...ir.errors import DTypeError
-from ...ir.ops.int8 import linear_int8
+from ...ir.ops.quantized.int8_linear import linear_int8
 from ..api.register import FUNCTIONS
 from ..nn.linear import Linear as FloatLinear
 from ..nn.module import Module

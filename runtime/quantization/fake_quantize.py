@@ -8,7 +8,7 @@ ways in it, so that switching them costs no recording.
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError
-from ...ir.ops.steps import FITTED
+from ...ir.ops.quantized.quantization_ranges import FITTED
 from ..api import quantized_dtypes as schemes
 from ..api.quantize import known, put_where, steps_between
 from ..api.register import FUNCTIONS

@@ -5,9 +5,9 @@ from typing import NamedTuple
 from ...ir import dtype as dt
 from ...ir.dtype import qint8
 from ...ir.errors import ArgumentError, DTypeError
-from ...ir.ops.int8 import MOST_DEPTH
-from ...ir.ops.int8_conv import TOP
-from ...passes.int8_weights import Steps
+from ...ir.ops.quantized.int8_conv import TOP
+from ...ir.ops.quantized.int8_linear import MOST_DEPTH
+from ...passes.quantize.int8_weights import Steps
 from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
 

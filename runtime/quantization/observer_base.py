@@ -4,7 +4,7 @@ from functools import partial
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError
-from ...ir.ops.steps import AFFINE, FLOATING, SYMMETRIC
+from ...ir.ops.quantized.quantization_ranges import AFFINE, FLOATING, SYMMETRIC
 from ..api import quantized_dtypes as schemes
 from ..api.quantize import EPS, steps_between
 from ..api.register import FUNCTIONS

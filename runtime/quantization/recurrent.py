@@ -6,7 +6,7 @@ from typing import Any
 from ...ir import dtype as dt
 from ...ir.dtype import qint8
 from ...ir.errors import ArgumentError, DTypeError
-from ...ir.ops.int8 import linear_int8, recurrent_int8
+from ...ir.ops.quantized.int8_linear import linear_int8, recurrent_int8
 from ..api.register import FUNCTIONS
 from ..nn import rnn
 from ..nn.utils.parametrize import type_before_parametrizations

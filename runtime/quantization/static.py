@@ -10,9 +10,9 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
-from ...ir.ops.int8_conv import TOP, conv_int8, depthwise_int8, to_bytes
-from ...ir.ops.shape import pad, permute, reshape
-from ...passes.int8_weights import MOST_DEPTH, Steps, packed, whole_numbers
+from ...ir.ops.core.shape import pad, permute, reshape
+from ...ir.ops.quantized.int8_conv import TOP, conv_int8, depthwise_int8, to_bytes
+from ...passes.quantize.int8_weights import MOST_DEPTH, Steps, packed, whole_numbers
 from ..api.register import FUNCTIONS
 from ..nn import conv as float_conv
 from ..nn.linear import Linear as FloatLinear

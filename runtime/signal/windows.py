@@ -2,9 +2,9 @@
 
 import math
 
-from ...ir.aval import integers
 from ...ir.errors import ArgumentError
-from ...ir.ops import elementwise as ew
+from ...ir.opdef.aval import integers
+from ...ir.ops.core import elementwise as ew
 from ..api.layouts import strided
 from ..api.window import cosines, kaisers, triangle, window
 from ..tensor import Tensor

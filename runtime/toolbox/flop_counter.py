@@ -11,8 +11,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from ...ir.errors import ArgumentError
-from ...ir.op import OPS, Op
-from ...ir.substitute import at_hint
+from ...ir.opdef.op import OPS, Op
+from ...ir.symbols.substitute import at_hint
 from ..at_door import AtDoor
 from ..autograd.node import Output
 from ..nn.hooks import GLOBAL

@@ -4,7 +4,7 @@ The order of a packed weight concerns the operator that packs and the kernel tha
 rows hold plain weights, and both operators run: as kernels where the machine has the lanes of a row, else as references.
 """
 
-from ingot.ir.op import OPS
+from ingot.ir.opdef.op import OPS
 from ingot.runtime.cpu import blocked, conv_blocked_grad, conv_fused, pool, recurrent
 
 CALLS: dict = {}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot.ir.op import OPS
+from ingot.ir.opdef.op import OPS
 from ingot.ir.ops import load_all
 from oracle import comparing, files, invariants, packed
 from oracle.kinds import KINDS

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ingot.ir import dtype as dt
-from ingot.ir.op import OPS
+from ingot.ir.opdef.op import OPS
 
 SAMPLES: dict[str, object] = {}
 

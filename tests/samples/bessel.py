@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ingot.ir.ops.polynomials import FAMILIES
+from ingot.ir.ops.math.polynomials import FAMILIES
 
 from . import Sample, samples
 

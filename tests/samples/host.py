@@ -1,6 +1,6 @@
 """Samples of host calls."""
 
-from ingot.ir.ops.host import FUNCTIONS
+from ingot.ir.ops.core.host_call import FUNCTIONS
 
 from . import Sample, samples
 

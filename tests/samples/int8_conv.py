@@ -3,7 +3,7 @@
 import numpy as np
 
 from ingot.ir import dtype as dt
-from ingot.ir.ops.int8_conv import packed_channels, packed_weight, window_counts_of
+from ingot.ir.ops.quantized.int8_conv import packed_channels, packed_weight, window_counts_of
 
 from . import Sample, samples
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ingot.ir.ops import pool as ops
+from ingot.ir.ops.nn import pool as ops
 
 from . import Sample, samples
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ingot.ir.ops.ranks import INTERPOLATIONS
+from ingot.ir.ops.index.order_statistics import INTERPOLATIONS
 
 from . import Sample, samples
 from .reduce import SPECIAL, spread

@@ -3,12 +3,11 @@
 import importlib
 import pkgutil
 
-import ingot.ir.ops
+from ingot.ir import ops
 
 from . import __path__ as _path
 
-for _module in pkgutil.iter_modules(ingot.ir.ops.__path__):
-    importlib.import_module(f"ingot.ir.ops.{_module.name}")
+ops.load_all()
 for _module in pkgutil.iter_modules(_path):
     if _module.name != "table":
         importlib.import_module(f"{__package__}.{_module.name}")

@@ -21,7 +21,8 @@ Largest error seen, in units of the last place, over dense samples of the whole 
     hypot        0.51   1.0      acosh      0.51   3.0      mish        4.0    6.0
     rsqrt        1.5    1.5      atanh      0.51   3.0      gelu (b)    2.0    2.0
 
-    erfcx has the errors of erfc. Special units of GPUs compute some of them in float32 with other errors (`units.py`).
+    erfcx has the errors of erfc. Special units of GPUs compute some of them in float32 with other errors
+    (`special_function_units.py`).
 
     (a) for x > 0; for x < 0, and beside the root of digamma, in units of the last place of max(1, |result|).
     (b) in units of the last place of max(|x|, |result|): the factor 1 + erf cancels for negative x, as its definition says.
@@ -32,15 +33,15 @@ from . import (
     activations,
     basic,
     bessel,
-    complexes,
+    complex_numbers,
+    erf_gamma,
     exponential,
     hyperbolic,
-    incomplete,
+    incomplete_gamma,
     integers,
-    random,
+    philox,
     rejection,
     series,
-    special,
     trigonometric,
 )
 from .builder import LOW_PRECISION, Builder, Val
@@ -49,22 +50,23 @@ from .numpy_builder import NumpyBuilder
 DOUBLE_ONLY = (
     exponential.expm1, exponential.cbrt, trigonometric.tan, trigonometric.asin, trigonometric.acos,
     hyperbolic.sinh, hyperbolic.cosh, hyperbolic.asinh, hyperbolic.acosh, series.polygamma, basic.sinc,
-    bessel.spherical_bessel_j0, series.zeta, series.hurwitz_zeta, *series.FAMILY.values(), incomplete.gamma_slope,
+    bessel.spherical_bessel_j0, series.zeta, series.hurwitz_zeta, *series.FAMILY.values(), incomplete_gamma.gamma_slope,
 )
 EITHER = (
     exponential.exp, exponential.exp2, exponential.log, exponential.log2, exponential.log10, exponential.log1p, exponential.pow,
     exponential.hypot, exponential.rsqrt, trigonometric.sin, trigonometric.cos, trigonometric.atan, trigonometric.atan2,
-    hyperbolic.tanh, hyperbolic.atanh, special.erf, special.erfinv, special.lgamma, special.digamma, special.trigamma,
+    hyperbolic.tanh, hyperbolic.atanh, erf_gamma.erf, erf_gamma.erfinv, erf_gamma.lgamma, erf_gamma.digamma, erf_gamma.trigamma,
     activations.sigmoid, activations.softplus, activations.log_sigmoid, activations.silu,
     activations.mish, activations.gelu, activations.gelu_slope, activations.gelu_tanh, activations.relu,
     integers.trunc_divide, integers.floor_divide, integers.fmod, integers.remainder,
-    special.erfc, special.erfcx, bessel.i0, bessel.i0e, bessel.i1, bessel.i1e, bessel.bessel_j0, bessel.bessel_j1,
+    erf_gamma.erfc, erf_gamma.erfcx, bessel.i0, bessel.i0e, bessel.i1, bessel.i1e, bessel.bessel_j0, bessel.bessel_j1,
     bessel.bessel_y0, bessel.bessel_y1, bessel.modified_bessel_k0, bessel.modified_bessel_k1, bessel.scaled_modified_bessel_k0,
     bessel.scaled_modified_bessel_k1, bessel.airy_ai,
-    integers.gcd, integers.lcm, basic.logaddexp, basic.logaddexp2, basic.logit, incomplete.gammainc, incomplete.gammaincc,
+    integers.gcd, integers.lcm, basic.logaddexp, basic.logaddexp2, basic.logit, incomplete_gamma.gammainc,
+    incomplete_gamma.gammaincc,
 )
-DRAWS = (random.random_bits, random.random_uniform, random.random_uniform_double, random.random_normal,
-         random.random_normal_double, random.random_below, rejection.random_poisson, rejection.random_gamma,
+DRAWS = (philox.random_bits, philox.random_uniform, philox.random_uniform_double, philox.random_normal,
+         philox.random_normal_double, philox.random_below, rejection.random_poisson, rejection.random_gamma,
          rejection.random_binomial)
 
 
@@ -77,7 +79,7 @@ def _own_functions(module):
 
 FUNCTIONS = _own_functions(basic) | {f.__name__: f for f in DOUBLE_ONLY + EITHER + DRAWS}
 VIA_DOUBLE = frozenset(f.__name__ for f in DOUBLE_ONLY)
-COMPLEX = _own_functions(complexes)      # those of complex numbers, and `complex`, which makes one of two real numbers
+COMPLEX = _own_functions(complex_numbers)      # those of complex numbers, and `complex`, which makes one of two real numbers
 # Those with as many turns as their arguments ask for.
 ITERATED = frozenset({"gammainc", "gammaincc", "hurwitz_zeta", "polygamma", "zeta", *series.FAMILY})
 DRAW_NAMES = frozenset(f.__name__ for f in DRAWS)
@@ -88,7 +90,7 @@ _AS_GIVEN = frozenset({basic.where.__name__, basic.nextafter.__name__})  # never
 def apply(s: Builder, name: str, *args: Val) -> Val:
     """The named function of values of one dtype (`where`: bool, then one dtype), computed as its precision asks."""
     kind = args[-1].dtype
-    if kind.is_complex or name == complexes.complex.__name__:
+    if kind.is_complex or name == complex_numbers.complex.__name__:
         return COMPLEX[name](s, *args)
     fn = FUNCTIONS[name]
     if not kind.is_floating_point:

@@ -2,15 +2,15 @@
 
 from ....ir import dtype as dt
 from . import constants as K
-from . import units
+from . import special_function_units
+from .erf_gamma import erf
 from .exponential import exp, log1p
-from .special import erf
 
 
 def sigmoid(s, x):
     """1 / (1 + exp(-x)), without overflow on either side."""
     if s.by_units(x):
-        return units.sigmoid(s, x)
+        return special_function_units.sigmoid(s, x)
     e = exp(s, -abs(x))
     return s.select(x >= 0, s.const(x.dtype, 1.0), e) / (1.0 + e)
 
@@ -41,7 +41,7 @@ def log_sigmoid(s, x):
 def silu(s, x):
     """x * sigmoid(x)."""
     if s.by_units(x):
-        return units.silu(s, x)
+        return special_function_units.silu(s, x)
     e = exp(s, -abs(x))
     return s.select(x >= 0, x, x * e) / (1.0 + e)
 
@@ -56,14 +56,14 @@ def mish(s, x):
 def gelu(s, x):
     """x times the normal distribution function."""
     if s.by_units(x):
-        return units.gelu(s, x)
+        return special_function_units.gelu(s, x)
     return (0.5 * x) * (1.0 + erf(s, x * K.SQRT_HALF))
 
 
 def gelu_slope(s, x):
     """The derivative of gelu: the normal distribution function plus x times its density."""
     if s.by_units(x):
-        return units.gelu_slope(s, x)
+        return special_function_units.gelu_slope(s, x)
     share = (erf(s, x * K.SQRT_HALF) + 1.0) * 0.5
     return share + x * (exp(s, (x * x) * -0.5) * K.DENSITY)
 
@@ -72,7 +72,7 @@ def gelu_tanh(s, x):
     """gelu by the usual tanh formula, written with one exp: x / (1 + exp(-2 u))."""
     x2 = x * x
     u = x * s.fma(x2, -2.0 * K.SQRT_2_OVER_PI * 0.044715, -2.0 * K.SQRT_2_OVER_PI)
-    y = units.gelu_tanh(s, x, u) if s.by_units(x) else x / (1.0 + exp(s, u))
+    y = special_function_units.gelu_tanh(s, x, u) if s.by_units(x) else x / (1.0 + exp(s, u))
     return s.select(x.eq(float("-inf")), 0.0, y)
 
 

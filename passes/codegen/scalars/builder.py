@@ -22,7 +22,7 @@ Casts: float to float rounds to nearest even; float to integer truncates (out of
 smallest integer, cut to the narrower type); integer to integer wraps; anything to bool is `!= 0`. f16 and bf16 values only
 load, store, bitcast, cast to and from f32, and select: arithmetic on them is done in f32 and rounded once. f8 values do as
 well, but their casts are written here (`float8.py`), so that no backend has to spell them. Complex values are pairs, whose
-instructions are those of their parts (`complexes.py`): no `emit` ever sees one.
+instructions are those of their parts (`complex_numbers.py`): no `emit` ever sees one.
 
 A backend whose processor has units for them (`has_units`) spells four more, of f32:
 
@@ -33,7 +33,7 @@ A backend whose processor has units for them (`has_units`) spells four more, of 
 from abc import ABC, abstractmethod
 
 from ....ir import dtype as dt
-from . import complexes, float8
+from . import complex_numbers, float8
 
 SIGNED_OF = {8: dt.int64, 4: dt.int32, 2: dt.int16, 1: dt.int8}
 UNSIGNED_OF = {8: dt.uint64, 4: dt.uint32, 2: dt.uint16, 1: dt.uint8}
@@ -273,7 +273,7 @@ class Builder(ABC):
         if x.dtype is dtype:
             return x
         if x.dtype.is_complex or dtype.is_complex:
-            return complexes.cast(self, x, dtype)
+            return complex_numbers.cast(self, x, dtype)
         if dtype is dt.bool_:
             return self.widen(x).ne(0)
         if x.dtype is dt.float16 and dtype in dt.FLOAT8:

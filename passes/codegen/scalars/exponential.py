@@ -9,7 +9,7 @@ float64 numbers are precise enough (`_single_log2`). What only zeros, infinities
 from ....ir import dtype as dt
 from . import coefficients as C
 from . import constants as K
-from . import units
+from . import special_function_units
 from .integers import integer_pow
 
 INF, NAN = float("inf"), float("nan")
@@ -61,7 +61,7 @@ def exp_parts(s, x, low, extra=0):
 def exp(s, x):
     """e**x."""
     if x.dtype is dt.float32:
-        return (units.exp if s.by_units(x) else _exp32)(s, x)
+        return (special_function_units.exp if s.by_units(x) else _exp32)(s, x)
     return exp_parts(s, _clamp(s, x, -746.0, 710.0), 0.0)
 
 
@@ -87,7 +87,7 @@ def exp_below(s, x):
     if x.dtype is not dt.float32:
         return exp(s, s.select(x > -700.0, x, -700.0))
     if s.by_units(x):
-        return units.exp_below(s, x)
+        return special_function_units.exp_below(s, x)
     r, _, i = _split_single(s, s.select(x > -86.0, x, -86.0))
     y = s.fma(r, s.fma(r, s.poly(r, C.EXP32), 1.0), 1.0)
     return (y.bits() + (i << 23)).as_(dt.float32)
@@ -96,7 +96,7 @@ def exp_below(s, x):
 def exp2(s, x):
     """2**x."""
     if s.by_units(x):
-        return units.exp2(s, x)
+        return special_function_units.exp2(s, x)
     if x.dtype is dt.float32:
         x = _clamp(s, x, -151.0, 129.0)
         n, i = round_to_int(s, x)
@@ -115,7 +115,7 @@ def exp2(s, x):
 def expm1(s, x):
     """e**x - 1 without cancellation near 0."""
     if s.by_units(x):
-        return units.expm1(s, x)
+        return special_function_units.expm1(s, x)
     clamped = _clamp(s, x, -50.0, 710.0)
     r, c, _, i = _reduce(s, clamped)
     em = r + (c + _exp_poly(s, r))

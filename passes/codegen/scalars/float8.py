@@ -1,4 +1,5 @@
-"""Casts between the floats of 8 bits and f32, in the instructions of `builder.Builder`; `ir/float8.py` says what they mean."""
+"""Casts between the floats of 8 bits and f32, in the instructions of `builder.Builder`; `ir/reference/float8.py` says what they
+mean."""
 
 from dataclasses import dataclass
 

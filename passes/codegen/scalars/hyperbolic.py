@@ -3,7 +3,7 @@
 from ....ir import dtype as dt
 from . import coefficients as C
 from . import constants as K
-from . import units
+from . import special_function_units
 from .exponential import exp, exp_parts, expm1, log, log1p, wide_log1p
 
 INF, NAN = float("inf"), float("nan")
@@ -32,7 +32,7 @@ def cosh(s, x):
 def tanh(s, x):
     """Hyperbolic tangent."""
     if s.by_units(x):
-        return units.tanh(s, x)
+        return special_function_units.tanh(s, x)
     a = abs(x)
     if x.dtype is dt.float32:
         z = x * x

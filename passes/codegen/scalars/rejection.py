@@ -1,17 +1,17 @@
 """Random numbers without a closed form. Arguments: element index, seed and call, all i64, then float64 parameters.
 
-Each element has a stream of its own, and each of its turns the seed of `of_round` (ir/ops/random.py), so what it is depends
-neither on who is drawn beside it nor on how many turns they take.
+Each element has a stream of its own, and each of its turns the seed of `of_round` (ir/ops/core/random.py), so what it is
+depends neither on who is drawn beside it nor on how many turns they take.
 """
 
 import struct
 
 from ....ir import dtype as dt
-from ....ir.ops.random import LOG_FACTORIALS, MOST_ROUNDS, ROUND
+from ....ir.ops.core.random import LOG_FACTORIALS, MOST_ROUNDS, ROUND
 from . import constants as K
+from .erf_gamma import lgamma
 from .exponential import exp, log, log1p, pow
-from .random import random_normal_double, random_uniform_double
-from .special import lgamma
+from .philox import random_normal_double, random_uniform_double
 
 _MOST_STEPS = (1 << 31) - 1
 _SMALL = tuple([struct.unpack("Q", struct.pack("d", x))[0] for x in LOG_FACTORIALS])

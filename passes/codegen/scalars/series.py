@@ -1,15 +1,15 @@
 """Hurwitz's zeta function, the derivatives of digamma, and orthogonal polynomials of degrees that are data: sums and
 recurrences with as many steps as their arguments ask for."""
 
-from ....ir import numeric
-from ....ir.ops.polynomials import FAMILIES, MOST_DEGREE
+from ....ir.ops.math.polynomials import FAMILIES, MOST_DEGREE
+from ....ir.reference import scalar_functions
 from .exponential import pow
 
 INF, NAN = float("inf"), float("nan")
 # B_2j / (2j)!, of Euler and Maclaurin's sum
 EULER = (0.08333333333333333, -0.001388888888888889, 3.306878306878307e-05, -8.267195767195768e-07, 2.08767569878681e-08,
          -5.284190138687493e-10, 1.3382536530684679e-11, -3.3896802963225827e-13)
-_FROM, _TO, TURNS = 12.0, 1000.0, numeric.MOST_TERMS
+_FROM, _TO, TURNS = 12.0, 1000.0, scalar_functions.MOST_TERMS
 
 
 def hurwitz_zeta(s, power, x):

@@ -8,9 +8,9 @@ import numpy as np
 
 from ....ir import dtype as dt
 from ....ir.errors import ShapeError
-from ....ir.ops import elementwise as ew
-from ....ir.ops import indexing as ix
-from ....ir.symbolic import hint
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.index import indexing as ix
+from ....ir.symbols.symbolic import hint
 from ...state import tls
 from ..convert import to
 from ..creation import filled

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DimError, DTypeError, ShapeError
-from ....ir.ops import elementwise as ew
-from ....ir.ops import indexing as ix
-from ....ir.ops import shape as sh
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.core import shape as sh
+from ....ir.ops.index import indexing as ix
 from ...placement import beside
 from ...tensor import Size, Tensor, shape_of
 from ..convert import to

@@ -1,9 +1,9 @@
 """Sparse tensors with the place of every entry (COO)."""
 
 from ....ir.errors import ShapeError
-from ....ir.ops import elementwise as ew
-from ....ir.ops import indexing as ix
-from ....ir.ops import shape as sh
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.core import shape as sh
+from ....ir.ops.index import indexing as ix
 from ...tensor import Size, Tensor, shape_of
 from ..convert import to
 from ..creation import filled

@@ -6,9 +6,9 @@ from typing import Any
 
 from ....ir import dtype as dt
 from ....ir.errors import DTypeError, ShapeError
-from ....ir.ops import elementwise as ew
-from ....ir.ops import indexing as ix
-from ....ir.ops import shape as sh
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.core import shape as sh
+from ....ir.ops.index import indexing as ix
 from ...tensor import Tensor
 from ..convert import to
 from ..join import cat

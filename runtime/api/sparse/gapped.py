@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....ir.ops import elementwise as ew
-from ....ir.ops.indexing import index as at
-from ....ir.ops.shape import reshape
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.core.shape import reshape
+from ....ir.ops.index.indexing import index as at
 from ...state import tls
 from ...tensor import Tensor, wrap
 from ..join import cat

@@ -5,7 +5,7 @@ from typing import Any
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
-from ....ir.ops.shape import permute
+from ....ir.ops.core.shape import permute
 from ...placement import beside, moved
 from ...tensor import Tensor
 from ..convert import to

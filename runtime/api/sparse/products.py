@@ -7,9 +7,9 @@ Of two sparse ones: every entry (i, k) meets all entries (k, j). Batches are one
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
-from ....ir.ops import elementwise as ew
-from ....ir.ops import indexing as ix
-from ....ir.ops.embedding import scaled_bag_sums
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.index import indexing as ix
+from ....ir.ops.nn.embedding import scaled_bag_sums
 from ...placement import beside
 from ...tensor import Tensor, shape_of
 from ..convert import to

@@ -1,8 +1,8 @@
 """Sums, norms and softmax of sparse tensors."""
 
 from ....ir import dtype as dt
-from ....ir.aval import canonical_dim
 from ....ir.errors import ArgumentError, DTypeError
+from ....ir.opdef.aval import canonical_dim
 from ..convert import to
 from ..creation import filled
 from ..join import stack

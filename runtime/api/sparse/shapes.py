@@ -1,10 +1,10 @@
 """Sparse tensors in other shapes: entries keep their values, their places change."""
 
 from ....ir import dtype as dt
-from ....ir.aval import canonical_dim
 from ....ir.errors import ArgumentError, DimError, DTypeError, ShapeError
-from ....ir.ops import elementwise as ew
-from ....ir.ops import indexing as ix
+from ....ir.opdef.aval import canonical_dim
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.index import indexing as ix
 from ...placement import beside
 from ...tensor import Tensor
 from ..convert import to

@@ -8,8 +8,8 @@ columns begin.
 
 from typing import Any, NamedTuple
 
-from ....ir.aval import Aval, canonical_dim
 from ....ir.errors import ArgumentError, DTypeError
+from ....ir.opdef.aval import Aval, canonical_dim
 from ...autograd.backward import backward
 from ...interop import ExportError
 from ...parts import PARTS

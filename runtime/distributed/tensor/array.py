@@ -12,9 +12,9 @@ from ....ir import dtype as dt
 from ....ir.dim_order import order_of
 from ....ir.errors import DeviceError, DTypeError
 from ....ir.lazy import lazy
-from ....ir.ops.assign import assign_view
-from ....ir.ops.elementwise import cast
-from ....ir.ops.shape import select, slice_
+from ....ir.ops.core.elementwise import cast
+from ....ir.ops.core.shape import select, slice_
+from ....ir.ops.index.assign import assign_view
 from ...api import subclasses
 from ...device_array import BACKENDS, MESH, DeviceArray, address_of, contiguous_strides
 from ...dispatch import route_kernels, shared_out

@@ -6,8 +6,8 @@ order of the mesh, but for `_StridedShard`, which comes after later ones.
 
 from typing import Any
 
-from ....ir.aval import canonical_dim
 from ....ir.errors import ArgumentError, DimError, DTypeError
+from ....ir.opdef.aval import canonical_dim
 from ..device_mesh import DeviceMesh
 from .placements import Partial, Placement, Replicate, Shard, _StridedShard
 

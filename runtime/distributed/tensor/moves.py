@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....ir.ops.shape import cat
+from ....ir.ops.core.shape import cat
 from ...device_array import BACKENDS, DeviceArray, ones_beside, zeros_beside
 from ..collectives import others, reduce_arrays, reduced_piece
 from ..group import as_array

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from ....ir.ops import elementwise as ew
-from ....ir.ops import lists
-from ....ir.ops.moments import vector_norm
-from ....ir.ops.shape import cat, reshape
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.core import multi_tensor
+from ....ir.ops.core.moments import vector_norm
+from ....ir.ops.core.shape import cat, reshape
 from ...dispatch import run_arrays
 from .array import lying_as, made
 from .layout import REPLICATE, without_terms
@@ -42,7 +42,7 @@ def norms(mesh, arrays, params) -> Any:
     """The norm of each array: powers are added over the processes, or the largest taken."""
     order = params["ord"]
     if order <= 0:
-        return lists.norms.lower.body(*arrays, **params)
+        return multi_tensor.norms.lower.body(*arrays, **params)
     kind = "max" if isinf(order) else "sum"
 
     def one(local):

@@ -5,16 +5,16 @@ from math import prod
 
 import numpy as np
 
-from ....ir.ops import attention as at
-from ....ir.ops import conv as cv
-from ....ir.ops import elementwise as ew
-from ....ir.ops import embedding as em
-from ....ir.ops import indexing as ix
-from ....ir.ops import linalg as la
-from ....ir.ops import loss as lo
-from ....ir.ops import nn
-from ....ir.ops import norm as no
-from ....ir.ops import shape as sh
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.core import shape as sh
+from ....ir.ops.index import indexing as ix
+from ....ir.ops.linalg import products as la
+from ....ir.ops.nn import activations
+from ....ir.ops.nn import attention as at
+from ....ir.ops.nn import conv as cv
+from ....ir.ops.nn import embedding as em
+from ....ir.ops.nn import loss as lo
+from ....ir.ops.nn import norm as no
 from ...device_array import DeviceArray
 from .rules import ALL_TERMS, Call, Names, rule_of
 
@@ -139,7 +139,7 @@ def _matmul(call):
     return Names(((*lead_x, "m", "k"), (*lead_y, "k", "n")), ((*lead, "m", "n"),), linear=((True, False), (False, True)))
 
 
-@rule_of(nn.linear)
+@rule_of(activations.linear)
 def _linear(call):
     x, b = call.shapes[0], call.shapes[2]
     rows = tuple([("row", d) for d in range(len(x) - 1)])

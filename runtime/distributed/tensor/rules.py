@@ -13,13 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ....ir.batch import Images, Leading, way_of
 from ....ir.dtype import FLOAT8, promote_types
-from ....ir.op import Op, Reduce
-from ....ir.ops import complexes as co
-from ....ir.ops import elementwise as ew
-from ....ir.ops import reduce as rd
-from ....ir.ops.shape import contiguous
+from ....ir.opdef.batch_rules import Images, Leading, way_of
+from ....ir.opdef.op import Op, Reduce
+from ....ir.ops.core import complex_numbers as co
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.core import reduce as rd
+from ....ir.ops.core.shape import contiguous
 
 RULES: dict[Op, Callable] = {}          # rules of single operators: (call) -> Names, or None where nothing is known
 TERMS = ("sum", "avg")                  # reductions of which linear operators keep terms

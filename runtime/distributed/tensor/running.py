@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ....ir.aval import Aval, broadcast_shapes
 from ....ir.errors import DTypeError
-from ....ir.op import Composite, Op
-from ....ir.ops.lists import norms
-from ....ir.ops.shape import expand, reshape
+from ....ir.opdef.aval import Aval, broadcast_shapes
+from ....ir.opdef.op import Composite, Op
+from ....ir.ops.core.multi_tensor import norms
+from ....ir.ops.core.shape import expand, reshape
 from ...autograd.node import aval_of
 from ...device_array import DeviceArray
 from ...dispatch import run_arrays

@@ -3,12 +3,12 @@
 import warnings
 
 from ....ir import dtype as dt
-from ....ir.aval import canonical_dim
 from ....ir.errors import ArgumentError, ShapeError
-from ....ir.ops import elementwise as ew
-from ....ir.ops import gated
-from ....ir.ops import nn as ops
-from ....ir.substitute import as_float
+from ....ir.opdef.aval import canonical_dim
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.nn import activations as ops
+from ....ir.ops.nn import gated_units
+from ....ir.symbols.substitute import as_float
 from ...api import nn as core
 from ...api.limits import clamp
 from ...api.nn import activated, finish, floating, spared
@@ -165,7 +165,7 @@ def glu(input, dim=-1):
     d = canonical_dim(dim, input.ndim)
     if input.shape[d] % 2:
         raise ShapeError(f"glu halves dimension {dim}, which must be even; got {input.aval}")
-    return gated.glu(input, dim=d)
+    return gated_units.glu(input, dim=d)
 
 
 @remembered

@@ -5,13 +5,13 @@ import warnings
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, ShapeError
-from ....ir.ops import elementwise as ew
-from ....ir.ops import nn as ops_nn
-from ....ir.ops import reduce as rd
-from ....ir.ops.attention import attention, masked_scores
-from ....ir.ops.attention_dropout import dropped_attention
-from ....ir.ops.shape import expand
-from ....ir.substitute import as_float
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.core import reduce as rd
+from ....ir.ops.core.shape import expand
+from ....ir.ops.nn import activations as ops_nn
+from ....ir.ops.nn.attention import attention, masked_scores
+from ....ir.ops.nn.attention_dropout import dropped_attention
+from ....ir.symbols.substitute import as_float
 from ...api.register import FUNCTIONS, remembered
 from ...random import draw_key_beside
 from .dropout import dropout, probability

@@ -1,7 +1,7 @@
 """Convolutions, and windows as columns."""
 
 from ....ir.errors import ShapeError
-from ....ir.ops import conv as ops
+from ....ir.ops.nn import conv as ops
 from ...api.register import remembered
 from ...api.spatial import as_batch, per_dim, positive, symmetric, unbatch
 from ...tensor import Tensor

@@ -4,11 +4,11 @@ import warnings
 
 from ....ir.dim_order import order_of
 from ....ir.errors import ArgumentError, ShapeError
-from ....ir.ops import elementwise as ew
-from ....ir.ops import random as rnd
-from ....ir.ops.piecewise import drop
-from ....ir.ops.shape import expand
-from ....ir.substitute import as_float
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.core import random as rnd
+from ....ir.ops.core.shape import expand
+from ....ir.ops.nn.piecewise import drop
+from ....ir.symbols.substitute import as_float
 from ...api.draws import next_drawn_beside
 from ...api.formats import laid_out
 from ...api.nn import SELU_ALPHA, SELU_SCALE, finish, floating

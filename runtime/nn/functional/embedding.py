@@ -4,9 +4,9 @@ from functools import partial
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
-from ....ir.ops import elementwise as ew
-from ....ir.ops import embedding as ops
-from ....ir.ops.shape import expand, reshape
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.core.shape import expand, reshape
+from ....ir.ops.nn import embedding as ops
 from ...api.promote import to_dtype, widened
 from ...api.register import FUNCTIONS, checked, renamed
 from ...autograd.grad_mode import no_grad

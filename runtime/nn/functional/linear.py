@@ -1,11 +1,11 @@
 """Linear maps."""
 
 from ....ir.errors import ShapeError
-from ....ir.ops import elementwise as ew
-from ....ir.ops import nn as ops
-from ....ir.ops import reduce as rd
-from ....ir.ops.linalg import matmul
-from ....ir.ops.shape import expand, permute, reshape
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.core import reduce as rd
+from ....ir.ops.core.shape import expand, permute, reshape
+from ....ir.ops.linalg.products import matmul
+from ....ir.ops.nn import activations as ops
 from ...api import grouped
 from ...api.promote import as_given_in_autocast, rounds_once
 from ...api.register import deliver, remembered

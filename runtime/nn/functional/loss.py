@@ -8,17 +8,17 @@ import numpy as np
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
-from ....ir.ops import ctc
-from ....ir.ops import elementwise as ew
-from ....ir.ops import loss as ops
-from ....ir.ops import moments as mo
-from ....ir.ops import nn as ops_nn
-from ....ir.ops import reduce as rd
-from ....ir.ops.binary_loss import cross_entropy_of_logit, cross_entropy_of_probability
-from ....ir.ops.complexes import magnitude
-from ....ir.ops.piecewise import huber, squared_gap
-from ....ir.ops.shape import reshape
-from ....ir.substitute import as_float
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.core import moments as mo
+from ....ir.ops.core import reduce as rd
+from ....ir.ops.core.complex_numbers import magnitude
+from ....ir.ops.core.shape import reshape
+from ....ir.ops.nn import activations as ops_nn
+from ....ir.ops.nn import ctc
+from ....ir.ops.nn import loss as ops
+from ....ir.ops.nn.binary_loss import cross_entropy_of_logit, cross_entropy_of_probability
+from ....ir.ops.nn.piecewise import huber, squared_gap
+from ....ir.symbols.substitute import as_float
 from ...api import nn as core
 from ...api.distance import pairwise_distance
 from ...api.promote import common_type, result_type, rounds_once, single_in_autocast, to_dtype

@@ -3,12 +3,12 @@
 from math import prod
 
 from ....ir.errors import ArgumentError, ShapeError
-from ....ir.ops import batch_norm as batch_ops
-from ....ir.ops import directions
-from ....ir.ops import elementwise as ew
-from ....ir.ops.pool import avg_pool
-from ....ir.ops.shape import reshape
-from ....ir.substitute import as_float
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.core.shape import reshape
+from ....ir.ops.nn import batch_norm as batch_ops
+from ....ir.ops.nn import similarity
+from ....ir.ops.nn.pool import avg_pool
+from ....ir.symbols.substitute import as_float
 from ...api import norm as api
 from ...api.norm import floating, in_one_dtype
 from ...api.promote import to_dtype, wide_on_cpus
@@ -185,5 +185,5 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     """The input divided by its p-norm along `dim`, or by eps where that is larger."""
     if input.dtype.is_complex or isinstance(p, str):
         return deliver(input / input.norm(p, dim, True).clamp_min(eps), out, "normalize")
-    found = directions.normalize(input, ord=as_float(p), dim=dims_of(input, dim), eps=as_float(eps))
+    found = similarity.normalize(input, ord=as_float(p), dim=dims_of(input, dim), eps=as_float(eps))
     return deliver(found, out, "normalize")

@@ -1,7 +1,7 @@
 """Padding in all its modes."""
 
 from ....ir.errors import ArgumentError, ShapeError
-from ....ir.ops.resample import border_pad
+from ....ir.ops.nn.resample import border_pad
 from ...api.conv import edges, pad_constant
 from ...api.promote import wide_on_cpus
 from ...api.register import remembered

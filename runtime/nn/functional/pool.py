@@ -4,8 +4,8 @@ import math
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
-from ....ir.ops import pool as ops
-from ....ir.substitute import as_int
+from ....ir.ops.nn import pool as ops
+from ....ir.symbols.substitute import as_int
 from ...api.pool import adaptive_average, adaptive_maximum, average_pool, max_pool, window
 from ...api.promote import wide_on_cpus
 from ...api.random import rand

@@ -5,10 +5,10 @@ import warnings
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
-from ....ir.ops import resample as ops
-from ....ir.ops.linalg import matmul
-from ....ir.ops.shape import permute, reshape
-from ....ir.substitute import as_float, as_int
+from ....ir.ops.core.shape import permute, reshape
+from ....ir.ops.linalg.products import matmul
+from ....ir.ops.nn import resample as ops
+from ....ir.symbols.substitute import as_float, as_int
 from ...api.counting import linspace
 from ...api.creation import ones, zeros
 from ...api.join import stack

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from ....ir import dtype as dt
-from ....ir.ops import elementwise as ew
-from ....ir.ops import embedding as ops
-from ....ir.ops.shape import reshape
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.core.shape import reshape
+from ....ir.ops.nn import embedding as ops
 from ...api.sparse import GAP, CooTensor, GappedRows
 from ...autograd.engine import unpack_tensors
 from ...autograd.grad_mode import no_grad

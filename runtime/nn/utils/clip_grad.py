@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ....ir.errors import AutogradError, DTypeError
-from ....ir.ops.moments import vector_norm
-from ....ir.substitute import as_float
+from ....ir.ops.core.moments import vector_norm
+from ....ir.symbols.substitute import as_float
 from ... import lists
 from ...api.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad

@@ -6,8 +6,8 @@ import numpy as np
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, ShapeError
-from ....ir.ops import elementwise as ew
-from ....ir.ops.shape import expand, reshape
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.core.shape import expand, reshape
 from ...api.creation import made
 from ...api.register import FUNCTIONS
 from ...creation import as_array_tensor

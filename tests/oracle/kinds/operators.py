@@ -40,7 +40,7 @@ def called(library, function, row, args, kwargs):
 
 def record(row):
     """Return what calls ingot's operator: its record, or for packed operands what packs them first."""
-    from ingot.ir.op import OPS
+    from ingot.ir.opdef.op import OPS
     from ingot.ir.ops import load_all
 
     from .. import packed

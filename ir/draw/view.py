@@ -1,0 +1,195 @@
+"""Looking at a graph: as a networkx graph, as DOT, and as a drawing (SVG) that needs nothing else to be seen."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from ..graph.graph import Graph, Node, Value
+from .drawing import (
+    GROUP_COLOURS,
+    HEADER,
+    KINDS,
+    LATE,
+    MARGIN,
+    STYLE,
+    Item,
+    box_of,
+    draw_box,
+    draw_groups,
+    draw_header,
+    draw_net,
+    draw_type,
+    items_of,
+    legend_width,
+)
+from .layout import Net, arrange
+
+Groups = Mapping[str, Sequence[Node]] | None
+
+
+def to_networkx(graph: Graph):
+    """A networkx MultiDiGraph over the nodes of `graph`, with an edge for each operand (attribute `value`)."""
+    import networkx as nx
+
+    g = nx.MultiDiGraph(name=graph.name)
+    g.add_nodes_from(graph.nodes)
+    for n in graph.nodes:
+        g.add_edges_from((x.node, n, {"value": x}) for x in n.inputs if type(x) is Value and x.node is not None)
+    return g
+
+
+# DOT.
+
+
+def dot(graph: Graph, groups: Groups = None) -> str:
+    """The graph for graphviz; `groups` (name to nodes) become clusters."""
+    items = items_of(graph)
+    maker = {v: i for i, item in enumerate(items) for v in item.makes}
+    boxes = {item.node: i for i, item in enumerate(items) if item.node}
+    out = [f"digraph {_quoted(graph.name)} {{", '  node [shape=box style="rounded,filled" fontname="monospace" fontsize=11]',
+           '  edge [fontname="monospace" fontsize=9 color="#64748b"]']
+    for i, item in enumerate(items):
+        _, fill, line = KINDS[item.kind]
+        label = item.title + (f"\n{item.detail}" if item.detail else "")
+        colours = f"fillcolor={_quoted(fill)} color={_quoted(line)}"
+        out.append(f"  n{i} [label={_quoted(label)} tooltip={_quoted(item.tip)} {colours}]")
+    for i, item in enumerate(items):
+        out += [f"  n{maker[v]} -> n{i} [label={_quoted(str(v.aval))}]" for v in item.reads]
+    for k, (name, nodes) in enumerate((groups or {}).items()):
+        members = "; ".join(f"n{boxes[n]}" for n in nodes)
+        colour = GROUP_COLOURS[k % len(GROUP_COLOURS)]
+        out.append(f"  subgraph cluster_{k} {{ label={_quoted(name)} color={_quoted(colour)}; {members} }}")
+    return "\n".join(out) + "\n}\n"
+
+
+def _quoted(text):
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+# SVG.
+
+_TALL = 1.7          # a drawing taller than this many times its width is cut into columns,
+_SHAPE = 1.1         # as many as bring it to this ratio,
+_MOST_COLUMNS = 12   # or this many
+_COLUMN_GAP = 56
+
+
+def svg(graph: Graph, groups: Groups = None) -> str:
+    """A drawing of the graph. `groups` (name to nodes) are shaded; hovering shows the IR text and the user's line.
+
+    A tall graph is drawn in columns: a value that goes on in a later column ends in a tag and begins there with its twin.
+    """
+    items = items_of(graph)
+    columns = _columns(items)
+    inner = _width(columns)
+    shown = [item for c in columns for item in c.items]
+    width = max(inner, legend_width(shown)) + 2 * MARGIN
+    height = max(c.height for c in columns) + HEADER + 2 * MARGIN
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+           f'viewBox="0 0 {width:.0f} {height:.0f}">',
+           f"<style>{STYLE}</style>", '<rect width="100%" height="100%" fill="#ffffff"/>', *draw_header(graph, shown)]
+    x = (width - inner) / 2
+    for c in columns:
+        out += [f'<g transform="translate({x:.1f} {HEADER + 8})">', *c.draw(groups or {}), "</g>"]
+        x += c.width + _COLUMN_GAP
+    return "\n".join([*out, "</svg>"])
+
+
+class _Column:
+    """Some items, placed."""
+
+    def __init__(self, items):
+        self.items = items
+        self.values = [v for item in items for v in item.makes]
+        nets = {v: Net(i, []) for i, item in enumerate(items) for v in item.makes}
+        for i, item in enumerate(items):
+            for v in dict.fromkeys(item.reads):
+                nets[v].targets.append(i)
+        self.nets = nets
+        self.placed = arrange([box_of(item) for item in items], [n for n in nets.values() if n.targets])
+        self.width, self.height = self.placed.width, self.placed.height
+
+    def draw(self, groups):
+        """The SVG of the column, from the back to the front."""
+        boxes = self.placed.boxes
+        yield from draw_groups(self.items, self.placed, groups, self.nets)
+        for v in self.values:
+            if self.nets[v].targets:
+                yield from draw_net(v, self.nets[v], self.items, self.placed)
+        for item, box in zip(self.items, boxes):
+            yield from draw_box(item, box)
+        for v in self.values:
+            source = self.nets[v].source
+            yield from draw_type(v, self.items[source], boxes[source])
+
+
+def _columns(items):
+    """All items in one column, or in as many as make the drawing about as wide as high."""
+    whole = _Column(items)
+    if whole.height <= _TALL * whole.width:
+        return [whole]
+    columns = [whole]
+    for count in range(2, _MOST_COLUMNS + 1):
+        columns = [_Column(part) for part in _cut(items, whole, count)]
+        if max(c.height for c in columns) <= _SHAPE * _width(columns):
+            break
+    return columns
+
+
+def _width(columns):
+    return sum(c.width for c in columns) + _COLUMN_GAP * (len(columns) - 1)
+
+
+def _cut(items, whole, count):
+    """The items of each of `count` columns, tags included."""
+    layers = [box.layer for box in whole.placed.boxes]
+    bounds = _bounds(items, whole, layers, count)
+    for i, item in enumerate(items):    # what stands just above its first reader must not be parted from it
+        readers = [t for v in item.makes for t in whole.nets[v].targets]
+        if item.kind in LATE and readers:
+            layers[i] = min(layers[t] for t in readers)
+    parts = [[item for item, layer in zip(items, layers) if low <= layer < high] for low, high in pairwise(bounds)]
+    return [_with_tags(part, items) for part in parts if part]
+
+
+def _bounds(items, whole, layers, count):
+    """Where the columns begin: near equal heights, where few lines are cut."""
+    depth = max(layers) + 1
+    crossed = [0] * (depth + 1)
+    for net in whole.nets.values():
+        if net.targets and items[net.source].kind != "input":
+            for layer in range(layers[net.source] + 1, max(layers[t] for t in net.targets) + 1):
+                crossed[layer] += 1
+    bounds, reach = [0], max(1, depth // (6 * count))
+    for k in range(1, count):
+        middle = round(k * depth / count)
+        near = range(max(bounds[-1] + 1, middle - reach), min(depth, middle + reach) + 1)
+        bounds.append(min(near, key=lambda c: (crossed[c], abs(c - middle)), default=bounds[-1] + 1))
+    return [*bounds, depth + 1]
+
+
+def _with_tags(part, items):
+    """A column's items, with a tag for each value that comes from another column or goes on to one."""
+    here = set(map(id, part))
+    made = {v: item for item in items for v in item.makes}
+    readers: dict = {}
+    for item in items:
+        for v in item.reads:
+            readers.setdefault(v, []).append(item)
+    coming = dict.fromkeys(v for item in part for v in item.reads if id(made[v]) not in here)
+    before = [Item("tag", _tag_name(made[v], v), tip=made[v].tip, makes=(v,), link=made[v].anchor) for v in coming]
+    going = [(item, v) for item in part if item.kind != "input" for v in item.makes
+             if any(id(r) not in here for r in readers.get(v, ()))]
+    after = [Item("tag", _tag_name(item, v), tip=f"read further on: {item.tip}", reads=(v,)) for item, v in going]
+    return before + part + after
+
+
+def _tag_name(item, value):
+    """A tag's words: the name of the value in the IR text."""
+    return item.anchor if len(item.makes) == 1 else f"{item.anchor}.{value.index}"
+
+
+def save(graph: Graph, path, groups: Groups = None):
+    """Writes the drawing to a file: SVG, or DOT if the name ends in .dot."""
+    path = Path(path)
+    path.write_text(dot(graph, groups) if path.suffix == ".dot" else svg(graph, groups), encoding="utf-8")

@@ -1,0 +1,144 @@
+"""The rules of a graph, checked: one message for each rule that is broken, naming the node and the user's line."""
+
+from ..errors import GraphError, IngotError
+from ..opdef.arity import count_words, operand_bounds
+from ..opdef.op import OPS
+from ..opdef.params import canonical_params, params_key
+from ..ops.core.elementwise_rules import NUMBERS
+from ..symbols.symbolic import is_symbol
+from .graph import Graph, Node, Value
+from .printer import format_line, format_node, value_names
+
+_SHOWN = 10   # problems listed in one error
+
+
+def verify(graph: Graph, known: dict | None = None) -> Graph:
+    """Returns the graph if it keeps every rule; raises GraphError with what is wrong otherwise. `known` takes in operations
+    that were found right, so that their copies in later graphs are not looked at again."""
+    found = problems(graph, known)
+    if found:
+        more = f"\n  and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        raise GraphError(f"graph {graph.name} breaks {len(found)} rule{'s' * (len(found) != 1)}:\n  "
+                         + "\n  ".join(found[:_SHOWN]) + more)
+    return graph
+
+
+def problems(graph: Graph, known: dict | None = None) -> list:
+    """What is wrong with a graph, as messages."""
+    found = list(_input_problems(graph))
+    defined = dict.fromkeys(graph.inputs)
+    known = {} if known is None else known
+
+    def say(message, node):
+        found.append(f"{message}, in {_describe(node, value_names(graph))}")
+
+    for node in graph.nodes:
+        for i, x in enumerate(node.inputs):
+            for message in _operand_problems(i, x, defined):
+                say(message, node)
+        parts = _parts(node)
+        kind = (node.op, node.multi, *map(id, parts))
+        if kind not in known:
+            before = len(found)
+            for message in _node_problems(node):
+                say(message, node)
+            if before == len(found):
+                known[kind] = parts         # not the node, which holds the whole of its graph
+        for i, v in enumerate(node.outputs):
+            if v in defined:
+                say("a value is defined twice", node)
+            if v.node is not node or v.index != i:
+                say("a result does not know its node", node)
+            defined[v] = None
+    found += _result_problems(graph, defined)
+    return found
+
+
+def _describe(node, names):
+    where = f" ({format_line(node.line)})" if node.line else ""
+    return format_node(node, names) + where
+
+
+def _input_problems(graph):
+    if len({v.name for v in graph.inputs}) != len(graph.inputs):
+        yield "two inputs have one name"
+    if len(set(graph.inputs)) != len(graph.inputs):
+        yield "an input stands in the list twice"
+    for v in graph.inputs:
+        if v.node is not None:
+            yield f"input {v!r} is made by a node"
+        if not v.name:
+            yield f"an input of type {v.aval} has no name"
+
+
+def _parts(node: Node) -> list:
+    """What the rules for an operation alone depend on. A copy has the very parameters and types of the original."""
+    return [node.params, *[x.aval if type(x) is Value else x for x in node.inputs], *[v.aval for v in node.outputs]]
+
+
+def _node_problems(node: Node):
+    if OPS.get(node.op.name) is not node.op:
+        yield f"operator {node.op.name} is not recorded"
+        return
+    fewest, most = operand_bounds(node.op)
+    if not fewest <= len(node.inputs) <= most:
+        yield f"{node.op.name} takes {count_words(fewest, most)}, got {len(node.inputs)}"
+        return
+    params_fine = True
+    for message in _param_problems(node):
+        params_fine = False
+        yield message
+    if params_fine and all(type(x) is Value or not any(_operand_problems(0, x, ())) for x in node.inputs):
+        yield from _type_problems(node)
+
+
+def _operand_problems(i, x, defined):
+    if type(x) is Value:
+        if x not in defined:
+            yield f"operand {i} is used before it is defined"
+    elif x is not None and type(x) not in NUMBERS and not is_symbol(x):
+        yield f"operand {i} is a {type(x).__name__}, not a value, a number or None"
+
+
+def _param_problems(node):
+    params = node.params
+    try:
+        canonical = canonical_params(params, node.op.numbers)
+    except GraphError as e:
+        yield str(e)
+        return
+    if params_key(canonical) != params_key(params):
+        yield f"parameters are not in canonical form: {params!r} should be {canonical!r}"
+
+
+def _type_problems(node):
+    try:
+        given = node.op.infer(*[x.aval if type(x) is Value else x for x in node.inputs], **node.params)
+    except (IngotError, TypeError, AttributeError, IndexError, ValueError) as e:
+        yield f"{node.op.name} does not take these operands: {e}"
+        return
+    if node.multi != (type(given) is tuple):
+        yield f"{node.op.name} gives {'several results' if type(given) is tuple else 'one result'}"
+    given = given if type(given) is tuple else (given,)
+    declared = tuple(v.aval for v in node.outputs)
+    if declared != given:
+        yield (f"declared type{'s' * (len(given) != 1)} {', '.join(map(str, declared))}, but {node.op.name} gives "
+               f"{', '.join(map(str, given))}")
+
+
+def _result_problems(graph, defined):
+    for i, v in enumerate(graph.outputs):
+        if v not in defined:
+            yield f"output {i} is not a value of the graph"
+    inputs = set(graph.inputs)
+    written = set()
+    for u in graph.updates:
+        if u.target not in inputs:
+            yield f"an update writes into {u.target!r}, which is not an input"
+        elif u.value not in defined:
+            yield f"the update of %{u.target.name} takes a value that is not in the graph"
+        elif u.target.aval != u.value.aval:
+            yield f"the update of %{u.target.name}: {u.target.aval} takes a value of type {u.value.aval}"
+        if u.target in written:
+            yield f"%{u.target.name} is updated twice"
+        written.add(u.target)

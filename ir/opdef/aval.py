@@ -1,0 +1,135 @@
+"""What the compiler knows of a value without its data: dtype and shape."""
+
+import operator
+from contextlib import suppress
+
+from ..dtype import DType
+from ..errors import DimError, DTypeError, ShapeError
+from ..symbols.substitute import has_symbols
+from ..symbols.symbolic import SymInt
+
+
+class Aval:
+    """An abstract value. Equal avals are interchangeable; `str` is the type in IR text, such as ``f32[8,64]``, or ``f32[b,64]``
+    where a size is symbolic."""
+
+    __slots__ = ("_hash", "dtype", "shape")
+
+    def __init__(self, shape: tuple, dtype: DType):
+        self.shape = tuple(shape)
+        self.dtype = dtype
+        self._hash = 0
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        n = 1
+        for d in self.shape:
+            n *= d
+        return n
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    def with_shape(self, shape) -> "Aval":
+        return Aval(shape, self.dtype)
+
+    def with_dtype(self, dtype) -> "Aval":
+        return Aval(self.shape, dtype)
+
+    def __eq__(self, other):
+        return isinstance(other, Aval) and self.dtype is other.dtype and self.shape == other.shape
+
+    def __hash__(self):
+        if not self._hash:
+            self._hash = hash(self.key)
+        return self._hash
+
+    def __repr__(self):
+        return f"{self.dtype.short}[{','.join([d.text if type(d) is SymInt else str(d) for d in self.shape])}]"
+
+    @property
+    def key(self) -> tuple:
+        """A hashable description: equal sizes are the same number or the same expression."""
+        return tuple([d.key if type(d) is SymInt else d for d in self.shape]), self.dtype.name
+
+    @property
+    def is_symbolic(self) -> bool:
+        """Whether a size is not fixed."""
+        return has_symbols(self.shape)
+
+
+def same_shape(a: tuple, b: tuple) -> bool:
+    """Whether two shapes are equal; sizes are compared only where the numbers of dimensions are."""
+    return a is b or (len(a) == len(b) and a == b)
+
+
+def broadcast_shapes(*shapes) -> tuple:
+    """The shape that all `shapes` expand to, by numpy's rule."""
+    ndim = max((len(s) for s in shapes), default=0)
+    out = [1] * ndim
+    for s in shapes:
+        for i, d in enumerate(s, ndim - len(s)):
+            known = out[i]
+            if known is d or (type(d) is int and d == 1):
+                continue
+            if type(known) is int and known == 1:      # no question to a symbolic size: it is the answer whatever it is
+                out[i] = d
+            elif d != known and d != 1:
+                if known != 1:
+                    raise ShapeError(f"shapes {' and '.join(str(tuple(s)) for s in shapes)} do not broadcast: "
+                                     f"at dimension {i - ndim} the sizes {known} and {d} differ and neither is 1")
+                out[i] = d
+    return tuple(out)
+
+
+def _index(dim, what: str) -> int:
+    """A dimension from what counts as an integer (numpy's, for one); a bool was meant for another parameter."""
+    if isinstance(dim, bool):
+        raise DTypeError(f"{what} must be an integer, got {dim}; options like keepdim are given by name")
+    try:
+        return operator.index(dim)
+    except TypeError:
+        raise DTypeError(f"{what} must be an integer, got {dim!r}") from None
+
+
+def canonical_dim(dim: int, ndim: int, *, what: str = "dim") -> int:
+    """`dim` counted from the front; a 0-d value is treated as having one dimension."""
+    n = ndim or 1
+    if dim.__class__ is not int:
+        dim = _index(dim, what)
+    if not -n <= dim < n:
+        raise DimError(f"{what} {dim} is out of range for a value of {ndim} dimension{'s' * (ndim != 1)}: "
+                       f"expected {-n} to {n - 1}")
+    return dim + n if dim < 0 else dim
+
+
+def integers(given, what: str) -> tuple:
+    """One integer or a sequence of them as a tuple, whoever's integers they are (numpy's, a tensor without dims)."""
+    if isinstance(given, int):
+        return (given,)
+    if not isinstance(given, (tuple, list)):
+        with suppress(TypeError):
+            return (operator.index(given),)
+    try:
+        return tuple([n if isinstance(n, int) else operator.index(n) for n in given])
+    except TypeError:
+        raise DTypeError(f"{what} must be an integer or a sequence of them, got {given!r}") from None
+
+
+def canonical_dims(dims, ndim: int) -> tuple:
+    """`dims` (an int, a sequence or None for all) as a sorted tuple without repeats."""
+    if dims is None:
+        return tuple(range(ndim))
+    if dims.__class__ is int:
+        d = canonical_dim(dims, ndim)
+        return (d,) if ndim else ()
+    dims = integers(dims, "dim")
+    out = [canonical_dim(d, ndim) for d in dims]
+    if len(set(out)) != len(out):
+        raise ShapeError(f"dim {dims} names a dimension twice")
+    return tuple(sorted(out)) if ndim else ()

@@ -1,0 +1,113 @@
+"""The gradient rule of a composite operator, derived from its body.
+
+The body is run once more on values that note every operator they pass through; then the notes are walked backwards with
+those operators' own rules. The result is written in operators again, so it traces and differentiates again.
+"""
+
+from collections.abc import Callable
+
+from .. import dtype as dt
+from .op import BINDERS, NO_GRAD, OPS
+
+
+class Noted:
+    """A value on its way through a body, and whether a gradient is wanted for it."""
+
+    __slots__ = ("live", "notes", "value")
+
+    def __init__(self, value, notes: list, live: bool):
+        self.value = value
+        self.notes = notes
+        self.live = live
+
+    @property
+    def shape(self):
+        return self.value.shape
+
+    @property
+    def dtype(self):
+        return dt.of(self.value)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.value.shape)
+
+
+def _value(a):
+    return a.value if type(a) is Noted else a
+
+
+def _note(op, args, params):
+    """How noted values are bound: runs the operator on what they hold and writes the step down."""
+    result = op(*[_value(a) for a in args], **params)
+    noted = [a for a in args if type(a) is Noted]
+    live = op.vjp is not NO_GRAD and any(a.live for a in noted)
+    notes = noted[0].notes
+    outs = tuple(Noted(r, notes, live and dt.of(r).is_inexact) for r in (result if type(result) is tuple else (result,)))
+    if live:
+        notes.append((op, args, params, outs, result))
+    return outs if type(result) is tuple else outs[0]
+
+
+BINDERS[Noted] = _note
+
+
+class _Gradients:
+    """What has arrived at each noted value."""
+
+    def __init__(self):
+        self._of = {}
+
+    def add(self, noted, g):
+        before = self._of.get(id(noted))
+        self._of[id(noted)] = g if before is None else OPS["add"](before, g)
+
+    def get(self, noted):
+        return self._of.get(id(noted))
+
+    def incoming(self, outs):
+        """The gradient of a step's results in the form that rules take it, or None if none arrived."""
+        found = [(o, self.get(o)) for o in outs if dt.of(o.value).is_inexact]
+        if all(g is None for _, g in found):
+            return None
+        filled = tuple(_or_zeros(g, o) for o, g in found)
+        return filled if len(filled) > 1 else filled[0]
+
+
+def _pull(step, g):
+    """The gradients of one step's arguments."""
+    op, args, params, _, result = step
+    needs = tuple(type(a) is Noted and a.live for a in args)
+    values = [_value(a) for a in args]
+    if type(op.vjp) is tuple:
+        return [rule(g, result, *values, **params) if need and rule is not None else None for need, rule in zip(needs, op.vjp)]
+    return op.vjp(g, result, *values, needs=needs, **params)
+
+
+def derived_vjp(body: Callable) -> Callable:
+    """The joint gradient rule of the composite that `body` defines; it reads every argument by value."""
+
+    def rule(g, out, *args, needs, **params):
+        notes: list = []
+        entries = [Noted(a, notes, need) if hasattr(a, "dtype") else a for a, need in zip(args, needs)]
+        result = body(*entries, **params)
+        outs = [r for r in (result if type(result) is tuple else (result,)) if r.dtype.is_inexact]
+        gradients = _Gradients()
+        for r, one in zip(outs, g if type(g) is tuple else (g,)):
+            if one is not None:
+                gradients.add(r, one)
+        for step in reversed(notes):
+            incoming = gradients.incoming(step[3])
+            if incoming is None:
+                continue
+            for a, found in zip(step[1], _pull(step, incoming)):
+                if found is not None:
+                    gradients.add(a, found)
+        return tuple(_or_zeros(gradients.get(e), e) if need else None for e, need in zip(entries, needs))
+
+    return rule
+
+
+def _or_zeros(g, noted):
+    """The gradient of an argument; zeros where the body lets none through."""
+    return OPS["full"](noted.value, shape=tuple(noted.shape), value=0, dtype=noted.dtype) if g is None else g

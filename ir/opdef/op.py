@@ -1,0 +1,357 @@
+"""The operator record: everything ingot knows of one operator, in one place.
+
+An `Op` is inert data; its behaviour is the rules it carries. Calling a record asks the first argument that can answer: a
+tensor dispatches, a graph value appends a node, a numpy array runs the reference. So a gradient rule, written in records,
+runs eagerly, while tracing, and as the oracle of the tests.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, wraps
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..dtype import ALL, FLOAT8, refuse_float8
+from ..errors import DTypeError
+from ..symbols.symbolic import computed, hint, is_symbol
+
+OPS: dict[str, "Op"] = {}
+
+
+class NoGrad:
+    """Said by an operator that has no derivative (it is never implied)."""
+
+    def __repr__(self):
+        return "NO_GRAD"
+
+
+NO_GRAD = NoGrad()
+AUTOCAST = frozenset(("autocast_wide", "autocast_low", "wide_on_gpu", "low_on_gpu"))      # (`runtime/amp/autocast_mode.py`)
+
+
+# The ways down: each record names exactly one.
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """Elementwise: one scalar function of the codegen's instruction set, by name (the operator's own unless said)."""
+
+    fn: str = ""
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """A reduction over dims with the named combiner."""
+
+    kind: str
+
+
+@dataclass(frozen=True)
+class View:
+    """A new index map over the same memory."""
+
+
+@dataclass(frozen=True)
+class Composite:
+    """Stays whole until the decompose pass, then becomes the operators that `body(*args, **params)` calls."""
+
+    body: Callable
+
+
+@dataclass(frozen=True)
+class Template:
+    """A hand-shaped kernel family with fused prologue and epilogue (contractions, sorts, scans, gathers)."""
+
+    family: str
+
+
+@dataclass(frozen=True)
+class Host:
+    """Runs on the host through numpy, between compiled segments (data-dependent shapes, rare operators)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Op:
+    """One operator.
+
+    infer(*avals, **params) -> Aval or tuple of Avals. The schema and the only shape and dtype rule.
+    ref(*arrays, **params)  -> numpy result(s). The meaning, and the oracle of every test.
+    vjp                     -> NO_GRAD, or one function per argument (g, out, *args, **params) -> gradient (None in the
+                               tuple for an argument without one), or a single function that returns all gradients and
+                               takes `needs`, a tuple of bools, as a keyword.
+    lower                   -> exactly one way down.
+    traits                  -> what passes and the operator layer ask for instead of listing names; "rescued": the result is
+                               copied for the gradient rule when it is about to be overwritten; "ref_first": a composite whose
+                               reference takes less memory than its body, or less time on few numbers; "float8": values of 8
+                               bits are taken and given, since nothing is computed in them (views always do; all others refuse
+                               them); "from_nothing": the first
+                               argument only says where the result goes, and may be None; "packs": the result is in the order
+                               of a machine's kernel, which the reference does not know; "pointwise": a composite of one element
+                               at a time, as its gradient rules are, so that they are worth one kernel; "whole_inside": a
+                               composite whose own kernel beats loops over its body, also inside of other bodies; "rule_as_one":
+                               one whose gradient rules are many operators, which eager mode compiles as one graph; "renamed":
+                               a composite that is one other operator where kernels need not know more; "by_rows": a function of
+                               elements whose result lies row by row, however its argument does; "keeps_order": another operator
+                               whose result lies as its arguments do; "one_by_one": its results are its arguments, each as that
+                               lies, in memory of their own; "one_triangle": of Hermitian matrices the lower triangle
+                               is read, and gradients are those on such matrices, not of single elements; "refuses": raises for
+                               some values of its arguments ("refuses_integers": for zeros among whole numbers at the end);
+                               "updates": the result is the first argument with some of its elements replaced, or combined
+                               with others, so that a kernel may write where that lies; "branches": the reference asks
+                               something of each element in turn, which a kernel does in vectors; "straight": made of straight
+                               pieces, so that derivatives of its gradient are zeros (`runtime/autograd/zero_curves.py`);
+                               "reads_operands", "reads_matrices" (if they are some), "reads_weight" (not the first),
+                               "reads_turned_weight": how PyTorch's gradient
+                               rule reads parameters (`runtime/autograd/moved.py`).
+    numbers                 -> the parameters that change no shape, no dtype and no kernel, only what comes out: in graphs
+                               they may be symbolic, a number of each call's own. All others are part of what the graph is.
+    given                   -> the same said in operators of which the numbers are operands, for one that stays whole:
+                               (*args, **params) -> result(s), or None where there is no other way (composites have bodies).
+    bounds                  -> (*args, **params) gives (position, least, one more than the largest) of each operand of integers
+                               for which it raises beyond these, and for nothing else.
+    batch                   -> how vmap runs it on whole batches, where that does not follow from the rest
+    (`ir/opdef/batch_rules.py`).
+    flops                   -> (args, outs, params) gives the floating point operations of a contraction (`operations` counts
+                               everything else).
+    """
+
+    name: str
+    infer: Callable
+    ref: Callable
+    vjp: Any
+    lower: Any
+    traits: frozenset = frozenset()
+    doc: str = ""
+    saves: tuple = ()  # for a joint vjp: the positions it reads by value (0 is the output, 1 the first argument); a tuple
+    #                    among them names outputs, where it reads only some
+    flops: Callable | None = None  # of a contraction
+    numbers: frozenset = frozenset()
+    given: Callable | None = None
+    batch: Any = None  # a way of `ir/opdef/batch_rules.py`, or a function
+    bounds: Callable | None = None
+    plans: dict = field(default_factory=dict)  # gradient plans by needs mask, filled by the tape
+
+    def __call__(self, *args, **params):
+        bind = BINDERS.get(type(args[0])) or find_binder(args)
+        return bind(self, args, params)
+
+    call = __call__     # the same, without the way that Python takes from an object to its `__call__`: for what is called most
+
+    def __repr__(self):
+        return f"<op {self.name}>"
+
+    def __reduce__(self):
+        return (OPS.__getitem__, (self.name,))
+
+    def __deepcopy__(self, memo):
+        return self
+
+    @property
+    def differentiable(self) -> bool:
+        return self.vjp is not NO_GRAD
+
+    @cached_property
+    def is_view(self) -> bool:
+        return type(self.lower) is View
+
+    @cached_property
+    def is_elementwise(self) -> bool:
+        return type(self.lower) is Scalar
+
+    @cached_property
+    def is_pointwise(self) -> bool:
+        """Whether each element of the result, and of the gradients, comes of one element of each argument."""
+        return self.is_elementwise or "pointwise" in self.traits
+
+    @cached_property
+    def keeps_order(self) -> bool:
+        """Whether the result lies in memory as the arguments do (`ir/dim_order.py`), not row by row."""
+        return (self.is_pointwise and "by_rows" not in self.traits) or "keeps_order" in self.traits
+
+    @cached_property
+    def has_composed_rules(self) -> bool:
+        """Whether its gradient rules are so many operators that eager mode compiles them as one graph."""
+        return "pointwise" in self.traits or "rule_as_one" in self.traits
+
+    @cached_property
+    def is_autocast(self) -> bool:
+        """Whether autocast has its arguments in other dtypes, on some kind of device."""
+        return not self.traits.isdisjoint(AUTOCAST)
+
+    def may_refuse(self, args) -> bool:
+        """Whether it raises for some values of such arguments."""
+        if "refuses_integers" in self.traits:
+            return hasattr(args[-1], "dtype") and not args[-1].dtype.is_floating_point
+        return "refuses" in self.traits
+
+    @cached_property
+    def quick(self):
+        """The ufunc behind the reference, which does without its checks where operands are floats; None if there is none."""
+        return getattr(self.ref, "ufunc", None)
+
+    @cached_property
+    def checked_by_kernel(self) -> bool:
+        """Whether what runs the operator refuses whatever `infer` refuses, so that eager need not ask first."""
+        return self.broadcasts or "self_checking" in self.traits
+
+    @cached_property
+    def broadcasts(self) -> bool:
+        """Whether the eager door may hand this operator arguments of different, broadcastable shapes."""
+        return type(self.lower) is Scalar
+
+    @cached_property
+    def rule_is_blind(self) -> bool:
+        """Whether a joint gradient rule reads neither the result nor the first argument, so that one may be the other."""
+        return self.differentiable and type(self.vjp) is not tuple and all(type(p) is int and p > 1 for p in self.saves)
+
+    def plan(self, needs: tuple) -> tuple:
+        """What the tape keeps for the gradients asked for by `needs`: for the output and then each argument,
+        "value", "meta" (shape and dtype) or None; of several outputs perhaps a frozenset of those kept by value."""
+        try:
+            return self.plans[needs]
+        except KeyError:
+            plan = self.plans[needs] = self._make_plan(needs)
+            return plan
+
+    def _make_plan(self, needs):
+        kept = [None] * (len(needs) + 1)
+        if not isinstance(self.vjp, tuple):
+            kinds = ["value" if p in self.saves else "meta" for p in range(len(kept))]
+            outputs = next((frozenset(p) for p in self.saves if isinstance(p, tuple)), None)
+            return (outputs or kinds[0], *kinds[1:])
+        for rule, need in zip(self.vjp, needs):
+            if need and rule is not None:
+                for position, kind in reads_of(rule).items():
+                    kept[position] = _both(kept[position], kind)
+        return tuple(kept)
+
+
+def _both(a, b):
+    """What two rules read of one operand, each "value", "meta", a set of outputs or None."""
+    if "value" in (a, b):
+        return "value"
+    sets = [k for k in (a, b) if isinstance(k, frozenset)]
+    return frozenset().union(*sets) if sets else a or b
+
+
+def op(name: str, *, infer, ref, vjp, lower, traits=(), doc: str = "", saves=(), flops=None, numbers=(), given=None,
+       batch=None, bounds=None) -> Op:
+    """Makes the record of one operator and enters it in OPS."""
+    if name in OPS:
+        raise ValueError(f"operator {name} is recorded twice")
+    if "float8" not in traits and type(lower) is not View:
+        infer = _without_float8(name, infer)
+    record = Op(name, infer, ref, vjp, lower, frozenset(traits), doc, saves, flops, frozenset(numbers), given, batch, bounds)
+    OPS[name] = record
+    return record
+
+
+def _without_float8(name, infer):
+    """A shape rule that refuses floats of 8 bits."""
+
+    @wraps(infer)
+    def checked(*args, **params):
+        out = infer(*args, **params)
+        for x in (*args, *(out if type(out) is tuple else (out,))):
+            if getattr(x, "dtype", None) in FLOAT8:
+                refuse_float8(name, x.dtype)
+        return out
+
+    return checked
+
+
+def operations(record: Op, args, outs, params) -> int:
+    """The floating point operations of one call on `args` (tensors, avals or graph values; others are passed over) with the
+    results `outs`: contractions as they multiply and add, elementwise operators and reductions one for each element,
+    everything that only moves data none."""
+    if record.flops is not None:
+        return record.flops(args, outs, params)
+    if not outs or not outs[0].dtype.is_inexact or type(record.lower) not in (Scalar, Reduce, Composite):
+        return 0
+    return max((prod(a.shape) for a in args if hasattr(a, "shape")), default=0)
+
+
+# Binding: who runs a record, by the type of its first argument that knows.
+
+
+def run_reference(record: Op, arrays, params):
+    """How plain numpy arrays are bound: by the reference."""
+    return record.ref(*arrays, **params)
+
+
+def run_numbers(record: Op, args, params):
+    """How Python numbers alone are bound: computed in double precision, the result is a number again (of symbolic ones an
+    expression that is computed so at each call)."""
+    symbol = next(filter(is_symbol, args), None)
+    if symbol is not None and not params:
+        return computed(record.name, args, symbol.scope, run_numbers(record, [*map(hint, args)], params))
+    kind = np.complex128 if complex in map(type, args) else np.float64
+    return np.asarray(record.ref(*[np.asarray(a, kind) for a in args], **params)).item()
+
+
+_SCALARS = (*[d.np.type for d in ALL], np.generic)
+BINDERS: dict[type, Callable] = {np.ndarray: run_reference, **dict.fromkeys(_SCALARS, run_reference)}
+
+
+class Nothing:
+    """Under this, `BINDERS` says who makes constants, where no argument says whose they are (trait "from_nothing")."""
+
+
+def find_binder(args):
+    """The binder of the first argument that has one; subclasses of bindable types are entered as they appear."""
+    for a in args:
+        t = type(a)
+        if t in BINDERS:
+            return BINDERS[t]
+        for base in t.__mro__[1:]:
+            if base in BINDERS and base is not object:
+                BINDERS[t] = BINDERS[base]
+                return BINDERS[t]
+    if args == (None,) and Nothing in BINDERS:
+        return BINDERS[Nothing]
+    if all(isinstance(a, (bool, int, float, complex)) for a in args):
+        return run_numbers
+    kinds = ", ".join(type(a).__name__ for a in args)
+    raise DTypeError(f"no argument is a tensor, a graph value or an array: got ({kinds})")
+
+
+META = frozenset(("shape", "dtype", "ndim"))
+
+
+def reads_of(rule) -> dict:
+    """Which parameters a gradient rule reads, seen in its bytecode, by position (0 is the output, 1 the first argument):
+    "value", "meta" when only shape or dtype is read, or the set of numbers n when it reads no more than out[n].
+
+    Anything that is not plainly a metadata access counts as a read of the value, so the answer errs on the safe side.
+    """
+    import dis  # here, since a gradient rule is read long after the start
+
+    code = rule.__code__
+    position = {n: i - 1 for i, n in enumerate(code.co_varnames[: code.co_argcount])}
+    found = {position[n]: "value" for n in code.co_cellvars if n in position}
+    instructions = list(dis.get_instructions(code))
+    for at, (ins, following) in enumerate(zip(instructions, [*instructions[1:], None])):
+        if "LOAD_FAST" not in ins.opname:      # from Python 3.13 on also as a part of instructions that do two things
+            continue
+        loaded = ins.argval if isinstance(ins.argval, tuple) else (ins.argval,)
+        for n in loaded:
+            last = n is loaded[-1]
+            meta = last and following is not None and following.opname == "LOAD_ATTR" and following.argval in META
+            if n in position:
+                item = _item_read(instructions[at + 1: at + 3]) if last and position[n] == 0 else None
+                kind = "meta" if meta else "value" if item is None else frozenset((item,))
+                found[position[n]] = _both(found.get(position[n]), kind)
+    found.pop(-1, None)
+    return found
+
+
+def _item_read(following):
+    """The number n where what was loaded goes straight into x[n], else None."""
+    if len(following) < 2:
+        return None
+    constant, taken = following
+    is_number = constant.opname in ("LOAD_CONST", "LOAD_SMALL_INT") and type(constant.argval) is int
+    is_taken = taken.opname == "BINARY_SUBSCR" or (taken.opname == "BINARY_OP" and taken.argrepr == "[]")
+    return constant.argval if is_number and is_taken else None

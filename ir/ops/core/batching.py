@@ -1,0 +1,120 @@
+"""Operators on whole batches: how the ways of `ir/opdef/batch_rules.py` are carried out, and what rules of single operators are
+made of.
+
+All of it is written in records, so that it is differentiable and traced wherever the batch is.
+"""
+
+from ...opdef.batch_rules import Images, Leading, Pointwise, Same, way_of
+from .shape import expand, iota, permute, reshape, select
+
+# Values of one sample and of all.
+
+
+def is_value(a) -> bool:
+    """Whether an operand has a shape; others are numbers and None."""
+    return hasattr(a, "shape")
+
+
+def repeated(t, size):
+    """A value that is one for all samples, with the batch in front."""
+    shape = t.shape
+    return expand(reshape(t, shape=(1, *shape)), shape=(size, *shape))
+
+
+def all_repeated(size, args, held):
+    """The operands, all with the batch in front."""
+    return [a if has or not is_value(a) else repeated(a, size) for a, has in zip(args, held)]
+
+
+def lifted(full, ndim):
+    """A batch of samples that have `ndim` dimensions, for what broadcasts."""
+    size, *shape = full.shape
+    missing = ndim - len(shape)
+    return reshape(full, shape=(size, *(1,) * missing, *shape)) if missing > 0 else full
+
+
+def all_lifted(args, held):
+    """Values that broadcast, with as many dimensions each (and the batch in front where they have it)."""
+    ndim = max(len(a.shape) - has for a, has in zip(args, held) if is_value(a))
+    return [lifted(a, ndim) if has else a for a, has in zip(args, held)]
+
+
+def numbered(size, ndim, like):
+    """The number of each sample, with `ndim` dimensions of size 1 behind, in the dtype of an index."""
+    return iota(like, shape=(size, *(1,) * ndim), dim=0, dtype=like.dtype)
+
+
+# The two first dimensions as one: samples and what each has several of.
+
+
+def joined(x):
+    """(size, n, ...) as (size * n, ...)."""
+    shape = x.shape
+    return reshape(x, shape=(shape[0] * shape[1], *shape[2:]))
+
+
+def parted(found, size):
+    """(size * n, ...) as (size, n, ...), of several results each."""
+    if type(found) is tuple:
+        return tuple([parted(f, size) for f in found])
+    shape = found.shape
+    return reshape(found, shape=(size, shape[0] // size, *shape[1:]))
+
+
+# Samples side by side in the channels of an image: (size, N, C, ...) as (N, size * C, ...).
+
+
+def into_channels(x, size, has):
+    """Images of all samples, each with the channels of all."""
+    x = x if has else repeated(x, size)
+    _, n, c, *rest = x.shape
+    order = (1, 0, *range(2, len(rest) + 3))
+    return reshape(permute(x, dims=order), shape=(n, size * c, *rest))
+
+
+def from_channels(x, size):
+    """The samples' own images of those."""
+    n, c, *rest = x.shape
+    apart = reshape(x, shape=(n, size, c // size, *rest))
+    return permute(apart, dims=(1, 0, *range(2, len(rest) + 3)))
+
+
+def channel_values(x, size, has):
+    """Values of channels (weights, biases, statistics) of all samples in a row."""
+    return None if x is None else joined(x if has else repeated(x, size))
+
+
+# The ways.
+
+
+def batched(size, op, args, held, params):
+    """The results of an operator for a whole batch; NotImplemented if its record does not say how."""
+    way = way_of(op)
+    if way is None:
+        return NotImplemented
+    carried_out = _CARRIED_OUT.get(type(way))
+    return way(size, op, args, held, params) if carried_out is None else carried_out(way, size, op, args, held, params)
+
+
+def _pointwise(way, size, op, args, held, params):
+    return op(*all_lifted(args, held), **params)
+
+
+def _leading(way, size, op, args, held, params):
+    return op(*all_repeated(size, args, held), **way.moved(size, params))
+
+
+def _same(way, size, op, args, held, params):
+    return repeated(op(*[select(a, dim=0, index=0) if has else a for a, has in zip(args, held)], **params), size)
+
+
+def _images(way, size, op, args, held, params):
+    which = range(len(args)) if way.which is None else way.which
+    if any(has and i not in which for i, has in enumerate(held)):
+        return NotImplemented if way.otherwise is None else way.otherwise(size, op, args, held, params)
+    full = [joined(a if has else repeated(a, size)) if i in which and is_value(a) else a
+            for i, (a, has) in enumerate(zip(args, held))]
+    return parted(op(*full, **params), size)
+
+
+_CARRIED_OUT = {Pointwise: _pointwise, Leading: _leading, Same: _same, Images: _images}

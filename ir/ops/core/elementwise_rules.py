@@ -1,0 +1,152 @@
+"""What families of elementwise operators share: shape and dtype rules, low-precision references, the record makers.
+
+A Python number may stand for an argument of an elementwise operator; it takes the dtype of the tensors beside it.
+"""
+
+import numpy as np
+
+from ... import dtype as dt
+from ...errors import DTypeError, ShapeError
+from ...opdef.aval import Aval, broadcast_shapes
+from ...opdef.op import NO_GRAD, Scalar, op
+from ...reference import float8
+from ...reference.scalar_functions import as_kind, copied
+
+NUMBERS = (bool, int, float, complex)
+_BF16 = dt.bfloat16.np
+_F16 = np.dtype(np.float16)
+
+
+def tensors(args) -> list:
+    """The arguments that are not Python numbers."""
+    return [a for a in args if not isinstance(a, NUMBERS)]
+
+
+def common(name: str, args) -> Aval:
+    """The one aval that all tensor arguments of an elementwise operator share."""
+    avals = tensors(args)
+    if not avals:
+        raise DTypeError(f"{name} needs at least one tensor among its operands, got {', '.join(map(repr, args))}")
+    first = avals[0]
+    for a in avals[1:]:
+        if a.dtype is not first.dtype:
+            raise DTypeError(f"{name} takes arguments of one dtype, got {' and '.join(map(str, avals))}; cast one with .to()")
+        if a.shape != first.shape:
+            broadcast_shapes(*(x.shape for x in avals))
+            raise ShapeError(f"{name} takes arguments of one shape inside a graph, got {' and '.join(map(str, avals))}")
+    return first
+
+
+def infer_same(name, accept=lambda d: True, wants="any"):
+    """The result is like the arguments."""
+
+    def infer(*args):
+        a = common(name, args)
+        if not accept(a.dtype):
+            raise DTypeError(f"{name} does not take {a.dtype} (it takes {wants}); cast with .to()")
+        return a
+
+    return infer
+
+
+def infer_bool(name, accept=lambda d: True, wants="any"):
+    """The result is a bool of the arguments' shape."""
+
+    def infer(*args):
+        a = common(name, args)
+        if not accept(a.dtype):
+            raise DTypeError(f"{name} does not take {a.dtype} (it takes {wants}); cast with .to()")
+        return a.with_dtype(dt.bool_)
+
+    return infer
+
+
+def is_inexact(d):
+    """Floating point or complex."""
+    return d.is_inexact
+
+
+def is_number(d):
+    """Anything but bool."""
+    return d is not dt.bool_
+
+
+def is_real(d):
+    """Anything but complex."""
+    return not d.is_complex
+
+
+def is_real_number(d):
+    """Anything but complex and bool."""
+    return is_real(d) and is_number(d)
+
+
+def is_integral(d):
+    """Integers and bool."""
+    return d.is_integer or d is dt.bool_
+
+
+ACCEPT = {
+    "float": (is_inexact, "floating point types"),
+    "number": (is_number, "numbers, not bool"),
+    "real": (is_real, "real types"),
+    "real_number": (is_real_number, "real numbers, not bool"),
+    "integer": (lambda d: d.is_integer, "integers, not bool"),
+    "real_float": (lambda d: d.is_floating_point, "floating point types"),
+    "integral": (is_integral, "integers and bool"),
+    "any": (lambda d: True, "any"),
+}
+_NO_BOOL = "number", "real_number", "integer"
+
+
+def dtype_among(args):
+    """The dtype of the first argument that has one."""
+    for a in args:
+        if hasattr(a, "dtype"):
+            return a.dtype
+    raise DTypeError(f"at least one array is needed, got {', '.join(map(repr, args))}")
+
+
+def reference(fn, widens=True, refuses="", real="", number=""):
+    """Wraps a numpy function: numbers take the arrays' dtype; bfloat16 and float16 compute in float32 and round once, unless
+    the function is about the dtype itself. Operators with a name in `refuses` do not compute in float8, those with a name in
+    `real` not on complex numbers, for which numpy has an order, or whose imaginary parts a conversion would drop, those with a
+    name in `number` not on bool, which numpy would take for int8."""
+
+    def ref(*args):
+        kind = dtype_among(args)
+        if refuses and kind in float8.KINDS:
+            dt.refuse_float8(refuses, dt.from_numpy(kind))
+        if real and kind.kind == "c":
+            raise DTypeError(f"{real} does not take complex numbers, got {kind}; take their real(), imag() or abs()")
+        if number and kind.kind == "b":
+            raise DTypeError(f"{number} does not take bool; cast with .to()")
+        if widens and kind in (_BF16, _F16):
+            arrays = [np.asarray(a).astype(kind) if isinstance(a, NUMBERS) else a for a in args]
+            wide = [copied(a, np.float32) if a.dtype == kind else a for a in arrays]
+            out = np.asarray(fn(*wide))
+            return out.astype(kind) if out.dtype == np.float32 else out
+        exact = [as_kind(np.asarray(a), kind) if isinstance(a, NUMBERS) else a for a in args]
+        return fn(*exact)
+
+    ref.__name__ = fn.__name__
+    ref.plain = fn  # type: ignore[attr-defined]
+    if isinstance(fn, np.ufunc):
+        ref.ufunc = fn  # type: ignore[attr-defined]
+    return ref
+
+
+def numbers_of(body) -> frozenset:
+    """The parameters of a function of arguments and numbers: those that are given by name."""
+    code = body.__code__
+    return frozenset(code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount])
+
+
+def elementwise(name, fn, vjp=NO_GRAD, *, takes="any", gives="same", scalar="", traits=(), doc="", widens=True):
+    """The record of one elementwise operator. `takes` names the dtypes it accepts; `gives` is "same" or "bool"."""
+    accept, wants = ACCEPT[takes]
+    rule = (infer_bool if gives == "bool" else infer_same)(name, accept, wants)
+    kinds = {"takes_float" if takes == "real_float" else f"takes_{takes}"} | ({"gives_bool"} if gives == "bool" else set())
+    ref = reference(fn, widens, "" if "float8" in traits else name, "" if accept(dt.complex64) else name,
+                    name if takes in _NO_BOOL else "")
+    return op(name, infer=rule, ref=ref, vjp=vjp, lower=Scalar(scalar or name), traits=kinds | set(traits), doc=doc)

@@ -1,0 +1,45 @@
+"""A Python function of the user's as an operator: it runs on the host, between kernels, on every run of a graph."""
+
+from collections.abc import Callable
+from weakref import WeakValueDictionary
+
+from ... import dtype as dt
+from ...errors import GraphError, ShapeError
+from ...opdef.aval import Aval
+from ...opdef.op import NO_GRAD, Host, op
+from ...opdef.params import LivingName
+
+FUNCTIONS: dict[str, Callable] = {}    # by the name that graphs know them by: arrays in, a tuple of arrays out
+_LIVING: WeakValueDictionary = WeakValueDictionary()       # the same, of those that live as long as the graphs that name them
+
+
+def living_name(name: str, function: Callable) -> LivingName:
+    """The name for graphs of a function that nobody else keeps; no other function has it."""
+    _LIVING[name] = function
+    return LivingName(name, function)
+
+
+def _named(name: str) -> Callable:
+    """The function that graphs know by a name."""
+    found = name.named if type(name) is LivingName else FUNCTIONS.get(name) or _LIVING.get(name)
+    if found is None:
+        raise GraphError(f"the host function {name} is gone")
+    return found
+
+
+def _infer(*xs, function, results):
+    return tuple([Aval(shape, dt.by_name(kind)) for shape, kind in results])
+
+
+def _call(*arrays, function, results):
+    out = _named(function)(*[a for a in arrays if a is not None])
+    for a, (shape, kind) in zip(out, results, strict=True):
+        if a.shape != tuple(shape) or dt.from_numpy(a.dtype).name != kind:
+            raise ShapeError(f"the host function {function} returned {dt.from_numpy(a.dtype)} of shape {a.shape}, but "
+                             f"{kind} of shape {tuple(shape)} when it was recorded; its results must keep their shapes")
+    return tuple([a.copy() for a in out])
+
+
+host_call = op("host_call", infer=_infer, ref=_call, vjp=NO_GRAD, lower=Host(), traits=("effect",),
+               doc="Calls a function that the user marked to run on the host; `results` are the (shape, dtype name) of what "
+                   "it gives.")

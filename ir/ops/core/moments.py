@@ -1,0 +1,219 @@
+"""Composite reductions: mean, variance, deviation, log-sum-exp and norms over dims."""
+
+import math
+
+import numpy as np
+
+from ... import dtype as dt
+from ...errors import ShapeError
+from ...opdef.batch_rules import ALONG
+from ...opdef.op import Composite, op
+from ...symbols.substitute import as_float
+from . import elementwise as ew
+from .complex_numbers import real
+from .reduce import amax, amin, back, count_of, infer_reduce, shares, sum_
+from .scan import is_low
+from .shape import full, reshape
+
+
+def in_wide(body):
+    """A body that computes float16 and bfloat16 in float32 and rounds once."""
+
+    def wide(*args, **params):
+        d = dt.of(args[0])
+        carried = dt.accumulator(d)
+        if carried is d:
+            return body(*args, **params)
+        return ew.cast(body(*[ew.cast(a, dtype=carried) for a in args], **params), dtype=d)
+
+    return wide
+
+
+def _wide_ref(fn):
+    def ref(x, *, dim, keepdim, **params):
+        out = fn(x.astype(np.float32) if is_low(x) else x, dim, keepdim, **params)
+        return np.asarray(out, x.dtype)
+
+    return ref
+
+
+def _ratio(n):
+    """1 / n, infinite for 0 (a mean of nothing is nan)."""
+    return 1.0 / n if n > 0 else math.inf
+
+
+# Mean and variance.
+
+
+@in_wide
+def _mean_body(x, *, dim, keepdim):
+    n = count_of(x.shape, dim)
+    total = sum_(x, dim=dim, keepdim=keepdim)
+    return ew.div(total, as_float(n))
+
+
+def _mean(x, dim, keepdim):
+    return np.sum(x, axis=dim, keepdims=keepdim) / x.dtype.type(count_of(x.shape, dim))
+
+
+@in_wide
+def _shared(g, *, count):
+    """What each of so many elements gets of a gradient; float16 does not have the count of many."""
+    return ew.div(g, as_float(count))
+
+
+mean = op("mean", infer=infer_reduce("mean", floats=True), ref=_wide_ref(_mean),
+          vjp=(lambda g, out, x, *, dim, keepdim: back(_shared(g, count=count_of(x.shape, dim)), x.shape, dim),),
+          lower=Composite(_mean_body), batch=ALONG, traits=("wide_on_gpu",), doc="Mean over dims.")
+
+
+def _freedom(shape, dim, correction):
+    """The divisor of a variance."""
+    return as_float(max(0, count_of(shape, dim) - correction))
+
+
+def _centered(x, dim):
+    """Each element's distance from the mean."""
+    return ew.sub(x, back(mean(x, dim=dim, keepdim=True), x.shape, dim))
+
+
+@in_wide
+def _var_body(x, *, dim, correction, keepdim):
+    total = sum_(ew.square(_centered(x, dim)), dim=dim, keepdim=keepdim)
+    return ew.div(total, _freedom(x.shape, dim, correction))
+
+
+def _infer_var(name):
+    check = infer_reduce(name, floats=True)
+    return lambda x, *, dim, correction, keepdim: check(x, dim=dim, keepdim=keepdim)
+
+
+def _var(x, dim, keepdim, correction):
+    n = x.dtype.type(count_of(x.shape, dim))
+    gap = np.asarray(x - np.sum(x, axis=dim, keepdims=True) / n)
+    return np.sum(np.square(gap, out=gap), axis=dim, keepdims=keepdim) / x.dtype.type(_freedom(x.shape, dim, correction))
+
+
+def _var_vjp(g, out, x, *, dim, correction, keepdim):
+    scale = ew.mul(g, 2.0 * _ratio(_freedom(x.shape, dim, correction)))
+    return ew.mul(_centered(x, dim), back(scale, x.shape, dim))
+
+
+var = op("var", infer=_infer_var("var"), ref=_wide_ref(_var), vjp=(_var_vjp,), lower=Composite(_var_body),
+         numbers=("correction",), batch=ALONG, traits=("rule_as_one",),
+         doc="Variance over dims, divided by the count less `correction`.")
+
+
+@in_wide
+def _std_slope(g, out, *, freedom):
+    """0 where all elements are equal, and so in whatever is made of this."""
+    alike = ew.eq(out, 0.0)
+    return ew.where(alike, 0.0, ew.div(g, ew.mul(ew.where(alike, 1.0, out), freedom)))
+
+
+def _std_vjp(g, out, x, *, dim, correction, keepdim):
+    slope = _std_slope(g, out, freedom=_freedom(x.shape, dim, correction))
+    return ew.mul(_centered(x, dim), back(slope, x.shape, dim))
+
+
+@in_wide
+def _std_body(x, *, dim, correction, keepdim):
+    return ew.sqrt(_var_body(x, dim=dim, correction=correction, keepdim=keepdim))
+
+
+std = op("std", infer=_infer_var("std"), ref=_wide_ref(lambda *a, **p: np.sqrt(_var(*a, **p))), vjp=(_std_vjp,),
+         lower=Composite(_std_body), batch=ALONG, traits=("rule_as_one",), doc="Standard deviation over dims.")
+
+
+# log(sum(exp(x))).
+
+
+@in_wide
+def _logsumexp_body(x, *, dim, keepdim):
+    if not count_of(x.shape, dim):
+        return ew.log(sum_(x, dim=dim, keepdim=keepdim))    # of nothing: log(0)
+    top = amax(real(x) if dt.of(x).is_complex else x, dim=dim, keepdim=True)
+    top = ew.cast(ew.where(ew.isfinite(top), top, 0.0), dtype=dt.of(x))
+    total = sum_(ew.exp(ew.sub(x, back(top, x.shape, dim))), dim=dim, keepdim=keepdim)
+    return ew.add(ew.log(total), reshape(top, shape=total.shape))
+
+
+def _logsumexp(x, dim, keepdim):
+    top = np.max(x.real, axis=dim, keepdims=True, initial=-np.inf)
+    top = np.where(np.isfinite(top), top, top.dtype.type(0))
+    total = np.sum(np.exp(x - top), axis=dim, keepdims=keepdim)
+    return np.log(total) + top.reshape(total.shape)
+
+
+def _logsumexp_vjp(g, out, x, *, dim, keepdim):
+    level = ew.where(ew.isneginf(out), 0.0, out)      # a sum of nothing but zeros; inf and nan show in the gradient
+    return ew.mul(back(g, x.shape, dim), ew.exp(ew.sub(x, back(level, x.shape, dim))))
+
+
+logsumexp = op("logsumexp", infer=infer_reduce("logsumexp", floats=True), ref=_wide_ref(_logsumexp), vjp=(_logsumexp_vjp,),
+               lower=Composite(_logsumexp_body), batch=ALONG,
+               traits=("wide_on_gpu", "rule_as_one"), doc="log of the sum of exp(x) over dims, without overflow.")
+
+# Norms.
+
+
+def _infer_norm(x, *, ord, dim, keepdim):
+    if (ord < 0 or ord == math.inf) and count_of(x.shape, dim) == 0:
+        raise ShapeError(f"vector_norm of order {ord} of {x} over dim {dim} has no value: nothing is there to be the extreme")
+    return infer_reduce("vector_norm", floats=True)(x, dim=dim, keepdim=keepdim)
+
+
+@in_wide
+def _norm_body(x, *, ord, dim, keepdim):
+    if ord == 2:
+        return ew.sqrt(sum_(ew.square(x), dim=dim, keepdim=keepdim))
+    if ord == 0:
+        return sum_(ew.cast(ew.ne(x, 0.0), dtype=dt.of(x)), dim=dim, keepdim=keepdim)
+    size = ew.abs_(x)
+    if abs(ord) == math.inf:
+        return (amax if ord > 0 else amin)(size, dim=dim, keepdim=keepdim)
+    if ord == 1:
+        return sum_(size, dim=dim, keepdim=keepdim)
+    return ew.pow_(sum_(ew.pow_(size, ord), dim=dim, keepdim=keepdim), 1.0 / ord)
+
+
+def _norm(x, dim, keepdim, ord):
+    if ord == 2:
+        return np.sqrt(np.sum(np.square(x), axis=dim, keepdims=keepdim))
+    if ord == 0:
+        return np.count_nonzero(x, axis=dim, keepdims=keepdim)
+    size = np.abs(x)
+    if abs(ord) == math.inf:
+        return (np.max if ord > 0 else np.min)(size, axis=dim, keepdims=keepdim)
+    if ord == 1:
+        return np.sum(size, axis=dim, keepdims=keepdim)
+    return np.sum(size ** ord, axis=dim, keepdims=keepdim) ** (1.0 / ord)
+
+
+def _norm_vjp(g, out, x, *, ord, dim, keepdim):
+    """0 where the norm is 0."""
+    if ord == 0:
+        return full(x, shape=x.shape, value=0, dtype=dt.of(x))
+    if ord == 1:
+        return ew.mul(ew.sign(x), back(g, x.shape, dim))
+    if ord == 2:
+        return ew.mul(x, back(_unless_zero(out, g, 1.0), x.shape, dim))
+    if abs(ord) == math.inf:
+        share, hit = shares(g, ew.abs_(x), out, dim)
+        return ew.where(hit, ew.mul(ew.sign(x), share), 0.0)
+    size = ew.where(ew.eq(x, 0.0), 1.0, ew.abs_(x))
+    slope = ew.mul(ew.sign(x), ew.pow_(size, ord - 1.0))
+    return ew.mul(slope, back(_unless_zero(out, g, ord - 1.0), x.shape, dim))
+
+
+def _unless_zero(out, g, power):
+    """g / out ** power, 0 where out is 0."""
+    zero = ew.eq(out, 0.0)
+    safe = ew.where(zero, 1.0, out)
+    return ew.where(zero, 0.0, ew.div(g, safe if power == 1 else ew.pow_(safe, power)))
+
+
+vector_norm = op("vector_norm", infer=_infer_norm, ref=_wide_ref(_norm), vjp=(_norm_vjp,), lower=Composite(_norm_body),
+                 numbers=("ord",), batch=ALONG,
+                 traits=("wide_on_gpu", "rule_as_one"),
+                 doc="(sum |x| ** ord) ** (1 / ord) over dims; inf, -inf and 0 as limits.")

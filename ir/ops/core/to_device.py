@@ -1,0 +1,11 @@
+"""Moving a value to another device. Inside a graph it is the value itself: where memory lies is the runtime's business."""
+
+import numpy as np
+
+from ...opdef.op import Host, op
+
+place = op("place", infer=lambda x, *, device, source, wait: x,
+           ref=lambda x, *, device, source, wait: np.array(x, order="C"),
+           vjp=(lambda g, out, x, *, device, source, wait: place(g, device=source, source=device, wait=True),),
+           lower=Host(), traits=("exact", "place", "float8", "keeps_order"),
+           doc="A copy on `device` of a value on `source`; without `wait` it may still be on its way.")

@@ -1,0 +1,50 @@
+"""Writing through views, as a value: the base with the part that a chain of views selects replaced."""
+
+import numpy as np
+
+from ... import dtype as dt
+from ...opdef.batch_rules import view_links
+from ...opdef.op import OPS, Template, op
+from ..core.batching import all_repeated
+from ..core.shape import full
+
+
+def run_chain(x, chain):
+    """Applies a chain of view operators, each given as (name, sorted parameter items)."""
+    for name, params in chain:
+        x = OPS[name](x, **dict(params))
+    return x
+
+
+def _assign_view(base, value, *, chain):
+    out = np.array(base, copy=True, order="C")
+    target = out
+    for name, params in chain:
+        target = OPS[name].ref(target, **dict(params))
+    if not target.flags.writeable:
+        target.setflags(write=True)
+    target[...] = value
+    return out
+
+
+def _batch_assign(size, op, args, held, params):
+    base, value = all_repeated(size, args, held)
+    seen, chain = base, []
+    for name, items in params["chain"]:
+        for link, moved in view_links(size, OPS[name], seen.shape[1:], dict(items)):
+            chain.append((link.name, tuple(sorted(moved.items()))))
+            seen = link(seen, **moved)
+    return op(base, value, chain=tuple(chain))
+
+
+def _assign_view_base(g, out, base, value, *, chain):
+    """Zeros for what was replaced, whatever arrives there: inf and nan often are why it was."""
+    part = run_chain(g, chain)
+    return assign_view(g, full(part, shape=part.shape, value=0, dtype=dt.of(g)), chain=chain)
+
+
+assign_view = op("assign_view", infer=lambda base, value, *, chain: base, ref=_assign_view,
+                 vjp=(_assign_view_base,
+                      lambda g, out, base, value, *, chain: run_chain(g, chain)),
+                 lower=Template("scatter"), batch=_batch_assign, traits=("exact", "float8", "updates"),
+                 doc="The base with the part that a chain of views selects replaced by a value.")

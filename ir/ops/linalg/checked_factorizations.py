@@ -1,0 +1,115 @@
+"""Inverses, solutions and Cholesky factors that say which matrices of a batch have none, instead of raising."""
+
+import numpy as np
+
+from ... import dtype as dt
+from ...blas_threads import suited
+from ...opdef.batch_rules import LEADING
+from ...opdef.op import Host, op
+from ..core import elementwise as ew
+from .factorizations import cholesky_gradient, positive_factor, solve, textbook
+from .matrix_rules import check_matrix
+from .products import matmul, transpose_last
+from .triangular import check_system, lu_of, order_of, require_info, substituted
+
+ZERO_PIVOT = "the matrix is singular: U[{0},{0}] of its factors is zero"
+NOT_POSITIVE = "its leading minor of order {0} is not positive"
+
+
+def _info(x):
+    return x.with_shape(x.shape[:-2]).with_dtype(dt.int32)
+
+
+def _infer_solve(a, b, *, check):
+    check_system("solve_ex", a, b)
+    return b, _info(a)
+
+
+def _solve_anyway(a, b):
+    """What the factors give: divided by zero where they have one."""
+    lu, pivots, info = lu_of(a)
+    permuted = np.take_along_axis(b, order_of(pivots, a.shape[-1])[..., None], -2)
+    return substituted(lu, substituted(lu, permuted, unit=True), upper=True), info
+
+
+def _solve(a, b, *, check):
+    try:
+        return np.linalg.solve(a, b), np.zeros(a.shape[:-2], np.int32)
+    except np.linalg.LinAlgError:
+        x, info = _solve_anyway(a, b)
+    if check:
+        require_info("solve_ex", info, ZERO_PIVOT)
+    return x, info
+
+
+def _solve_vjp(g, out, a, b, *, check, needs):
+    back = solve(transpose_last(a), g)
+    return (ew.neg(matmul(back, transpose_last(out[0]))) if needs[0] else None), back
+
+
+solve_ex = op("solve_ex", infer=_infer_solve, ref=suited(_solve), vjp=_solve_vjp, saves=(0, 1), lower=Host(), batch=LEADING,
+              traits=("refuses",), doc="x with a @ x = b, and the first zero on the diagonal of a's factor U, from 1, or 0.")
+
+
+def _infer_inv(x, *, check):
+    check_matrix("inv_ex", x)
+    return x, _info(x)
+
+
+def _inv(x, *, check):
+    try:
+        return np.linalg.inv(x), np.zeros(x.shape[:-2], np.int32)
+    except np.linalg.LinAlgError:
+        found, info = _solve_anyway(x, np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape))
+    if check:
+        require_info("inv_ex", info, ZERO_PIVOT)
+    return found, info
+
+
+def _inv_vjp(g, out, x, *, check, needs):
+    back = transpose_last(out[0])
+    return (ew.neg(matmul(matmul(back, g), back)),)
+
+
+inv_ex = op("inv_ex", infer=_infer_inv, ref=suited(_inv), vjp=_inv_vjp, saves=(0,), lower=Host(), batch=LEADING,
+            traits=("refuses",), doc="The inverse, and the first zero on the diagonal of the factor U, from 1, or 0.")
+
+
+def _first_bad_minor(x):
+    """The factor of the leading rows that have one, and the order of the first minor that has none."""
+    good, bad = 0, len(x)
+    factor = np.tril(x)
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        try:
+            positive_factor(x[:middle, :middle])
+            good = middle
+        except np.linalg.LinAlgError:
+            bad = middle
+    factor[:good, :good] = positive_factor(x[:good, :good])
+    return factor, bad
+
+
+def _cholesky(x, *, check):
+    try:
+        return positive_factor(x), np.zeros(x.shape[:-2], np.int32)
+    except np.linalg.LinAlgError:
+        factor, info = np.empty_like(x), np.zeros(x.shape[:-2], np.int32)
+    for at in np.ndindex(info.shape):
+        try:
+            factor[at] = positive_factor(x[at])
+        except np.linalg.LinAlgError:
+            factor[at], info[at] = _first_bad_minor(x[at])
+    if check:
+        require_info("cholesky_ex", info, NOT_POSITIVE)
+    return factor, info
+
+
+@textbook
+def _cholesky_vjp(g, out, x, *, check, needs):
+    return (cholesky_gradient(g, out[0]),)
+
+
+cholesky_ex = op("cholesky_ex", infer=_infer_inv, ref=suited(_cholesky), vjp=_cholesky_vjp, saves=(0,), lower=Host(),
+                 batch=LEADING, traits=("one_triangle", "refuses"),
+                 doc="The lower triangular L with L @ L^H = x, and the order of the first minor that is not positive, or 0.")

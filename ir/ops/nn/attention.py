@@ -1,0 +1,289 @@
+"""Scaled dot-product attention as one operator, with the row statistic that its gradient needs.
+
+Queries are (..., heads, L, E), keys (..., key heads, S, E), values (..., key heads, S, Ev); the number of heads is a
+multiple of the key heads, and each key head serves as many neighbouring query heads. A mask is broadcast over (..., L, S):
+bools say where to look, floats are added to the scores. Rows without anything to look at give zeros.
+
+The statistic of a row, the logsumexp of its scores, and `delta`, the sum of its result times what comes back to that, are
+float32 where operands have 16 bits: both are subtracted from numbers near them.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from ... import dtype as dt
+from ...errors import DTypeError, ShapeError
+from ...opdef.batch_rules import LEADING
+from ...opdef.derived_gradients import derived_vjp
+from ...opdef.op import Composite, Template, op
+from ..core import elementwise as ew
+from ..core import reduce as rd
+from ..core.batching import all_repeated, lifted
+from ..core.shape import expand, iota, reshape, sum_to
+from ..linalg.products import matmul, transpose_last
+from .activations import in_single
+
+
+def _infer_attention(q, k, v, mask, *, causal, scale):
+    said = f"attention of q {q}, k {k}, v {v}"
+    if not (q.dtype is k.dtype is v.dtype and q.dtype.is_floating_point):
+        raise DTypeError(f"{said} takes one floating point dtype; cast with .to()")
+    if q.ndim < 3 or not q.ndim == k.ndim == v.ndim or q.shape[:-3] != k.shape[:-3] or k.shape[:-1] != v.shape[:-1]:
+        raise ShapeError(f"{said}: they are (..., heads, length, size) with the same batch, and k and v agree but in size")
+    if q.shape[-1] != k.shape[-1]:
+        raise ShapeError(f"{said}: q and k must have one size in the last dimension")
+    if q.shape[-3] != k.shape[-3] and (not k.shape[-3] or q.shape[-3] % k.shape[-3]):
+        raise ShapeError(f"{said}: the {q.shape[-3]} query heads must be a multiple of the {k.shape[-3]} key heads")
+    scores = (*q.shape[:-1], k.shape[-2])
+    if mask is not None:
+        if mask.dtype is not dt.bool_ and mask.dtype is not q.dtype:
+            raise DTypeError(f"{said}: the mask is bool or {q.dtype}, got {mask}")
+        if mask.ndim > len(scores) or any(m not in (1, n) for m, n in zip(mask.shape[::-1], scores[::-1])):
+            raise ShapeError(f"{said}: the mask {mask} does not broadcast to the scores {scores}")
+    return q.with_shape((*q.shape[:-1], v.shape[-1])), q.with_shape(q.shape[:-1]).with_dtype(dt.accumulator(q.dtype))
+
+
+# The numpy meaning works on keys and values of all heads as views.
+
+
+def _spread(k, heads):
+    """Keys or values for all query heads, without a copy."""
+    groups = heads // k.shape[-3] if k.shape[-3] else 1
+    if groups == 1:
+        return k
+    wide = np.broadcast_to(np.expand_dims(k, -3), (*k.shape[:-2], groups, *k.shape[-2:]))
+    return wide.reshape(*k.shape[:-3], heads, *k.shape[-2:])
+
+
+def _gathered(k, key_heads):
+    """The transpose of _spread: sums over the query heads of each key head."""
+    heads = k.shape[-3]
+    if heads == key_heads:
+        return k
+    return k.reshape(*k.shape[:-3], key_heads, heads // key_heads, *k.shape[-2:]).sum(-3)
+
+
+def _scores(q, k, mask, causal, scale):
+    s = np.matmul(q, np.swapaxes(k, -1, -2))
+    s *= s.dtype.type(scale)
+    if mask is not None and mask.dtype == np.bool_:
+        s = np.where(mask, s, s.dtype.type(-np.inf))
+    elif mask is not None:
+        s = s + mask
+    if causal:
+        s = np.where(np.tri(s.shape[-2], s.shape[-1], dtype=bool), s, s.dtype.type(-np.inf))
+    return s
+
+
+def _log_sum(s):
+    """(exp of the scores less their row's logsumexp, that logsumexp); rows of nothing give (zeros, inf)."""
+    top = s.max(axis=-1, keepdims=True, initial=-np.inf)
+    safe = np.where(np.isneginf(top), 0, top)
+    p = np.exp(s - safe)
+    total = p.sum(axis=-1, keepdims=True)
+    p /= np.where(total == 0, 1, total)
+    return p, np.where(total == 0, np.inf, safe + np.log(total))[..., 0].astype(s.dtype)
+
+
+def _attention(q, k, v, mask, *, causal, scale):
+    k, v = _spread(k, q.shape[-3]), _spread(v, q.shape[-3])
+    p, lse = _log_sum(_scores(q, k, mask, causal, scale))
+    return np.matmul(p, v), lse
+
+
+def check_statistics(name, q, lse, delta):
+    """Raises unless what gradients know of rows is as wide as it must be."""
+    wide = dt.accumulator(q.dtype)
+    if lse.dtype is not wide or delta.dtype is not wide:
+        raise DTypeError(f"{name} of {q} takes lse and delta in {wide}, got {lse} and {delta}")
+
+
+def _infer_grad(g, q, k, v, mask, lse, delta, *, causal, scale, mask_grad):
+    check_statistics("attention_grad", q, lse, delta)
+    scores = (*q.shape[:-1], k.shape[-2])
+    return (q, k, v, q.with_shape(mask.shape if mask_grad else (0,) * len(scores)))
+
+
+def _attention_grad(g, q, k, v, mask, lse, delta, *, causal, scale, mask_grad):
+    key_heads = k.shape[-3]
+    k, v = _spread(k, q.shape[-3]), _spread(v, q.shape[-3])
+    p = np.exp(_scores(q, k, mask, causal, scale) - lse[..., None])
+    gv = np.matmul(np.swapaxes(p, -1, -2), g)
+    ds = p * (np.matmul(g, np.swapaxes(v, -1, -2)) - delta[..., None])
+    gm = _unbroadcast(ds, mask.shape) if mask_grad else np.zeros((0,) * ds.ndim, ds.dtype)
+    gq = np.matmul(ds, k) * ds.dtype.type(scale)
+    gk = np.matmul(np.swapaxes(ds, -1, -2), q) * ds.dtype.type(scale)
+    return gq, _gathered(gk, key_heads), _gathered(gv, key_heads), gm
+
+
+def _unbroadcast(x, shape):
+    lead = x.ndim - len(shape)
+    dims = (*range(lead), *(i + lead for i, n in enumerate(shape) if n == 1))
+    return x.sum(axis=dims, keepdims=True).reshape(shape)
+
+
+# The gradient of the gradient, in operators.
+
+
+def _spread_heads(k, heads):
+    """Keys or values for all query heads."""
+    key_heads = k.shape[-3]
+    if heads == key_heads:
+        return k
+    lead, tail = k.shape[:-2], k.shape[-2:]
+    wide = expand(reshape(k, shape=(*lead, 1, *tail)), shape=(*lead, heads // key_heads, *tail))
+    return reshape(wide, shape=(*k.shape[:-3], heads, *tail))
+
+
+def _gather_heads(k, key_heads):
+    """The transpose of _spread_heads."""
+    heads = k.shape[-3]
+    if heads == key_heads:
+        return k
+    split = reshape(k, shape=(*k.shape[:-3], key_heads, heads // key_heads, *k.shape[-2:]))
+    return rd.sum_(split, dim=(len(split.shape) - 3,), keepdim=False)
+
+
+def _rows(v, shape):
+    """A value for each row, laid out over its elements."""
+    return expand(reshape(v, shape=(*v.shape, 1)), shape=shape)
+
+
+def masked_scores(q, k, mask, causal, scale):
+    """Scores where keys are there for all heads; -inf for what is not seen."""
+    s = ew.mul(matmul(q, transpose_last(k)), scale)
+    shape = s.shape
+    if mask is not None and dt.of(mask) is dt.bool_:
+        s = ew.where(expand(mask, shape=shape), s, -math.inf)
+    elif mask is not None:
+        s = ew.add(s, expand(mask, shape=shape))
+    if causal:
+        row = iota(q, shape=tuple(shape), dim=len(shape) - 2, dtype=dt.int64)
+        s = ew.where(ew.ge(row, iota(q, shape=tuple(shape), dim=len(shape) - 1, dtype=dt.int64)), s, -math.inf)
+    return s
+
+
+def _probabilities(q, k, mask, lse, causal, scale):
+    """exp(scores - lse), where keys are there for all heads."""
+    s = masked_scores(q, k, mask, causal, scale)
+    return ew.exp(ew.sub(s, _rows(lse, s.shape)))
+
+
+def _last_sum(x):
+    return rd.sum_(x, dim=(len(x.shape) - 1,), keepdim=False)
+
+
+def _infer_row_delta(g, out, g_lse):
+    wide = dt.accumulator(g.dtype)
+    if g.shape != out.shape or g.dtype is not out.dtype or g_lse.shape != g.shape[:-1] or g_lse.dtype is not wide:
+        raise ShapeError(f"row_delta takes two tensors of one shape and dtype and, in {wide}, a number for each of their rows, "
+                         f"got {g}, {out}, {g_lse}")
+    return g_lse
+
+
+def _row_delta_body(g, out, g_lse):
+    return ew.sub(_last_sum(ew.mul(ew.widened(g), ew.widened(out))), g_lse)
+
+
+def _row_delta(g, out, g_lse):
+    return np.sum(g.astype(g_lse.dtype) * out.astype(g_lse.dtype), axis=-1) - g_lse
+
+
+row_delta = op("row_delta", infer=_infer_row_delta, ref=_row_delta, lower=Composite(_row_delta_body),
+               vjp=derived_vjp(_row_delta_body), saves=(1, 2, 3), batch=LEADING,
+               doc="The sum of each row of g * out less g_lse: what the gradients of a row of scores are measured from.")
+
+
+def _grad_vjp(g, out, *args, needs, **params):
+    """16-bit floats are computed in float32."""
+    found = _gradients_of_gradients([ew.widened(x) for x in g], *[_widened(x) for x in args], needs_mask=needs[4], **params)
+    return tuple([None if x is None else ew.narrowed(x, a) for x, a in zip(found, args)])
+
+
+def _widened(x):
+    return x if x is None or dt.of(x) is dt.bool_ else ew.widened(x)
+
+
+def _gradients_of_gradients(g, upstream, q, k, v, mask, lse, delta, *, causal, scale, mask_grad, needs_mask):
+    """With P = exp(S - lse), dP = G V', dS = P (dP - delta): the outputs are dS K, dS' Q, P' G and dS."""
+    a, b, c, m = g
+    heads, key_heads = q.shape[-3], k.shape[-3]
+    k, v, b, c = (_spread_heads(t, heads) for t in (k, v, b, c))
+    p = _probabilities(q, k, mask, lse, causal, scale)
+    slope = ew.sub(matmul(upstream, transpose_last(v)), _rows(delta, p.shape))
+    ds = ew.mul(p, slope)
+    z = ew.mul(ew.add(matmul(a, transpose_last(k)), matmul(q, transpose_last(b))), scale)
+    if mask_grad:
+        z = ew.add(z, expand(m, shape=z.shape))
+    zp = ew.mul(z, p)
+    s_bar = ew.mul(p, ew.add(ew.mul(z, slope), matmul(upstream, transpose_last(c))))
+    q_bar = ew.mul(ew.add(matmul(s_bar, k), matmul(ds, b)), scale)
+    k_bar = ew.mul(ew.add(matmul(transpose_last(s_bar), q), matmul(transpose_last(ds), a)), scale)
+    return (ew.add(matmul(zp, v), matmul(p, c)), q_bar, _gather_heads(k_bar, key_heads),
+            _gather_heads(matmul(transpose_last(zp), upstream), key_heads),
+            sum_to(s_bar, shape=mask.shape) if needs_mask else None,
+            ew.neg(_last_sum(s_bar)), ew.neg(_last_sum(zp)))
+
+
+def _flops(q, k, v, with_q=1, with_v=1):
+    """Of so many products of scores with something of q's size and of v's; what a causal mask spares is counted, too."""
+    return 2 * math.prod(q.shape[:-1]) * k.shape[-2] * (with_q * q.shape[-1] + with_v * v.shape[-1])
+
+
+def _with_batch(size, args, held, at):
+    """The operands, all with the batch in front, of which the one at a position broadcasts (a mask)."""
+    full = all_repeated(size, args, held)
+    if args[at] is not None:
+        full[at] = lifted(args[at], len(full[0].shape) - 1) if held[at] else args[at]
+    return full
+
+
+def _batch_grad(size, op, args, held, params):
+    if args[4] is not None and params["mask_grad"]:
+        return NotImplemented
+    *grads, of_mask = op(*_with_batch(size, args, held, 4), **params)
+    return (*grads, reshape(of_mask, shape=(size, *of_mask.shape[1:])))     # which has no elements
+
+
+def by_scaled_queries(record: Callable, at: int) -> Callable:
+    """How attention is said where the scale is an operand: queries, which are argument `at`, are scaled first, and so is their
+    gradient. 16-bit floats are computed in float32, as kernels do."""
+
+    def given(*args, scale, **params):
+        kind, wants_queries = dt.of(args[at]), at > 0
+        rounded = None if wants_queries else 1
+        wide = [x if x is None or dt.of(x) is not kind else ew.widened(x) for x in args]
+        wide[at] = ew.mul(wide[at], scale)
+        found = record()(*wide, scale=1.0, **params)
+        if wants_queries:
+            found = ew.mul(found[0], scale), *found[1:]
+        narrow = [ew.cast(x, dtype=kind) if dt.of(x) is not kind else x for x in found[:rounded]]
+        return (*narrow, *found[len(narrow):])
+
+    return given
+
+
+attention_grad = op("attention_grad", infer=_infer_grad, ref=in_single(_attention_grad), vjp=_grad_vjp,
+                    saves=(1, 2, 3, 4, 5, 6, 7), lower=Template("attention"), batch=_batch_grad,
+                    numbers=("scale",), given=by_scaled_queries(lambda: attention_grad, 1),
+                    flops=lambda args, outs, params: _flops(args[1], args[2], args[3], with_q=3, with_v=2),
+                    doc="The gradients of attention for q, k, v and (with mask_grad) the mask; delta is each row's g . out.")
+
+
+def _attention_vjp(g, out, q, k, v, mask, *, causal, scale, needs):
+    g_out, g_lse = g
+    delta = row_delta(g_out, out[0], g_lse)
+    gq, gk, gv, gm = attention_grad(g_out, q, k, v, mask, out[1], delta, causal=causal, scale=scale, mask_grad=needs[3])
+    return gq, gk, gv, gm if needs[3] else None
+
+
+def _batch_attention(size, op, args, held, params):
+    return op(*_with_batch(size, args, held, 3), **params)
+
+
+attention = op("attention", infer=_infer_attention, ref=in_single(_attention, 1), vjp=_attention_vjp, saves=(0, 1, 2, 3, 4),
+               lower=Template("attention"), numbers=("scale",), given=by_scaled_queries(lambda: attention, 0),
+               batch=_batch_attention, traits=("autocast_low",), flops=lambda args, outs, params: _flops(*args[:3]),
+               doc="softmax(q k' * scale + mask) v, and the logsumexp of each row of scores.")

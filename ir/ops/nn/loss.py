@@ -1,0 +1,346 @@
+"""Losses over classes: negative log likelihood, cross entropy.
+
+Classes lie along dimension 1, `target` has the input's shape without it. No one-hot tensor is ever made.
+"""
+
+import numpy as np
+
+from ... import dtype as dt
+from ...errors import DimError, DTypeError, ShapeError
+from ...opdef.aval import Aval
+from ...opdef.batch_rules import Images
+from ...opdef.derived_gradients import derived_vjp
+from ...opdef.op import NO_GRAD, Composite, Template, op
+from ...symbols.substitute import as_float
+from ..core import elementwise as ew
+from ..core import reduce as rd
+from ..core.batching import all_repeated, joined, parted
+from ..core.shape import expand, full, reshape
+from .activations import in_single, wants_float
+
+REDUCTIONS = NONE, MEAN, SUM = "none", "mean", "sum"
+
+
+def row_shape(shape) -> tuple:
+    """The shape of what there is once for all classes."""
+    return (*shape[:1], *shape[2:])
+
+
+def over_classes_views(shape) -> tuple:
+    """The views, with parameters, that lay values which are the same for all classes out over a shape with them."""
+    return (reshape, {"shape": (*shape[:1], 1, *shape[2:])}), (expand, {"shape": shape})
+
+
+def over_classes(v, shape):
+    """Values that are the same for all classes, laid out over a shape with them."""
+    for view, params in over_classes_views(shape):
+        v = view(v, **params)
+    return v
+
+
+def _check_target(name, x, target):
+    if x.ndim < 2 or target.shape != row_shape(x.shape):
+        raise ShapeError(f"{name} takes an input (N, C, ...) and a target (N, ...) of class indices, got {x} and {target}")
+    if not target.dtype.is_integer:
+        raise DTypeError(f"{name} takes class indices as integers, got {target}")
+
+
+# Picking one class, and putting it back.
+
+
+def _places(target, shape):
+    """The index tuple of each row's class, and which rows have one."""
+    valid = (target >= 0) & (target < shape[1])
+    safe = np.where(valid, target, 0)
+    grid = list(np.indices(target.shape, sparse=True))
+    return (*grid[:1], safe, *grid[1:]), valid
+
+
+def _infer_take(x, target):
+    _check_target("take_class", x, target)
+    return x.with_shape(target.shape)
+
+
+def _take_class(x, target):
+    if not x.shape[1]:
+        return np.zeros(target.shape, x.dtype)
+    at, valid = _places(target, x.shape)
+    return np.where(valid, x[at], np.zeros((), x.dtype))
+
+
+def _infer_put(v, target, *, classes):
+    if v.shape != target.shape:
+        raise ShapeError(f"put_class takes values and classes of one shape, got {v} and {target}")
+    return v.with_shape((*v.shape[:1], classes, *v.shape[1:]))
+
+
+def _put_class(v, target, *, classes):
+    out = np.zeros((*v.shape[:1], classes, *v.shape[1:]), v.dtype)
+    if classes:
+        at, valid = _places(target, out.shape)
+        out[at] = np.where(valid, v, np.zeros((), v.dtype))
+    return out
+
+
+def _batch_classes(size, op, args, held, params):
+    """The rows of all samples, one after the other."""
+    x, target = all_repeated(size, args, held)
+    if len(target.shape) == 1:
+        return op(x, target, **params)
+    return parted(op(joined(x), joined(target), **params), size)
+
+
+take_class = op("take_class", infer=_infer_take, ref=_take_class,
+                vjp=(lambda g, out, x, target: put_class(g, target, classes=x.shape[1]), None), lower=Template("gather"),
+                batch=_batch_classes,
+                traits=("exact",), doc="Each row's element at its class; 0 where the class is out of range.")
+put_class = op("put_class", infer=_infer_put, ref=_put_class,
+               vjp=(lambda g, out, v, target, *, classes: take_class(g, target), None), lower=Template("scatter"),
+               batch=_batch_classes,
+               traits=("exact",), doc="Zeros with each row's value at its class.")
+
+
+def _infer_class_weight(target, weight, *, ignore_index, classes, dtype):
+    if weight is not None and weight.shape != (classes,):
+        raise ShapeError(f"a class weight has one element for each of the {classes} classes, got {weight}")
+    if weight is not None and weight.dtype is not dtype:
+        raise DTypeError(f"a class weight has the input's dtype {dtype}, got {weight}; cast it with .to()")
+    return Aval(target.shape, dtype)
+
+
+def _class_weight(target, weight, *, ignore_index, classes, dtype):
+    check_classes(target, classes, ignore_index)
+    keep = target != ignore_index
+    if weight is None:
+        return keep.astype(dtype.np)
+    return np.where(keep, weight[np.where(keep, target, 0)], np.zeros((), weight.dtype)).astype(dtype.np, copy=False)
+
+
+class_weight = op("class_weight", infer=_infer_class_weight, ref=_class_weight, vjp=NO_GRAD, lower=Template("gather"),
+                  batch=Images((0,)),
+                  doc="Each row's class weight (1 without weights), 0 for ignored rows.")
+
+
+def check_classes(target, classes, ignore_index):
+    """Raises unless all targets are classes or the one to ignore."""
+    if target.dtype == np.int64 and target.size and np.maximum.reduce(target.view(np.uint64), None) < classes:
+        return              # read as unsigned, what is negative is large
+    bad = (target != ignore_index) & ((target < 0) | (target >= classes))
+    if bad.any():
+        raise DimError(f"target {int(target[bad].reshape(-1)[0])} is out of bounds for {classes} classes")
+
+
+def _class_index(target, *, classes, ignore_index):
+    check_classes(target, classes, ignore_index)
+    return target.astype(np.int64), np.asarray(np.count_nonzero(target != ignore_index), np.int64)
+
+
+def _batch_class_index(size, op, args, held, params):
+    classes, _ = op(joined(args[0]), **params)
+    classes = parted(classes, size)
+    there = ew.cast(ew.ne(classes, params["ignore_index"]), dtype=dt.int64)
+    return classes, rd.sum_(there, dim=tuple(range(1, len(there.shape))), keepdim=False)
+
+
+class_index = op("class_index", ref=_class_index, vjp=NO_GRAD, lower=Template("gather"), traits=("exact", "refuses"),
+                 batch=_batch_class_index,
+                 infer=lambda target, *, classes, ignore_index: (Aval(target.shape, dt.int64), Aval((), dt.int64)),
+                 doc="The targets, once it is known that all are classes or the one to ignore, and how many are classes.")
+
+# Negative log likelihood.
+
+
+def _infer_nll(x, target, weight, *, ignore_index, reduction):
+    _check_target("nll_loss", x, target)
+    wants_float("nll_loss", x)
+    _infer_class_weight(target, weight, ignore_index=ignore_index, classes=x.shape[1], dtype=x.dtype)
+    return x.with_shape(target.shape if reduction == "none" else ())
+
+
+def _all(v):
+    return rd.sum_(v, dim=tuple(range(len(v.shape))), keepdim=False)
+
+
+def reduced(v, weights, reduction):
+    """A loss per row as asked for: as it is, summed, or averaged over the rows' weights."""
+    if reduction == "none":
+        return v
+    return _all(v) if reduction == "sum" else ew.div(_all(v), _all(weights))
+
+
+def row_gradient(g, weights, reduction):
+    """What arrives at each row's loss from the gradient of the reduced one."""
+    if reduction == "none":
+        return g
+    return expand(_averaged(g, weights) if reduction == "mean" else g, shape=weights.shape)
+
+
+def _averaged(g, weights):
+    total = _all(weights)     # of nothing where all rows are ignored: their mean is NaN, their gradient 0
+    return ew.div(g, ew.where(ew.eq(total, 0.0), 1.0, total))
+
+
+def _infer_class_share(g, target, *, ignore_index, classes, reduction):
+    wants_float("class_share", g)
+    if g.shape != (target.shape if reduction == NONE else ()):
+        raise ShapeError(f"class_share takes the gradient of a loss with reduction {reduction!r}, got {g} and {target}")
+    return g.with_shape(target.shape)
+
+
+def _class_share_body(g, target, *, ignore_index, classes, reduction):
+    w = class_weight(target, None, ignore_index=ignore_index, classes=classes, dtype=dt.of(g))
+    return ew.mul(row_gradient(g, w, reduction), w)
+
+
+def _class_share_vjp(g, out, before, target, *, ignore_index, classes, reduction):
+    w = class_weight(target, None, ignore_index=ignore_index, classes=classes, dtype=dt.of(g))
+    back = ew.mul(g, w)
+    if reduction == NONE:
+        return back
+    return _averaged(_all(back), w) if reduction == MEAN else _all(back)
+
+
+class_share = op("class_share", infer=_infer_class_share, ref=in_single(_class_share_body), vjp=(_class_share_vjp, None),
+                 lower=Composite(_class_share_body),
+                 doc="What arrives at each row's loss from the gradient of the reduced one; 0 for ignored rows.")
+
+
+def _nll_body(x, target, weight, *, ignore_index, reduction):
+    w = class_weight(target, weight, ignore_index=ignore_index, classes=x.shape[1], dtype=dt.of(x))
+    loss = ew.mul(ew.neg(take_class(x, target)), w)
+    return reduced(ew.where(ew.eq(target, ignore_index), 0.0, loss), w, reduction)
+
+
+def _nll_vjp(g, out, x, target, weight, *, ignore_index, reduction):
+    if weight is None:
+        share = class_share(g, target, ignore_index=ignore_index, classes=x.shape[1], reduction=reduction)
+    else:
+        w = class_weight(target, weight, ignore_index=ignore_index, classes=x.shape[1], dtype=dt.of(g))
+        share = ew.mul(row_gradient(g, w, reduction), w)
+    return put_class(ew.neg(share), target, classes=x.shape[1])
+
+
+nll_loss = op("nll_loss", infer=_infer_nll, ref=in_single(_nll_body), vjp=(_nll_vjp, None, None), lower=Composite(_nll_body),
+              traits=("autocast_wide", "refuses"),
+              doc="-weight[target] * x[target], averaged over the weights with reduction 'mean'.")
+
+# Cross entropy.
+
+
+def _infer_softmax_minus_onehot(x, lse, a, b, target):
+    _check_target("softmax_minus_onehot", x, target)
+    return x
+
+
+def _softmax_minus_onehot_body(x, lse, a, b, target):
+    top = rd.amax(x, dim=(1,), keepdim=True)
+    scale = ew.mul(a, ew.exp(ew.sub(reshape(top, shape=lse.shape), lse)))
+    scaled = ew.mul(ew.exp(ew.sub(x, expand(top, shape=x.shape))), over_classes(scale, x.shape))
+    return ew.sub(scaled, put_class(b, target, classes=x.shape[1]))
+
+
+def _softmax_minus_onehot(x, lse, a, b, target):
+    out = np.exp(x - np.expand_dims(lse, 1))
+    out *= np.expand_dims(a, 1)
+    if x.shape[1]:
+        at, valid = _places(target, x.shape)
+        out[at] -= np.where(valid, b, np.zeros((), b.dtype))
+    return out
+
+
+def _softmax_minus_onehot_vjp(g, out, x, lse, a, b, target, *, needs):
+    p = ew.exp(ew.sub(x, over_classes(lse, x.shape)))
+    gp = ew.mul(g, p)
+    gx = ew.mul(gp, over_classes(a, x.shape))
+    return (gx, ew.neg(rd.sum_(gx, dim=(1,), keepdim=False)), rd.sum_(gp, dim=(1,), keepdim=False),
+            ew.neg(take_class(g, target)), None)
+
+
+softmax_minus_onehot = op("softmax_minus_onehot", infer=_infer_softmax_minus_onehot, ref=in_single(_softmax_minus_onehot),
+                          vjp=_softmax_minus_onehot_vjp, saves=(1, 2, 3, 5), lower=Composite(_softmax_minus_onehot_body),
+                          doc="a * exp(x - lse) - b at the target's class: the gradient of cross entropy.")
+
+
+def _infer_cross_entropy_grad(g, x, lse, target, *, ignore_index, reduction):
+    _check_target("cross_entropy_grad", x, target)
+    _infer_class_share(g, target, ignore_index=ignore_index, classes=x.shape[1], reduction=reduction)
+    return x
+
+
+def _cross_entropy_grad_body(g, x, lse, target, *, ignore_index, reduction):
+    share = class_share(g, target, ignore_index=ignore_index, classes=x.shape[1], reduction=reduction)
+    return softmax_minus_onehot(x, lse, share, share, target)
+
+
+cross_entropy_grad = op("cross_entropy_grad", infer=_infer_cross_entropy_grad, ref=in_single(_cross_entropy_grad_body),
+                        vjp=derived_vjp(_cross_entropy_grad_body), saves=(1, 2, 3, 4),
+                        lower=Composite(_cross_entropy_grad_body), traits=("rule_as_one",),
+                        doc="The gradient of cross entropy without class weights and smoothing, of logits and their logsumexp.")
+
+
+def _infer_cross_entropy(x, target, weight, *, ignore_index, label_smoothing, reduction):
+    _check_target("cross_entropy", x, target)
+    return _infer_nll(x, target, weight, ignore_index=ignore_index, reduction=reduction), x.with_shape(target.shape)
+
+
+def _cross_entropy_body(x, target, weight, *, ignore_index, label_smoothing, reduction):
+    top = rd.amax(x, dim=(1,), keepdim=True)
+    total = rd.sum_(ew.exp(ew.sub(x, expand(top, shape=x.shape))), dim=(1,), keepdim=False)
+    lse = ew.add(ew.log(total), reshape(top, shape=target.shape))
+    w = class_weight(target, weight, ignore_index=ignore_index, classes=x.shape[1], dtype=dt.of(x))
+    loss = ew.where(ew.eq(target, ignore_index), 0.0, ew.mul(ew.sub(lse, take_class(x, target)), w))
+    if label_smoothing:
+        loss = ew.add(ew.mul(loss, 1 - label_smoothing),
+                      ew.mul(smooth_part(x, lse, target, weight, ignore_index), label_smoothing / x.shape[1]))
+    return reduced(loss, w, reduction), lse
+
+
+def smooth_part(x, lse, target, weight, ignore_index):
+    """The sum over classes of weight * -log(softmax(x)), 0 for ignored rows."""
+    gap = ew.sub(over_classes(lse, x.shape), x)
+    if weight is not None:
+        gap = ew.mul(gap, _weight_over(weight, x.shape))
+    return ew.where(ew.eq(target, ignore_index), 0.0, rd.sum_(gap, dim=(1,), keepdim=False))
+
+
+def _weight_over(weight, shape):
+    return expand(reshape(weight, shape=(1, shape[1], *(1,) * (len(shape) - 2))), shape=shape)
+
+
+def _cross_entropy(x, target, weight, *, ignore_index, label_smoothing, reduction):
+    if x.size:
+        return _cross_entropy_body(x, target, weight, ignore_index=ignore_index, label_smoothing=label_smoothing,
+                                   reduction=reduction)
+    w = _class_weight(target, weight, ignore_index=ignore_index, classes=x.shape[1], dtype=dt.of(x))
+    return np.asarray(reduced(w, w, reduction), x.dtype), np.full(target.shape, -np.inf, x.dtype)
+
+
+def _cross_entropy_vjp(g, out, x, target, weight, *, ignore_index, label_smoothing, reduction):
+    g, g_lse = g
+    if g_lse is None and weight is None and not label_smoothing:
+        return cross_entropy_grad(g, x, out[1], target, ignore_index=ignore_index, reduction=reduction)
+    if g is None:
+        g = full(g_lse, shape=target.shape if reduction == NONE else (), value=0.0, dtype=dt.of(x))
+    if weight is None and not label_smoothing:
+        share = class_share(g, target, ignore_index=ignore_index, classes=x.shape[1], reduction=reduction)
+        return softmax_minus_onehot(x, out[1], ew.add(share, g_lse), share, target)
+    w = class_weight(target, weight, ignore_index=ignore_index, classes=x.shape[1], dtype=dt.of(x))
+    rows = row_gradient(g, w, reduction)
+    b = ew.mul(rows, w)
+    a = b
+    if label_smoothing:
+        b = ew.mul(b, 1 - label_smoothing)
+        share = ew.mul(ew.where(ew.eq(target, ignore_index), 0.0, rows), label_smoothing / x.shape[1])
+        total = as_float(x.shape[1]) if weight is None else expand(_all(weight), shape=target.shape)
+        a = ew.add(b, ew.mul(share, total))
+    gx = softmax_minus_onehot(x, out[1], a if g_lse is None else ew.add(a, g_lse), b, target)
+    if label_smoothing:
+        share = over_classes(share, x.shape)
+        gx = ew.sub(gx, share if weight is None else ew.mul(share, _weight_over(weight, x.shape)))
+    return gx
+
+
+cross_entropy = op("cross_entropy", infer=_infer_cross_entropy, ref=in_single(_cross_entropy),
+                   vjp=(_cross_entropy_vjp, None, None), lower=Composite(_cross_entropy_body),
+                   numbers=("label_smoothing",), traits=("autocast_wide", "gaps", "refuses"),
+                   doc="The loss of logits against class indices, and each row's logsumexp, which the gradient uses.")

@@ -1,0 +1,391 @@
+"""Pools over any number of spatial dims of (N, C, *spatial), and the scatter that carries their gradients back.
+
+Maxima come with the flat index of the element they took in its plane; all maximum pools share one gradient.
+"""
+
+import itertools
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ... import dtype as dt
+from ...errors import ShapeError
+from ...opdef.batch_rules import IMAGES
+from ...opdef.op import Composite, Template, op
+from ...reference import scalar_functions
+from .windows import batches, check_windows, pad_spatial, taps, wide, window_count, window_counts, windows
+
+# Taking from and putting into planes: the common ground of maximum pools, unpooling and grid sampling.
+
+
+def _planes(x, indices, name):
+    if x.shape[:2] != indices.shape[:2]:
+        raise ShapeError(f"{name}: values {x} and indices {indices} must have the same batch and channels")
+
+
+def _infer_take(x, indices):
+    _planes(x, indices, "plane_take")
+    return x.with_shape(indices.shape)
+
+
+def _take(x, indices):
+    n, c = x.shape[:2]
+    return np.take_along_axis(x.reshape(n, c, prod(x.shape[2:])), indices.reshape(n, c, prod(indices.shape[2:])),
+                              2).reshape(indices.shape)
+
+
+def _infer_put(x, indices, *, size, accumulate):
+    _planes(x, indices, "plane_put")
+    if x.shape != indices.shape:
+        raise ShapeError(f"plane_put takes one index for each value, got values {x} and indices {indices}")
+    return x.with_shape((*x.shape[:2], *size))
+
+
+def _put(x, indices, *, size, accumulate):
+    (n, c), plane = x.shape[:2], prod(size)
+    if indices.size and not (indices.min() >= 0 and indices.max() < plane):
+        raise ShapeError(f"plane_put: indices reach from {indices.min()} to {indices.max()}, outside of a plane of {plane} "
+                         f"elements {tuple(size)}")
+    if not accumulate:
+        out = np.zeros((n, c, plane), x.dtype)
+        np.put_along_axis(out, indices.reshape(n, c, -1 if x.size else 0), x.reshape(n, c, -1 if x.size else 0), 2)
+        return out.reshape(n, c, *size)
+    flat = np.zeros(n * c * plane, wide(x).dtype)
+    starts = (np.arange(n * c) * plane).reshape((n, c) + (1,) * (x.ndim - 2))
+    np.add.at(flat, (indices + starts).reshape(-1), wide(x).reshape(-1))
+    return flat.reshape(n, c, *size).astype(x.dtype, copy=False)
+
+
+plane_take = op(
+    "plane_take", infer=_infer_take, ref=_take,
+    vjp=(lambda g, out, x, indices: plane_put(g, indices, size=x.shape[2:], accumulate=True), None),
+    lower=Template("gather"), batch=IMAGES, traits=("exact",), doc="The elements at flat indices into each (n, c) plane.")
+plane_put = op(
+    "plane_put", infer=_infer_put, ref=_put,
+    vjp=(lambda g, out, x, indices, *, size, accumulate: plane_take(g, indices), None),
+    lower=Template("scatter"), batch=IMAGES,
+    doc="Zeros of spatial `size` with each value at its flat index in its plane; values that meet are added if `accumulate`, "
+        "else the last one stays.")
+
+# Maxima.
+
+_IN_CACHE = 1 << 17   # elements of a batch part that stay in a core's cache with what is computed from them
+_MANY = 64            # above this many places in a window, one argmax over copied windows beats a pass for each place
+
+
+def _infer_max_pool(x, *, kernel, stride, padding, dilation):
+    counts = check_windows("max_pool", x, kernel, stride, padding, dilation)
+    out = x.with_shape((*x.shape[:2], *counts))
+    return out, out.with_dtype(dt.int64)
+
+
+def _lowest(kind):
+    if kind.kind == "b":
+        return False
+    return np.iinfo(kind).min if kind.kind in "iu" else -np.inf
+
+
+def _steps(sizes):
+    """How many flat positions one step along each spatial dim is."""
+    return tuple(prod(sizes[i + 1:]) for i in range(len(sizes)))
+
+
+def _first_positions(sizes, counts, stride, padding):
+    """The flat position of each window's first place (which may lie in the padding)."""
+    total = np.zeros(counts, np.int64)
+    for axis, (count, s, (lo, _), step) in enumerate(zip(counts, stride, padding, _steps(sizes))):
+        total += ((np.arange(count) * s - lo) * step).reshape((-1,) + (1,) * (len(counts) - axis - 1))
+    return total
+
+
+def _tap_offsets(sizes, kernel, dilation):
+    """For each place in the window, how far its flat position is from the first place's."""
+    steps = [d * step for d, step in zip(dilation, _steps(sizes))]
+    return np.array([sum(t * s for t, s in zip(tap, steps)) for tap in itertools.product(*map(range, kernel))], np.int64)
+
+
+def _maximum_by_taps(x, kernel, counts, stride, dilation, offsets, check_nan):
+    places = taps(kernel, counts, stride, dilation)
+    best = x[(..., *next(places)[1])].copy()
+    which = np.zeros(best.shape, np.uint8)
+    for place, (_, where) in enumerate(places, 1):
+        value = x[(..., *where)]
+        better = value > best
+        if check_nan:
+            better |= (value != value) & (best == best)
+        np.copyto(best, value, where=better)
+        np.copyto(which, place, where=better)
+    return best, offsets[which]
+
+
+def _maximum_by_window(x, kernel, stride, dilation, offsets):
+    rank = len(kernel)
+    view = windows(x, kernel, stride, dilation)
+    lines = np.moveaxis(view, range(2, 2 + rank), range(-rank, 0)).reshape(view.shape[:2] + view.shape[2 + rank:] + (-1,))
+    chosen = lines.argmax(axis=-1)
+    return np.take_along_axis(lines, chosen[..., None], -1)[..., 0], offsets[chosen]
+
+
+def _first_inside(x, counts, stride, padding, dilation):
+    """The flat position of each window's first place that lies inside of the input."""
+    total = np.zeros(counts, np.int64)
+    for axis, (count, s, (lo, _), d, step) in enumerate(zip(counts, stride, padding, dilation, _steps(x.shape[2:]))):
+        start = np.arange(count) * s - lo
+        inside = start + -(np.minimum(start, 0) // d) * d
+        total += (inside * step).reshape((-1,) + (1,) * (len(counts) - axis - 1))
+    return total
+
+
+def _max_pool(x, *, kernel, stride, padding, dilation):
+    kind, values = x.dtype, wide(x)
+    lowest, sizes = _lowest(values.dtype), x.shape[2:]
+    counts = window_counts(sizes, kernel, stride, padding, dilation)
+    offsets = _tap_offsets(sizes, kernel, dilation)
+    planes = values.reshape(x.shape[0] * x.shape[1], 1, *sizes)
+    best, which = np.empty((len(planes), 1, *counts), values.dtype), np.empty((len(planes), 1, *counts), np.int64)
+    check_nan = values.dtype.kind == "f" and values.size > 0 and bool(np.isnan(values.max()))
+    for part in batches(len(planes), prod(sizes), _IN_CACHE):
+        full = pad_spatial(planes[part], padding, lowest)
+        if len(offsets) > _MANY:
+            best[part], which[part] = _maximum_by_window(full, kernel, stride, dilation, offsets)
+        else:
+            best[part], which[part] = _maximum_by_taps(full, kernel, counts, stride, dilation, offsets, check_nan)
+    which += _first_positions(sizes, counts, stride, padding)
+    if any(lo > 0 for lo, _ in padding):
+        empty = best == lowest
+        if empty.any():
+            which = np.where(empty, _first_inside(x, counts, stride, padding, dilation), which)
+    shape = (*x.shape[:2], *counts)
+    return best.reshape(shape).astype(kind, copy=False), which.reshape(shape)
+
+
+def _infer_max_pool_grad(g, indices, *, size, kernel, stride, padding, dilation):
+    return _infer_put(g, indices, size=size, accumulate=True)
+
+
+def _max_pool_grad(g, indices, *, size, kernel, stride, padding, dilation):
+    return _put(g, indices, size=size, accumulate=True)
+
+
+max_pool_grad = op(
+    "max_pool_grad", infer=_infer_max_pool_grad, ref=_max_pool_grad,
+    vjp=(lambda g, out, x, indices, *, size, kernel, stride, padding, dilation: plane_take(g, indices), None),
+    lower=Composite(lambda g, indices, *, size, **window: plane_put(g, indices, size=size, accumulate=True)), batch=IMAGES,
+    traits=("renamed",),
+    doc="The gradient of max_pool: each value at the index that its window took. Where windows are known, whoever makes an "
+        "element need look at those alone that hold it.")
+
+
+def _max_vjp(g, out, x, *, kernel, stride, padding, dilation):
+    return max_pool_grad(g, out[1], size=x.shape[2:], kernel=kernel, stride=stride, padding=padding, dilation=dilation)
+
+
+max_pool = op("max_pool", infer=_infer_max_pool, ref=_max_pool, vjp=(_max_vjp,), lower=Template("pool"),
+              batch=IMAGES, traits=("exact", "straight"),
+              doc="The largest element of each window (nan wins, else the first of equals) and its flat index in the plane.")
+
+
+def bins(n: int, count: int):
+    """Starts and ends of `count` bins that cover `n` elements as evenly as possible; neighbours may overlap."""
+    i = np.arange(count)
+    return i * n // count, -(-(i + 1) * n // count)
+
+
+def bin_places(n, count):
+    """The positions in each bin (count, widest); short bins repeat their last one."""
+    starts, ends = bins(n, count)
+    widest = int((ends - starts).max(initial=1))
+    return np.minimum(starts[:, None] + np.arange(widest), ends[:, None] - 1)
+
+
+def _joint_places(places, sizes):
+    """Flat positions (..., *counts, places in the window) from one (..., count, places) table for each dim."""
+    rank = len(sizes)
+    total: Any = 0
+    for axis, (table, step) in enumerate(zip(places, _steps(sizes))):
+        lead = table.shape[:-2]
+        spread = [1] * (2 * rank)
+        spread[axis], spread[rank + axis] = table.shape[-2:]
+        total = total + table.reshape(*lead, *spread) * step
+    whole = total.shape[total.ndim - rank:]
+    return total.reshape(*total.shape[:total.ndim - rank], prod(whole))
+
+
+def _maximum_at(x, places):
+    """The largest of the elements at `places` (*counts, k) or (N, C, *counts, k), and its flat index."""
+    n, c = x.shape[:2]
+    places = np.broadcast_to(places, (n, c, *places.shape[-1 - (x.ndim - 2):]))
+    values = _take(wide(x), places)
+    chosen = values.argmax(axis=-1)[..., None]
+    best = np.take_along_axis(values, chosen, -1)[..., 0]
+    return best.astype(x.dtype, copy=False), np.take_along_axis(places, chosen, -1)[..., 0]
+
+
+def _check_size(name, x, size):
+    if x.ndim != len(size) + 2 or any(n < 0 for n in size):
+        raise ShapeError(f"{name} of {x}: an output size is needed for each spatial dimension, got {tuple(size)}")
+    if 0 in x.shape[2:]:
+        raise ShapeError(f"{name} of {x}: the spatial sizes must not be 0")
+
+
+def _infer_adaptive_max(x, *, size):
+    _check_size("adaptive_max_pool", x, size)
+    out = x.with_shape((*x.shape[:2], *size))
+    return out, out.with_dtype(dt.int64)
+
+
+def _adaptive_max(x, *, size):
+    tables = [bin_places(n, count) for n, count in zip(x.shape[2:], size)]
+    return _maximum_at(x, _joint_places(tables, x.shape[2:]))
+
+
+def _indexed_vjp(g, out, x, *, size):
+    return plane_put(g, out[1], size=x.shape[2:], accumulate=True)
+
+
+adaptive_max_pool = op("adaptive_max_pool", infer=_infer_adaptive_max, ref=_adaptive_max, vjp=(_indexed_vjp,),
+                       lower=Template("pool"), batch=IMAGES, traits=("exact", "straight"),
+                       doc="The largest element of each of `size` even bins, and its flat index in the plane.")
+
+
+def _infer_fractional(x, samples, *, kernel, size):
+    _check_size("fractional_max_pool", x, size)
+    if samples.shape != (*x.shape[:2], len(size)):
+        raise ShapeError(f"fractional_max_pool of {x} takes samples of shape {(*x.shape[:2], len(size))}, got {samples}")
+    if any(o + k - 1 > n for o, k, n in zip(size, kernel, x.shape[2:])):
+        raise ShapeError(f"fractional_max_pool of {x}: an output of {size} with kernel {kernel} needs a larger input")
+    out = x.with_shape((*x.shape[:2], *size))
+    return out, out.with_dtype(dt.int64)
+
+
+def _fractional_places(sample, n, count, kernel):
+    """Positions (N, C, count, kernel): windows a non-integer step apart, the last one at the end."""
+    starts = np.full((*sample.shape, count), n - kernel)
+    if count > 1:
+        step = (n - kernel) / (count - 1)
+        u = sample.astype(np.float64)[..., None]
+        starts[..., :-1] = ((np.arange(count - 1) + u) * step).astype(np.int64) - (u * step).astype(np.int64)
+    return starts[..., None] + np.arange(kernel)
+
+
+def _fractional(x, samples, *, kernel, size):
+    if not x.size:
+        return tuple(np.zeros((*x.shape[:2], *size), d) for d in (x.dtype, np.int64))
+    tables = [_fractional_places(samples[:, :, i], *each) for i, each in enumerate(zip(x.shape[2:], size, kernel))]
+    return _maximum_at(x, _joint_places(tables, x.shape[2:]))
+
+
+def _fractional_vjp(g, out, x, samples, *, kernel, size):
+    return plane_put(g, out[1], size=x.shape[2:], accumulate=True)
+
+
+fractional_max_pool = op("fractional_max_pool", infer=_infer_fractional, ref=_fractional, vjp=(_fractional_vjp, None),
+                         lower=Template("pool"), batch=IMAGES, traits=("exact",),
+                         doc="Maxima over windows whose places are drawn by `samples`, uniform numbers for each plane and dim.")
+
+# Averages. `counted` says how much of the padding belongs to a window's size; a `divisor` replaces that size.
+
+
+MANY_TAPS = 16     # of a window beside others, from which sums along one dim after the other are quicker
+
+
+def is_whole(sizes, kernel, padding) -> bool:
+    """Whether one window is the whole plane."""
+    return tuple(kernel) == tuple(sizes) and not any(lo or hi for lo, hi in padding)
+
+
+def are_bins(sizes, kernel, stride, padding) -> bool:
+    """Whether windows of many elements lie beside each other and cover all."""
+    return (tuple(kernel) == tuple(stride) and prod(kernel) >= MANY_TAPS and not any(lo or hi for lo, hi in padding)
+            and not any(n % k for n, k in zip(sizes, kernel)))
+
+
+def _infer_avg_pool(x, *, kernel, stride, padding, counted, divisor):
+    counts = check_windows("avg_pool", x, kernel, stride, padding, (1,) * len(kernel))
+    return x.with_shape((*x.shape[:2], *counts))
+
+
+def _window_sizes(sizes, counts, kernel, stride, padding, counted, divisor):
+    """What each window's sum is divided by, broadcastable over (*counts)."""
+    if divisor is not None:
+        return np.full((1,) * len(counts), divisor, np.int64)
+    total = np.ones((1,) * len(counts), np.int64)
+    for axis, (n, c, k, s, (lo, _), (low, high)) in enumerate(zip(sizes, counts, kernel, stride, padding, counted)):
+        start = np.arange(c) * s - lo
+        size = np.minimum(start + k, n + high) - np.maximum(start, -low)
+        total = total * size.reshape((-1,) + (1,) * (len(counts) - axis - 1))
+    return total
+
+
+def _along(ndim, axis, what):
+    return (slice(None),) * axis + (what,) + (slice(None),) * (ndim - axis - 1)
+
+
+def _sum_windows(x, axis, kernel, stride, padding):
+    """Sums over windows along one axis."""
+    one_dim = [(0, 0)] * (x.ndim - 2)
+    one_dim[axis - 2] = padding
+    count = window_count(x.shape[axis], kernel, stride, padding, 1)
+    x = pad_spatial(x, one_dim)
+    if count == 1:
+        return x[_along(x.ndim, axis, slice(0, kernel))].sum(axis=axis, keepdims=True, dtype=x.dtype)
+    total = x[_along(x.ndim, axis, slice(0, (count - 1) * stride + 1, stride))].copy()
+    for t in range(1, kernel):
+        total += x[_along(x.ndim, axis, slice(t, t + (count - 1) * stride + 1, stride))]
+    return total
+
+
+def _divide(x, sizes):
+    return scalar_functions.trunc_divide(x, sizes.astype(x.dtype)) if x.dtype.kind in "iu" else x / sizes.astype(x.dtype)
+
+
+def _avg_pool(x, *, kernel, stride, padding, counted, divisor):
+    counts = window_counts(x.shape[2:], kernel, stride, padding, (1,) * len(kernel))
+    total = wide(x)
+    for i in range(len(kernel)):
+        total = _sum_windows(total, i + 2, kernel[i], stride[i], padding[i])
+    sizes = _window_sizes(x.shape[2:], counts, kernel, stride, padding, counted, divisor)
+    return _divide(total, sizes).astype(x.dtype, copy=False)
+
+
+def _infer_avg_pool_grad(g, *, size, kernel, stride, padding, counted, divisor):
+    out = g.with_shape((*g.shape[:2], *size))
+    counts = check_windows("avg_pool_grad", out, kernel, stride, padding, (1,) * len(kernel))
+    if counts != g.shape[2:]:
+        raise ShapeError(f"avg_pool_grad: an average pool of {out} gives {counts}, not the {g.shape[2:]} of {g}")
+    return out
+
+
+def _spread_windows(g, axis, size, kernel, stride, padding):
+    """The transpose of `_sum_windows`."""
+    count = g.shape[axis]
+    shape = list(g.shape)
+    shape[axis] = size + sum(padding)
+    full = np.zeros(shape, g.dtype)
+    for t in range(kernel):
+        full[_along(g.ndim, axis, slice(t, t + (count - 1) * stride + 1, stride))] += g
+    one_dim = [(0, 0)] * (g.ndim - 2)
+    one_dim[axis - 2] = (-padding[0], -padding[1])
+    return pad_spatial(full, one_dim)
+
+
+def _avg_pool_grad(g, *, size, kernel, stride, padding, counted, divisor):
+    sizes = _window_sizes(size, g.shape[2:], kernel, stride, padding, counted, divisor)
+    spread = _divide(wide(g), sizes)
+    for i in range(len(kernel)):
+        spread = _spread_windows(spread, i + 2, size[i], kernel[i], stride[i], padding[i])
+    return np.ascontiguousarray(spread).astype(g.dtype, copy=False)
+
+
+avg_pool = op(
+    "avg_pool", infer=_infer_avg_pool, ref=_avg_pool,
+    vjp=(lambda g, out, x, *, kernel, stride, padding, counted, divisor:
+         avg_pool_grad(g, size=x.shape[2:], kernel=kernel, stride=stride, padding=padding, counted=counted, divisor=divisor),),
+    lower=Template("pool"), batch=IMAGES,
+    doc="The mean of each window: its sum over its size (padding is a part of it as far as `counted` says) or over `divisor`.")
+avg_pool_grad = op(
+    "avg_pool_grad", infer=_infer_avg_pool_grad, ref=_avg_pool_grad,
+    vjp=(lambda g, out, x, *, size, kernel, stride, padding, counted, divisor:
+         avg_pool(g, kernel=kernel, stride=stride, padding=padding, counted=counted, divisor=divisor),),
+    lower=Template("pool"), batch=IMAGES, doc="The gradient of avg_pool for its input of spatial `size`.")

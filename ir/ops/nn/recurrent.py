@@ -1,0 +1,353 @@
+"""Recurrent layers over a whole sequence, one operator each.
+
+The input's projection is made before (one large product), so an operator takes `z` (T, B, gates * H) and the recurrent
+weights. A mask (T, B) says which steps of which sequences are real: at the others the state is carried on, so that reversed
+runs over padded sequences start at each one's own end. Results are in the order of time whichever way the sequence is read.
+The activated gates are results too: the gradient rules read them; `lstm_states` and `gru_states` are the same layers for those
+who will not ask for gradients. Gradients are operators of their own, whose bodies are written step by step; they take None for
+a result that no gradient came for.
+"""
+
+from math import prod
+
+import numpy as np
+
+from ... import dtype as dt
+from ...errors import ArgumentError, DTypeError, ShapeError
+from ...opdef.derived_gradients import derived_vjp
+from ...opdef.op import Composite, Template, op
+from ...reference import scalar_functions
+from ..core import elementwise as ew
+from ..core import reduce as rd
+from ..core.shape import cat, full, reshape, slice_
+from ..linalg.products import matmul
+from .activations import in_single
+from .recurrent_steps import (
+    arrived,
+    at_step,
+    batch_of_gradients,
+    batch_of_sequences,
+    carry,
+    divide,
+    each_bias_gradient,
+    each_weight_gradient,
+    hyperbolic,
+    in_time_order,
+    logistic,
+    order,
+    parts_of,
+    plus,
+    split,
+    states_before,
+    weight_gradient,
+)
+
+
+def _check(name, z, mask, states, w_hh, gates):
+    """The batch and hidden sizes, after a look at everything."""
+    if z.ndim != 3 or z.shape[2] != w_hh.shape[0] or w_hh.ndim != 2 or w_hh.shape[0] % gates:
+        raise ShapeError(f"{name} takes inputs (T, B, {gates} * H) and weights ({gates} * H, ...), got {z} and {w_hh}")
+    hidden = w_hh.shape[0] // gates
+    if mask is not None and mask.shape != z.shape[:2]:
+        raise ShapeError(f"{name} of {z} takes a mask (T, B), got {mask}")
+    for what, state, size in states:
+        if state.shape != (z.shape[1], size):
+            raise ShapeError(f"{name}: the state {what} must have shape ({z.shape[1]}, {size}), got {state}")
+        if state.dtype is not z.dtype:
+            raise DTypeError(f"{name} takes one dtype, got an input {z} and a state {state}")
+    if w_hh.dtype is not z.dtype:
+        raise DTypeError(f"{name} takes one dtype, got an input {z} and weights {w_hh}")
+    return z.shape[1], hidden
+
+
+def _flops(args, outs, params):
+    """Of the products with the recurrent weights, one for each step."""
+    return 2 * prod(args[0].shape) * args[2].shape[-1]
+
+
+def _grad_flops(args, outs, params):
+    return 4 * prod(outs[0].shape) * outs[1].shape[-1]
+
+
+# The plain recurrent layer.
+
+
+def _infer_rnn(z, mask, h, w_hh, *, activation, reverse):
+    batch, hidden = _check("rnn_sequence", z, mask, [("h", h, w_hh.shape[1])], w_hh, 1)
+    if activation not in ("tanh", "relu"):
+        raise ArgumentError(f"activation must be 'tanh' or 'relu', got {activation!r}")
+    return z.with_shape((z.shape[0], batch, hidden))
+
+
+def times(h, w_hh):
+    """The recurrent product of references."""
+    return h @ w_hh.T
+
+
+def run_rnn(z, mask, h, w_hh, *, activation, reverse, product=times):
+    """All states, in numpy."""
+    act = np.tanh if activation == "tanh" else lambda x: np.maximum(x, 0)
+    y = np.empty(z.shape, z.dtype)
+    for t in order(len(z), reverse):
+        h = y[t] = carry(None if mask is None else mask[t], act(z[t] + product(h, w_hh)), h)
+    return y
+
+
+def _infer_rnn_grad(gy, y, mask, h, w_hh, *, activation, reverse):
+    return y, h, w_hh
+
+
+def _rnn_grad(gy, y, mask, h, w_hh, *, activation, reverse):
+    carried, dzs = None, []
+    for t in order(y.shape[0], not reverse):
+        inside, past = divide(mask, t, arrived(gy, t, carried, h))
+        out = at_step(y, t)
+        dz = hyperbolic(inside, out) if activation == "tanh" else ew.where(ew.gt(out, 0.0), inside, 0.0)
+        carried = plus(matmul(dz, w_hh), past)
+        dzs.append(dz)
+    dz = in_time_order(dzs, reverse)
+    return dz, carried, weight_gradient(dz, states_before(y, h, reverse))
+
+
+def _rnn_each_weight(size, gy, y, mask, h, w_hh, dz, *, activation, reverse):
+    return [each_weight_gradient(size, dz, states_before(y, h, reverse))]
+
+
+rnn_sequence_grad = op("rnn_sequence_grad", infer=_infer_rnn_grad, ref=in_single(_rnn_grad), vjp=derived_vjp(_rnn_grad),
+                       saves=range(1, 6), lower=Composite(_rnn_grad), flops=_grad_flops,
+                       batch=batch_of_gradients(3, 1, _rnn_each_weight),
+                       doc="The gradients of rnn_sequence for the input, the first state and the weights.")
+
+
+def _rnn_vjp(g, y, z, mask, h, w_hh, *, activation, reverse, needs):
+    dz, dh, dw = rnn_sequence_grad(g, y, mask, h, w_hh, activation=activation, reverse=reverse)
+    return dz, None, dh, dw
+
+
+rnn_sequence = op("rnn_sequence", infer=_infer_rnn, ref=in_single(run_rnn), vjp=_rnn_vjp, saves=(0, 2, 3, 4),
+                  lower=Template("recurrent"), traits=("autocast_low",), flops=_flops,
+                  batch=batch_of_sequences(2, 1),
+                  doc="h = act(z + h @ w_hh.T) along time; all states.")
+
+# LSTM.
+
+
+def _infer_lstm(z, mask, h, c, w_hh, w_hr, *, reverse):
+    hidden = w_hh.shape[0] // 4
+    out = hidden if w_hr is None else w_hr.shape[0]
+    if w_hh.shape[1] != out or (w_hr is not None and w_hr.shape[1] != hidden):
+        raise ShapeError(f"lstm_sequence: weights {w_hh} and projection {w_hr} do not fit together")
+    _check("lstm_sequence", z, mask, [("h", h, out), ("c", c, hidden)], w_hh, 4)
+    steps, batch = z.shape[:2]
+    return tuple(z.with_shape((steps, batch, n)) for n in (out, hidden, 4 * hidden))
+
+
+def run_lstm(z, mask, h, c, w_hh, w_hr, *, reverse, product=times):
+    """All states, cells and gates, in numpy."""
+    steps, batch, hidden = len(z), z.shape[1], c.shape[1]
+    y = np.empty((steps, batch, h.shape[1]), z.dtype)
+    cells, gates = np.empty((steps, batch, hidden), z.dtype), np.empty(z.shape, z.dtype)
+    for t in order(steps, reverse):
+        a = z[t] + product(h, w_hh)
+        gates[t] = scalar_functions.sigmoid(a)
+        gates[t, :, 2 * hidden:3 * hidden] = np.tanh(a[:, 2 * hidden:3 * hidden])
+        i, f, g, o = np.split(gates[t], 4, axis=1)
+        new_c = f * c + i * g
+        new_h = o * np.tanh(new_c)
+        live = None if mask is None else mask[t]
+        h = y[t] = carry(live, new_h if w_hr is None else new_h @ w_hr.T, h)
+        c = cells[t] = carry(live, new_c, c)
+    return y, cells, gates
+
+
+def _lstm_step(gradients, gates, cell, before, w_hr):
+    """The gates' and the cell's gradients of one step: (dz, gradient of the cell before, hidden, gradient of hidden)."""
+    dh, dc, dgates = gradients
+    i, f, g, o = split(gates, 4)
+    di, df, dg, do = parts_of(dgates, 4)
+    squashed = ew.tanh(cell)
+    d_hidden = dh if w_hr is None else matmul(dh, w_hr)
+    dc = ew.add(dc, hyperbolic(ew.mul(d_hidden, o), squashed))
+    dz = cat(logistic(plus(ew.mul(dc, g), di), i), logistic(plus(ew.mul(dc, before), df), f),
+             hyperbolic(plus(ew.mul(dc, i), dg), g), logistic(plus(ew.mul(d_hidden, squashed), do), o), dim=1)
+    return dz, ew.mul(dc, f), ew.mul(o, squashed)
+
+
+def _infer_lstm_grad(gy, gc, gg, y, cells, gates, mask, h, c, w_hh, w_hr, *, reverse):
+    return (gates, h, c, w_hh) if w_hr is None else (gates, h, c, w_hh, w_hr)
+
+
+def _lstm_grad(gy, gc, gg, y, cells, gates, mask, h, c, w_hh, w_hr, *, reverse):
+    cells_before = states_before(cells, c, reverse)
+    carried_h = carried_c = None
+    dzs, dhs, hiddens = [], [], []
+    for t in order(gates.shape[0], not reverse):
+        dh, past_h = divide(mask, t, arrived(gy, t, carried_h, h))
+        dc, past_c = divide(mask, t, arrived(gc, t, carried_c, c))
+        given = dh, dc, None if gg is None else at_step(gg, t)
+        dz, dc, hidden = _lstm_step(given, at_step(gates, t), at_step(cells, t), at_step(cells_before, t), w_hr)
+        carried_h, carried_c = plus(matmul(dz, w_hh), past_h), plus(dc, past_c)
+        for kept, value in ((dzs, dz), (dhs, dh), (hiddens, hidden)):
+            kept.append(value)
+    dz = in_time_order(dzs, reverse)
+    found = dz, carried_h, carried_c, weight_gradient(dz, states_before(y, h, reverse))
+    if w_hr is None:
+        return found
+    return *found, weight_gradient(in_time_order(dhs, reverse), in_time_order(hiddens, reverse))
+
+
+def _lstm_each_weight(size, gy, gc, gg, y, cells, gates, mask, h, c, w_hh, w_hr, dz, *, reverse):
+    return [each_weight_gradient(size, dz, states_before(y, h, reverse))]
+
+
+def _batch_lstm_grad(size, op, args, held, params):
+    """With a projection, its body goes step by step."""
+    return NotImplemented if args[-1] is not None else _batch_lstm_plain(size, op, args, held, params)
+
+
+_batch_lstm_plain = batch_of_gradients(7, 2, _lstm_each_weight)
+lstm_sequence_grad = op("lstm_sequence_grad", infer=_infer_lstm_grad, ref=in_single(_lstm_grad), vjp=derived_vjp(_lstm_grad),
+                        saves=range(1, 12), lower=Composite(_lstm_grad), flops=_grad_flops, batch=_batch_lstm_grad,
+                        doc="The gradients of lstm_sequence for the input, the first states, the weights and the projection.")
+
+
+def _lstm_vjp(g, out, z, mask, h, c, w_hh, w_hr, *, reverse, needs):
+    dz, dh, dc, dw, *projection = lstm_sequence_grad(*g, *out, mask, h, c, w_hh, w_hr, reverse=reverse)
+    return dz, None, dh, dc, dw, projection[0] if projection else None
+
+
+lstm_sequence = op("lstm_sequence", infer=_infer_lstm, ref=in_single(run_lstm), vjp=_lstm_vjp, saves=(0, 2, 3, 4, 5, 6),
+                   lower=Template("recurrent"), traits=("autocast_low", "gaps", "rescued"), flops=_flops,
+                   batch=batch_of_sequences(2, 2),
+                   doc="LSTM along time, gates (input, forget, cell, output); all states, cells and activated gates.")
+
+
+
+def _infer_lstm_states(z, mask, h, c, w_hh, w_hr, *, reverse):
+    return _infer_lstm(z, mask, h, c, w_hh, w_hr, reverse=reverse)[0], c
+
+
+def _lstm_states(z, mask, h, c, w_hh, w_hr, *, reverse):
+    y, cells, _ = run_lstm(z, mask, h, c, w_hh, w_hr, reverse=reverse)
+    return y, cells[0 if reverse else -1]
+
+
+def _lstm_states_vjp(g, out, z, mask, h, c, w_hh, w_hr, *, reverse, needs):
+    kept = lstm_sequence(z, mask, h, c, w_hh, w_hr, reverse=reverse)
+    gy, last = g
+    gc = None if last is None else _at_end(last, z.shape[0], reverse)
+    return _lstm_vjp((gy, gc, None), kept, z, mask, h, c, w_hh, w_hr, reverse=reverse, needs=needs)
+
+
+def _at_end(last, steps, reverse):
+    """The gradient of all states of which only the last one has any."""
+    last = reshape(last, shape=(1, *last.shape))
+    if steps == 1:
+        return last
+    others = full(last, shape=(steps - 1, *last.shape[1:]), value=0, dtype=dt.of(last))
+    return cat(last, others, dim=0) if reverse else cat(others, last, dim=0)
+
+
+lstm_states = op("lstm_states", infer=_infer_lstm_states, ref=in_single(_lstm_states), vjp=_lstm_states_vjp, saves=range(1, 7),
+                 lower=Template("recurrent"), traits=("autocast_low", "gaps"), flops=_flops,
+                 batch=batch_of_sequences(2, 2),
+                 doc="LSTM along time, where gradients will hardly be asked for: all states, and the last cells.")
+
+# GRU.
+
+
+def _infer_gru(z, mask, h, w_hh, b_hh, *, reverse):
+    batch, hidden = _check("gru_sequence", z, mask, [("h", h, w_hh.shape[1])], w_hh, 3)
+    if b_hh is not None and b_hh.shape != w_hh.shape[:1]:
+        raise ShapeError(f"gru_sequence takes a bias of shape ({w_hh.shape[0]},), got {b_hh}")
+    return z.with_shape((z.shape[0], batch, hidden)), z.with_shape((z.shape[0], batch, 4 * hidden))
+
+
+def run_gru(z, mask, h, w_hh, b_hh, *, reverse, product=times):
+    """All states and gates, in numpy."""
+    steps, batch, hidden = len(z), z.shape[1], h.shape[1]
+    y, gates = np.empty((steps, batch, hidden), z.dtype), np.empty((steps, batch, 4 * hidden), z.dtype)
+    for t in order(steps, reverse):
+        a = product(h, w_hh)
+        if b_hh is not None:
+            a = a + b_hh
+        both = scalar_functions.sigmoid(z[t, :, :2 * hidden] + a[:, :2 * hidden])
+        r, u, m = both[:, :hidden], both[:, hidden:], a[:, 2 * hidden:]
+        n = np.tanh(z[t, :, 2 * hidden:] + r * m)
+        gates[t] = np.concatenate((both, n, m), axis=1)
+        h = y[t] = carry(None if mask is None else mask[t], n + u * (h - n), h)
+    return y, gates
+
+
+def _gru_step(dh, dgates, gates, before):
+    """(gradient of z, gradient of the recurrent product, gradient of the state before) of one step."""
+    r, u, n, m = split(gates, 4)
+    dr, du, dn, dm = parts_of(dgates, 4)
+    dn = hyperbolic(plus(ew.mul(dh, ew.sub(1.0, u)), dn), n)
+    du = logistic(plus(ew.mul(dh, ew.sub(before, n)), du), u)
+    dr = logistic(plus(ew.mul(dn, m), dr), r)
+    dm = plus(ew.mul(dn, r), dm)
+    return cat(dr, du, dn, dim=1), cat(dr, du, dm, dim=1), ew.mul(dh, u)
+
+
+def _infer_gru_grad(gy, gg, y, gates, mask, h, w_hh, b_hh, *, reverse):
+    dz = gates.with_shape((*gates.shape[:2], w_hh.shape[0]))
+    return (dz, h, w_hh) if b_hh is None else (dz, h, w_hh, b_hh)
+
+
+def _gru_grad(gy, gg, y, gates, mask, h, w_hh, b_hh, *, reverse):
+    before = states_before(y, h, reverse)
+    carried, dzs, das = None, [], []
+    for t in order(gates.shape[0], not reverse):
+        dh, past = divide(mask, t, arrived(gy, t, carried, h))
+        dz, da, direct = _gru_step(dh, None if gg is None else at_step(gg, t), at_step(gates, t), at_step(before, t))
+        carried = plus(ew.add(matmul(da, w_hh), direct), past)
+        dzs.append(dz)
+        das.append(da)
+    da = in_time_order(das, reverse)
+    found = in_time_order(dzs, reverse), carried, weight_gradient(da, before)
+    return found if b_hh is None else (*found, rd.sum_(da, dim=(0, 1), keepdim=False))
+
+
+def _gru_each_weight(size, gy, gg, y, gates, mask, h, w_hh, b_hh, dz, *, reverse):
+    """The recurrent product reaches the new gate by way of the reset gate."""
+    hidden = h.shape[1]
+    reset = slice_(gates, dim=2, start=0, stop=hidden, step=1)
+    new = slice_(dz, dim=2, start=2 * hidden, stop=3 * hidden, step=1)
+    given = None if gg is None else slice_(gg, dim=2, start=3 * hidden, stop=4 * hidden, step=1)
+    da = cat(slice_(dz, dim=2, start=0, stop=2 * hidden, step=1), plus(ew.mul(new, reset), given), dim=2)
+    found = [each_weight_gradient(size, da, states_before(y, h, reverse))]
+    return found if b_hh is None else [*found, each_bias_gradient(size, da)]
+
+
+gru_sequence_grad = op("gru_sequence_grad", infer=_infer_gru_grad, ref=in_single(_gru_grad), vjp=derived_vjp(_gru_grad),
+                       saves=range(1, 9), lower=Composite(_gru_grad), flops=_grad_flops,
+                       batch=batch_of_gradients(5, 1, _gru_each_weight),
+                       doc="The gradients of gru_sequence for the input, the first state, the weights and the bias.")
+
+
+def _gru_vjp(g, out, z, mask, h, w_hh, b_hh, *, reverse, needs):
+    dz, dh, dw, *bias = gru_sequence_grad(*g, *out, mask, h, w_hh, b_hh, reverse=reverse)
+    return dz, None, dh, dw, bias[0] if bias else None
+
+
+gru_sequence = op("gru_sequence", infer=_infer_gru, ref=in_single(run_gru), vjp=_gru_vjp, saves=(0, 2, 3, 4, 5),
+                  lower=Template("recurrent"), traits=("autocast_low", "gaps", "rescued"), flops=_flops,
+                  batch=batch_of_sequences(2, 1),
+                  doc="GRU along time, gates (reset, update, new); all states, and activated gates with the new gate's "
+                      "recurrent product.")
+
+
+def _infer_gru_states(z, mask, h, w_hh, b_hh, *, reverse):
+    return _infer_gru(z, mask, h, w_hh, b_hh, reverse=reverse)[0]
+
+
+def _gru_states_vjp(g, out, z, mask, h, w_hh, b_hh, *, reverse, needs):
+    kept = gru_sequence(z, mask, h, w_hh, b_hh, reverse=reverse)
+    return _gru_vjp((g, None), kept, z, mask, h, w_hh, b_hh, reverse=reverse, needs=needs)
+
+
+gru_states = op("gru_states", infer=_infer_gru_states, ref=in_single(lambda *args, reverse: run_gru(*args, reverse=reverse)[0]),
+                vjp=_gru_states_vjp, saves=range(1, 6), lower=Template("recurrent"), traits=("autocast_low",), flops=_flops,
+                batch=batch_of_sequences(2, 1),
+                doc="GRU along time, where gradients will hardly be asked for: all states.")

@@ -1,0 +1,104 @@
+"""Sliding windows over the spatial dims of (N, C, *spatial) arrays: sizes, padding, views and their transposes.
+
+What the shape rules and numpy meanings of convolutions and pools share. `padding` is one (low, high) pair for each
+spatial dim; a negative number cuts.
+"""
+
+import itertools
+
+import numpy as np
+
+from ... import dtype as dt
+from ...errors import ShapeError
+
+
+def window_count(n: int, kernel: int, stride: int, padding: tuple, dilation: int) -> int:
+    """How many windows fit along one dim (may be 0 or negative)."""
+    return (n + padding[0] + padding[1] - dilation * (kernel - 1) - 1) // stride + 1
+
+
+def window_counts(sizes, kernel, stride, padding, dilation) -> tuple:
+    """How many windows fit along each dim."""
+    return tuple([window_count(*each) for each in zip(sizes, kernel, stride, padding, dilation)])
+
+
+def check_windows(name, x, kernel, stride, padding, dilation) -> tuple:
+    """The window counts of `x`, or a ShapeError that says what does not fit."""
+    rank = x.ndim - 2
+    if rank < 1 or not len(kernel) == len(stride) == len(padding) == len(dilation) == rank:
+        raise ShapeError(f"{name} of {x}: an input of shape (N, C, *spatial) needs kernel, stride, padding and dilation for "
+                         f"each spatial dimension, got kernel={kernel}, stride={stride}, padding={padding}, "
+                         f"dilation={dilation}")
+    # each number by itself, here and below: `min` of sizes that are symbolic would ask which of them is the least
+    if any(n < 1 for n in (*kernel, *stride, *dilation)):
+        raise ShapeError(f"{name} of {x}: kernel {kernel}, stride {stride} and dilation {dilation} must be positive")
+    counts = window_counts(x.shape[2:], kernel, stride, padding, dilation)
+    if any(n < 1 for n in counts):
+        padded = tuple(n + lo + hi for n, (lo, hi) in zip(x.shape[2:], padding))
+        spans = tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation))
+        raise ShapeError(f"{name} of {x}: the padded input {padded} is smaller than the window {spans}; "
+                         "use a smaller kernel or more padding")
+    return counts
+
+
+def wide(x):
+    """The array in the type that sums of its elements are carried in."""
+    return x.astype(dt.accumulator(dt.of(x)).np, copy=False)
+
+
+def pad_spatial(x, padding, value=0):
+    """Puts `value` around the spatial dims; negative padding cuts. The array itself where there is nothing to do."""
+    if not any(itertools.chain.from_iterable(padding)):
+        return x
+    sizes = x.shape[2:]
+    kept = tuple(slice(max(-lo, 0), max(n - max(-hi, 0), 0)) for n, (lo, hi) in zip(sizes, padding))
+    x = x[(..., *kept)]
+    if all(lo <= 0 and hi <= 0 for lo, hi in padding):
+        return x
+    grown = tuple(n + max(lo, 0) + max(hi, 0) for n, (lo, hi) in zip(x.shape[2:], padding))
+    full = np.full(x.shape[:2] + grown, value, x.dtype)
+    inside = tuple(slice(max(lo, 0), max(lo, 0) + n) for n, (lo, _) in zip(x.shape[2:], padding))
+    full[:, :, *inside] = x
+    return full
+
+
+def unpad_spatial(x, padding):
+    """The transpose of padding with zeros, in memory of its own."""
+    return np.ascontiguousarray(pad_spatial(x, tuple((-lo, -hi) for lo, hi in padding)))
+
+
+def padded_sizes(sizes, padding) -> tuple:
+    """Sizes with (low, high) padding added."""
+    return tuple(n + lo + hi for n, (lo, hi) in zip(sizes, padding))
+
+
+def windows(x, kernel, stride, dilation):
+    """All windows of a padded array, as a read-only view (N, C, *kernel, *counts)."""
+    counts = window_counts(x.shape[2:], kernel, stride, ((0, 0),) * len(kernel), dilation)
+    steps = x.strides[2:]
+    inner = tuple(b * d for b, d in zip(steps, dilation))
+    outer = tuple(b * s for b, s in zip(steps, stride))
+    shape, strides = x.shape[:2] + tuple(kernel) + counts, x.strides[:2] + inner + outer
+    return np.lib.stride_tricks.as_strided(x, shape, strides, writeable=False)
+
+
+def taps(kernel, counts, stride, dilation):
+    """For each place in the window, its index and the slices of the padded array that it meets, one per window."""
+    for tap in itertools.product(*map(range, kernel)):
+        yield tap, tuple(slice(t * d, t * d + (c - 1) * s + 1, s) for t, c, s, d in zip(tap, counts, stride, dilation))
+
+
+def add_windows(columns, sizes, stride, dilation):
+    """The transpose of `windows`: adds (N, C, *kernel, *counts) into zeros of (N, C, *sizes)."""
+    rank = len(sizes)
+    kernel, counts = columns.shape[2:2 + rank], columns.shape[2 + rank:]
+    full = np.zeros(columns.shape[:2] + tuple(sizes), columns.dtype)
+    for tap, where in taps(kernel, counts, stride, dilation):
+        full[(..., *where)] += columns[(slice(None), slice(None), *tap)]
+    return full
+
+
+def batches(n: int, elements_each: int, most: int = 1 << 22):
+    """Slices of a batch of `n` whose intermediate arrays stay within `most` elements."""
+    step = max(1, most // max(1, elements_each))
+    return [slice(i, min(i + step, n)) for i in range(0, n, step)]

@@ -1,0 +1,225 @@
+"""Images in blocked channels: (N, channel blocks, *spatial, lanes), as the convolution kernels of CPUs read and write them.
+
+The layout pass makes these operators; users never see them. Channels that are missing in the last block are padding: they
+hold anything (the references put zeros there), no kernel lets them reach another channel, and `from_blocked` leaves them out.
+
+A packed weight is a flat array in the order that its kernel reads. What that order is concerns the kernel alone: `kernel` names
+it, for the operator that packs and for the one that reads; for the references a packed weight is the weight, flattened and
+filled up to its size. A kernel that reads a transformed weight takes what it was made of, too, for single elements that it
+computes without the transform: `taps` operands behind it, the plain weight, flat, and (the second one) a factor for each of its
+first channels if it was multiplied by such. References need none of it.
+"""
+
+from math import prod
+
+import numpy as np
+
+from ...errors import ShapeError
+from ...opdef.op import NO_GRAD, OPS, Template, op
+from ..nn import conv as plain_conv
+from ..nn import pool as plain_pool
+from ..nn.windows import check_windows
+
+# Layouts.
+
+
+def blocks_of(channels: int, lanes: int) -> int:
+    """How many blocks so many channels take."""
+    return -(-channels // lanes)
+
+
+def _infer_to(x, *, lanes):
+    if x.ndim < 2:
+        raise ShapeError(f"to_blocked takes (N, C, ...), got {x}")
+    return x.with_shape((x.shape[0], blocks_of(x.shape[1], lanes), *x.shape[2:], lanes))
+
+
+def _to(x, *, lanes):
+    n, c = x.shape[:2]
+    blocks = blocks_of(c, lanes)
+    full = np.zeros((n, blocks * lanes, *x.shape[2:]), x.dtype)
+    full[:, :c] = x
+    return np.ascontiguousarray(np.moveaxis(full.reshape(n, blocks, lanes, *x.shape[2:]), 2, -1))
+
+
+def _infer_from(x, *, channels):
+    if x.ndim < 3 or x.shape[1] != blocks_of(channels, x.shape[-1]):
+        raise ShapeError(f"from_blocked takes (N, blocks, ..., lanes) with the blocks of {channels} channels, got {x}")
+    return x.with_shape((x.shape[0], channels, *x.shape[2:-1]))
+
+
+def _from(x, *, channels):
+    lines = np.moveaxis(x, -1, 2)
+    return np.ascontiguousarray(lines.reshape(x.shape[0], -1, *x.shape[2:-1])[:, :channels])
+
+
+to_blocked = op("to_blocked", infer=_infer_to, ref=_to,
+                vjp=(lambda g, out, x, *, lanes: from_blocked(g, channels=x.shape[1]),),
+                lower=Template("layout"), traits=("exact",), doc="(N, C, ...) with its channels in blocks of so many lanes.")
+from_blocked = op("from_blocked", infer=_infer_from, ref=_from,
+                  vjp=(lambda g, out, x, *, channels: to_blocked(g, lanes=x.shape[-1]),),
+                  lower=Template("layout"), traits=("exact",), doc="Blocked channels as (N, C, ...) again.")
+
+# Convolutions.
+
+
+def _infer_pack(w, *factors, kernel, size):
+    if any(v.shape != w.shape[:1] or v.dtype is not w.dtype for v in factors) or len(factors) > 1:
+        raise ShapeError(f"pack_filters: {factors} have no factor for each first channel of {w}")
+    if size < w.size:
+        raise ShapeError(f"pack_filters: {size} elements are too few for the weight {w}")
+    return w.with_shape((size,))
+
+
+def _pack(w, *factors, kernel, size):
+    out = np.zeros(size, w.dtype)
+    for v in factors:
+        w = w * v.reshape(-1, *(1 for _ in w.shape[1:]))
+    out[:w.size] = w.reshape(-1)
+    return out
+
+
+pack_filters = op("pack_filters", infer=_infer_pack, ref=_pack, vjp=NO_GRAD, lower=Template("layout"),
+                  traits=("exact", "packs"),
+                  doc="A convolution's weight in the order in which `kernel` reads it; one that will be transformed may come "
+                      "with a factor for each of its first channels.")
+
+
+def channel_shape(shape, lanes):
+    """The shape of an array with a number for each channel beside images of a shape: in blocks, or plain (`lanes` is 1)."""
+    return (1, shape[1], *(1 for _ in shape[2:])) if lanes == 1 else (1, shape[1], *(1 for _ in shape[2:-1]), shape[-1])
+
+
+def _plain_aval(x, channels, in_blocks):
+    return _infer_from(x, channels=channels) if in_blocks else x
+
+
+def check_taps(name, given, filters, taps):
+    """Raises unless the first `taps` types given are a flat weight and a factor for each of its first channels."""
+    wanted = (prod(filters),), (filters[0],)
+    if not 0 <= taps <= 2 or tuple([v.shape for v in given[:taps]]) != wanted[:taps]:
+        raise ShapeError(f"{name}: {given[:taps]} are not the flat weight of {filters} and its factors (taps={taps})")
+
+
+def _infer_conv(x, w, *beside, filters, stride, padding, dilation, groups, lanes, in_blocks, kernel, epilogue, taps=0):
+    check_taps("conv_blocked", beside, filters, taps)
+    plain = _plain_aval(x, filters[1] * groups, in_blocks)
+    if plain.ndim != len(filters) or plain.shape[1] != filters[1] * groups or filters[0] % groups:
+        raise ShapeError(f"conv_blocked: {x} does not go with filters {filters} in {groups} groups")
+    counts = check_windows("conv_blocked", plain, filters[2:], stride, padding, dilation)
+    out = x.with_shape((x.shape[0], filters[0], *counts) if lanes == 1 else
+                       (x.shape[0], blocks_of(filters[0], lanes), *counts, lanes))
+    channel = channel_shape(out.shape, lanes)
+    for v in beside[taps:]:
+        if v.dtype is not x.dtype or v.shape not in (channel, out.shape):
+            raise ShapeError(f"conv_blocked: {v} beside a result {out} must be like it, or like {channel}")
+    return out
+
+
+def run_epilogue(lines, value, beside, call):
+    """The value of an epilogue: `lines` are (operator, arguments...), where an argument is a number, "a" for what was
+    accumulated, "o1" for the array beside it that has this number, "v2" for the value of a line. `call(name, *arguments)`
+    computes one."""
+    made: list = []
+
+    def found(x):
+        if not isinstance(x, str):
+            return x
+        return value if x == "a" else (beside if x[0] == "o" else made)[int(x[1:])]
+
+    for name, *arguments in lines:
+        made.append(call(name, *map(found, arguments)))
+    return made[-1] if made else value
+
+
+def _conv(x, w, *beside, filters, stride, padding, dilation, groups, lanes, in_blocks, kernel, epilogue, taps=0):
+    plain = _from(x, channels=filters[1] * groups) if in_blocks else x
+    weight = w[:prod(filters)].reshape(filters)
+    y = plain_conv.conv.ref(plain, weight, None, stride=stride, padding=padding, dilation=dilation, groups=groups)
+    y = y if lanes == 1 else _to(y, lanes=lanes)
+    spread = [np.broadcast_to(v, y.shape) for v in beside[taps:]]
+    return run_epilogue(epilogue, y, spread, lambda name, *arguments: OPS[name].ref(*arguments))
+
+
+def _flops(args, outs, params):
+    out, filters = outs[0], params["filters"]
+    return 2 * out.shape[0] * prod(out.shape[2:len(filters)]) * prod(filters)
+
+
+conv_blocked = op(
+    "conv_blocked", infer=_infer_conv, ref=_conv, vjp=NO_GRAD, lower=Template("conv"), flops=_flops,
+    doc="A convolution with a packed weight whose result lies in blocks (plainly for one lane), and what is done with each of "
+        "its elements before it is stored (`epilogue`, as `run_epilogue` says); arrays beside it, which come after the `taps`, "
+        "are like the result or hold a number per channel.")
+
+# Chains of convolutions.
+
+LAYER = ("filters", "stride", "padding", "dilation", "groups", "lanes", "in_blocks", "kernel", "epilogue")
+
+
+def chain_layers(x, operands, layers, beside):
+    """(parameters of `conv_blocked`, what stands beside x) for each convolution of a chain."""
+    if len(layers) != len(beside) or len(operands) != len(layers) + sum(beside):
+        raise ShapeError(f"conv_chain_blocked: {len(operands)} operands beside {x} for {len(layers)} layers, arrays {beside}")
+    at = 0
+    for layer, count in zip(layers, beside):
+        yield dict(zip(LAYER, layer, strict=True)), operands[at:at + 1 + count]
+        at += 1 + count
+
+
+def chain_values(x, operands, layers, beside):
+    """(parameters, x, what stands beside it, result) of each convolution, all but parameters as types."""
+    for params, given in chain_layers(x, operands, layers, beside):
+        out = _infer_conv(x, *given, **params)
+        yield params, x, given, out
+        x = out
+
+
+def _infer_chain(x, *operands, layers, beside):
+    return list(chain_values(x, operands, layers, beside))[-1][-1]
+
+
+def _chain(x, *operands, layers, beside):
+    for params, given in chain_layers(x, operands, layers, beside):
+        x = _conv(x, *given, **params)
+    return x
+
+
+def _chain_flops(args, outs, params):
+    x = getattr(args[0], "aval", args[0])
+    return sum(_flops(None, (out,), layer) for layer, _, _, out in chain_values(x, args[1:], **params))
+
+
+conv_chain_blocked = op(
+    "conv_chain_blocked", infer=_infer_chain, ref=_chain, vjp=NO_GRAD, lower=Template("conv"), flops=_chain_flops,
+    doc="Convolutions each of which reads the result of the one before: x, then for each its packed weight and the arrays "
+        "beside it, as many as `beside` says. `layers` are the parameters of `conv_blocked`, in the order of `LAYER`.")
+
+# Pools.
+
+
+def lines_of(x):
+    """Blocked planes as planes: any pool without channels in its windows may take blocks for images and lanes for channels."""
+    return np.ascontiguousarray(np.moveaxis(x, -1, 2)).reshape(x.shape[0] * x.shape[1], x.shape[-1], *x.shape[2:-1])
+
+
+def _blocked_pool(name, plain, doc):
+    def infer(x, **params):
+        found = plain.infer(x.with_shape((x.shape[0], x.shape[1], *x.shape[2:-1])), **params)
+        found = found[0] if isinstance(found, tuple) else found
+        return x.with_shape((*found.shape, x.shape[-1]))
+
+    def ref(x, **params):
+        found = plain.ref(lines_of(x), **params)
+        found = found[0] if isinstance(found, tuple) else found
+        return np.ascontiguousarray(np.moveaxis(found.reshape(*x.shape[:2], *found.shape[1:]), 2, -1))
+
+    return op(name, infer=infer, ref=ref, vjp=NO_GRAD, lower=Template("pool"), doc=doc)
+
+
+max_pool_blocked = _blocked_pool("max_pool_blocked", plain_pool.max_pool, "The largest of each window of blocked planes.")
+avg_pool_blocked = _blocked_pool("avg_pool_blocked", plain_pool.avg_pool, "The mean of each window of blocked planes.")
+
+# What only the layout pass makes, for one kind of machine.
+OPERATORS = frozenset((to_blocked, from_blocked, pack_filters, conv_blocked, conv_chain_blocked, max_pool_blocked,
+                       avg_pool_blocked))

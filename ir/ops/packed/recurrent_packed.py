@@ -1,0 +1,54 @@
+"""Recurrent layers with weights in the order in which kernels read them, for programs that call a layer many times.
+
+A pass makes these operators; users never see them, and nobody asks them for gradients. A packed weight is a flat array. What
+its order is concerns the kernel alone: `kernel`, (layer, lanes), names it, for the operator that packs and for the one that
+reads; for the references it is the weight, flattened and filled up to its size.
+"""
+
+from math import prod
+
+from ...errors import ShapeError
+from ...opdef.op import NO_GRAD, Template, op
+from ..nn import recurrent as plain
+from .blocked import pack_filters
+
+LAYERS = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}      # the gates of each
+
+
+def _infer_pack(w, *, kernel, size):
+    if w.ndim != 2 or size < w.size:
+        raise ShapeError(f"pack_recurrent: {size} elements are too few for the weight {w}")
+    return w.with_shape((size,))
+
+
+pack_recurrent = op("pack_recurrent", infer=_infer_pack, ref=pack_filters.ref, vjp=NO_GRAD, lower=Template("layout"),
+                    traits=("exact", "packs"),
+                    doc="The recurrent weights of a layer in the order in which `kernel` reads them.")
+
+
+def _infer(z, mask, h, c, w, bias, *, kernel, reverse):
+    batch, hidden = z.shape[1], h.shape[1]
+    wide = LAYERS[kernel[0]] * hidden
+    if z.shape[2] != wide or h.shape[0] != batch or w.ndim != 1 or w.shape[0] < wide * hidden:
+        raise ShapeError(f"recurrent_packed: a {kernel[0]} of the input {z}, the state {h} and the packed weights {w}")
+    y = z.with_shape((z.shape[0], batch, hidden))
+    return (y,) if c is None else (y, c)
+
+
+def _run(z, mask, h, c, w, bias, *, kernel, reverse):
+    name, hidden = kernel[0], h.shape[1]
+    wide = LAYERS[name] * hidden
+    w = w[:wide * hidden].reshape(wide, hidden)
+    if name == "lstm":
+        return plain.lstm_states.ref(z, mask, h, c, w, None, reverse=reverse)
+    if name == "gru":
+        return (plain.gru_states.ref(z, mask, h, w, bias, reverse=reverse),)
+    return (plain.rnn_sequence.ref(z, mask, h, w, activation=name.removeprefix("rnn_"), reverse=reverse),)
+
+
+def _flops(args, outs, params):
+    return 2 * prod(args[0].shape) * args[2].shape[-1]
+
+
+recurrent_packed = op("recurrent_packed", infer=_infer, ref=_run, vjp=NO_GRAD, lower=Template("recurrent"), flops=_flops,
+                      doc="A recurrent layer with packed weights: (all states,), and the last cells of an LSTM.")

@@ -1,0 +1,210 @@
+"""Numbers of 8 bits with one scale for a whole tensor, and convolutions of them: what `passes/quantize/quantize.py` puts into
+graphs.
+
+A byte b (uint8) with a scale and a zero point stands for (b - zero) * scale. Images have their channels last, (N, H, W, C), and
+their borders around them already. Weights are int8 in the order in which kernels on any machine read them; a linear layer is a
+window of one pixel. Sums are whole numbers of 32 bits, so they are the same however they are added up; what is done with
+them afterwards is floats in the order that `finished` says.
+"""
+
+from math import prod
+
+import numpy as np
+
+from ... import dtype as dt
+from ...errors import ArgumentError, DTypeError, ShapeError
+from ...opdef.aval import Aval
+from ...opdef.batch_rules import Images
+from ...opdef.op import NO_GRAD, Composite, Host, op
+from ..core import elementwise as ew
+from ..nn.windows import window_counts
+from .int8_linear import MOST_DEPTH
+
+BLOCK = 16              # output channels that lie side by side in a weight
+GROUP = 4               # input channels that do so for each of them
+TOP = 255               # the largest byte
+
+# To bytes and back.
+
+
+def _infer_steps(name, source, target):
+    def infer(x, *, scale, zero):
+        if x.dtype is not source:
+            raise DTypeError(f"{name} takes {source.name}, got {x}")
+        if not scale > 0 or not 0 <= zero <= TOP:
+            raise ArgumentError(f"{name} takes a positive scale and a zero from 0 to {TOP}, got {scale} and {zero}")
+        return Aval(x.shape, target)
+
+    return infer
+
+
+def inverse_of(scale) -> float:
+    """What numbers are multiplied by to count steps, as a float32."""
+    return float(np.float32(1) / np.float32(scale))
+
+
+def _to_bytes_body(x, *, scale, zero):
+    moved = ew.add(ew.round_(ew.mul(x, inverse_of(scale))), float(zero))
+    moved = ew.where(ew.gt(moved, 0.0), moved, 0.0)
+    return ew.cast(ew.where(ew.lt(moved, float(TOP)), moved, float(TOP)), dtype=dt.uint8)
+
+
+def _to_bytes(x, *, scale, zero):
+    with np.errstate(all="ignore"):
+        moved = np.rint(x * np.float32(inverse_of(scale))) + np.float32(zero)
+        return _as_bytes(np.where(np.isnan(moved), np.float32(0), moved), 0, TOP)
+
+
+def _as_bytes(moved, low, high):
+    return np.clip(moved, np.float32(low), np.float32(high)).astype(np.uint8)
+
+
+to_bytes = op("to_bytes", infer=_infer_steps("to_bytes", dt.float32, dt.uint8), ref=_to_bytes, vjp=NO_GRAD,
+              lower=Composite(_to_bytes_body), traits=("pointwise",),
+              doc="The byte that is nearest to x / scale + zero, ties to even; nan is 0.")
+
+
+def _from_bytes_body(x, *, scale, zero):
+    return ew.mul(ew.sub(ew.cast(x, dtype=dt.float32), float(zero)), float(np.float32(scale)))
+
+
+def _from_bytes(x, *, scale, zero):
+    return (x.astype(np.float32) - np.float32(zero)) * np.float32(scale)
+
+
+from_bytes = op("from_bytes", infer=_infer_steps("from_bytes", dt.uint8, dt.float32), ref=_from_bytes, vjp=NO_GRAD,
+                lower=Composite(_from_bytes_body), traits=("pointwise",), doc="(x - zero) * scale, in float32.")
+
+# Convolutions.
+
+
+def _check_finish(name, x, start, factor, beside, out, channels, dtype, low, high, zero, beside_zero):
+    if x.dtype is not dt.uint8 or x.ndim != 4:
+        raise DTypeError(f"{name} takes images (N, H, W, C) of uint8, got {x}")
+    for what, t, kind in (("start", start, dt.int32), ("factor", factor, dt.float32)):
+        if t.dtype is not kind or tuple(t.shape) != (channels,):
+            raise ShapeError(f"{name} takes a {what} of {kind.name} with {channels} numbers, got {t}")
+    if dtype not in (dt.uint8, dt.float32):
+        raise DTypeError(f"{name} gives uint8 or float32, not {dtype}")
+    if beside is not None and (beside.dtype is not dt.uint8 or beside.shape != out):
+        raise ShapeError(f"{name}: what is added is uint8{list(out)}, got {beside}")
+    if not 0 <= low <= high <= TOP or not 0 <= zero <= TOP or not 0 <= beside_zero <= TOP:
+        raise ArgumentError(f"{name}: limits and zeros are bytes, got low={low}, high={high}, zero={zero}, "
+                            f"beside_zero={beside_zero}")
+    return Aval(out, dtype)
+
+
+def window_counts_of(name, x, kernel, stride, dilation):
+    """How many windows fit into images, by the name of who asks."""
+    counts = window_counts(x.shape[1:3], kernel, stride, ((0, 0), (0, 0)), dilation) if x.ndim == 4 else (0,)
+    if min(kernel) < 1 or min(stride) < 1 or min(dilation) < 1 or any(n < 1 for n in counts):
+        raise ShapeError(f"{name} of {x}: no window of {kernel} with stride={stride}, dilation={dilation} fits")
+    return counts
+
+
+def blocks_of(outs: int, groups: int) -> int:
+    """Blocks of output channels of one group."""
+    return -(-(outs // groups) // BLOCK)
+
+
+def _infer_conv(x, w, start, factor, beside, *, outs, stride, dilation, groups, dtype, zero, low, high, beside_zero,
+                beside_scale):
+    if w.dtype is not dt.int8 or w.ndim != 6 or tuple(w.shape[4:]) != (BLOCK, GROUP):
+        raise ShapeError(f"conv_int8 takes a weight of int8[blocks, height, width, depth, {BLOCK}, {GROUP}], got {w}")
+    if groups < 1 or outs % groups or w.shape[0] != groups * blocks_of(outs, groups):
+        raise ShapeError(f"conv_int8: the weight {w} is not one of {outs} channels in {groups} groups")
+    if x.ndim == 4 and x.shape[3] != groups * w.shape[3] * GROUP:
+        raise ShapeError(f"conv_int8: {x} does not have the {groups * w.shape[3] * GROUP} channels of the weight {w}")
+    if prod(w.shape[1:4]) * GROUP > MOST_DEPTH:
+        raise ArgumentError(f"conv_int8 sums at most {MOST_DEPTH} products (sums are int32), got {w}")
+    counts = window_counts_of("conv_int8", x, w.shape[1:3], stride, dilation)
+    return _check_finish("conv_int8", x, start, factor, beside, (x.shape[0], *counts, outs), w.shape[0] * BLOCK, dtype, low,
+                         high, zero, beside_zero)
+
+
+def finished(sums, factor, beside, *, dtype, zero, low, high, beside_zero, beside_scale):
+    """What is done with sums of int32: the numbers, or the bytes, that they stand for."""
+    out = sums.astype(np.float32) * factor
+    if beside is not None:
+        out = out + (beside.astype(np.float32) - np.float32(beside_zero)) * np.float32(beside_scale)
+    return _as_bytes(np.rint(out) + np.float32(zero), low, high) if dtype is dt.uint8 else out
+
+
+def _tap(x, at, counts, stride, dilation):
+    """What one tap of all windows meets."""
+    rows, columns = (slice(a * d, a * d + s * (n - 1) + 1, s) for a, d, s, n in zip(at, dilation, stride, counts))
+    return x[:, rows, columns]
+
+
+def _channels(packed, outs, groups):
+    """A packed array's last dim without what fills its groups up."""
+    each = packed.reshape(*packed.shape[:-1], groups, packed.shape[-1] // groups)[..., :outs // groups]
+    return each.reshape(*packed.shape[:-1], outs)
+
+
+def _conv(x, w, start, factor, beside, *, outs, stride, dilation, groups, **finish):
+    counts = window_counts_of("conv_int8", x, w.shape[1:3], stride, dilation)
+    blocks = w.shape[0] // groups
+    sums = np.zeros((x.shape[0], *counts, groups, blocks * BLOCK))
+    for at in np.ndindex(*w.shape[1:3]):
+        met = _tap(x, at, counts, stride, dilation).reshape(*sums.shape[:3], groups, w.shape[3] * GROUP)
+        taps = w[:, *at].astype(np.float64).transpose(0, 2, 1, 3).reshape(groups, blocks * BLOCK, -1)
+        sums += np.einsum("nhwgc,goc->nhwgo", met.astype(np.float64), taps, optimize=True)     # exact: far below 2 ** 53
+    whole = sums.astype(np.int64).reshape(*sums.shape[:3], len(start)) + start
+    return finished(_channels(whole, outs, groups).astype(np.int32), _channels(factor, outs, groups), beside, **finish)
+
+
+def _flops(args, outs, params):
+    return 2 * prod(outs[0].shape) * prod(args[1].shape[1:4]) * GROUP
+
+
+conv_int8 = op(
+    "conv_int8", infer=_infer_conv, ref=_conv, vjp=NO_GRAD, lower=Host(), flops=_flops, batch=Images(which=(0, 4)),
+    doc="Sums of bytes times weights, plus `start`, times `factor` of their channel, plus (beside - beside_zero) * "
+        "beside_scale; as bytes these are rounded, moved by `zero` and kept from `low` to `high`.")
+
+# Each channel by itself.
+
+
+def _infer_depthwise(x, w, start, factor, beside, *, stride, dilation, dtype, zero, low, high, beside_zero, beside_scale):
+    if w.dtype is not dt.int8 or w.ndim != 3 or (x.ndim == 4 and x.shape[3] != w.shape[2]):
+        raise ShapeError(f"depthwise_int8 takes a weight of int8[height, width, channels], got {w} for {x}")
+    counts = window_counts_of("depthwise_int8", x, w.shape[:2], stride, dilation)
+    return _check_finish("depthwise_int8", x, start, factor, beside, (x.shape[0], *counts, w.shape[2]), w.shape[2], dtype, low,
+                         high, zero, beside_zero)
+
+
+def _depthwise(x, w, start, factor, beside, *, stride, dilation, **finish):
+    counts = window_counts_of("depthwise_int8", x, w.shape[:2], stride, dilation)
+    sums = np.broadcast_to(start, (x.shape[0], *counts, w.shape[2])).astype(np.int32)
+    for at in np.ndindex(*w.shape[:2]):
+        sums += _tap(x, at, counts, stride, dilation).astype(np.int32) * w[at].astype(np.int32)
+    return finished(sums, factor, beside, **finish)
+
+
+depthwise_int8 = op(
+    "depthwise_int8", infer=_infer_depthwise, ref=_depthwise, vjp=NO_GRAD, lower=Host(), batch=Images(which=(0, 4)),
+    flops=lambda args, outs, params: 2 * prod(outs[0].shape) * prod(args[1].shape[:2]),
+    doc="conv_int8 with a window for each channel.")
+
+
+# Weights.
+
+
+def packed_weight(w: np.ndarray, groups: int) -> np.ndarray:
+    """A weight (O, C / groups, height, width) of int8 as `conv_int8` takes it; input channels are whole groups of 4."""
+    outs, depth, *kernel = w.shape
+    blocks = blocks_of(outs, groups)
+    each = w.reshape(groups, outs // groups, depth, *kernel)
+    full = np.zeros((groups, blocks * BLOCK, depth, *kernel), np.int8)
+    full[:, :outs // groups] = each
+    parts = full.reshape(groups * blocks, BLOCK, depth // GROUP, GROUP, *kernel)
+    return np.ascontiguousarray(parts.transpose(0, 4, 5, 2, 1, 3))
+
+
+def packed_channels(values: np.ndarray, groups: int) -> np.ndarray:
+    """A number for each output channel as `conv_int8` takes it."""
+    each = values.reshape(groups, -1)
+    full = np.zeros((groups, blocks_of(len(values), groups) * BLOCK), values.dtype)
+    full[:, :each.shape[1]] = each
+    return full.reshape(-1)

@@ -1,0 +1,110 @@
+"""Products with weights of 8 bits: `linear_int8` quantises the rows of its input at each call and sums in whole numbers, and
+recurrent layers do so with their state at each step.
+"""
+
+from math import prod
+
+import numpy as np
+
+from ... import dtype as dt
+from ...errors import ArgumentError, DTypeError, ShapeError
+from ...opdef.aval import Aval
+from ...opdef.op import NO_GRAD, Host, Template, op
+from ..nn import recurrent, recurrent_steps
+
+MOST_DEPTH = 1 << 16        # columns of a weight up to which no sum of products of 8 bits leaves 32 bits
+STEPS = 255                 # that a row is divided into
+LEAST_STEP = 1e-35          # rows of smaller steps are zeros, whose steps could not be inverted
+
+
+def _infer(x, weight, scale, bias):
+    if x.dtype is not dt.float32 or weight.dtype is not dt.int8:
+        raise DTypeError(f"linear_int8 takes an input of float32 and a weight of int8, got {x} and {weight}")
+    if not x.ndim or weight.ndim != 2 or x.shape[-1] != weight.shape[1]:
+        raise ShapeError(f"linear_int8 of {x} and a weight {weight}: the input's last dim must be the weight's second")
+    if weight.shape[1] > MOST_DEPTH:
+        raise ArgumentError(f"linear_int8 takes a weight of at most {MOST_DEPTH} columns (sums are int32), got {weight}")
+    for name, t in (("scale", scale), ("bias", bias)):
+        if t is not None and (t.dtype is not dt.float32 or tuple(t.shape) != weight.shape[:1]):
+            raise ShapeError(f"linear_int8 with a weight {weight} takes a {name} of float32 with one number for each of its "
+                             f"rows, got {t}")
+    return Aval((*x.shape[:-1], weight.shape[0]), dt.float32)
+
+
+def quantized_rows(x):
+    """Rows of float32 as whole numbers from 0 to 255: (uint8 numbers, each row's step, and the number that stands for 0).
+
+    A row with an infinity or nan has a step of nan, so that all that comes of it is nan.
+    """
+    share, one = np.float32(1 / STEPS), np.float32(1)
+    finite = np.isfinite(x).all(-1)
+    known = np.where(np.isnan(x), np.float32(0), x)
+    low = np.minimum(known.min(-1, initial=0), np.float32(0))
+    step = np.maximum(known.max(-1, initial=0), np.float32(0)) * share - low * share
+    step = np.where(step > np.float32(LEAST_STEP), step, one)
+    inverse = one / step
+    zero = np.clip(np.rint(-low * inverse), 0, STEPS).astype(np.float32)
+    moved = np.rint(x * inverse[..., None]) + zero[..., None]
+    numbers = np.clip(np.where(np.isnan(moved), np.float32(0), moved), 0, STEPS)
+    return numbers.astype(np.uint8), np.where(finite, step, np.float32(np.nan)), zero
+
+
+def _linear(x, weight, scale, bias):
+    with np.errstate(all="ignore"):
+        numbers, step, zero = quantized_rows(x)
+        wide = weight.astype(np.int64)
+        sums = numbers.astype(np.int64) @ wide.T - zero.astype(np.int64)[..., None] * wide.sum(1)
+        out = sums.astype(np.float32) * (step[..., None] * scale)
+        return out if bias is None else out + bias
+
+
+def _batch(size, op, args, held, params):
+    return NotImplemented if any(held[1:]) else op(*args)
+
+
+linear_int8 = op(
+    "linear_int8", infer=_infer, ref=_linear, vjp=NO_GRAD, lower=Host(), batch=_batch,
+    flops=lambda args, outs, params: 2 * prod(outs[0].shape) * args[0].shape[-1],
+    doc="x @ (weight * scale).T + bias for a weight of int8 with a scale for each row. Each row of x is divided into 255 steps "
+        "between its smallest and its largest number (and 0), the products of these whole numbers are summed without rounding.")
+
+
+# Recurrent layers.
+
+LAYERS = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}      # the gates of each
+
+
+def _infer_layer(z, mask, h, c, weight, scale, bias, *, layer, reverse):
+    hidden = h.shape[-1]
+    wide = LAYERS[layer] * hidden
+    if z.ndim != 3 or z.shape[2] != wide or tuple(h.shape) != (z.shape[1], hidden) or tuple(weight.shape) != (wide, hidden):
+        raise ShapeError(f"recurrent_int8: a {layer} of the input {z}, the state {h} and the weight {weight}")
+    if (layer == "lstm") != (c is not None) or (c is not None and c.shape != h.shape):
+        raise ShapeError(f"recurrent_int8: cells like the state {h} belong to an lstm, got a {layer} with {c}")
+    if mask is not None and mask.shape != z.shape[:2]:
+        raise ShapeError(f"recurrent_int8 of {z} takes a mask (T, B), got {mask}")
+    _infer(h, weight, scale, bias)
+    if z.dtype is not dt.float32:
+        raise DTypeError(f"recurrent_int8 takes an input of float32, got {z}")
+    y = z.with_shape((z.shape[0], *h.shape))
+    return (y,) if c is None else (y, c)
+
+
+def _layer(z, mask, h, c, weight, scale, bias, *, layer, reverse):
+    def product(h, weight):
+        return _linear(h, weight, scale, None)
+
+    if layer == "lstm":
+        y, cells, _ = recurrent.run_lstm(z, mask, h, c, weight, None, reverse=reverse, product=product)
+        return y, cells[0 if reverse else -1]
+    if layer == "gru":
+        return (recurrent.run_gru(z, mask, h, weight, bias, reverse=reverse, product=product)[0],)
+    return (recurrent.run_rnn(z, mask, h, weight, activation=layer.removeprefix("rnn_"), reverse=reverse, product=product),)
+
+
+recurrent_int8 = op(
+    "recurrent_int8", infer=_infer_layer, ref=_layer, vjp=NO_GRAD, lower=Template("recurrent"),
+    batch=recurrent_steps.batch_of_sequences(2, 2),
+    flops=lambda args, outs, params: 2 * prod(args[0].shape) * args[2].shape[-1],
+    doc="A recurrent layer whose state is multiplied with a weight of int8 as by linear_int8: (all states,), and the last "
+        "cells of an LSTM.")

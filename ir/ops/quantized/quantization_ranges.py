@@ -1,0 +1,97 @@
+"""Ranges that follow what is seen while training goes on, and the steps that ranges are divided into."""
+
+import numpy as np
+
+from ... import dtype as dt
+from ...errors import ArgumentError, ShapeError
+from ...opdef.aval import Aval
+from ...opdef.op import NO_GRAD, Composite, op
+from ..core import elementwise as ew
+from ..core.shape import full
+
+AFFINE, SYMMETRIC, FITTED, FLOATING = KINDS = ("affine", "symmetric", "fitted", "floating")
+
+
+def _infer_followed(low, high, seen_low, seen_high, *, share):
+    if any(v != low for v in (high, seen_low, seen_high)) or low.dtype is not dt.float32:
+        raise ShapeError(f"followed_range takes ends of float32 of one shape, got {low}, {high}, {seen_low} and {seen_high}")
+    return low, low
+
+
+def _followed_body(low, high, seen_low, seen_high, *, share):
+    def moved(found, seen):
+        return ew.where(ew.isinf(seen), found, ew.add(seen, ew.mul(ew.sub(found, seen), share)))
+
+    return moved(low, seen_low), moved(high, seen_high)
+
+
+def _followed(low, high, seen_low, seen_high, *, share):
+    with np.errstate(all="ignore"):
+        share = np.float32(share)
+        return tuple(np.where(np.isinf(seen), found, seen + (found - seen) * share)
+                     for found, seen in ((low, seen_low), (high, seen_high)))
+
+
+followed_range = op("followed_range", infer=_infer_followed, ref=_followed, vjp=NO_GRAD, lower=Composite(_followed_body),
+                    traits=("ref_first",),
+                    doc="A range (its two ends) on its way to the one that was found, by a share of the distance; ends that "
+                        "are infinite have seen nothing yet and become what was found.")
+
+# Steps.
+
+
+def _infer_steps(low, high, *, least, most, kind, eps, middle):
+    if low != high or low.dtype is not dt.float32:
+        raise ShapeError(f"range_steps takes the ends of ranges in float32, got {low} and {high}")
+    if not least < most or kind not in KINDS:
+        raise ArgumentError(f"range_steps takes least < most, got {least} and {most}; or there is no kind {kind!r}")
+    return low, Aval(low.shape, dt.float32 if kind == FLOATING else dt.int32)
+
+
+def _fit(least, most) -> tuple:
+    """What the ends of a range are divided by, so that neither is cut off, and what the larger quotient is multiplied by."""
+    half = (most - least) // 2
+    return float(half + 1), float(half), (2 * half + 1) / (most - least)
+
+
+def _steps_body(low, high, *, least, most, kind, eps, middle):
+    if kind == FLOATING:
+        scale = ew.div(ew.sub(high, low), float(most - least))
+        scale = ew.where(ew.gt(scale, eps), scale, 1.0)
+        return scale, ew.div(ew.neg(low), scale)
+    low, high = ew.minimum(low, 0.0), ew.maximum(high, 0.0)
+    if kind in (SYMMETRIC, FITTED):
+        below, above, more = _fit(least, most)
+        scale = ew.div(ew.maximum(ew.neg(low), high), (most - least) / 2) if kind == SYMMETRIC else ew.mul(
+            ew.maximum(ew.div(ew.neg(low), below), ew.div(high, above)), more)
+        return ew.maximum(scale, eps), full(low, shape=low.shape, value=middle, dtype=dt.int32)
+    scale = ew.maximum(ew.div(ew.sub(high, low), float(most - least)), eps)
+    zero = ew.sub(float(least), ew.round_(ew.div(low, scale)))
+    zero = ew.where(ew.ge(zero, float(least)), zero, float(least))
+    return scale, ew.cast(ew.where(ew.le(zero, float(most)), zero, float(most)), dtype=dt.int32)
+
+
+def _steps(low, high, *, least, most, kind, eps, middle):
+    one, eps = np.float32, np.float32(eps)
+    with np.errstate(all="ignore"):
+        if kind == FLOATING:
+            scale = (high - low) / one(most - least)
+            scale = np.where(scale > eps, scale, one(1))
+            return scale, np.asarray(-low / scale)
+        low, high = np.minimum(low, one(0)), np.maximum(high, one(0))
+        if kind in (SYMMETRIC, FITTED):
+            below, above, more = map(one, _fit(least, most))
+            scale = np.maximum(-low, high) / one((most - least) / 2) if kind == SYMMETRIC else np.maximum(
+                -low / below, high / above) * more
+            return np.asarray(np.maximum(scale, eps)), np.full(low.shape, middle, np.int32)
+        scale = np.asarray(np.maximum((high - low) / one(most - least), eps))
+        zero = one(least) - np.rint(low / scale)
+        zero = np.where(zero >= least, zero, one(least))
+        return scale, np.where(zero <= most, zero, one(most)).astype(np.int32)
+
+
+range_steps = op("range_steps", infer=_infer_steps, ref=_steps, vjp=NO_GRAD, lower=Composite(_steps_body),
+                 traits=("ref_first",),
+                 doc="The size of steps from `least` to `most` over ranges that 0 is a part of (at least eps), and the step "
+                     "that 0 is: the nearest ('affine'); `middle`, for ranges that go as far up as down ('symmetric'), or "
+                     "have one step more below, as bytes do ('fitted'); a float ('floating').")

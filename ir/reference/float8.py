@@ -1,0 +1,36 @@
+"""Casts to and from the floats of 8 bits, in numpy: what the generated ones are tested against.
+
+To the nearest, halves to even. float8_e4m3fn has no infinity: what is beyond its largest value becomes that value. nan is all
+ones, with its sign.
+"""
+
+import numpy as np
+
+from .. import dtype as dt
+
+KINDS = frozenset(d.np for d in dt.FLOAT8)
+
+
+def converted(a: np.ndarray, kind: np.dtype) -> np.ndarray:
+    """`a` as elements of `kind`, one of the two being a float8."""
+    with np.errstate(all="ignore"):
+        if a.dtype in KINDS:
+            a = a.astype(np.float32)
+        return _narrowed(a, kind) if kind in KINDS else a.astype(kind)
+
+
+def _narrowed(a, kind):
+    wide = _odd(a) if a.dtype == np.float64 else a.astype(np.float32)
+    if kind == dt.float8_e4m3fn.np:
+        return np.clip(wide, -dt.LARGEST_E4M3FN, dt.LARGEST_E4M3FN).astype(kind)
+    made = wide.astype(kind)
+    made.view(np.uint8)[np.isnan(wide)] |= 0x7F
+    return made
+
+
+def _odd(a):
+    """float64 as float32 rounded to odd, so that rounding once more is right."""
+    near = a.astype(np.float32)
+    bits, back = near.view(np.int32), near.astype(np.float64)
+    step = np.where(np.abs(back) > np.abs(a), -1, 1)
+    return np.where((back != a) & (a == a) & (bits & 1 == 0), bits + step, bits).astype(np.int32).view(np.float32)

@@ -1,0 +1,251 @@
+"""The softmax of a strip of scores: exponentials in place of the scores, and the statistics of its rows.
+
+Rows of scores go through side by side, four of them or a single one, in a loop over vectors of keys; what is left of a row then
+is a vector of its largest scores and one of its sums. The lanes of these are folded for all rows of the strip at once, so that
+the numbers of the rows lie in the lanes of one vector, where the exponential, the quotient and the logarithm of each are taken
+together.
+"""
+
+from .....ir import dtype as dt
+from ...fast_activations import exp_below
+from ...scalars import apply
+from ..ir.spelling import LlvmBuilder
+from ..ir.split_vectors import joined
+from ..ir.types import F32, F64, I8, I64, PTR, VOID, bytes_of, constant, lanes_of, null, vector, zero
+from .attention_bounds import edges_of
+
+NO_MASK, BOOL_MASK, ADDED_MASK = "", "bool", "added"
+DTYPES = {F32: dt.float32, F64: dt.float64}
+TOGETHER = 4                        # rows side by side, as one long vector: one chain of exponentials leaves a processor idle
+SQUASH = ("squash",)                # where the numbers of a tanh are: what its argument and its result are multiplied by
+
+
+def edge_numbers(kernel):
+    """The parameters that say which keys rows see."""
+    return [(PTR, "bounds"), (I64, "bounds_row"), (I64, "start")] if kernel.bounds else [(I64, "seen"), (I64, "more")]
+
+
+def row_numbers(kernel):
+    """The parameters of what goes over some rows of scores."""
+    return [(I64, "score_row"), *edge_numbers(kernel), *((I64, n) for n in ("near", "mask_row", "mask_step"))]
+
+
+def places(rows: int) -> int:
+    """Lanes of the vector that holds a number for each row of a strip."""
+    return 1 << (rows - 1).bit_length()
+
+
+def write_softmax(module, kernel, rows, tile):
+    """Adds `void softmax(scores, score_row, seen, more, near, mask_row, mask_step, mask, height, stats, keep, factor, lse)` for
+    strips of up to so many rows, `tile` of which are multiplied together. The first row sees `seen` keys, each further one
+    `more`, and none beyond `near`; or (instead of these two numbers) each has bounds of its own. Statistics are the largest
+    scores yet and the sums of exponentials; `keep` and `factor` are what sums of the blocks before and sums of all blocks are
+    to be multiplied by. The logsumexp is written unless it is null.
+    """
+    for height in (TOGETHER, 1):
+        _write_largest(module, kernel, height)
+        _write_exponentials(module, kernel, height)
+    squash = SQUASH * kernel.squash
+    f = module.function("softmax", [(PTR, "scores"), *row_numbers(kernel), (PTR, "mask"), (I64, "height"),
+                                    *((PTR, n) for n in ("stats", "keep", "factor", "lse", *squash))], internal=True)
+    plain = len(f.params) - len(squash)
+    scores, score_row, *edges, near, mask_row, mask_step, mask, height, stats, keep, factor, lse = f.params[:plain]
+    element, lanes = kernel.element, kernel.shape.lanes
+    item, line, many = bytes_of(element), vector(lanes, element), vector(places(rows), element)
+    s, kind, found = LlvmBuilder(f, places(rows)), DTYPES[element], f.local(rows * bytes_of(line))
+
+    def each(name, more_args):
+        """Calls a function for some rows at a time; it leaves a vector for each of them."""
+        done = f.sub(height, f.mod(height, TOGETHER))
+        for low, high, step in ((0, done, TOGETHER), (done, height, 1)):
+            with f.loop(low, high, step) as loop:
+                i = loop.index
+                # Rows of a register tile are multiplied up to the last key that one of them sees.
+                last = f.sub(f.min(f.mul(f.ceil_div(f.add(i, step), tile), tile), height), 1)
+                if kernel.bounds:
+                    bounds, bounds_row, start = edges
+                    given = [f.at(bounds, f.mul(bounds_row, i)), bounds_row, start, near]
+                else:
+                    seen, more = edges
+                    given = [f.add(seen, f.mul(more, i)), more, f.min(f.add(seen, f.mul(more, last)), near)]
+                f.call(f"{name}_{step}", VOID, f.at(scores, f.mul(score_row, i)), score_row, *given, mask_row, mask_step,
+                       f.at(mask, f.mul(mask_row, i)), f.at(found, f.mul(i, bytes_of(line))), *more_args(i))
+
+    def across(join):
+        return fold_lanes(f, [f.load(line, f.at(found, i * bytes_of(line))) for i in range(rows)], join)
+
+    for i in range(rows):
+        f.store(zero(line), f.at(found, i * bytes_of(line)))        # of rows beyond the height
+    each("largest", lambda i: f.params[plain:])
+    before = f.load(many, stats)
+    largest = _larger(f, across(lambda a, b: _larger(f, a, b)), before)
+    safe = f.select(f.compare("oeq", largest, float("-inf")), zero(many), largest)
+    f.store(safe, keep)
+    each("exponentials", lambda i: [f.at(keep, f.mul(i, item))])
+    again = apply(s, "exp", s.wrap(kind, f.fsub(before, safe))).ref
+    sums = f.at(stats, places(rows) * item)
+    amount = f.fadd(f.fmul(f.load(many, sums), again), across(f.fadd))
+    for value, place in ((largest, stats), (amount, sums), (again, keep)):
+        f.store(value, place)
+    nothing = f.compare("oeq", amount, 0.0)
+    f.store(f.fdiv(constant(many, 1), f.select(nothing, constant(many, 1), amount)), factor)
+    with f.when(f.compare("ne", lse, null())):
+        logarithm = f.fadd(safe, apply(s, "log", s.wrap(kind, amount)).ref)
+        f.store_masked(f.select(nothing, constant(many, float("inf")), logarithm), lse, f.mask(height, places(rows)))
+    f.ret()
+
+
+def _larger(f, a, b):
+    return f.select(f.compare("ogt", a, b), a, b)
+
+
+def sweep_parts(f, kernel, edges, near, height, lanes):
+    """[(first key, first key beyond, masks of the rows' lanes at a key)] of the parts in which some rows' keys are gone over:
+    in the middle, where all lanes are of keys that all rows see, masks are None."""
+    def all_seen(at):
+        return [None] * height
+
+    if not kernel.bounds:
+        seen, more = edges
+        ends = [f.min(f.add(seen, f.mul(more, i)), near) for i in range(height)]
+        inner = f.bit_and(f.max(ends[0], 0), -lanes)
+        return [(f.index(0), inner, all_seen), (inner, near, lambda at: [f.mask(f.sub(end, at), lanes) for end in ends])]
+
+    pairs = edges_of(f, edges, near, height)
+
+    def within(at):
+        masks = [(f.mask(f.sub(low, at), lanes), f.mask(f.sub(high, at), lanes)) for low, high in pairs]
+        return [f.select(below, zero(below.type), above) for below, above in masks]
+
+    begin, end = pairs[0]
+    for low, high in pairs[1:]:
+        begin, end = f.max(begin, low), f.min(end, high)
+    begin = f.bit_and(f.add(begin, lanes - 1), -lanes)
+    end = f.max(begin, f.bit_and(end, -lanes))
+    return [(f.index(0), f.min(begin, near), within), (begin, end, all_seen), (end, near, within)]
+
+
+def _sweep(module, kernel, height, name, further=()):
+    """(function of some neighbouring rows, what goes over their keys): step(place, masks of the rows' lanes, the rows' values
+    yet) from vector to vector of keys, and the last values are stored."""
+    f = module.function(f"{name}_{height}", [("ptr noalias", "scores"), *row_numbers(kernel), (PTR, "mask"),
+                                             ("ptr noalias", "found"), *((PTR, n) for n in further)], internal=True)
+    *edges, near, _, _, _, found = f.params[2:len(f.params) - len(further)]
+    lanes, line = kernel.shape.lanes, bytes_of(vector(kernel.shape.lanes, kernel.element))
+    parts = sweep_parts(f, kernel, edges, near, height, lanes)
+
+    def over_keys(start, step):
+        carried = [start] * height
+        for low, high, masks in parts:
+            with f.loop(low, high, lanes, carried) as loop:
+                loop.next(*step(loop.index, masks(loop.index), loop.carried))
+            carried = loop.results
+        for i, value in enumerate(loop.results):
+            f.store(value, f.at(found, i * line))
+        f.ret()
+
+    return f, over_keys
+
+
+def _write_largest(module, kernel, height):
+    """Function that adds the mask to the scores of some rows and finds their largest, lane by lane."""
+    further = SQUASH * kernel.squash
+    f, over_keys = _sweep(module, kernel, height, "largest", further)
+    scores, score_row = f.params[:2]
+    mask_row, mask_step, mask, _ = f.params[len(f.params) - len(further) - 4:len(f.params) - len(further)]
+    line = vector(kernel.shape.lanes, kernel.element)
+    squash = squasher(f, kernel, f.params[-1])[0] if kernel.squash else None
+    lowest = constant(line, float("-inf"))
+
+    def largest(at, edges, kept):
+        found = []
+        for i, edge in enumerate(edges):
+            spot = f.at(f.at(scores, f.mul(score_row, i)), at, kernel.element)
+            value = f.load(line, spot)
+            if squash is not None:
+                value, _ = squash(value)
+            if kernel.mask:
+                value = add_mask(f, kernel.mask, value, f.at(mask, f.mul(mask_row, i)), mask_step, at, edge)
+            if kernel.mask or kernel.squash:
+                f.store(value, spot)
+            found.append(_larger(f, kept[i], value if edge is None else f.select(edge, value, lowest)))
+        return found
+
+    over_keys(lowest, largest)
+
+
+def _write_exponentials(module, kernel, height):
+    """Function that takes the exponentials of some rows less a number for each, and adds them up lane by lane."""
+    f, over_keys = _sweep(module, kernel, height, "exponentials", ("less",))
+    scores, score_row, less = f.params[0], f.params[1], f.params[-1]
+    element, lanes = kernel.element, kernel.shape.lanes
+    line, s = vector(lanes, element), LlvmBuilder(f, height * lanes)
+    shifts = [f.splat(f.load(element, f.at(less, i, element)), lanes) for i in range(height)]
+
+    def exponentials(at, edges, kept):
+        spots = [f.at(f.at(scores, f.mul(score_row, i)), at, element) for i in range(height)]
+        values = [f.fsub(f.load(line, spot), shift) for spot, shift in zip(spots, shifts)]
+        found = exp_below(s, s.wrap(DTYPES[element], joined(f, values))).ref
+        for i, edge in enumerate(edges):
+            value = f.shuffle(found, found, range(i * lanes, (i + 1) * lanes))
+            values[i] = value if edge is None else f.select(edge, value, zero(line))
+            f.store(values[i], spots[i])
+        return [f.fadd(yet, value) for yet, value in zip(kept, values)]
+
+    over_keys(zero(line), exponentials)
+
+
+def squasher(f, kernel, numbers):
+    """Two functions of vectors: a score as (outer * tanh(inner * score), that tanh), and the slope there from the tanh. The two
+    numbers lie in memory as doubles."""
+    element, lanes = kernel.element, kernel.shape.lanes
+    s = LlvmBuilder(f, lanes)
+
+    def splat(at):
+        number = f.load(F64, f.at(numbers, at))
+        return f.splat(number if element == F64 else f.cast("fptrunc", number, F32), lanes)
+
+    inner, outer = splat(0), splat(8)
+
+    def squash(value):
+        bent = apply(s, "tanh", s.wrap(DTYPES[element], f.fmul(value, inner))).ref
+        return f.fmul(bent, outer), bent
+
+    def slope(bent):
+        return f.fmul(f.fsub(constant(bent.type, 1), f.fmul(bent, bent)), f.fmul(inner, outer))
+
+    return squash, slope
+
+
+def fold_lanes(f, vectors, join):
+    """The folds over the lanes of some vectors as the lanes of one, in the order of the vectors: halves are joined with halves,
+    the same tree however many there are. Lanes beyond repeat the first."""
+    vectors = [*vectors, *[vectors[0]] * (places(len(vectors)) - len(vectors))]
+    part = lanes_of(vectors[0].type)
+    while part > 1:
+        part //= 2
+        pairs = list(zip(vectors[::2], vectors[1::2])) or [(vectors[0], None)]
+        vectors = [join(*(_halves(f, a, b, part, start) for start in (0, part))) for a, b in pairs]
+    return joined(f, vectors)
+
+
+def _halves(f, a, b, part, start):
+    """The lanes start .. start + part of every 2 * part lanes of a, then of b."""
+    count = lanes_of(a.type)
+    lanes = [base + start + lane for base in range(0, count * (1 if b is None else 2), 2 * part) for lane in range(part)]
+    return f.shuffle(a, a if b is None else b, lanes)
+
+
+def add_mask(f, mode, value, mask, step, at, edge):
+    """Scores with their mask: bools (bytes) leave scores or take -inf, floats are added. `step` is the bytes between the
+    mask's numbers, 0 where one serves all."""
+    lanes_type = value.type
+    stored = I8 if mode == BOOL_MASK else lanes_type[lanes_type.index(" x ") + 3:-1]
+    lanes = int(lanes_type[1:lanes_type.index(" ")])
+    kind = vector(lanes, stored)
+    spot = f.at(mask, f.mul(at, step))
+    found, = f.choose(f.compare("eq", step, 0), lambda: (f.splat(f.load(stored, mask), lanes),),
+                      lambda: (f.load(kind, spot) if edge is None else f.load_masked(kind, spot, edge),))
+    if mode == BOOL_MASK:
+        return f.select(f.compare("ne", found, 0), value, constant(lanes_type, float("-inf")))
+    return f.fadd(value, found)

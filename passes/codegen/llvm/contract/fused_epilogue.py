@@ -1,0 +1,169 @@
+"""Any elementwise computation as the epilogue of a matrix product.
+
+It is a list of instructions in SSA form, as kernels have them (`ir/kernel/kernel.py`): `load` reads an operand at the place of
+the value, and the load called `ACCUMULATED` is the product itself. Operand words: the function's address, then for each buffer
+its pointer, and its row and batch strides in bytes; a buffer lies along the columns or is one number for all of them.
+"""
+
+import functools
+import hashlib
+from dataclasses import dataclass
+
+from .....ir.dtype import DType, bool_
+from .....ir.kernel.kernel import CAST, CONST, LOAD, STORE, instr_text
+from .....ir.target import Target
+from ... import scalars
+from ..ir.emit import Function, Module
+from ..ir.memory_types import ELEMENT
+from ..ir.spelling import LlvmBuilder
+from ..ir.types import I64, PTR, Value, vector
+from .epilogue import Place
+from .microkernel import memory_type
+
+ACCUMULATED = "accumulated"
+WORDS_EACH = 3
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A buffer beside the product, read or written; one that does not lie along the rows is the same for all of them."""
+
+    name: str
+    dtype: DType
+    along_columns: bool
+    along_rows: bool = True
+
+
+@dataclass(frozen=True)
+class Fused:
+    """An epilogue: `result` names the value that takes the product's place; stores write others beside it."""
+
+    dtype: DType
+    operands: tuple
+    body: tuple
+    result: str
+
+    @functools.cached_property
+    def name(self) -> str:
+        """What tells it from all others."""
+        said = "\n".join([str(self.dtype), *map(str, self.operands), *map(instr_text, self.body), self.result])
+        return f"epilogue_{hashlib.sha256(said.encode()).hexdigest()[:12]}"
+
+    @property
+    def stored(self) -> DType:
+        """The dtype of the result."""
+        return next(i.dtype for i in self.body if i.name == self.result)
+
+    @property
+    def is_bias(self) -> bool:
+        """Whether it does nothing but add one vector along the columns, the same in all rows."""
+        if len(self.operands) != 1 or [i.op for i in self.body] != [LOAD, LOAD, "add"]:
+            return False
+        operand, (first, second, last) = self.operands[0], self.body
+        return (operand.along_columns and not operand.along_rows and operand.dtype is self.dtype is last.dtype
+                and {first.attr, second.attr} == {ACCUMULATED, operand.name}
+                and set(last.args) == {first.name, second.name} and self.result == last.name)
+
+    def text(self, target: Target) -> str:
+        """The module of the function that `epilogue.Outside` describes: a vector of columns after the other, down the rows, so
+        that what is the same in all rows is done once."""
+        module = Module(target)
+        f = module.function(self.name, [(PTR, "operands"), (PTR, "c"), (I64, "c_row"), (I64, "row"), (I64, "column"),
+                                        (I64, "height"), (I64, "width"), (I64, "batch")])
+        operands, c, c_row, row, column, height, width, batch = f.params
+        lanes, stored = target.lanes(self.dtype.itemsize), ELEMENT[self.dtype]
+        buffers = [_Buffer(f, o, number, Place(operands, batch, row, column, None)) for number, o in enumerate(self.operands)]
+
+        def work(index, mask):
+            down = _Columns(self, LlvmBuilder(f, lanes), buffers, f.at(c, index, stored), index, mask)
+            with f.loop(0, height) as line:
+                down.ask_beside(line.index, width)
+                down.one_row(line.index, f.mul(c_row, line.index))
+
+        f.vectors(width, lanes, work)
+        f.ret()
+        return module.text()
+
+    @functools.cached_property
+    def steady(self) -> frozenset:
+        """The names of values that are the same in all rows."""
+        same, found = {o.name for o in self.operands if not o.along_rows}, set()
+        for i in self.body:
+            if i.op != STORE and (i.attr in same if i.op == LOAD else all(a in found for a in i.args)):
+                found.add(i.name)
+        return frozenset(found)
+
+
+class _Buffer:
+    """Where a buffer of an epilogue lies: `start` is for the first row and column of the tile."""
+
+    def __init__(self, f: Function, operand: Operand, number: int, place: Place):
+        first, stored = 1 + WORDS_EACH * number, "i8" if operand.dtype is bool_ else ELEMENT[operand.dtype]
+        self.operand, self.stored = operand, stored
+        self.step = place.word(f, first + 1)
+        start = f.at(place.word(f, first, PTR), f.mul(place.word(f, first + 2), place.batch))
+        start = f.at(start, f.mul(self.step, place.row))
+        self.start = f.at(start, place.column, stored) if operand.along_columns else start
+
+    def at(self, f: Function, column: Value, row: Value | None) -> Value:
+        """Where a column of the tile lies in a row of it."""
+        start = self.start if row is None else f.at(self.start, f.mul(self.step, row))
+        return f.at(start, column, self.stored) if self.operand.along_columns else start
+
+
+class _Columns:
+    """A vector of columns of a tile, row after row."""
+
+    def __init__(self, fused: Fused, s: LlvmBuilder, buffers: list, c: Value, column: Value, mask: Value | None):
+        self.fused, self.s, self.c, self.column, self.mask = fused, s, c, column, mask
+        self.buffers = {b.operand.name: b for b in buffers}
+        self.written = {i.attr for i in fused.body if i.op == STORE}
+        self.env: dict = {}
+        self._run([i for i in fused.body if i.name in fused.steady], self.env, None)
+
+    def ask_beside(self, row: Value, width: Value):
+        """Prefetches what the tile beside this one, the next, will read and write in a row."""
+        f = self.s.f
+        for b in self.buffers.values():
+            if b.operand.along_columns and b.operand.along_rows:
+                f.prefetch(b.at(f, f.add(self.column, width), row), write=b.operand.name in self.written)
+
+    def one_row(self, row: Value, offset: Value):
+        """What happens to a row that lies `offset` bytes after the first one."""
+        fused, spot, env = self.fused, self.s.f.at(self.c, offset), dict(self.env)
+        value = self.s.wrap(fused.dtype, self._load(vector(self.s.lanes, ELEMENT[fused.dtype]), spot))
+        env |= {i.name: value for i in fused.body if i.op == LOAD and i.attr == ACCUMULATED}
+        self._run([i for i in fused.body if i.name not in env], env, row)
+        self._store(env[fused.result].ref, spot)
+
+    def _run(self, body, env, row):
+        """Instructions, of which those that load and store do so in a row, or in any of them (None)."""
+        s, f = self.s, self.s.f
+        for i in body:
+            args = [env[a] for a in i.args]
+            if i.op == STORE:
+                self._store(s.to_memory(args[0]), self.buffers[i.attr].at(f, self.column, row))
+            elif i.op == LOAD:
+                env[i.name] = self._operand(self.buffers[i.attr], row)
+            elif i.op == CONST:
+                env[i.name] = s.const(i.dtype, i.attr)
+            else:
+                env[i.name] = s.cast(args[0], i.dtype) if i.op == CAST else scalars.apply(s, i.op, *args)
+
+    def _operand(self, buffer, row):
+        f, stored = self.s.f, buffer.stored
+        spot, dtype = buffer.at(f, self.column, row), buffer.operand.dtype
+        if not buffer.operand.along_columns:
+            return self.s.wrap(dtype, f.splat(f.load(stored, spot), self.s.lanes))
+        return self.s.wrap(dtype, self._load(vector(self.s.lanes, memory_type(stored)), spot))
+
+    def _load(self, kind, spot):
+        f = self.s.f
+        return f.load(kind, spot) if self.mask is None else f.load_masked(kind, spot, self.mask)
+
+    def _store(self, value, spot):
+        f = self.s.f
+        if self.mask is None:
+            f.store(value, spot)
+        else:
+            f.store_masked(value, spot, self.mask)

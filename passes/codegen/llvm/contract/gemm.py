@@ -1,0 +1,417 @@
+"""Matrix multiplication on the micro-kernel: C[b] = epilogue(A[b] @ B[b]) for any sizes and strides, as pool tasks.
+
+One module serves every shape of a (precision, epilogue, road); sizes and strides come at run time in a *job*, an array of
+64-bit words named in `gemm_job.py`. Strides are in bytes. LLVM takes most of its time for register tiles, so a module has them
+for the widths alone that its products meet (`GemmKernel.fitted`). Roads:
+
+    tiles   register tiles over panels of B's columns; B is read in place or packed, a block at a time, into the worker's
+            scratch, as are tiles of a transposed A; blocks are cut for the caches (`runtime/cpu/tile_plan.py`);
+            operands may have changed places (`gemm_swapped.py`), and tiles of few vectors have more rows
+    vector  one row times a matrix in place: sweeps along whole rows of B, a few at a time, as memory likes to be read
+    pairs   tiles for bfloat with the processor's dot instruction, B packed in pairs along the depth
+    amx     the same on the processor's matrix tiles
+    dots    both operands contiguous along the depth, few rows: sums across lanes, nothing is packed
+
+A chunk is a range of items (batch, panels, block of rows). Each element of C is computed by one sequence of operations that
+depends on sizes and on the machine's caches, so results do not depend on the number of threads or on how chunks are cut.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .....ir.target import Target
+from ..ir.emit import Module
+from ..ir.types import I64, PTR, bytes_of, constant
+from ..pool.tasks import write_task
+from .epilogue import Identity, Place
+from .gemm_amx import DEPTH as TILE_DEPTH
+from .gemm_amx import STRIP, amx_item
+from .gemm_dots import DOT_COLUMNS, DOT_ROWS, dot_item, write_last_rows
+from .gemm_job import OFFSET, PLAN_WORDS, WORDS, call_epilogue, open_item, word
+from .gemm_swapped import write_turn_out
+from .gemm_vector import VECTOR_PANEL, vector_item
+from .microkernel import (
+    TURN,
+    Lines,
+    Operand,
+    Precision,
+    TileShape,
+    memory_type,
+    narrow,
+    outer_tile,
+    pair_tile,
+    tile_shape,
+)
+from .packing import IN_PLACE, PACK_ANY, PACK_ROWS, PACK_TRANSPOSED, left_packer, packers, pair_packers
+
+ROADS = ("tiles", "vector", "pairs", "amx", "dots")
+LAUNCH, LAUNCH_BESIDE = "gemm_launch", "gemm_launch_beside"
+_ACCUMULATE, _LAST = 1, 2
+GROUP_TILES = 16                    # of rows that are worked on together: their A may be packed, their C turned
+_TALLEST, _NEVER = 12, 1 << 30      # rows of a tile of few vectors; more than there are
+UNROLL = 2                          # steps of the depth in a round of a large tile's loop
+_LARGE_TILE = 10                    # vectors of sums
+_LINE, _FIRST_LINES = 64, 4
+
+
+def launch_text(target: Target) -> str:
+    """A module with `void gemm_launch(ptr block)`: run a plan on {a, b, c, plan, scratch, operands}. The other launcher
+    takes, in place of the address of operands, what is their only word.
+
+    The plan's job is copied to the stack, so that threads may run one plan at the same time.
+    """
+    module = Module(target)
+    for name in (LAUNCH, LAUNCH_BESIDE):
+        f = module.function(name, [(PTR, "block")])
+        block, = f.params
+        job, plan = f.local(8 * len(WORDS)), f.load(PTR, f.at(block, 24))
+        for number in range(len(WORDS)):
+            f.store(f.load(I64, f.at(plan, 8 * number)), f.at(job, 8 * number))
+        for what, offset in (("a", 0), ("b", 8), ("c", 16), ("scratch", 32)):
+            f.store(f.load(I64, f.at(block, offset)), f.at(job, OFFSET[what]))
+        operands = f.at(block, 40)
+        f.store(f.load(I64, operands) if name == LAUNCH else operands, f.at(job, OFFSET["operands"]))
+        task, chunks = f.load(PTR, f.at(plan, 8 * len(WORDS))), f.load(I64, f.at(plan, 8 * len(WORDS) + 8))
+        f.call("ingot_pool_run", "void", task, job, chunks)
+        f.ret()
+    return module.text()
+
+
+@dataclass(frozen=True)
+class GemmKernel:
+    """What a module is made for; equal ones are the same code.
+
+    variants   the widths of its register tiles, None for all: 0 for whole ones, v for v vectors, the last one masked
+    turned     whether operands may have changed places, if they can on this road
+    """
+
+    target: Target
+    precision: Precision
+    road: str = "tiles"
+    epilogue: Any = field(default_factory=Identity)
+    variants: tuple | None = None
+    turned: bool = True
+
+    @property
+    def shape(self) -> TileShape:
+        """Rows and vectors of a full tile on this road."""
+        shape = tile_shape(self.target, self.precision.accumulate)
+        if self.road == "amx":
+            return STRIP
+        if self.road == "vector":
+            return TileShape(1, 16, shape.lanes)
+        return TileShape(DOT_ROWS, DOT_COLUMNS, shape.lanes) if self.road == "dots" else shape
+
+    @property
+    def panel(self) -> int:
+        """Columns that one item covers, or a multiple of which it may on the roads without packing."""
+        return 16 * DOT_COLUMNS if self.road == "dots" else self.shape.columns
+
+    @property
+    def turns(self) -> bool:
+        """Whether products whose operands have changed places can take this road."""
+        return self.turned and self.road == "tiles" and self.precision.out == self.precision.accumulate
+
+    def fitted(self, columns: int, turned: bool) -> "GemmKernel":
+        """The kernel for products of so many columns alone, whose operands have changed places or not."""
+        if self.road not in ("tiles", "pairs"):
+            return self
+        whole, rest = divmod(columns, self.shape.columns)
+        variants = (*[0][:whole], *[-(-rest // self.shape.lanes)][:rest])
+        return replace(self, variants=variants or (0,), turned=turned)
+
+    @property
+    def symbol(self) -> str:
+        """The task's name in the module."""
+        return f"gemm_{self.road}_{self.precision}{'_' + self.epilogue.name if self.epilogue.name else ''}"
+
+    def text(self) -> str:
+        """The module as LLVM IR."""
+        module = Module(self.target)
+        write = {"dots": dot_item, "vector": vector_item, "amx": amx_item}.get(self.road, _tile_item)
+        write_task(module, self.symbol, write(module, self), WORDS)
+        return module.text()
+
+
+def _tile_item(module, kernel):
+    """Function of one item: for each block of the depth, pack its panels of B if asked, then every tile of its rows on all of
+    them, so that what the tile reads of A is in the nearest cache for all panels but the first."""
+    shape, precision, pairs = kernel.shape, kernel.precision, kernel.road == "pairs"
+    table = _kernel_table(module, kernel)
+    modes = pair_packers(module, shape) if pairs else packers(module, shape, memory_type(precision.b))
+    left = None if pairs else left_packer(module, shape, memory_type(precision.a))
+    finish = _write_finish(module, kernel) if kernel.turns else None
+    f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
+    job, number, worker = f.params
+    item = open_item(f, job, number)
+    if kernel.turns:                                # squares of C that are turned begin at lines
+        unit = f.select(_is_turned(f, job), f.index(shape.lanes), 1)
+        item.first_row, item.end_row = (f.min(f.mul(f.ceil_div(row, unit), unit), word(f, job, "rows"))
+                                        for row in (item.first_row, item.end_row))
+    depth, block = word(f, job, "depth"), word(f, job, "depth_block")
+    sums = f.at(word(f, job, "scratch", PTR), f.mul(worker, word(f, job, "scratch_bytes")))
+    room = f.at(sums, word(f, job, "sums_bytes"))
+    scratch = f.at(room, word(f, job, "left_bytes"))
+    packed_step = (4 if pairs else bytes_of(precision.b)) * shape.columns
+    with f.loop(0, f.max(depth, 1), block) as loop:
+        count = f.min(f.sub(depth, loop.index), block)
+        steps = f.div(f.add(count, 1), 2) if pairs else count
+        b_step, across = word(f, job, "b_step"), word(f, job, "b_column")
+        right = f.at(item.b, f.mul(item.column, across))
+        corner = f.at(right, f.mul(loop.index, b_step))
+        panels = _panels(f, job, modes, corner, item.columns, count, (scratch, packed_step, f.mul(steps, packed_step)), shape)
+        flags = _flags(f, f.add(loop.index, word(f, job, "adds")), loop.index, block, depth)
+        follows = f.add(loop.index, block)
+        beside = f.at(right, f.mul(across, word(f, job, "panel")))
+        following = f.select(f.compare("slt", follows, depth), f.at(right, f.mul(follows, b_step)), beside)
+        start = f.at(item.a, f.mul(loop.index, word(f, job, "source_step")))
+        _all_rows(f, job, item, (kernel, table, left, room, finish, sums), steps, start, panels, following, flags)
+    f.ret()
+    return "item"
+
+
+def _write_finish(module, kernel):
+    """Functions that end a group of rows where operands have changed places: one turns its sums, the other has the rows of A
+    that tiles have left."""
+    return write_turn_out(module, kernel, GROUP_TILES * kernel.shape.rows), write_last_rows(module, kernel)
+
+
+def _flags(f, before, at, block, depth):
+    """What a sweep of the depth does with C: add to it (not the first, unless C counts), finish it (the last)."""
+    again = f.select(f.compare("sgt", before, 0), constant(I64, _ACCUMULATE), constant(I64, 0))
+    last = f.compare("sge", f.add(at, block), depth)
+    return f.binary("or", again, f.select(last, constant(I64, _LAST), constant(I64, 0)))
+
+
+def _panels(f, job, modes, corner, columns, count, packed, shape):
+    """Where the first panel lies, how far apart its steps and the panels are: in B itself, or packed into the scratch."""
+    step, across, mode = word(f, job, "b_step"), word(f, job, "b_column"), word(f, job, "pack")
+    scratch, packed_step, packed_panel = packed
+
+    def pack():
+        f.switch(mode, {kind: (lambda name=name: f.call(name, "void", corner, step, across, columns, count, scratch))
+                        for kind, name in modes.items()})
+        return scratch, constant(I64, packed_step), packed_panel
+
+    return f.choose(f.compare("eq", mode, IN_PLACE), lambda: (corner, step, f.mul(across, shape.columns)), pack)
+
+
+def _all_rows(f, job, item, parts, steps, start, panels, following, flags):
+    """Rows in groups of a few tiles. Where operands have changed places, a group's sums stand in the scratch, and are turned
+    when they are finished; rows of A that are left follow while B's are near."""
+    kernel, table, left, room, finish, sums = parts
+    c_row = word(f, job, "c_row")
+    with f.loop(item.first_row, item.end_row, GROUP_TILES * kernel.shape.rows) as group:
+        rows = f.min(f.sub(item.end_row, group.index), GROUP_TILES * kernel.shape.rows)
+        c, kept, in_tiles = f.at(item.c, f.mul(group.index, c_row)), sums, flags
+        if finish is not None:
+            turned, many = _is_turned(f, job), f.compare("slt", word(f, job, "depth_block"), word(f, job, "depth"))
+            before = f.select(many, f.sub(group.index, item.first_row), 0)
+            kept = f.at(sums, f.mul(before, word(f, job, "sums_row")))
+            c = f.select(turned, f.at(kept, f.mul(item.column, -bytes_of(kernel.precision.out))), c)
+            in_tiles = f.select(turned, f.bit_and(flags, _ACCUMULATE), flags)
+        _some_rows(f, job, item, (kernel, table, left, room), steps, start, panels, c, (group.index, rows), following, in_tiles)
+        if finish is not None:
+            turn_out, last_rows = finish
+            with f.when(f.bit_and(turned, f.compare("ne", f.bit_and(flags, _LAST), 0))):
+                f.call(turn_out, "void", job, kept, f.at(item.c, f.mul(item.column, c_row)), item.column, group.index,
+                       item.columns, rows, item.batch)
+                f.call(last_rows, "void", job, item.b, item.a, item.c, group.index, rows, item.batch)
+
+
+def _is_turned(f, job):
+    """Whether rows of A are columns of C: the operands have changed places."""
+    return f.compare("ne", word(f, job, "turned"), 0)
+
+
+def _some_rows(f, job, item, parts, steps, start, panels, c, some, following, flags):
+    """Rows in tall tiles, if there are such; the others cut as evenly as they can be; each tile goes along all panels."""
+    (kernel, table, left, room), (first, rows) = parts, some
+    shape = kernel.shape
+    packed = None if left is None else f.compare("ne", word(f, job, "left_bytes"), 0)
+    tall = _tall_rows(f, kernel, item.columns, packed)
+    first_small = f.div(rows, tall)
+    rest = f.sub(rows, f.mul(first_small, tall))
+    tiles = f.ceil_div(rest, shape.rows)
+    low, extra = f.div(rest, f.max(tiles, 1)), f.mod(rest, f.max(tiles, 1))
+    source_row, source_step, sums_row = (word(f, job, name) for name in ("source_row", "source_step", "sums_row"))
+    start = f.at(start, f.mul(first, source_row))
+    apart = f.mul(steps, shape.rows * bytes_of(memory_type(kernel.precision.a)))
+    if left is not None:
+        with f.when(packed):
+            f.call(left, "void", start, source_step, low, tiles, extra, steps, room, apart)
+    with f.loop(0, f.add(first_small, tiles), carry=[constant(I64, 0)]) as loop:
+        row, small = loop.carried[0], f.sub(loop.index, first_small)
+        height = f.select(f.compare("slt", small, 0), tall, f.add(low, f.cast("zext", f.compare("slt", small, extra), I64)))
+        a = f.at(start, f.mul(row, source_row))
+        after = f.at(a, f.mul(height, source_row))
+        _ask_for_rows(f, after, source_row, shape.rows)
+        a = a if left is None else f.select(packed, f.at(room, f.mul(loop.index, apart)), a)
+        number = f.add(f.div(f.sub(first, item.first_row), shape.rows), loop.index)
+        kernels = f.at(f.at(table, f.min(height, shape.rows + 1), PTR), -8)
+        _one_row_of_tiles(f, job, item, kernel, kernels, steps, a, panels, f.at(c, f.mul(row, sums_row)), f.add(first, row),
+                          (number, following, after), flags, height)
+        loop.next(f.add(row, height))
+
+
+def _tall_rows(f, kernel, columns, packed):
+    """Rows of the tall tiles of an item, whose columns are all few vectors; so many that there are none elsewhere, and where
+    tiles of A are packed."""
+    shape, rows = kernel.shape, f.index(_NEVER)
+    for vectors in range(shape.vectors - 1, 0, -1):
+        rows = f.select(f.compare("sle", columns, vectors * shape.lanes), f.index(_most_rows(shape, vectors)), rows)
+    return rows if packed is None else f.select(packed, f.index(_NEVER), rows)
+
+
+def _most_rows(shape, vectors):
+    """Rows of a tall tile of so many vectors: as many sums as in a full one, unless broadcasts were to hold them up."""
+    return min(_TALLEST, shape.rows * shape.vectors // vectors)
+
+
+def _ask_for_rows(f, a, a_row, rows):
+    """Prefetch where the next tile's rows of A begin: the processor sees by itself how they go on."""
+    for row in range(rows):
+        for line in range(_FIRST_LINES):
+            f.prefetch(f.at(f.at(a, f.mul(a_row, row)), line * _LINE), 2)
+
+
+def _one_row_of_tiles(f, job, item, kernel, kernels, steps, a, panels, c, row, ahead, flags, height):
+    """Tiles of one height side by side; the last one may be narrower. Each asks for a column of lines of the B that comes
+    next, in every other step of it; for two columns where tiles are few."""
+    panel, b_step, apart = panels
+    shape, size = kernel.shape, bytes_of(memory_type(kernel.precision.b))
+    tile, following, rows_ahead = ahead
+    wide, step = f.ceil_div(item.columns, shape.columns), word(f, job, "ahead")
+    many = shape.rows * UNROLL * shape.columns * size // _LINE
+    beside = f.select(f.compare("sge", f.sub(item.end_row, item.first_row), many), f.index(0), _LINE)
+    with f.loop(0, item.columns, shape.columns) as loop:
+        left, number = f.sub(item.columns, loop.index), f.div(loop.index, shape.columns)
+        variant = f.select(f.compare("sge", left, shape.columns), 0, f.ceil_div(left, shape.lanes))
+        tile_kernel = f.load(PTR, f.at(kernels, f.mul(variant, shape.rows + 1), PTR))
+        b = f.at(panel, f.mul(number, apart))
+        turn = f.add(f.mul(tile, wide), number)
+        line = f.mul(f.div(turn, UNROLL), f.add(beside, _LINE))
+        asked = f.at(f.at(following, line), f.mul(f.mod(turn, UNROLL), step))
+        inside = f.compare("slt", line, f.select(f.compare("eq", step, 0), 0, f.mul(item.columns, size)))
+        lines = _lines_ahead(f, job, kernel, inside, (asked, f.mul(step, UNROLL), beside),
+                             (rows_ahead, number, a, height))
+        f.call_pointer(tile_kernel, "void", job, steps, a, b, b_step, c, row, f.add(item.column, loop.index), item.batch, flags,
+                       *lines)
+
+
+def _lines_ahead(f, job, kernel, inside, columns, rows):
+    """The `Lines` that a tile asks for: those of the B that comes next, while some are left; else the first tile of a row of
+    tiles asks for the rows of A of the next one, and the others for nothing new."""
+    (asked, down, beside), (following, number, a, height) = columns, rows
+    size, source_row = bytes_of(memory_type(kernel.precision.a)), word(f, job, "source_row")
+    round_bytes = TURN * UNROLL * size                  # of a row of A, in as many rounds as rows are asked for
+    first = f.compare("eq", number, 0)
+    apart = f.select(inside, down, f.select(first, source_row, 0))
+    back = f.sub(round_bytes, f.mul(source_row, TURN - 1))
+    also = f.index(_LINE) if round_bytes > _LINE else f.select(f.compare("sgt", height, TURN), f.mul(source_row, TURN), 0)
+    return (f.select(inside, asked, f.select(first, following, a)), apart,
+            f.select(inside, beside, f.select(first, also, 0)),
+            f.select(inside, down, f.select(first, back, 0)))
+
+
+def _kernel_table(module, kernel):
+    """Micro-kernels [variant][height - 1]; the last of a variant is its tall tile. Where a variant is missing, which no product
+    asks for, stands another one."""
+    shape, names = kernel.shape, {}
+    every = range(shape.vectors + 1)
+    for variant in every if kernel.variants is None else kernel.variants:
+        vectors = variant or shape.vectors
+        tall = _most_rows(shape, vectors)
+        made = [_micro_kernel(module, kernel, height, vectors, masked=variant > 0)
+                for height in (*range(1, shape.rows + 1), *[tall][:tall > shape.rows])]
+        names[variant] = made + made[-1:] * (shape.rows + 1 - len(made))
+    some = next(iter(names.values()))
+    return module.function_table("kernels", [name for variant in every for name in names.get(variant, some)])
+
+
+def _micro_kernel(module, kernel, height, vectors, masked):
+    shape, precision = kernel.shape, kernel.precision
+    name = f"tile_{height}x{vectors}{'m' if masked else ''}"
+    f = module.function(name, [("ptr noalias readonly", "job"), (I64, "depth"), ("ptr noalias readonly", "a"),
+                               ("ptr noalias readonly", "b"), (I64, "b_step"), ("ptr noalias", "c"), (I64, "row"),
+                               (I64, "column"), (I64, "batch"), (I64, "flags"), (PTR, "lines"), (I64, "apart"),
+                               (I64, "beside"), (I64, "turn")], internal=True)
+    job, depth, a, b, b_step, c, row, column, batch, flags, lines, apart, beside, turn = f.params
+    first = f.add(column, (vectors - 1) * shape.lanes)
+    mask = f.mask(f.sub(word(f, job, "columns"), first), shape.lanes) if masked else None
+    _ask_for_c(f, kernel, f.at(c, column, precision.out), word(f, job, "sums_row"), height, vectors)
+    left = Operand(a, word(f, job, "a_row"), word(f, job, "a_step"))
+    right = Operand(b, 0, b_step)
+    if kernel.road == "pairs":
+        sums = pair_tile(f, height, vectors, shape.lanes, depth, left, right)
+    else:
+        ahead, unroll = (None, 1) if height * vectors < _LARGE_TILE else (Lines(lines, apart, beside, turn), UNROLL)
+        sums = outer_tile(f, precision, height, vectors, shape.lanes, depth, left, right, mask, ahead, unroll)
+    _finish(f, kernel, job, sums, c, (batch, row, column), mask, flags)
+    f.ret()
+    return name
+
+
+def _ask_for_c(f, kernel, start, sums_row, height, vectors):
+    """Prefetch where a tile will be stored: a store that misses the caches holds up those behind it."""
+    width = kernel.shape.lanes * bytes_of(kernel.precision.out)
+    with f.loop(0, height, 1, [start]) as loop:
+        for line in range(0, vectors * width, _LINE):
+            f.prefetch(f.at(loop.carried[0], line))
+        loop.next(f.at(loop.carried[0], sums_row))
+
+
+def _finish(f, kernel, job, sums, c, where, mask, flags):
+    """Add what earlier blocks of the depth left in C, apply the epilogue after the last block, store."""
+    shape, out = kernel.shape, kernel.precision.out
+    batch, row, column = where
+    c, sums_row = f.at(c, column, out), word(f, job, "sums_row")
+    lines = [f.at(c, f.mul(sums_row, i)) for i in range(len(sums))]
+    edges = [None] * (len(sums[0]) - 1) + [mask]
+    spots = [(f.at(line, j * shape.lanes, out), edge) for line in lines for j, edge in enumerate(edges)]
+    values = [value for line in sums for value in line]
+    if out == kernel.precision.accumulate:
+        again = f.compare("ne", f.bit_and(flags, _ACCUMULATE), 0)
+        values = f.choose(again, lambda: [f.fadd(_load_out(f, value.type, spot, edge), value)
+                                          for value, (spot, edge) in zip(values, spots)], lambda: values)
+    if kernel.epilogue.name and not kernel.epilogue.is_long:
+        operands = word(f, job, "operands", PTR)
+
+        def finished():
+            rows = [f.add(row, i) for i in range(len(sums))]
+            columns = [kernel.epilogue.apply_all(f, values[j::len(edges)], [
+                Place(operands, batch, at, f.add(column, j * shape.lanes), edge) for at in rows], 0)
+                for j, edge in enumerate(edges)]
+            return [value for line in zip(*columns) for value in line]
+
+        values = f.choose(f.compare("ne", f.bit_and(flags, _LAST), 0), finished, lambda: values)
+    for value, (spot, edge) in zip(values, spots, strict=True):
+        value = narrow(f, value, out)
+        f.store(value, spot) if edge is None else f.store_masked(value, spot, edge)
+    if kernel.epilogue.is_long:
+        width = f.min(f.sub(word(f, job, "columns"), column), len(sums[0]) * shape.lanes)
+        with f.when(f.compare("ne", f.bit_and(flags, _LAST), 0)):
+            call_epilogue(f, job, c, where, len(sums), width)
+
+
+def _load_out(f, type_, spot, edge):
+    return f.load(type_, spot) if edge is None else f.load_masked(type_, spot, edge)
+
+
+__all__ = [
+    "GROUP_TILES",
+    "IN_PLACE",
+    "LAUNCH",
+    "LAUNCH_BESIDE",
+    "PACK_ANY",
+    "PACK_ROWS",
+    "PACK_TRANSPOSED",
+    "PLAN_WORDS",
+    "ROADS",
+    "TILE_DEPTH",
+    "VECTOR_PANEL",
+    "WORDS",
+    "GemmKernel",
+    "Precision",
+    "launch_text",
+]

@@ -1,0 +1,95 @@
+"""The dots road of the matrix product: both operands contiguous along the depth, sums across lanes, nothing is packed.
+
+With few rows it is as fast as B comes from memory. Columns of B are too short for the processor to see where the next ones lie,
+so each tile asks for those of the tile after it.
+"""
+
+from ..ir.types import I64, PTR
+from .epilogue import Place
+from .gemm_job import Item, call_epilogue, open_item, word
+from .microkernel import Operand, dot_tile, narrow
+
+DOT_ROWS, DOT_COLUMNS = 4, 4        # of a tile
+_WIDTHS = (DOT_COLUMNS, 2, 1)       # of tiles, where fewer columns are left
+_STRIDES = "a_row", "b_column"      # of the operands, by the names of a job's words
+_TURNED_STRIDES = "b_column", "source_row"
+
+
+def dot_item(module, kernel):
+    """Function of one item: small tiles of dot products, along what there is less of first, so that it stays near."""
+    table = _dot_kernels(module, kernel, _STRIDES)
+    f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
+    job, number, _ = f.params
+    item = open_item(f, job, number)
+    rows = f.sub(item.end_row, item.first_row)
+    with f.when(f.compare("slt", item.columns, rows)), f.loop(item.first_row, item.end_row, DOT_ROWS) as down:
+        for column, kernels in _along_columns(f, item, table):
+            _dots(f, job, item, kernels, down.index, column, _STRIDES)
+    with f.when(f.compare("sge", item.columns, rows)):
+        for column, kernels in _along_columns(f, item, table):
+            with f.loop(item.first_row, item.end_row, DOT_ROWS) as down:
+                _dots(f, job, item, kernels, down.index, column, _STRIDES)
+    f.ret()
+    return "item"
+
+
+def write_last_rows(module, kernel) -> str:
+    """Function `last_rows(job, a, b, c, column, columns, batch)` of a product whose operands have changed places: the rows of A
+    that tiles have left, `last` of them, by some columns of B."""
+    table = _dot_kernels(module, kernel, _TURNED_STRIDES, (DOT_COLUMNS,), [(1, 1)])
+    f = module.function("last_rows", [(PTR, "job"), (PTR, "a"), (PTR, "b"), (PTR, "c"), (I64, "column"), (I64, "columns"),
+                                      (I64, "batch")], internal=True)
+    job, a, b, c, start, columns, batch = f.params
+    first = word(f, job, "columns")
+    item = Item(batch, first, f.add(first, word(f, job, "last")), start, columns, a, b, c)
+    for (column, kernels), most in zip(_along_columns(f, item, table, (DOT_COLUMNS, 1)), (DOT_ROWS, 1)):
+        with f.loop(item.first_row, item.end_row, most) as down:
+            _dots(f, job, item, kernels, down.index, column, _TURNED_STRIDES, most)
+    f.ret()
+    return "last_rows"
+
+
+def _along_columns(f, item, table, widths=_WIDTHS):
+    """Loops over columns, from the widest tiles to the narrowest: in each a column and the tiles' functions by height."""
+    low = f.index(0)
+    for number, width in enumerate(widths):
+        high = f.bit_and(item.columns, -width)
+        with f.loop(low, high, width) as across:
+            yield f.add(item.column, across.index), f.at(table, number * DOT_ROWS, PTR)
+        low = high
+
+
+def _dots(f, job, item, kernels, row, column, strides, most=DOT_ROWS):
+    """One tile of at most so many rows."""
+    a_row, b_column, c_row = (word(f, job, name) for name in (*strides, "c_row"))
+    height = f.min(f.sub(item.end_row, row), most)
+    kernel = f.load(PTR, f.at(f.at(kernels, height, PTR), -8))
+    f.call_pointer(kernel, "void", job, f.at(item.a, f.mul(row, a_row)), f.at(item.b, f.mul(column, b_column)),
+                   f.at(item.c, f.mul(row, c_row)), row, column, item.batch)
+
+
+def _dot_kernels(module, kernel, strides, widths=_WIDTHS, more=()):
+    """A table of the tiles' functions: all heights of one width after the other, then `more` of (height, width): few columns
+    beyond whole tiles, once in an item, are worth no tiles of their own."""
+    sizes = [(height, width) for width in widths for height in range(1, DOT_ROWS + 1)]
+    names = [_dot_kernel(module, kernel, height, width, strides) for height, width in [*sizes, *more]]
+    return module.function_table("dot_kernels", names)
+
+
+def _dot_kernel(module, kernel, height, width, strides):
+    name, out = f"dot_{height}x{width}", kernel.precision.out
+    f = module.function(name, [("ptr noalias readonly", "job"), ("ptr noalias readonly", "a"), ("ptr noalias readonly", "b"),
+                               ("ptr noalias", "c"), (I64, "row"), (I64, "column"), (I64, "batch")], internal=True)
+    job, a, b, c, row, column, batch = f.params
+    a_row, b_column = (word(f, job, name) for name in strides)
+    sums = dot_tile(f, kernel.precision, height, width, kernel.shape.lanes, word(f, job, "depth"),
+                    Operand(a, a_row, 0), Operand(b, b_column, 0), f.mul(b_column, width))
+    operands, c_row, start = word(f, job, "operands", PTR), word(f, job, "c_row"), f.at(c, column, out)
+    for i, value in enumerate(sums):
+        if not kernel.epilogue.is_long:
+            value = kernel.epilogue.apply(f, value, Place(operands, batch, f.add(row, i), column, None), 0)
+        f.store(narrow(f, value, out), f.at(start, f.mul(c_row, i)))
+    if kernel.epilogue.is_long:
+        call_epilogue(f, job, start, (batch, row, column), height, width)
+    f.ret()
+    return name

@@ -1,0 +1,65 @@
+"""`linear_int8` as pool tasks: quantising the rows of the input, and their products with a weight of bytes.
+
+    quantize   numbers[i], pairs[i] = bytes of x[i], its step and zero              an item is a row
+    dots       out[i, j] = sums of numbers[i] * weight[j], scaled, plus bias        an item is a block of rows by one of columns
+"""
+
+from dataclasses import dataclass
+
+from .....ir.target import Target
+from ..ir.emit import Module
+from ..ir.types import F32, I64, PTR, VOID
+from ..pool.tasks import Words, write_task
+from .int8_products import PAIR, write_products
+
+ARRAYS = ("x", "weight", "scale", "bias", "out")
+WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "rows", "columns", "depth", "numbers_row", "pairs", "blocks",
+         "block_rows", "block_columns")
+# In scratch are the numbers, `numbers_row` bytes from row to row, and from `pairs` on the two floats of each row.
+TASKS = ("quantize", "dots")
+
+
+@dataclass(frozen=True)
+class Int8Kernel:
+    """What a module is made for: whether a bias is added."""
+
+    target: Target
+    bias: bool
+
+    @property
+    def symbols(self) -> list:
+        """The tasks, in order."""
+        return [f"int8_{name}" for name in TASKS]
+
+    def text(self) -> str:
+        """The module as LLVM IR."""
+        module = Module(self.target)
+        write_products(module, self.bias)
+        for name, symbol, write in zip(TASKS, self.symbols, (_write_quantize, _write_dots), strict=True):
+            write(module.function(name, [(PTR, "job"), (I64, "number")], internal=True))
+            write_task(module, symbol, name, WORDS, worker=False)
+        return module.text()
+
+
+def _row(f, job, row):
+    """(numbers, pair) of a row."""
+    scratch = job.address("scratch")
+    return f.at(scratch, f.mul(row, job.numbers_row)), f.at(f.at(scratch, job.pairs), f.mul(row, PAIR))
+
+
+def _write_quantize(f):
+    job, row = Words(f, f.params[0], WORDS), f.params[1]
+    f.call("quantize_row", VOID, f.at(job.address("x"), f.mul(row, job.depth), F32), *_row(f, job, row), job.depth)
+    f.ret()
+
+
+def _write_dots(f):
+    job, number = Words(f, f.params[0], WORDS), f.params[1]
+    row, column = f.mul(f.div(number, job.blocks), job.block_rows), f.mul(f.mod(number, job.blocks), job.block_columns)
+    rows, columns = f.min(f.sub(job.rows, row), job.block_rows), f.min(f.sub(job.columns, column), job.block_columns)
+    weights = f.at(job.address("weight"), f.mul(column, job.depth))
+    scale, bias = (f.at(job.address(name), column, F32) for name in ("scale", "bias"))
+    out = f.at(job.address("out"), f.add(f.mul(row, job.columns), column), F32)
+    f.call("bytes_product", VOID, *_row(f, job, row), weights, scale, bias, out, rows, columns, job.depth, job.numbers_row,
+           f.mul(job.columns, 4))
+    f.ret()

@@ -1,0 +1,207 @@
+"""Rows of floats times rows of signed bytes: the rows become unsigned bytes, and products are summed in whole numbers.
+
+    quantize_row    one row's numbers, its step and the number that stands for 0
+    bytes_product   out[i, j] = sums of numbers[i] * weights[j], scaled, plus bias[j]
+
+What is computed, with its order of roundings, is said by `ir/ops/quantized/int8_linear.py`. Sums are whole numbers, so they are
+the same however they are made: with the processor's dot instruction for bytes where it has one, else by products of 16 bits.
+"""
+
+from .....ir.ops.quantized.int8_linear import LEAST_STEP, STEPS
+from .....ir.target import Target
+from ..ir.emit import Module
+from ..ir.types import F32, I1, I8, I16, I32, I64, PTR, VOID, constant, lanes_of, like, mangled, vector, zero
+from .int8_dots import add_fours, add_pairs, dots_bytes
+
+COLUMNS = 4             # of a tile
+PAIR = 8                # bytes of a row's two floats: its step and the number that stands for 0
+LINE = 64               # numbers of a row start on a line of so many bytes, and are read by vectors past their end
+
+
+def tile_rows(target: Target) -> int:
+    """Rows of a tile: its sums stay in registers."""
+    return 4 if target.vector_registers >= 32 else 2
+
+
+def numbers_row(f, depth):
+    """Bytes from row to row of numbers."""
+    return f.bit_and(f.add(depth, LINE - 1), -LINE)
+
+
+def write_products(module: Module, bias: bool):
+    """Adds `quantize_row` and `bytes_product`, which reads its pointer `bias` if `bias`."""
+    _write_quantize(module)
+    _write_product(module, bias)
+
+
+# Rows to bytes.
+
+
+def _write_quantize(module):
+    f = module.function("quantize_row", [(PTR, "x"), (PTR, "numbers"), (PTR, "pair"), (I64, "depth")], internal=True)
+    x, numbers, pair, depth = f.params
+    lanes = f.lanes(F32)
+    low, high, finite = _extent(f, x, depth, lanes)
+    share = constant(F32, 1 / STEPS)
+    step = f.fsub(f.fmul(high, share), f.fmul(low, share))
+    step = f.select(f.compare("ogt", step, LEAST_STEP), step, constant(F32, 1))
+    inverse = f.fdiv(constant(F32, 1), step)
+    nought = _within(f, f.intrinsic("rint", F32, f.fmul(f.fneg(low), inverse)))
+    f.store(f.select(finite, step, constant(F32, float("nan"))), pair)
+    f.store(nought, f.at(pair, 1, F32))
+    each, inverse, nought = vector(lanes, F32), f.splat(inverse, lanes), f.splat(nought, lanes)
+
+    def turn(at, mask):
+        moved = f.fadd(f.intrinsic("rint", each, f.fmul(_load(f, F32, x, at, lanes, mask), inverse)), nought)
+        number = f.cast("fptosi", _within(f, moved), vector(lanes, I32))
+        f.store(f.cast("trunc", number, vector(lanes, I8)), f.at(numbers, at))
+
+    f.vectors(depth, lanes, turn)
+    f.ret()
+
+
+def _load(f, element, pointer, at, lanes, mask):
+    place, type_ = f.at(pointer, at, element), vector(lanes, element)
+    return f.load(type_, place) if mask is None else f.load_masked(type_, place, mask)
+
+
+def _within(f, value):
+    """A number within the steps; nan is 0."""
+    value = f.select(f.compare("ogt", value, 0.0), value, constant(value.type, 0))
+    return f.select(f.compare("olt", value, float(STEPS)), value, constant(value.type, STEPS))
+
+
+def _extent(f, x, depth, lanes):
+    """(smallest, largest, is each finite?) of a row and 0, past nan."""
+    def step(extent, at, mask):
+        low, high, odd = extent
+        value = _load(f, F32, x, at, lanes, mask)
+        low = f.select(f.compare("olt", value, low), value, low)
+        high = f.select(f.compare("ogt", value, high), value, high)
+        return low, high, f.fadd(odd, f.fsub(value, value))
+
+    whole, start = f.bit_and(depth, -lanes), zero(vector(lanes, F32))
+    with f.loop(0, whole, lanes, [start] * 3) as loop:
+        loop.next(*step(loop.carried, loop.index, None))
+    rest = f.sub(depth, whole)
+    low, high, odd = f.choose(f.compare("sgt", rest, 0), lambda: step(loop.results, whole, f.mask(rest, lanes)),
+                              lambda: loop.results)
+    good = f.compare("ord", odd, odd)
+    low, high = (f.intrinsic(f"vector.reduce.{name}", x.type, x, ret=F32) for name, x in (("fmin", low), ("fmax", high)))
+    return low, high, f.call(f"llvm.vector.reduce.and.{mangled(good.type)}", I1, good)
+
+
+# Products of bytes.
+
+_POINTERS = ("numbers", "pairs", "weights", "scale", "bias", "out")
+_SIZES = ("depth", "numbers_row", "out_row")
+
+
+def _write_product(module, bias):
+    """Tile by tile: `out_row` are bytes."""
+    most = tile_rows(module.target)
+    tiles = {(height, width): _write_tile(module, bias, height, width) for height in range(1, most + 1)
+             for width in (COLUMNS, 1)}
+    names = [*((PTR, name) for name in _POINTERS), (I64, "rows"), (I64, "columns"), *((I64, name) for name in _SIZES)]
+    f = module.function("bytes_product", names, internal=True)
+    numbers, pairs, weights, scale, added, out, rows, columns, depth, numbers_row, out_row = f.params
+    whole = f.bit_and(columns, -COLUMNS)
+    for width, low, high in ((COLUMNS, 0, whole), (1, whole, columns)):
+        with f.loop(low, high, width) as along, f.loop(0, rows, most) as down:
+            column, row = along.index, down.index
+            given = (f.at(numbers, f.mul(row, numbers_row)), f.at(pairs, f.mul(row, PAIR)), f.at(weights, f.mul(column, depth)),
+                     f.at(scale, column, F32), f.at(added, column, F32),
+                     f.at(f.at(out, f.mul(row, out_row)), column, F32), depth, numbers_row, out_row)
+            f.switch(f.min(f.sub(rows, row), most), {
+                height: (lambda name=tiles[height, width]: f.call(name, VOID, *given)) for height in range(1, most + 1)})
+    f.ret()
+
+
+def _write_tile(module, bias, height, width) -> str:
+    """Function of a tile: its sums along the depth, scaled, where they belong."""
+    name = f"bytes_{height}x{width}"
+    f = module.function(name, [*((PTR, name) for name in _POINTERS), *((I64, name) for name in _SIZES)], internal=True)
+    numbers, pairs, weights, scale, added, out, depth, numbers_row, out_row = f.params
+    sums, of_weights = _sums(f, numbers, weights, depth, numbers_row, height, width)
+    scale = f.load(vector(width, F32), scale)
+    for i in range(height):
+        at = f.at(pairs, PAIR * i)
+        nought = f.cast("fptosi", f.load(F32, f.at(at, 1, F32)), I32)
+        exact = f.binary("sub", sums[i], f.binary("mul", of_weights, f.splat(nought, width)))
+        factor = f.fmul(f.splat(f.load(F32, at), width), scale)
+        value = f.fmul(f.cast("sitofp", exact, vector(width, F32)), factor)
+        if bias:
+            value = f.fadd(value, f.load(value.type, added))
+        f.store(value, f.at(out, f.mul(out_row, i)))
+    f.ret()
+    return name
+
+
+def _sums(f, numbers, weights, depth, numbers_row, height, width):
+    """([for each row the sums of its numbers times each weight], the sums of each weight alone): vectors of i32."""
+    lanes = f.lanes(I32)
+    wide = 4 * lanes if dots_bytes(f.module.target) else 2 * lanes        # bytes that a register of sums takes in
+    whole, start = f.bit_and(depth, -wide), [zero(vector(lanes, I32))] * ((height + 1) * width)
+    ones = constant(vector(wide, I8), 1)
+
+    def step(sums, at, mask=None):
+        if mask is None and width > 1:
+            _ask_for(f, f.at(weights, f.mul(depth, width)), at, depth, width)
+        right = [_load(f, I8, f.at(weights, f.mul(depth, j)), at, wide, mask) for j in range(width)]
+        left = [*[f.load(vector(wide, I8), f.at(f.at(numbers, f.mul(numbers_row, i)), at)) for i in range(height)], ones]
+        return [_add_dots(f, total, left[i // width], right[i % width]) for i, total in enumerate(sums)]
+
+    with f.loop(0, whole, wide, start) as loop:
+        loop.next(*step(loop.carried, loop.index))
+    rest = f.sub(depth, whole)
+    sums = f.choose(f.compare("sgt", rest, 0), lambda: step(loop.results, whole, f.mask(rest, wide)), lambda: loop.results)
+    found = [_across(f, sums[i * width:(i + 1) * width]) for i in range(height + 1)]
+    return found[:-1], found[-1]
+
+
+def _ask_for(f, weights, at, depth, width):
+    """Ask for the rows of the tile to come: each starts on a page of its own, where the hardware does not look ahead."""
+    for j in range(width):
+        f.prefetch(f.at(f.at(weights, f.mul(depth, j)), at), 2)
+
+
+def _add_dots(f, total, left, right):
+    """total plus products of unsigned and signed bytes, neighbours in one lane: four, or two without the instruction."""
+    if dots_bytes(f.module.target):
+        return add_fours(f, total, *[f.bitcast(x, total.type) for x in (left, right)])
+    left, right = (f.cast(kind, x, like(x.type, I16)) for kind, x in (("zext", left), ("sext", right)))
+    if f.module.target.arch == "x86_64":
+        return add_pairs(f, total, left, right)
+    for first in (0, 1):
+        one, other = (f.cast("sext", f.shuffle(x, x, range(first, lanes_of(x.type), 2)), total.type) for x in (left, right))
+        total = f.binary("add", total, f.binary("mul", one, other))
+    return total
+
+
+def _across(f, vectors):
+    """The sums of all lanes of each of some vectors (a power of two) as one vector of as many lanes."""
+    blocks = 1                                          # of a vector, each the part of a sum
+    while len(vectors) > 1:
+        vectors = [_halved(f, a, b, blocks) for a, b in zip(vectors[::2], vectors[1::2])]
+        blocks *= 2
+    found = vectors[0]
+    while lanes_of(found.type) > blocks:
+        low, high = _halves(lanes_of(found.type), blocks)
+        if len(low) == 1:
+            return f.binary("add", f.extract(found, low[0]), f.extract(found, high[0]))
+        found = f.binary("add", f.shuffle(found, found, low), f.shuffle(found, found, high))
+    return found
+
+
+def _halves(lanes, blocks):
+    """The lanes in the first and in the second halves of a vector's blocks."""
+    size = lanes // blocks
+    return tuple([start + at for start in range(0, lanes, size) for at in half]
+                 for half in (range(size // 2), range(size // 2, size)))
+
+
+def _halved(f, a, b, blocks):
+    """The blocks of two vectors, each halved by adding up its halves, in one vector."""
+    lanes = lanes_of(a.type)
+    low, high = _halves(lanes, blocks)
+    return f.binary("add", *[f.shuffle(a, b, [*half, *[lanes + at for at in half]]) for half in (low, high)])

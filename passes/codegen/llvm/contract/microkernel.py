@@ -1,0 +1,351 @@
+"""The one micro-kernel: a register tile of C accumulated over a depth, whoever needs a contraction.
+
+`outer_tile` holds `rows` x `vectors` accumulators, broadcasts elements of A and multiplies them with vectors of B. `dot_tile`
+is for operands that lie contiguous along the depth: vectors of both, summed across lanes at the end in a fixed tree. Where rows
+and steps lie is given by strides in bytes, ints or run-time values alike, so one kernel serves every layout; what happens to
+the finished accumulators is the caller's (`epilogue.py`).
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from .....ir.target import Target
+from ..ir.bfloat import to_bfloat
+from ..ir.emit import Function
+from ..ir.types import BF16, F16, F32, F64, I16, I32, Value, bytes_of, element_of, lanes_of, like, mangled, vector, zero
+
+TURN = 8                                         # rows that `Lines` may go along side by side, a power of two
+_LINE = 64                                       # bytes of a cache line
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Element types of a contraction: operands as stored, accumulators, result as stored."""
+
+    a: str
+    b: str
+    accumulate: str
+    out: str
+
+    @classmethod
+    def of(cls, stored: str, out: str | None = None) -> "Precision":
+        """Operands of one type; narrow floats accumulate in float."""
+        return cls(stored, stored, F64 if stored == F64 else F32, out or stored)
+
+    def __str__(self):
+        return "_".join(mangled(type_) for type_ in (self.a, self.b, self.accumulate, self.out))
+
+
+class Operand(NamedTuple):
+    """Where an operand lies: a pointer and the strides, in bytes, between its rows and between its steps in depth."""
+
+    pointer: Value
+    row_stride: Any
+    step: Any
+
+
+class Lines(NamedTuple):
+    """Lines that will be needed: the first, and the bytes between them; `beside` a line lies another one, or the same. From
+    each `TURN`th line to the next it is `turn` bytes: lines of some rows, then the next ones of the same rows."""
+
+    pointer: Value
+    apart: Any
+    beside: Any
+    turn: Any
+
+
+@dataclass(frozen=True)
+class TileShape:
+    """The largest register tile of a target: rows, vectors of columns, lanes of a vector."""
+
+    rows: int
+    vectors: int
+    lanes: int
+
+    @property
+    def columns(self) -> int:
+        """Columns of a full tile."""
+        return self.vectors * self.lanes
+
+
+def tile_shape(target: Target, accumulate: str) -> TileShape:
+    """6 x 4 vectors with 32 registers (24 accumulators, 4 of B, broadcasts), 6 x 2 with 16."""
+    return TileShape(6, 4 if target.vector_registers >= 32 else 2, target.lanes(bytes_of(accumulate)))
+
+
+def memory_type(stored: str) -> str:
+    """The type that moves through memory: 16-bit floats as integers, which every target loads, masks and stores alike."""
+    return I16 if stored in (BF16, F16) else stored
+
+
+def widen(f: Function, value: Value, stored: str, element: str) -> Value:
+    """A value as loaded (`memory_type`) as the accumulating type, exactly."""
+    if stored == element:
+        return value
+    if stored == BF16:
+        bits = f.cast("zext", value, like(value.type, I32))
+        value = f.bitcast(f.binary("shl", bits, 16), like(value.type, F32))
+    elif stored == F16:
+        value = f.bitcast(value, like(value.type, F16))
+    return f.cast("fpext", value, like(value.type, element))
+
+
+def narrow(f: Function, value: Value, stored: str) -> Value:
+    """An accumulated value as the `memory_type` of its stored type, rounded to nearest even."""
+    if element_of(value.type) == stored:
+        return value
+    if stored == BF16:
+        return to_bfloat(f, f.cast("fptrunc", value, like(value.type, F32)))
+    short = f.cast("fptrunc", value, like(value.type, stored))
+    return f.bitcast(short, like(value.type, memory_type(stored)))
+
+
+def multiply_add(f: Function, a: Value, b: Value, c: Value) -> Value:
+    """a * b + c, fused where the target can."""
+    return f.fma(a, b, c) if f.module.target.fma else f.fadd(f.fmul(a, b), c)
+
+
+def outer_tile(f: Function, precision: Precision, rows: int, vectors: int, lanes: int, depth, a: Operand, b: Operand,
+               mask: Value | None = None, ahead=None, unroll: int = 1) -> list[list[Value]]:
+    """Accumulators [row][vector] of sum over k of A[row, k] * B[k, columns]; see `add_outer` for the operands."""
+    return add_outer(f, precision, zero_tile(precision, rows, vectors, lanes), depth, a, b, mask, ahead, unroll)
+
+
+def zero_tile(precision: Precision, rows: int, vectors: int, lanes: int, narrow: bool = False) -> list[list[Value]]:
+    """Accumulators of nothing yet; `narrow` ones have half the lanes in the last vector."""
+    widths = [lanes] * (vectors - narrow) + [lanes // 2] * narrow
+    return [[zero(vector(width, precision.accumulate)) for width in widths] for _ in range(rows)]
+
+
+def add_outer(f: Function, precision: Precision, tile: list[list[Value]], depth, a: Operand, b: Operand,
+              mask: Value | None = None, ahead=None, unroll: int = 1) -> list[list[Value]]:
+    """Accumulators [row][vector] plus the sum over k of A[row, k] * B[k, columns], one step of the depth after the other.
+
+    `b.row_stride` is a tuple of where the vectors of a step of B lie, in bytes; 0 where they lie one after the other. `mask`
+    limits the last of them. `ahead` is how far from each step of B lies a line that will be needed, or (pointer, bytes) of a
+    stream beside B: each step asks for the first and the last line of that many bytes, and goes on by as many; or `Lines`, of
+    which each whole round of the loop asks for one or two. `unroll` steps (a power of two) are one round: what counts them and
+    moves on takes turns with the multiply-adds on the same ports.
+    """
+    lines = ahead if type(ahead) is Lines else None
+    step = _OuterStep(f, precision, tile, a, b, mask, ahead if lines is None else None)
+    places, sums = step.starts, [value for line in tile for value in line]
+    many, end, whole = len(places), len(places) + len(sums), f.bit_and(depth, -unroll) if unroll > 1 else 0
+    for low, high, count in ((0, whole, unroll), (whole, depth, 1))[unroll == 1:]:
+        asked = [lines.pointer] if lines is not None and count == unroll else []
+        with f.loop(low, high, count, [*places, *sums, *asked]) as loop:
+            now, sums = loop.carried[:many], loop.carried[many:end]
+            following = _ask_in_round(f, lines, loop.carried[end], loop.index, count) if asked else []
+            for number in range(count):
+                sums = step.add(now, number, sums)
+            loop.next(*step.moved(now, count), *sums, *following)
+        places, sums = loop.results[:many], loop.results[many:end]
+    vectors = len(tile[0])
+    return [list(sums[row * vectors:(row + 1) * vectors]) for row in range(len(tile))]
+
+
+def _ask_in_round(f, lines, line, index, count):
+    """Prefetch a round's lines, and go on to the next round's."""
+    f.prefetch(line, 2)
+    f.prefetch(f.at(line, lines.beside), 2)
+    last = f.compare("eq", f.bit_and(index, (TURN - 1) * count), (TURN - 1) * count)
+    return [f.at(line, f.select(last, lines.turn, lines.apart))]
+
+
+def add_written(f: Function, precision: Precision, tile: list[list[Value]], depth: int, a: Operand,
+                b: Operand) -> list[list[Value]]:
+    """`add_outer` for a depth that is known, all steps of it written out."""
+    step = _OuterStep(f, precision, tile, a, b, None, None)
+    sums = [value for line in tile for value in line]
+    for number in range(depth):
+        sums = step.add(step.starts, number, sums)
+    return [sums[row * step.vectors:(row + 1) * step.vectors] for row in range(step.rows)]
+
+
+class _OuterStep:
+    """One step of the depth of `add_outer`. Streams that move on with it: A, B, and what is asked for ahead."""
+
+    def __init__(self, f, precision, tile, a, b, mask, ahead):
+        self.f, self.precision, self.mask, self.ahead = f, precision, mask, ahead
+        self.rows, self.vectors = len(tile), len(tile[0])
+        self.row = row_places(f, a.row_stride, self.rows)
+        self.widths = [lanes_of(value.type) for value in tile[0]]
+        size = bytes_of(memory_type(precision.b))
+        self.across = b.row_stride or [number * self.widths[0] * size for number in range(self.vectors)]
+        streams = [(a.pointer, a.step), (b.pointer, b.step), *([ahead[:2]] if isinstance(ahead, tuple) else [])]
+        self.starts, self.strides = [list(part) for part in zip(*streams)]
+
+    def moved(self, places, count):
+        """Where the streams are `count` steps on."""
+        return [self.f.at(place, self.f.mul(stride, count)) for place, stride in zip(places, self.strides)]
+
+    def add(self, places, number, sums):
+        """`sums` plus the products of the step that lies `number` steps after `places`."""
+        f, precision, sums = self.f, self.precision, list(sums)
+        at_a, at_b, *stream = self.moved(places, number) if number else places
+        at_a = f.opaque(at_a) if number else at_a
+        self._ask(at_b, stream)
+        columns = [_load_columns(f, precision, f.at(at_b, self.across[i]), self.widths[i],
+                                 self.mask if i == self.vectors - 1 else None) for i in range(self.vectors)]
+        for row in range(self.rows):
+            scalar = f.load(memory_type(precision.a), f.at(at_a, self.row(row)))
+            scalar = widen(f, scalar, precision.a, precision.accumulate)
+            spread = {width: f.splat(scalar, width) for width in dict.fromkeys(self.widths)}
+            for i in range(self.vectors):
+                place = row * self.vectors + i
+                sums[place] = multiply_add(f, spread[self.widths[i]], columns[i], sums[place])
+        return sums
+
+    def _ask(self, at_b, stream):
+        """Prefetch what a step was told to ask for."""
+        f, ahead = self.f, self.ahead
+        if type(ahead) is tuple:
+            for line in (0, f.sub(ahead[1], _LINE)):
+                f.prefetch(f.at(stream[0], line), 2)
+        elif ahead is not None:
+            f.prefetch(f.at(at_b, ahead), 2)
+
+
+def row_places(f: Function, stride, rows: int):
+    """A function that gives how far from the first of some rows another one lies. Few registers serve many rows, for an address
+    may have a multiple of one by a power of two."""
+    odd = {number: f.opaque(f.mul(stride, number)) for number in range(1, rows, 2)}
+
+    def place(row):
+        scale = row & -row
+        return f.mul(odd[row // scale], scale) if row else 0
+
+    return place
+
+
+def widen_lanes(f: Function, value: Value, lanes: int) -> Value:
+    """The value with zeros in further lanes, up to `lanes`."""
+    have = lanes_of(value.type)
+    if have == 1 < lanes:
+        return f.insert(zero(vector(lanes, value.type)), value, 0)
+    return value if have == lanes else f.shuffle(value, zero(value.type), range(lanes))
+
+
+def _load_columns(f, precision, place, lanes, mask):
+    type_ = vector(lanes, memory_type(precision.b))
+    value = f.load(type_, place) if mask is None else f.load_masked(type_, place, mask)
+    return widen(f, value, precision.b, precision.accumulate)
+
+
+def pair_tile(f: Function, rows: int, vectors: int, lanes: int, depth, a: Operand, b: Operand) -> list[list[Value]]:
+    """As `outer_tile` for bfloat pairs with the processor's dot instruction: a step is two elements of the depth.
+
+    A lies contiguous along the depth; B is packed as [depth / 2][columns][2].
+    """
+    total, pairs = vector(lanes, F32), vector(2 * lanes, BF16)
+    offsets = [f.mul(a.row_stride, row) for row in range(rows)]
+    with f.loop(0, depth, 1, [a.pointer, b.pointer, *[zero(total)] * (rows * vectors)]) as loop:
+        at_a, at_b, *sums = loop.carried
+        columns = [f.load(pairs, f.at(at_b, 4 * lanes * number)) for number in range(vectors)]
+        for row in range(rows):
+            scalar = f.load(I32, f.at(at_a, offsets[row]), align=2)
+            spread = f.bitcast(f.splat(scalar, lanes), pairs)
+            for number in range(vectors):
+                place = row * vectors + number
+                sums[place] = _dot_pairs(f, sums[place], spread, columns[number])
+        loop.next(f.at(at_a, 4), f.at(at_b, b.step), *sums)
+    sums = loop.results[2:]
+    return [list(sums[row * vectors:(row + 1) * vectors]) for row in range(rows)]
+
+
+def _dot_pairs(f, total, left, right):
+    """total + left * right, pairs of neighbouring bfloat lanes summed into one lane of float."""
+    return f.call(f"llvm.x86.avx512bf16.dpbf16ps.{32 * lanes_of(total.type)}", total.type, total, left, right)
+
+
+def dot_tile(f: Function, precision: Precision, rows: int, columns: int, lanes: int, depth, a: Operand, b: Operand,
+             ahead=None) -> list[Value]:
+    """For each row a vector (a scalar of one column) of sum over k of A[row, k] * B[column, k], both contiguous along the depth
+    (steps unused); columns are a power of two. `ahead` is how far from what is read of B lies what will be needed next, in
+    bytes."""
+    pairs = precision.a == precision.b == BF16 and f.module.target.has("avx512bf16")
+    wide = 2 * lanes if pairs else lanes
+    whole = f.bit_and(depth, -wide)
+    start = [zero(vector(lanes, precision.accumulate))] * (rows * columns)
+
+    def load(stored, operand, row, at, mask):
+        place = f.at(f.at(operand.pointer, f.mul(operand.row_stride, row)), at, stored)
+        type_ = vector(wide, memory_type(stored))
+        value = f.load(type_, place) if mask is None else f.load_masked(type_, place, mask)
+        return f.bitcast(value, vector(wide, BF16)) if pairs else widen(f, value, stored, precision.accumulate)
+
+    def step(sums, at, mask=None):
+        if ahead is not None and mask is None:
+            for column in range(columns):
+                f.prefetch(f.at(f.at(b.pointer, f.add(f.mul(b.row_stride, column), ahead)), at, memory_type(precision.b)), 2)
+        left = [load(precision.a, a, row, at, mask) for row in range(rows)]
+        right = [load(precision.b, b, column, at, mask) for column in range(columns)]
+        if pairs:
+            return [_dot_pairs(f, total, left[i // columns], right[i % columns]) for i, total in enumerate(sums)]
+        return [multiply_add(f, left[i // columns], right[i % columns], total) for i, total in enumerate(sums)]
+
+    with f.loop(0, whole, wide, start) as loop:
+        loop.next(*step(loop.carried, loop.index))
+    rest = f.sub(depth, whole)
+    sums = f.choose(f.compare("sgt", f.index(rest), 0), lambda: step(loop.results, whole, f.mask(rest, wide)),
+                    lambda: loop.results)
+    return _rows_of(f, add_lanes_of(f, list(sums)), rows, columns)
+
+
+def _rows_of(f, totals, rows, columns):
+    """Rows of so many columns of values that stand one after the other in vectors."""
+    while lanes_of(totals[0].type) < columns:
+        lanes = 2 * lanes_of(totals[0].type)
+        totals = [f.shuffle(low, high, range(lanes)) for low, high in zip(totals[::2], totals[1::2], strict=True)]
+    each = lanes_of(totals[0].type) // columns
+    return [_lanes(f, totals[row // each], row % each * columns, columns) for row in range(rows)]
+
+
+def _lanes(f, value, first, count):
+    """Some neighbouring lanes; one of them is a scalar."""
+    if count == lanes_of(value.type):
+        return value
+    return f.extract(value, first) if count == 1 else f.shuffle(value, value, range(first, first + count))
+
+
+def add_lanes(f: Function, value: Value) -> Value:
+    """The sum over lanes, halves added to halves."""
+    lanes = lanes_of(value.type)
+    while lanes > 1:
+        lanes //= 2
+        low = f.shuffle(value, value, range(lanes))
+        high = f.shuffle(value, value, range(lanes, 2 * lanes))
+        if lanes == 1:
+            return f.fadd(f.extract(value, 0), f.extract(value, 1))
+        value = f.fadd(low, high)
+    return value
+
+
+def add_lanes_of(f: Function, values: list[Value]) -> list[Value]:
+    """The sums over lanes of several vectors, in the order of `add_lanes`, one after the other in as few vectors as hold them;
+    what is left there of the last one may be anything."""
+    if len(values) == 1:
+        return [add_lanes(f, values[0])]
+    part = lanes_of(values[0].type)
+    values = values + values[:1] * ((1 << (len(values) - 1).bit_length()) - len(values))
+    while part > 1:
+        part //= 2                              # of a vector's lanes, that still belong to one sum
+        pairs = list(zip(values[::2], values[1::2])) or [(values[0], values[0])]
+        lanes = lanes_of(values[0].type)
+        first = [lane for lane in range(2 * lanes if len(values) > 1 else lanes) if not lane & part]
+        values = [f.fadd(f.shuffle(a, b, first), f.shuffle(a, b, [lane + part for lane in first])) for a, b in pairs]
+    return values
+
+
+def transpose(f: Function, rows: list[Value]) -> list[Value]:
+    """A square block of n vectors of n lanes, n a power of two, with rows and lanes exchanged."""
+    count, rows, span = len(rows), list(rows), len(rows) // 2
+    while span:
+        low = [lane if not lane & span else count + (lane ^ span) for lane in range(count)]
+        high = [lane | span if not lane & span else count + lane for lane in range(count)]
+        done = list(rows)
+        for i in range(count):
+            if not i & span:
+                done[i], done[i + span] = f.shuffle(rows[i], rows[i + span], low), f.shuffle(rows[i], rows[i + span], high)
+        rows, span = done, span // 2
+    return rows

@@ -1,0 +1,85 @@
+"""Matrices copied with rows and columns exchanged, square by square in registers."""
+
+from ..ir.emit import Module
+from ..ir.types import I64, VOID, bytes_of, constant, vector, zero
+from .microkernel import transpose
+
+
+def _name(element: str, lanes: int) -> str:
+    return f"turn_square_{element}_{lanes}"
+
+
+def write_turn_square(module: Module, element: str, lanes: int = 0):
+    """`void turn_square_...(source, source_row, rows, columns, target, target_row, target_rows, target_columns)`: a block of at
+    most `lanes` (as many as a vector has) rows and columns, turned; of the target so many rows of so many elements are written,
+    zeros where the source has none."""
+    lanes = lanes or module.target.lanes(bytes_of(element))
+    params = [("ptr noalias readonly", "source"), (I64, "source_row"), (I64, "rows"), (I64, "columns"),
+              ("ptr noalias", "target"), (I64, "target_row"), (I64, "target_rows"), (I64, "target_columns")]
+    f = module.function(_name(element, lanes), params, internal=True)
+    source, source_row, rows, columns, target, target_row, target_rows, target_columns = f.params
+    type_ = vector(lanes, element)
+
+    def whole(high, wide):
+        return f.binary("and", f.compare("eq", high, lanes), f.compare("eq", wide, lanes))
+
+    def starts(pointer, row):
+        return [f.at(pointer, f.mul(row, number)) for number in range(lanes)]
+
+    def read_all():
+        return tuple([f.load(type_, start) for start in starts(source, source_row)])
+
+    def read_some():
+        some = rows_there(f, source, source_row, rows, f.mask(columns, lanes), lanes)
+        return tuple([f.load_masked(type_, start, mask) for start, mask in some])
+
+    def write_all():
+        for value, start in zip(turned, starts(target, target_row)):
+            f.store(value, start)
+
+    def write_some():
+        some = rows_there(f, target, target_row, target_rows, f.mask(target_columns, lanes), lanes)
+        for value, (start, mask) in zip(turned, some):
+            f.store_masked(value, start, mask)
+
+    turned = transpose(f, list(f.choose(whole(rows, columns), read_all, read_some)))
+    f.choose(whole(target_rows, target_columns), write_all, write_some)
+    f.ret()
+
+
+def rows_there(f, start, row, rows, some, lanes):
+    """(address, mask) of each of as many rows as there are lanes. Those that there are not have empty masks at the last one
+    that there is: where they would lie may be no memory, which processors find out slowly though they touch none."""
+    none, last = zero(vector(lanes, "i1")), f.sub(rows, 1)
+    numbers = [constant(I64, n) for n in range(lanes)]
+    return [(f.at(start, f.mul(row, f.min(n, last))), f.select(f.compare("slt", n, rows), some, none)) for n in numbers]
+
+
+def turn_in(f, element, source, source_row, rows, columns, target, target_row, lanes=0):
+    """The matrix at `source` as columns of `target` that are `target_row` bytes apart, all in whole vectors."""
+    lanes, size = lanes or f.lanes(element), bytes_of(element)
+    with f.loop(0, rows, lanes) as down, f.loop(0, columns, lanes) as along:
+        corner = f.at(f.at(source, f.mul(down.index, source_row)), f.mul(along.index, size))
+        end = f.at(f.at(target, f.mul(along.index, target_row)), f.mul(down.index, size))
+        f.call(_name(element, lanes), VOID, corner, f.index(source_row), f.min(f.sub(rows, down.index), lanes),
+               f.min(f.sub(columns, along.index), lanes), end, f.index(target_row), f.index(lanes), f.index(lanes))
+
+
+def turn_out(f, element, source, source_row, target, target_row, rows, columns, lanes=0):
+    """The columns at `source` as a matrix of so many rows and columns at `target`."""
+    lanes, size = lanes or f.lanes(element), bytes_of(element)
+    with f.loop(0, rows, lanes) as down, f.loop(0, columns, lanes) as along:
+        corner = f.at(f.at(source, f.mul(along.index, source_row)), f.mul(down.index, size))
+        end = f.at(f.at(target, f.mul(down.index, target_row)), f.mul(along.index, size))
+        high, wide = f.min(f.sub(rows, down.index), lanes), f.min(f.sub(columns, along.index), lanes)
+        f.call(_name(element, lanes), VOID, corner, f.index(source_row), f.index(lanes), f.index(lanes), end,
+               f.index(target_row), high, wide)
+
+
+def turn_strip(f, element, source, source_row, rows, columns, target, target_row):
+    """The matrix at `source`, of at most a vector of columns, as rows at `target`, whose rows are the source's columns."""
+    lanes, size = f.lanes(element), bytes_of(element)
+    with f.loop(0, rows, lanes) as down:
+        high = f.min(f.sub(rows, down.index), lanes)
+        f.call(_name(element, lanes), VOID, f.at(source, f.mul(down.index, source_row)), f.index(source_row), high,
+               f.index(columns), f.at(target, f.mul(down.index, size)), f.index(target_row), f.index(columns), high)

@@ -1,0 +1,309 @@
+"""Batch normalisation of plain arrays (N, C, S), one channel after the other: statistics, normalisation, gradients.
+
+A channel's planes are read in runs short enough to stay in the nearest cache. A run's moments are taken about its own mean and
+joined in float64 in the order of the runs, so a large common offset costs no accuracy, and neither threads nor the batch's
+other channels change a result. Sums of gradients are joined the same way.
+
+Rows of channels (N, C) are read as they lie: lanes are channels there, and what is said of one channel is done for a block.
+
+The operands of a channel come as addresses in a block: weight, bias, mean, variance, then the gradients of mean and variance,
+then where the sums for weight and bias go; weight and bias may be null.
+"""
+
+from dataclasses import dataclass
+
+from .....ir.target import Target
+from ..contract.microkernel import add_lanes
+from ..ir.emit import Module
+from ..ir.types import F64, bytes_of, constant, mangled, null, vector, zero
+from ..pool.tasks import Words, chunk_share
+
+WORDS = ("x", "g", "y", "operands", "items", "chunks", "images", "channels", "size", "eps", "out")
+OPERANDS = ("weight", "bias", "mean", "var", "g_mean", "g_var", "g_weight", "g_bias")
+TRAIN, EVAL, GRAD = "batch_norm_train", "batch_norm", "batch_norm_grad"
+RUN = 2048                                     # elements of a run
+RUN_ROWS = 128                                 # rows of one
+COLUMNS = 2                                    # vectors of channels that are done together
+WAYS = 4                                       # vectors summed side by side
+
+
+@dataclass(frozen=True)
+class BatchNormKernel:
+    """What a module is made for; equal ones are the same code. `relu` clips the result of normalisation at zero; gradients
+    then pass where the results `out` are above zero. With `rows` x is (N, C), and an item is a block of channels."""
+
+    target: Target
+    kind: str
+    element: str
+    relu: bool = False
+    rows: bool = False
+
+    @property
+    def symbol(self) -> str:
+        """The task's name in the module."""
+        return f"{self.kind}_{mangled(self.element)}{'_relu' if self.relu else ''}{'_rows' if self.rows else ''}"
+
+    @property
+    def block(self) -> int:
+        """Channels of an item."""
+        return COLUMNS * self.target.lanes(bytes_of(self.element)) if self.rows else 1
+
+    def text(self) -> str:
+        """The module as LLVM IR."""
+        module = Module(self.target)
+        f = module.task(self.symbol)
+        arg, chunk, _ = f.params
+        job = Words(f, arg, WORDS)
+        first, end = chunk_share(f, job.items, job.chunks, chunk)
+        with f.loop(first, end) as loop:
+            channel = (_Channels if self.rows else _Channel)(f, self, job, f.mul(loop.index, self.block))
+            {TRAIN: channel.train, EVAL: channel.normalise, GRAD: channel.gradient}[self.kind]()
+        f.ret()
+        return module.text()
+
+
+class _Channel:
+    """Writes what happens to one channel."""
+
+    def __init__(self, f, kernel, job, number):
+        self.f, self.kernel, self.job, self.number = f, kernel, job, number
+        self.element, self.lanes = kernel.element, f.lanes(kernel.element)
+        self.type = vector(self.lanes, self.element)
+        self.kind, self.wide_kind = self.element, F64       # of what there is one of for a channel
+
+    # --- operands ---
+    def spot(self, name):
+        """Where the channel's element of an operand lies."""
+        block = Words(self.f, self.job.address("operands"), OPERANDS)
+        return self.f.at(block.address(name), self.number, self.element)
+
+    def operand(self, name):
+        """The channel's element of an operand."""
+        return self.f.load(self.element, self.spot(name))
+
+    def put(self, value, name):
+        """Stores the channel's element of an operand."""
+        self.f.store(value, self.spot(name))
+
+    def optional(self, name, missing):
+        """The same of an operand that may be null."""
+        f = self.f
+        there = f.compare("ne", Words(f, self.job.address("operands"), OPERANDS).address(name), null())
+        return f.choose(there, lambda: (self.operand(name),), lambda: (constant(self.kind, missing),))[0]
+
+    def inverse(self, var):
+        """1 / sqrt(var + eps)"""
+        f = self.f
+        eps = f.load(F64, self.job.spot("eps"))
+        eps = eps if self.element == F64 else f.cast("fptrunc", eps, self.element)
+        return f.fdiv(constant(self.kind, 1.0), f.intrinsic("sqrt", self.kind, f.fadd(var, self.of_all(eps))))
+
+    # --- sweeps ---
+    def runs(self, carry, body):
+        """body(offset of a run in bytes, its elements, carried values) for the channel's runs in order."""
+        f, size = self.f, self.job.size
+        with f.loop(0, self.job.images, 1, carry) as images:
+            plane = f.mul(f.add(f.mul(images.index, self.job.channels), self.number), size)
+            with f.loop(0, size, RUN, images.carried) as runs:
+                count = f.min(f.sub(size, runs.index), RUN)
+                runs.next(*body(f.mul(f.add(plane, runs.index), bytes_of(self.element)), count, runs.carried))
+            images.next(*runs.results)
+        return images.results
+
+    def sums(self, count, terms, number):
+        """Sums over a run of what terms(offset, mask) gives for each vector, added over lanes."""
+        lanes, size = self.lanes, bytes_of(self.element)
+        joined = self.beside(count, lanes, number, lambda at: terms(self.f.mul(at, size), None),
+                             lambda at: terms(self.f.mul(at, size), self.f.mask(self.f.sub(count, at), lanes)))
+        return [self.wide(add_lanes(self.f, total)) for total in joined]
+
+    def beside(self, count, step, number, whole, rest):
+        """Sums of `number` vectors: whole(at) for every `step` of `count`, `WAYS` side by side, then rest(at) of the last."""
+        f, end = self.f, self.f.mul(self.f.div(count, WAYS * step), WAYS * step)
+        with f.loop(0, end, WAYS * step, [zero(self.type)] * (WAYS * number)) as loop:
+            found = []
+            for way in range(WAYS):
+                values = whole(f.add(loop.index, way * step))
+                found += [f.fadd(total, v) for total, v in zip(loop.carried[way * number:(way + 1) * number], values)]
+            loop.next(*found)
+        ways = [loop.results[way * number:(way + 1) * number] for way in range(WAYS)]
+        with f.loop(end, count, step, ways[0]) as last:
+            last.next(*(f.fadd(total, v) for total, v in zip(last.carried, rest(last.index))))
+        ways[0] = last.results
+        return [f.fadd(f.fadd(a, b), f.fadd(c, d)) for a, b, c, d in zip(*ways)]
+
+    def each(self, body):
+        """y = body(offset) for every vector of the channel: body(offset, mask)."""
+        f, lanes, size = self.f, self.lanes, bytes_of(self.element)
+        with f.loop(0, self.job.images) as images:
+            plane = f.mul(f.add(f.mul(images.index, self.job.channels), self.number), self.job.size)
+
+            def one(index, mask, plane=plane):
+                at = f.mul(f.add(plane, index), size)
+                value, place = body(at, mask), f.at(self.job.address("y"), at)
+                f.store(value, place) if mask is None else f.store_masked(value, place, mask)
+
+            f.vectors(self.job.size, lanes, one)
+
+    def load(self, name, offset, mask):
+        """A vector of x or g."""
+        place = self.f.at(self.job.address(name), offset)
+        return self.f.load(self.type, place) if mask is None else self.f.load_masked(self.type, place, mask)
+
+    def upstream(self, offset, mask):
+        """A vector of the gradient of the normalised values."""
+        g = self.load("g", offset, mask)
+        if not self.kernel.relu:
+            return g
+        return self.f.select(self.f.compare("ugt", self.load("out", offset, mask), zero(self.type)), g, zero(self.type))
+
+    def keep(self, value, mask):
+        """The value in lanes that exist, zero in the others."""
+        return value if mask is None else self.f.select(mask, value, zero(self.type))
+
+    def spread(self, scalar):
+        """A scalar in all lanes."""
+        return self.f.splat(scalar, self.lanes)
+
+    def of_all(self, scalar):
+        """A number that all channels share, as one for each."""
+        return scalar
+
+    def wide(self, value):
+        """A channel's value as float64."""
+        return value if self.element == F64 else self.f.cast("fpext", value, self.wide_kind)
+
+    def narrow(self, value):
+        """A float64 rounded to the element type."""
+        return value if self.element == F64 else self.f.cast("fptrunc", value, self.kind)
+
+    def float_of(self, count):
+        """An integer as float64."""
+        return self.of_all(self.f.cast("sitofp", count, F64))
+
+    # --- what is done ---
+    def train(self):
+        """Statistics, then the channel normalised by them."""
+        f = self.f
+        nothing = constant(self.wide_kind, 0.0)
+        count, mean, squares = self.runs((nothing, nothing, nothing), self.moments)
+        self.put(self.narrow(mean), "mean")
+        self.put(self.narrow(f.fdiv(squares, count)), "var")
+        self.normalise()
+
+    def moments(self, offset, count, before):
+        """(elements, mean, sum of squares about it) of what was before and one run more."""
+        f = self.f
+        total, = self.sums(count, lambda at, mask: [self.load("x", f.add(offset, at), mask)], 1)
+        n = self.float_of(count)
+        about = self.narrow(f.fdiv(total, n))
+        centre = self.spread(about)
+
+        def terms(at, mask):
+            away = self.keep(f.fsub(self.load("x", f.add(offset, at), mask), centre), mask)
+            return [away, f.fmul(away, away)]
+
+        rest, squares = self.sums(count, terms, 2)
+        mean = f.fadd(self.wide(about), f.fdiv(rest, n))
+        squares = f.fsub(squares, f.fdiv(f.fmul(rest, rest), n))
+        old_count, old_mean, old_squares = before
+        together, apart = f.fadd(old_count, n), f.fsub(mean, old_mean)
+        share = f.fdiv(n, together)
+        between = f.fmul(f.fmul(apart, apart), f.fmul(old_count, share))
+        return together, f.fadd(old_mean, f.fmul(apart, share)), f.fadd(f.fadd(old_squares, squares), between)
+
+    def normalise(self):
+        """(x - mean) / sqrt(var + eps) * weight + bias"""
+        f = self.f
+        scale = f.fmul(self.inverse(self.operand("var")), self.optional("weight", 1.0))
+        mean, scale, bias = (self.spread(v) for v in (self.operand("mean"), scale, self.optional("bias", 0.0)))
+
+        def body(at, mask):
+            value = f.fadd(f.fmul(f.fsub(self.load("x", at, mask), mean), scale), bias)
+            if self.kernel.relu:
+                value = f.select(f.compare("ugt", value, zero(self.type)), value, zero(self.type))
+            return value
+
+        self.each(body)
+
+    def gradient(self):
+        """The gradients of input, weight and bias from those of result, mean and variance."""
+        f = self.f
+        mean = self.spread(self.operand("mean"))
+
+        def run(offset, count, before):
+            def terms(at, mask):
+                g = self.upstream(f.add(offset, at), mask)
+                away = self.keep(f.fsub(self.load("x", f.add(offset, at), mask), mean), mask)
+                return [g, f.fmul(g, away)]
+
+            return [f.fadd(a, b) for a, b in zip(before, self.sums(count, terms, 2))]
+
+        shift, slope = (self.narrow(v) for v in self.runs((constant(self.wide_kind, 0.0),) * 2, run))
+        inverse = self.inverse(self.operand("var"))
+        scale = f.fmul(inverse, self.optional("weight", 1.0))
+        self.put(f.fmul(slope, inverse), "g_weight")
+        self.put(shift, "g_bias")
+        n = self.narrow(self.float_of(f.mul(self.job.images, self.job.size)))
+        twice = f.fmul(self.operand("g_var"), constant(self.kind, 2.0))
+        by_centred = f.fdiv(f.fsub(twice, f.fmul(f.fmul(scale, f.fmul(inverse, inverse)), slope)), n)
+        level = f.fdiv(f.fsub(self.operand("g_mean"), f.fmul(scale, shift)), n)
+        by_centred, by_gradient, level = (self.spread(v) for v in (by_centred, scale, level))
+
+        def body(at, mask):
+            away = f.fsub(self.load("x", at, mask), mean)
+            return f.fadd(f.fadd(f.fmul(away, by_centred), f.fmul(self.upstream(at, mask), by_gradient)), level)
+
+        self.each(body)
+
+
+class _Channels(_Channel):
+    """Writes what happens to a block of channels side by side: a row of them is a vector, of which a mask says what exists."""
+
+    def __init__(self, f, kernel, job, number):
+        super().__init__(f, kernel, job, number)
+        self.lanes = kernel.block
+        self.type = self.kind = vector(self.lanes, self.element)
+        self.wide_kind = vector(self.lanes, F64)
+        self.mask = f.mask(f.sub(job.channels, number), self.lanes)
+
+    def operand(self, name):
+        return self.f.load_masked(self.kind, self.spot(name), self.mask)
+
+    def put(self, value, name):
+        self.f.store_masked(value, self.spot(name), self.mask)
+
+    def row(self, number):
+        """Where a row's channels of the block begin, in bytes."""
+        return self.f.mul(self.f.add(self.f.mul(number, self.job.channels), self.number), bytes_of(self.element))
+
+    def runs(self, carry, body):
+        f, rows = self.f, self.job.images
+        with f.loop(0, rows, RUN_ROWS, carry) as runs:
+            runs.next(*body(self.row(runs.index), f.min(f.sub(rows, runs.index), RUN_ROWS), runs.carried))
+        return runs.results
+
+    def sums(self, count, terms, number):
+        """The same over the rows of a run."""
+        step = self.f.mul(self.job.channels, bytes_of(self.element))
+
+        def row(at):
+            return terms(self.f.mul(at, step), self.mask)
+
+        return [self.wide(total) for total in self.beside(count, 1, number, row, row)]
+
+    def each(self, body):
+        f = self.f
+        with f.loop(0, self.job.images) as rows:
+            at = self.row(rows.index)
+            f.store_masked(body(at, self.mask), f.at(self.job.address("y"), at), self.mask)
+
+    def keep(self, value, mask):
+        """Channels that do not exist are never stored."""
+        return value
+
+    def spread(self, value):
+        return value
+
+    def of_all(self, scalar):
+        return self.f.splat(scalar, self.lanes)

@@ -1,0 +1,138 @@
+"""Direct convolutions with few output channels: sums along input channels, where vectors of output channels would mostly idle.
+
+Everything but the register tile is `conv.py`'s: items, rows, borders, epilogues, where x and y lie. A tile is pixels of a row
+times output channels; for each of them one vector gathers the products of neighbouring input channels (and of neighbouring
+taps, where their channels lie together), and its lanes are added up at the end, in one fixed order. The weight lies as x is
+read:
+
+    w  [group][output][channel block][tap d][tap h][tap w][B]
+
+The task `turn` makes that of a packed weight.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from .....ir.target import Target
+from ..contract.microkernel import multiply_add, row_places
+from ..ir.emit import Module
+from ..ir.types import I1, bytes_of, vector, vector_constant, zero
+from ..pool.tasks import Words, chunk_share, split_index
+from .conv import ConvKernel
+from .conv_tile import sum_bytes
+
+TURN_WORDS = ("source", "target", "items", "chunks", "rows", "outputs", "source_group", "source_row", "target_group",
+              "target_output")
+_SUMS, _FEW_SUMS = 24, 8                         # vectors of a tile beside 32 registers, and beside 16
+_MOST_PIXELS = 16
+
+
+@dataclass(frozen=True)
+class FewOutputsKernel(ConvKernel):
+    """What a module is made for; equal ones are the same code."""
+
+    outputs: int = 1
+    gathers: ClassVar[bool] = True
+
+    @property
+    def rows(self) -> int:
+        """Pixels of the largest tile."""
+        room = _SUMS if self.target.vector_registers >= 32 else _FEW_SUMS
+        return max(1, min(_MOST_PIXELS, room // self.outputs))
+
+    @property
+    def symbol(self) -> str:
+        """The task's name in the module."""
+        return f"few_{self.outputs}_{super().symbol}"
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Bytes of the sums of the largest tile, in whole squares of lanes."""
+        return -(-self.rows * self.outputs // self.lanes) * self.lanes * sum_bytes(self)
+
+    def ready(self, f, job, pixels: int) -> tuple:
+        """Where pixels and output channels lie."""
+        return pixels, row_places(f, job.x_pixel, pixels), row_places(f, job.w_output, self.outputs)
+
+    def no_sums(self, pixels: int) -> list:
+        """A vector for each output channel of each pixel."""
+        return [zero(vector(self.lanes, self.precision.accumulate))] * (pixels * self.outputs)
+
+    def _added(self, f, ready, x, w, sums, steps):
+        pixels, pixel_at, output_at = ready
+        size, type_ = bytes_of(self.precision.a), vector(self.lanes, self.precision.a)
+
+        def products(sums, first, mask=None):
+            here, there = f.at(x, f.mul(first, size)), f.at(w, f.mul(first, size))
+
+            def load(pointer):
+                return f.load(type_, pointer) if mask is None else f.load_masked(type_, pointer, mask)
+
+            weights, found = [load(f.at(there, output_at(number))) for number in range(self.outputs)], []
+            for pixel in range(pixels):
+                values = load(f.at(here, pixel_at(pixel)))
+                before = sums[pixel * self.outputs:(pixel + 1) * self.outputs]
+                found += [multiply_add(f, values, weight, total) for weight, total in zip(weights, before)]
+            return found
+
+        if isinstance(steps, int):
+            for first in range(0, steps, self.lanes):
+                sums = products(sums, first, f.mask(steps - first, self.lanes) if steps - first < self.lanes else None)
+            return sums
+        whole = f.bit_and(steps, -self.lanes)
+        with f.loop(0, whole, self.lanes, sums) as loop:
+            loop.next(*products(loop.carried, loop.index))
+        rest, sums = f.sub(steps, whole), list(loop.results)
+        return list(f.choose(f.compare("sgt", rest, 0), lambda: products(sums, whole, f.mask(rest, self.lanes)), lambda: sums))
+
+    def gather(self, f, sums, pixels):
+        """Adds up the lanes of the vectors that a tile leaves in the scratch: sums that lie one after the other."""
+        lanes, type_ = self.lanes, vector(self.lanes, self.precision.accumulate)
+        with f.loop(0, f.mul(pixels, self.outputs), lanes) as loop:
+            first = f.at(sums, loop.index, type_)
+            square = [f.load(type_, f.at(first, i, type_)) for i in range(lanes)]
+            f.store(_lane_sums(f, square), f.at(sums, loop.index, self.precision.accumulate))
+
+    def sum(self, f, sums, type_, number, pixel):
+        """The output channels of a pixel in the lowest lanes, and zeros in the others."""
+        value = f.load(type_, f.at(sums, f.mul(pixel, self.outputs), self.precision.accumulate))
+        kept = vector_constant(I1, [lane < self.outputs for lane in range(self.lanes)])
+        return f.select(kept, value, zero(type_))
+
+
+def _lane_sums(f, level):
+    """A vector with the sums over the lanes of as many vectors as it has lanes. Halves are added to halves, in the same order
+    wherever a vector stands."""
+    lanes = span = len(level)
+    while span := span // 2:
+        starts = range(0, lanes, 2 * span)
+        low, high = ([start + half + i for start in starts for i in range(span)] for half in (0, span))
+        low, high = ([*half, *[lanes + i for i in half]] for half in (low, high))
+        level = [f.fadd(f.shuffle(a, b, low), f.shuffle(a, b, high)) for a, b in zip(level[::2], level[1::2])]
+    return level[0]
+
+
+@dataclass(frozen=True)
+class TurnKernel:
+    """The task that makes the weight of a `FewOutputsKernel` out of a packed one, for elements of a type."""
+
+    target: Target
+    element: str
+    symbol: str = "turn_few"
+
+    def text(self) -> str:
+        """The module as LLVM IR."""
+        module, size = Module(self.target), bytes_of(self.element)
+        f = module.task(self.symbol)
+        arg, chunk, _ = f.params
+        job = Words(f, arg, TURN_WORDS)
+        first, end = chunk_share(f, job.items, job.chunks, chunk)
+        with f.loop(first, end) as loop:
+            group, row = split_index(f, loop.index, (1, job.rows))
+            source = f.at(job.address("source"), f.add(f.mul(group, job.source_group), f.mul(row, job.source_row)))
+            target = f.at(job.address("target"), f.add(f.mul(group, job.target_group), f.mul(row, size)))
+            with f.loop(0, job.outputs) as each:
+                value = f.load(self.element, f.at(source, f.mul(each.index, size)))
+                f.store(value, f.at(target, f.mul(each.index, job.target_output)))
+        f.ret()
+        return module.text()

@@ -1,0 +1,295 @@
+"""Convolutions of bytes with a window for each channel: images whose channels lie last and whose borders are there.
+
+Lanes are channels. A tile is some pixels of a row and a vector of channels: each tap's bytes and weights are widened to 32
+bits, whose lower halves are multiplied and added to the sums of i32. An item is some rows of an image.
+
+Where products of four bytes are one instruction, 64 channels at a time take four taps of a row at once (`_write_wide`): the
+bytes of four pixels are interleaved, so that each lane has four taps of one channel. Interleaving leaves channels in another
+order (`_turned`); windows that begin one pixel later share half of the work.
+"""
+
+from dataclasses import dataclass
+
+from .....ir.target import Target
+from ..contract.int8_dots import add_fours, add_ones, dots_bytes
+from ..ir.emit import Module
+from ..ir.types import F32, I8, I16, I32, I64, PTR, VOID, constant, like, vector
+from ..pool.tasks import Words, chunk_share, split_index, write_task
+from .int8_requantize import FINISH, ITEM, Finish, packed, packs_bytes
+
+ARRAYS = ("x", "w", "start", "factor", "beside", "y")
+WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "row_blocks", "rows", "width", "channels", "x_image", "x_row",
+         "x_pixel", "tap_h", "tap_w", "taps_h", "taps_w", "y_image", "y_row", "y_pixel", *FINISH)
+PIXELS = 8                              # of a tile
+WIDE = 64                               # channels that are interleaved at a time
+_WIDE_PIXELS = 4                        # of a tile then
+_LANE = 4                               # sums in 128 bits
+_GIVEN = [(PTR, "job"), ("ptr noalias readonly", "x"), ("ptr noalias", "y"), (PTR, "beside"), (I64, "first")]
+
+
+def goes_wide(target: Target, window: tuple, channels: int) -> bool:
+    """Whether a layer is done 64 channels at a time."""
+    return dots_bytes(target) and packs_bytes(target) and channels >= WIDE and window[1] > 1
+
+
+@dataclass(frozen=True)
+class Int8DepthwiseKernel:
+    """What a module is made for: what is added, the `kind` of results, and for 64 channels at a time the `window` and how many
+    taps a pixel is from the next one (0: any)."""
+
+    target: Target
+    kind: str
+    beside: bool
+    window: tuple = ()
+    step: int = 0
+
+    @property
+    def symbol(self) -> str:
+        """The task."""
+        wide = "_".join(map(str, ("", *self.window, self.step))) if self.window else ""
+        return f"int8_depthwise_{self.kind}{'_beside' * self.beside}{wide}"
+
+    def text(self) -> str:
+        """The module as LLVM IR."""
+        module = Module(self.target)
+        _write_row(module, self)
+        if self.window:
+            _write_wide(module, self)
+        _write_item(module, self)
+        write_task(module, self.symbol, "item", WORDS, worker=False)
+        return module.text()
+
+
+def _write_item(module, kernel):
+    """Function of an item: row after row, of the channels that are left over where most go wide."""
+    f = module.function("item", [(PTR, "job"), (I64, "number")], internal=True)
+    arg, number = f.params
+    job = Words(f, arg, WORDS)
+    image, block = split_index(f, number, (1, job.row_blocks))
+    rows, channels = chunk_share(f, job.rows, job.row_blocks, block), job.channels
+
+    def given(row, first):
+        def at(name):
+            distance = f.add(f.mul(image, getattr(job, f"{name}_image")), f.mul(row, getattr(job, f"{name}_row")))
+            return f.at(job.address(name), distance)
+
+        return arg, at("x"), at("y"), at("beside") if kernel.beside else at("y"), f.index(first)
+
+    whole = f.bit_and(channels, -WIDE) if kernel.window else f.index(0)
+    if kernel.window:
+        room = f.local(_room(kernel))
+        with f.loop(0, whole, WIDE) as wide:
+            f.call("interleave", VOID, arg, room, wide.index)
+            with f.loop(*rows) as row:
+                f.call("wide_row", VOID, *given(row.index, wide.index), room)
+    with f.when(f.compare("slt", whole, channels)), f.loop(*rows) as row:
+        f.call("row", VOID, *given(row.index, whole))
+    f.ret()
+
+
+def _write_row(module, kernel):
+    """Function of a row of results: a vector of channels, tile after tile, then the next."""
+    f = module.function("row", _GIVEN, internal=True)
+    arg, x, y, beside, before = f.params
+    job, lanes = Words(f, arg, WORDS), f.lanes(I32)
+    finish, width = Finish(f, job, kernel.kind, kernel.beside), job.width
+    w, start, factor = job.address("w"), job.address("start"), job.address("factor")
+    beside_pixel = job.beside_pixel if kernel.beside else 0
+    x_pixel, y_pixel = job.x_pixel, job.y_pixel
+
+    def channel_block(number, mask):
+        channel = f.add(before, number)
+
+        def tile(pixel, pixels):
+            first = _load(f, vector(lanes, I32), f.at(start, channel, I32), mask)
+            there = f.at(f.at(x, channel), f.mul(pixel, x_pixel))
+            sums = _summed(f, job, pixels, there, f.at(w, channel), first, mask)
+            scale = _load(f, vector(lanes, F32), f.at(factor, channel, F32), mask)
+            for p, total in enumerate(sums):
+                at = f.add(pixel, p)
+                finish.store(total, scale, f.at(f.at(beside, channel), f.mul(at, beside_pixel)),
+                             f.at(f.at(y, f.mul(channel, ITEM[kernel.kind])), f.mul(at, y_pixel)), mask)
+
+        whole = f.bit_and(width, -PIXELS)
+        with f.loop(0, whole, PIXELS) as loop:
+            tile(loop.index, PIXELS)
+        with f.loop(whole, width) as loop:
+            tile(loop.index, 1)
+
+    f.vectors(f.sub(job.channels, before), lanes, channel_block)
+    f.ret()
+
+
+def _load(f, type_, pointer, mask):
+    return f.load(type_, pointer) if mask is None else f.load_masked(type_, pointer, mask)
+
+
+def _summed(f, job, pixels, x, w, start, mask):
+    """The sums of some pixels over all taps."""
+    channels, x_pixel, taps_w, tap_w = job.channels, job.x_pixel, job.taps_w, job.tap_w
+    with f.loop(0, job.taps_h, 1, [start] * pixels) as down:
+        with f.loop(0, taps_w, 1, down.carried) as along:
+            here = f.at(x, f.add(f.mul(down.index, job.tap_h), f.mul(along.index, tap_w)))
+            tap = f.mul(f.add(f.mul(down.index, taps_w), along.index), channels)
+            weight = _wide(f, f.at(w, tap), "sext", start.type, mask)
+            along.next(*[add_ones(f, total, _wide(f, f.at(here, f.mul(x_pixel, p)), "zext", start.type, mask), weight)
+                         for p, total in enumerate(along.carried)])
+        down.next(*along.results)
+    return down.results
+
+
+def _wide(f, pointer, how, type_, mask):
+    return f.cast(how, _load(f, like(type_, I8), pointer, mask), type_)
+
+
+# 64 channels at a time.
+
+_BYTES, _SUMS = vector(WIDE, I8), vector(WIDE // 4, I32)
+
+
+def _quads(kernel) -> int:
+    """Groups of four taps in a row of the window."""
+    return -(-kernel.window[1] // 4)
+
+
+def _room(kernel) -> int:
+    """Bytes of interleaved weights, starts and factors."""
+    return WIDE * 4 * (kernel.window[0] * _quads(kernel) + 1)
+
+
+def _interleaved(f, a, b, c, d):
+    """Bytes of 64 channels of four taps as four vectors of i32, a lane of which has a byte of each tap: the one of channel
+    16 L + 4 j + i is the i-th of 128 bits L of vector j."""
+    halves = [(_unpacked(f, a, b, side, 1), _unpacked(f, c, d, side, 1)) for side in (0, 1)]
+    return [f.bitcast(_unpacked(f, left, right, side, 2), _SUMS) for left, right in halves for side in (0, 1)]
+
+
+def _unpacked(f, a, b, side, size):
+    """The lower or the upper halves of the lanes of 128 bits of two vectors, elements of so many bytes in turns."""
+    kind = vector(WIDE // size, I8 if size == 1 else I16)
+    each = 16 // size
+    lanes = [n for lane in range(4) for i in range(each // 2) for at in [each * lane + side * each // 2 + i]
+             for n in (at, at + WIDE // size)]
+    return f.shuffle(f.bitcast(a, kind), f.bitcast(b, kind), lanes)
+
+
+def _turned(f, vectors):
+    """128 bits L of vector j become 128 bits j of vector L: from the order of channels to the one of `_interleaved`, and
+    back."""
+    def parts(x, y, *places):
+        return f.shuffle(x, y, [_LANE * place + i for place in places for i in range(_LANE)])
+
+    a, b, c, d = vectors
+    halves = [(parts(a, b, n, n + 1, n + 4, n + 5), parts(c, d, n, n + 1, n + 4, n + 5)) for n in (0, 2)]
+    return [parts(left, right, n, n + 2, n + 4, n + 6) for left, right in halves for n in (0, 1)]
+
+
+def _write_wide(module, kernel):
+    """Functions that put the weights of 64 channels into `room`, and that do a row with them."""
+    _write_interleave(module, kernel)
+    f = module.function("wide_row", [*_GIVEN, ("ptr noalias readonly", "room")], internal=True)
+    arg, x, y, beside, channel, room = f.params
+    job = Words(f, arg, WORDS)
+    finish, width, whole = Finish(f, job, kernel.kind, kernel.beside), job.width, f.bit_and(job.width, -_WIDE_PIXELS)
+    x_pixel, y_pixel = job.x_pixel, job.y_pixel
+    beside_pixel = job.beside_pixel if kernel.beside else 0
+    factor, packs = f.at(job.address("factor"), channel, F32), kernel.kind == "u8" and not kernel.beside
+    scales = _turned(f, [f.load(vector(WIDE // 4, F32), f.at(factor, WIDE // 4 * n, F32)) for n in range(4)])
+
+    def tile(pixel, pixels):
+        sums = _wide_sums(f, job, kernel, pixels, f.at(f.at(x, channel), f.mul(pixel, x_pixel)), room)
+        for p in range(pixels):
+            at = f.add(pixel, p)
+            there = f.at(f.at(y, f.mul(channel, ITEM[kernel.kind])), f.mul(at, y_pixel))
+            added = f.at(f.at(beside, channel), f.mul(at, beside_pixel))
+            if packs:
+                f.store(packed(f, [finish.values(total, scale, added) for total, scale in zip(sums[4 * p:], scales)]), there)
+                continue
+            for n, total in enumerate(_turned(f, sums[4 * p:4 * p + 4])):
+                lanes = WIDE // 4
+                scale = f.load(vector(lanes, F32), f.at(factor, lanes * n, F32))
+                finish.store(total, scale, f.at(added, lanes * n), f.at(there, ITEM[kernel.kind] * lanes * n))
+
+    with f.loop(0, whole, _WIDE_PIXELS) as loop:
+        tile(loop.index, _WIDE_PIXELS)
+    with f.loop(whole, width) as loop:
+        tile(loop.index, 1)
+    f.ret()
+
+
+def _write_interleave(module, kernel):
+    """Function that puts the weights of 64 channels, for each row of taps, and what their sums begin with into `room`."""
+    f = module.function("interleave", [(PTR, "job"), (PTR, "room"), (I64, "channel")], internal=True)
+    arg, room, channel = f.params
+    job, nothing = Words(f, arg, WORDS), constant(_BYTES, 0)
+    w, (taps_h, taps_w) = f.at(job.address("w"), channel), kernel.window
+    places = iter(range(taps_h * _quads(kernel) * 4))
+    for down in range(taps_h):
+        for quad in range(_quads(kernel)):
+            taps = [f.load(_BYTES, f.at(w, f.mul(down * taps_w + t, job.channels))) if t < taps_w else nothing
+                    for t in range(4 * quad, 4 * quad + 4)]
+            for made in _interleaved(f, *taps):
+                f.store(made, f.at(room, WIDE * next(places)))
+    start = f.at(job.address("start"), channel, I32)
+    natural = [f.load(_SUMS, f.at(start, WIDE // 4 * n, I32)) for n in range(4)]
+    for n, made in enumerate(_turned(f, natural)):
+        f.store(made, f.at(room, WIDE * (taps_h * _quads(kernel) * 4 + n)))
+    f.ret()
+
+
+def _wide_sums(f, job, kernel, pixels, x, room):
+    """The sums of some pixels over all taps: four vectors for each, in the order of `_interleaved`."""
+    taps_h = kernel.window[0]
+    quads, x_pixel, tap_w = _quads(kernel), job.x_pixel, job.tap_w
+    start = [f.load(_SUMS, f.at(room, WIDE * (taps_h * quads * 4 + n))) for n in range(4)]
+    with f.loop(0, taps_h, 1, start * pixels) as down:
+        here, weights = f.at(x, f.mul(down.index, job.tap_h)), f.at(room, f.mul(down.index, WIDE * 4 * quads))
+        met = _Met(f, kernel, pixels, here, x_pixel, tap_w)
+        sums = list(down.carried)
+        for p in range(pixels):
+            for quad in range(quads):
+                for n, fours in enumerate(met.fours(p, 4 * quad)):
+                    weight = f.load(_SUMS, f.at(weights, WIDE * (4 * quad + n)))
+                    sums[4 * p + n] = add_fours(f, sums[4 * p + n], fours, weight)
+        down.next(*sums)
+    return down.results
+
+
+class _Met:
+    """What the windows of a tile meet in a row: bytes, and pairs of them interleaved, each once. With a `step` pixels are so
+    many taps apart, so that windows share what they meet."""
+
+    def __init__(self, f, kernel, pixels, here, x_pixel, tap_w):
+        self.f, self.step, self.taps = f, kernel.step, kernel.window[1]
+        self.here, self.x_pixel, self.tap_w = here, x_pixel, tap_w
+        self.last = (pixels - 1) * self.step + self.taps - 1
+        self.made: dict = {}
+
+    def _place(self, pixel, tap):
+        """What names the bytes that a tap of a pixel's window meets; None where there need not be any."""
+        if self.step:
+            place = pixel * self.step + tap
+            return (0, place) if place <= self.last else None
+        return (pixel, tap) if tap < self.taps else None
+
+    def _bytes(self, place):
+        f = self.f
+        if place is None:
+            return constant(_BYTES, 0)
+        if place not in self.made:
+            pixel, tap = place
+            self.made[place] = f.load(_BYTES, f.at(self.here, f.add(f.mul(self.x_pixel, pixel), f.mul(self.tap_w, tap))))
+        return self.made[place]
+
+    def _pair(self, pixel, tap):
+        """The lower and upper halves of a tap's bytes and the next one's in turns."""
+        key = self._place(pixel, tap), self._place(pixel, tap + 1)
+        if key not in self.made:
+            a, b = map(self._bytes, key)
+            self.made[key] = [_unpacked(self.f, a, b, side, 1) for side in (0, 1)]
+        return self.made[key]
+
+    def fours(self, pixel, tap):
+        """Four taps from one on as vectors of i32."""
+        return [self.f.bitcast(_unpacked(self.f, left, right, side, 2), _SUMS)
+                for left, right in zip(self._pair(pixel, tap), self._pair(pixel, tap + 2)) for side in (0, 1)]

@@ -1,0 +1,76 @@
+"""What convolutions of bytes do with finished sums of i32; `ir/ops/quantized/int8_conv.py` says what comes out."""
+
+from .....ir.ops.quantized.int8_conv import BLOCK
+from ..ir.types import F32, F64, I8, I16, I32, lanes_of, like, vector
+
+FINISH = ("beside_image", "beside_row", "beside_pixel", "beside_zero", "beside_scale", "zero", "low", "high")
+ITEM = {"u8": 1, "f32": 4}                      # bytes of a result
+_MAGIC, _MAGIC_BITS = 1.5 * 2 ** 23, 0x4B400000         # a float32, and its bits
+
+
+class Finish:
+    """What is done with sums before they are stored: `kind` of the results, and whether something is added (`beside`).
+
+    Adding `_MAGIC`, whose last bit counts ones, rounds a number; limits are whole, so they may come first.
+    """
+
+    def __init__(self, f, job, kind: str, beside: bool):
+        self.f, self.kind, self.beside = f, kind, beside
+        if beside:
+            self.beside_zero, self.beside_scale = (self._number(job, name) for name in ("beside_zero", "beside_scale"))
+        if kind == "u8":
+            zero, low, high = (self._number(job, name) for name in ("zero", "low", "high"))
+            self.low, self.high = f.fsub(low, zero), f.fsub(high, zero)
+            self.zero = f.binary("sub", f.cast("fptosi", zero, I32), _MAGIC_BITS)
+
+    def _number(self, job, name):
+        return self.f.cast("fptrunc", self.f.load(F64, job.spot(name)), F32)
+
+    def values(self, sums, factor, beside, mask=None):
+        """What sums (vectors of i32) come to: floats, or bytes in lanes of i32. `beside` is where what is added lies."""
+        f, floats, lanes = self.f, like(sums.type, F32), lanes_of(sums.type)
+        value = f.fmul(f.cast("sitofp", sums, floats), factor)
+        if self.beside:
+            kind = like(sums.type, I8)
+            added = f.load(kind, beside) if mask is None else f.load_masked(kind, beside, mask)
+            added = f.cast("sitofp", f.cast("zext", added, sums.type), floats)
+            added = f.fmul(f.fsub(added, f.splat(self.beside_zero, lanes)), f.splat(self.beside_scale, lanes))
+            value = f.fadd(value, added)
+        if self.kind != "u8":
+            return value
+        for order, limit in (("ogt", self.low), ("olt", self.high)):
+            limit = f.splat(limit, lanes)
+            value = f.select(f.compare(order, value, limit), value, limit)
+        return f.binary("add", f.bitcast(f.fadd(value, _MAGIC), sums.type), f.splat(self.zero, lanes))
+
+    def store(self, sums, factor, beside, y, mask=None):
+        """Stores what sums come to at y."""
+        f, value = self.f, self.values(sums, factor, beside, mask)
+        value = f.cast("trunc", value, like(sums.type, I8)) if self.kind == "u8" else value
+        if mask is None:
+            f.store(value, y)
+        else:
+            f.store_masked(value, y, mask)
+
+
+def packs_bytes(target) -> bool:
+    """Whether `packed` can be used."""
+    return target.arch == "x86_64" and target.vector_bytes == 64
+
+
+def packed(f, values):
+    """Two or four vectors of 16 bytes in lanes of i32 as one of bytes: four lanes of each in turn, then the next four."""
+    pairs = [f.call("llvm.x86.avx512.packusdw.512", vector(32, I16), a, b) for a, b in zip(values[::2], values[1::2])]
+    return f.call("llvm.x86.avx512.packuswb.512", vector(64, I8), pairs[0], pairs[-1])
+
+
+def packed_in_order(f, values):
+    """The same, vector after vector."""
+    count, fours = len(values), f.bitcast(packed(f, values), vector(16, I32))
+    order = [4 * lane + number for number in range(count) for lane in range(4)]
+    return f.bitcast(f.shuffle(fours, fours, order), vector(16 * count, I8))
+
+
+def block_mask(f, count):
+    """The lanes of a block that are among `count` channels."""
+    return f.mask(count, BLOCK)

@@ -1,0 +1,120 @@
+"""Fixed maps along the middle dim of [outer, size, inner], as pool tasks: interpolation, even bins, borders.
+
+    y[o][j][i] = sum over k of weights[k][j] * x[o][places[k][j]][i], rounded at each product and each sum
+
+Without weights there is one place for each j, and elements of any kind are copied. Along the last dim (inner = 1) lanes are
+neighbours of j; where their places are neighbours, too (`together`, for each k and vector of j), they are read as one.
+"""
+
+from dataclasses import dataclass
+
+from .....ir.target import Target
+from ..ir.emit import Module
+from ..ir.types import I64, bytes_of, vector
+from ..pool.tasks import Words, chunk_share
+
+ARRAYS = ("x", "places", "together", "weights", "y")
+WORDS = (*ARRAYS, "scratch", "turn", "chunks", "items", "size", "count", "inner", "taps")
+
+
+@dataclass(frozen=True)
+class MapKernel:
+    """What a module is made for: the type of elements, and whether they are weighted."""
+
+    target: Target
+    element: str
+    weighted: bool
+
+    @property
+    def lanes(self) -> int:
+        """Elements of a vector."""
+        return self.target.lanes(bytes_of(self.element))
+
+    @property
+    def along(self) -> str:
+        """The task for inner = 1; an item is one o."""
+        return f"map_rows_{self.element}{'_weighted' if self.weighted else ''}"
+
+    @property
+    def across(self) -> str:
+        """The task for other inner; an item is one (o, j)."""
+        return f"map_columns_{self.element}{'_weighted' if self.weighted else ''}"
+
+    def text(self, symbol: str) -> str:
+        """The module with one of the tasks as LLVM IR."""
+        module = Module(self.target)
+        f = module.task(symbol)
+        arg, chunk, _ = f.params
+        job = Words(f, arg, WORDS)
+        low, high = chunk_share(f, job.items, job.chunks, chunk)
+        with f.loop(low, high) as loop:
+            (_write_row if symbol == self.along else _write_column)(f, self, job, loop.index)
+        f.ret()
+        return module.text()
+
+
+def _total(f, kernel, taps, term):
+    """The sum of term(k) over all taps, one after the other."""
+    if not kernel.weighted:
+        return term(0)
+    with f.loop(1, taps, 1, [term(0)]) as loop:
+        loop.next(f.fadd(loop.carried[0], term(loop.index)))
+    return loop.results[0]
+
+
+def _moves(f, kernel, mask):
+    """(load, store) of vectors of which `mask` says what exists."""
+    type_ = vector(kernel.lanes, kernel.element)
+    if mask is None:
+        return (lambda at: f.load(type_, at)), f.store
+    return (lambda at: f.load_masked(type_, at, mask)), (lambda value, at: f.store_masked(value, at, mask))
+
+
+def _write_column(f, kernel, job, item):
+    element, inner, count = kernel.element, job.inner, job.count
+    plane = f.at(job.address("x"), f.mul(f.mul(f.div(item, count), job.size), inner), element)
+    y, number = f.at(job.address("y"), f.mul(item, inner), element), f.mod(item, count)
+
+    def block(at, mask):
+        load, store = _moves(f, kernel, mask)
+
+        def term(k):
+            entry = f.add(f.mul(k, count), number)
+            place = f.load(I64, f.at(job.address("places"), entry, I64))
+            value = load(f.at(plane, f.add(f.mul(place, inner), at), element))
+            if not kernel.weighted:
+                return value
+            return f.fmul(value, f.splat(f.load(element, f.at(job.address("weights"), entry, element)), kernel.lanes))
+
+        store(_total(f, kernel, job.taps, term), f.at(y, at, element))
+
+    f.vectors(inner, kernel.lanes, block)
+
+
+def _write_row(f, kernel, job, item):
+    element, count, lanes = kernel.element, job.count, kernel.lanes
+    x, y = (f.at(job.address(name), f.mul(item, n), element) for name, n in (("x", job.size), ("y", count)))
+    type_, wide, vectors = vector(lanes, element), vector(lanes, I64), f.ceil_div(count, lanes)
+
+    def block(at, mask):
+        load, store = _moves(f, kernel, mask)
+
+        def term(k):
+            entry = f.add(f.mul(k, count), at)
+            places = f.at(job.address("places"), entry, I64)
+            joined = f.load(I64, f.at(job.address("together"), f.add(f.mul(k, vectors), f.div(at, lanes)), I64))
+
+            def one():
+                return (load(f.at(x, f.load(I64, places), element)),)
+
+            def several():
+                numbers = f.load(wide, places) if mask is None else f.load_masked(wide, places, mask)
+                spots = f.op(vector(lanes, "ptr"), f"getelementptr {element}, {x}, {numbers}")
+                return (f.gather(type_, spots, mask),)
+
+            value, = f.choose(f.compare("ne", joined, 0), one, several)
+            return f.fmul(value, load(f.at(job.address("weights"), entry, element))) if kernel.weighted else value
+
+        store(_total(f, kernel, job.taps, term), f.at(y, at, element))
+
+    f.vectors(count, lanes, block)

@@ -1,0 +1,315 @@
+"""Scans as pool tasks, along the middle dim of [outer, size, inner], each step rounded by itself:
+
+    add, mul     y[r] = y[r - 1] + x[r], or times
+    linear       y[r] = x[r] * y[r - 1] + z[r], from 0
+    logaddexp    y[r] = log(exp(y[r - 1]) + exp(x[r])), of floats
+    amax, amin   y[r] the largest (smallest) so far, or the first nan; z[r] where it was seen last, an int64
+
+Where inner is 1, a row is one chain of steps, so rows run side by side, a lane each: squares of as many columns are turned in
+registers on the way in and out. But the largest (smallest) of some elements is that of its halves, so such a row (if it fills
+a vector) is taken vector by vector, and a vector without anything new is only written. Where inner is more, vectors of inner
+elements are taken row by row, block by block of inner.
+"""
+
+from dataclasses import dataclass
+
+from .....ir import dtype as dt
+from .....ir.target import Target
+from ... import scalars
+from ...cost import function_cost
+from ..contract.microkernel import transpose
+from ..contract.transpose_squares import rows_there
+from ..ir.emit import Module
+from ..ir.spelling import LlvmBuilder
+from ..ir.types import F32, F64, I1, I64, bytes_of, constant, element_of, iota, is_float, lanes_of, vector, zero
+from ..pool.tasks import Words, chunk_share
+
+ARRAYS = ("x", "z", "y")
+ADD, MUL, LINEAR, LOG_ADD, MOST, LEAST = "add", "mul", "linear", "logaddexp", "amax", "amin"
+FINDING = MOST, LEAST   # which have z as a result
+WORDS = (*ARRAYS, "scratch", "turn", "chunks", "items", "outer", "size", "inner")
+_DTYPES = {F32: dt.float32, F64: dt.float64}
+FEW = 3                 # rows up to which each goes by itself: turning squares of them takes longer
+BLOCK = 4               # vectors of inner elements that run side by side
+
+
+@dataclass(frozen=True)
+class ScanKernel:
+    """What a module is made for: the type of elements, and what a step does."""
+
+    target: Target
+    element: str
+    how: str = ADD
+
+    @property
+    def along(self) -> str:
+        """The task for inner = 1; an item is `rows` rows."""
+        return f"scan_rows_{self.element}_{self.how}"
+
+    @property
+    def rows(self) -> int:
+        """Rows that run side by side."""
+        return self.target.lanes(bytes_of(self.element))
+
+    @property
+    def across(self) -> str:
+        """The task for other inner; an item is a block of inner of one outer."""
+        return f"scan_columns_{self.element}_{self.how}"
+
+    @property
+    def block(self) -> int:
+        """Inner elements of an item."""
+        return BLOCK * self.target.lanes(bytes_of(self.element))
+
+    @property
+    def cost(self) -> int:
+        """Work of a step, in simple instructions."""
+        return function_cost(LOG_ADD, 2, _DTYPES[self.element]) if self.how == LOG_ADD else 4
+
+    @property
+    def finds(self) -> bool:
+        """Whether z is a result."""
+        return self.how in FINDING
+
+    def text(self) -> str:
+        """The module as LLVM IR."""
+        module = Module(self.target)
+        _write_along(module, self)
+        _write_across(module, self)
+        return module.text()
+
+
+def _start(kernel, type_) -> list:
+    """What is carried into the first step."""
+    real = is_float(kernel.element)
+    if kernel.how == ADD:       # -0.0 leaves every element as it is
+        return [constant(type_, -0.0) if real else zero(type_)]
+    if kernel.how == MUL:
+        return [constant(type_, 1.0 if real else 1)]
+    if kernel.how == LOG_ADD:
+        return [constant(type_, float("-inf"))]
+    return [zero(type_), zero(_places(type_))] if kernel.finds else [zero(type_)]
+
+
+def _places(type_) -> str:
+    return I64 if type_ == element_of(type_) else vector(lanes_of(type_), I64)
+
+
+def _step(f, kernel, before, load, number) -> list:
+    """What is carried out of step `number`: y, and z where it is a result. `load` gives an array's elements."""
+    real, x = is_float(kernel.element), load("x")
+    if kernel.how in (ADD, MUL):
+        return [f.binary(f"f{kernel.how}" if real else kernel.how, before[0], x)]
+    if kernel.how == LOG_ADD:
+        s, dtype = LlvmBuilder(f, lanes_of(x.type)), _DTYPES[kernel.element]
+        return [scalars.apply(s, LOG_ADD, s.wrap(dtype, before[0]), s.wrap(dtype, x)).ref]
+    if kernel.how == LINEAR:
+        return [f.fadd(f.fmul(x, before[0]), load("z"))]
+    (best, place), first = before, f.compare("eq", number, 0)
+    order = {True: ("oge", "ole"), False: ("sge", "sle")}[real][kernel.how == LEAST]
+    stays, nan = f.compare(order, best, x), None
+    if real:
+        stays, nan = f.binary("or", stays, f.compare("uno", best, best)), f.compare("uno", x, x)
+    best = f.select(first, x, f.select(stays, best, x))
+    hit = f.compare("oeq" if real else "eq", x, best)
+    hit = f.binary("or", hit, nan) if real else hit
+    here = number if place.type == I64 else f.splat(number, lanes_of(place.type))
+    return [best, f.select(hit, here, place)]
+
+
+def places_of(f, kernel, job, row):
+    """Where the elements of a row lie: {array: (address, type of an element)}."""
+    start = f.mul(row, job.size)
+    kinds = {"x": kernel.element, "z": I64 if kernel.finds else kernel.element, "y": kernel.element}
+    return {name: (f.at(job.address(name), start, kind), kind) for name, kind in kinds.items()}
+
+
+def _row(f, kernel, job, row):
+    """One row, one element after the other."""
+    places = places_of(f, kernel, job, row)
+
+    def spot(name, at):
+        address, kind = places[name]
+        return f.at(address, at, kind)
+
+    with f.loop(0, job.size, 1, _start(kernel, kernel.element)) as loop:
+        at = loop.index
+        state = _step(f, kernel, loop.carried, lambda name: f.load(kernel.element, spot(name, at)), at)
+        for name, value in zip(("y", "z"), state):
+            f.store(value, spot(name, at))
+        loop.next(*state)
+
+
+def _rows(f, kernel, job, first, count):
+    """`count` rows from the row `first` on, at most as many as a vector has lanes, a lane each."""
+    lanes, places = kernel.rows, places_of(f, kernel, job, first)
+    whole = f.select(f.compare("eq", f.index(count), lanes), f.bit_and(job.size, -lanes), f.index(0))
+    with f.loop(0, whole, lanes, _start(kernel, vector(lanes, kernel.element))) as loop:
+        loop.next(*_square(f, kernel, job, places, loop, None))
+    with f.loop(whole, job.size, lanes, loop.results) as rest:
+        rest.next(*_square(f, kernel, job, places, rest, count))
+
+
+def _square(f, kernel, job, places, loop, count):
+    """As many steps as there are lanes; `count` where rows or columns may be missing. What is carried out of them."""
+    lanes, state = kernel.rows, loop.carried
+    columns = {name: load_square(f, job, places[name], loop.index, count, lanes)
+               for name in (("x", "z") if kernel.how == LINEAR else ("x",))}
+    states = []
+    for n in range(lanes):
+        state = _step(f, kernel, state, lambda name, n=n: columns[name][n], f.add(loop.index, n))
+        states.append(state)
+    for name, values in zip(("y", "z"), zip(*states)):
+        store_square(f, job, places[name], loop.index, count, list(values))
+    return state
+
+
+def _lines(f, job, place, at, count, lanes) -> list:
+    """(address, mask) of each row of a square, from the element `at` on."""
+    address, kind = place
+    corner, apart = f.at(address, at, kind), f.mul(job.size, bytes_of(kind))
+    if count is None:
+        return [(f.at(corner, f.mul(apart, n)), None) for n in range(lanes)]
+    return rows_there(f, corner, apart, count, f.mask(f.sub(job.size, at), lanes), lanes)
+
+
+def load_square(f, job, place, at, count, lanes) -> list:
+    """The columns of a square of an array that lies at `place`; `count` rows where rows or columns may be missing."""
+    type_, found = vector(lanes, place[1]), _lines(f, job, place, at, count, lanes)
+    return transpose(f, [f.load(type_, spot) if mask is None else f.load_masked(type_, spot, mask) for spot, mask in found])
+
+
+def store_square(f, job, place, at, count, columns):
+    """Writes such columns."""
+    for value, (spot, mask) in zip(transpose(f, columns), _lines(f, job, place, at, count, len(columns))):
+        if mask is None:
+            f.store(value, spot)
+        else:
+            f.store_masked(value, spot, mask)
+
+
+def _later(f, kernel, before, after):
+    """The extreme of two stretches of which one follows the other, each (value, place): equals are found in the later one, but
+    keep the earlier one's bits; nan stays."""
+    (best, place), (x, at) = before, after
+    real, least = is_float(kernel.element), kernel.how == LEAST
+    better, as_good = (("olt", "ole") if least else ("ogt", "oge")) if real else (("slt", "sle") if least else ("sgt", "sge"))
+    wins, seen = f.compare(better, x, best), f.compare(as_good, x, best)
+    if real:
+        nan = f.compare("uno", x, x)
+        wins, seen = f.binary("or", wins, f.binary("and", nan, f.compare("ord", best, best))), f.binary("or", seen, nan)
+    return f.select(wins, x, best), f.select(seen, at, place)
+
+
+def _has_news(f, kernel, best, x):
+    """Whether some element of a vector changes the value or the place of the extreme so far."""
+    real, least, lanes = is_float(kernel.element), kernel.how == LEAST, lanes_of(x.type)
+    news = f.compare(("ole" if least else "oge") if real else ("sle" if least else "sge"), x, best)
+    if real:
+        news = f.binary("or", news, f.compare("uno", x, x))
+    return news if lanes == 1 else f.call(f"llvm.vector.reduce.or.v{lanes}i1", I1, news)
+
+
+def _extreme_row(f, kernel, job, row):
+    """One row, vector by vector. A vector with something new is combined with itself 1, 2, 4, ... lanes before."""
+    element, lanes = kernel.element, f.lanes(kernel.element)
+    type_, start = vector(lanes, element), f.mul(row, job.size)
+    x, y, z = [f.at(job.address(name), start, kind) for name, kind in (("x", element), ("y", element), ("z", I64))]
+
+    def vector_at(at, mask, state):
+        spot = f.at(x, at, element)
+        seen = f.load(type_, spot) if mask is None else f.load_masked(type_, spot, mask)
+
+        def changed():
+            found = seen, f.binary("add", f.splat(at, lanes), iota(lanes, I64))
+            apart = 1
+            while apart < lanes:
+                order = [i - apart if i >= apart else i for i in range(lanes)]
+                found = _later(f, kernel, [f.shuffle(v, v, order) for v in found], found)
+                apart *= 2
+            found = _later(f, kernel, state, found)
+            return (*found, *(f.shuffle(v, v, [lanes - 1] * lanes) for v in found))
+
+        best, place, *after = f.choose(_has_news(f, kernel, state[0], seen), changed, lambda: (*state, *state))
+        for value, goal, kind in ((best, y, element), (place, z, I64)):
+            if mask is None:
+                f.store(value, f.at(goal, at, kind))
+            else:
+                f.store_masked(value, f.at(goal, at, kind), mask)
+        return after
+
+    whole = f.bit_and(job.size, -lanes)
+    begin = f.splat(f.load(element, x), lanes), zero(_places(type_))
+    with f.loop(0, whole, lanes, begin) as loop:
+        loop.next(*vector_at(loop.index, None, loop.carried))
+    rest = f.sub(job.size, whole)
+    with f.when(f.compare("sgt", rest, 0)):
+        vector_at(whole, f.mask(rest, lanes), loop.results)
+
+
+def along(module, kernel, write):
+    """The task for inner = 1: write(f, job, first, count, one_by_one) for each group of rows that may run side by side;
+    one_by_one(write_row) takes them one after the other."""
+    f = module.task(kernel.along)
+    arg, chunk, _ = f.params
+    job = Words(f, arg, WORDS)
+    low, high = chunk_share(f, job.items, job.chunks, chunk)
+    with f.loop(low, high) as loop:
+        first = f.mul(loop.index, kernel.rows)
+        count = f.min(f.sub(job.outer, first), kernel.rows)
+
+        def one_by_one(write_row):
+            with f.loop(first, f.add(first, count)) as row:
+                write_row(f, kernel, job, row.index)
+
+        write(f, job, first, count, one_by_one)
+    f.ret()
+
+
+def across(module, kernel, write):
+    """The task for other inner: write(f, job, start, masks) for each block of vectors of inner, which begins at `start`."""
+    f, element = module.task(kernel.across), kernel.element
+    arg, chunk, _ = f.params
+    job, lanes = Words(f, arg, WORDS), f.lanes(element)
+    low, high = chunk_share(f, job.items, job.chunks, chunk)
+    blocks = f.ceil_div(job.inner, kernel.block)
+    with f.loop(low, high) as loop:
+        column = f.mul(f.mod(loop.index, blocks), kernel.block)
+        start = f.add(f.mul(f.mul(f.div(loop.index, blocks), job.size), job.inner), column)
+        write(f, job, start, [f.mask(f.sub(f.sub(job.inner, column), n * lanes), lanes) for n in range(BLOCK)])
+    f.ret()
+
+
+def _write_along(module, kernel):
+    def write(f, job, first, count, one_by_one):
+        def short():
+            f.choose(f.compare("sle", count, FEW), lambda: one_by_one(_row), lambda: _rows(f, kernel, job, first, count))
+
+        if kernel.finds:
+            is_long = f.compare("sge", job.size, kernel.rows)
+            f.choose(is_long, lambda: one_by_one(_extreme_row), short)
+        else:
+            short()
+
+    along(module, kernel, write)
+
+
+def _write_across(module, kernel):
+    element = kernel.element
+    kinds = {"y": element, "z": I64}
+
+    def write(f, job, start, masks):
+        lanes, type_ = f.lanes(element), vector(f.lanes(element), element)
+        begin = _start(kernel, type_)
+        with f.loop(0, job.size, 1, begin * BLOCK) as rows:
+            at, results = f.add(start, f.mul(rows.index, job.inner)), []
+            for n, mask in enumerate(masks):
+                spot = f.add(at, n * lanes)
+                state = _step(f, kernel, rows.carried[n * len(begin):(n + 1) * len(begin)], lambda name, spot=spot, mask=mask:
+                              f.load_masked(type_, f.at(job.address(name), spot, element), mask), rows.index)
+                for name, value in zip(("y", "z"), state):
+                    f.store_masked(value, f.at(job.address(name), spot, kinds[name]), mask)
+                results += state
+            rows.next(*results)
+
+    across(module, kernel, write)

@@ -1,0 +1,104 @@
+"""Places of values in sorted rows, as a pool task: for each value how many elements of its row are before it, or not behind.
+
+    out[r][i] = the number of elements of sorted[r] that are less than values[r][i]        (with `right`: not greater)
+
+All values of a vector halve their own part of the row at once, without a branch: which half a value is in is as random as the
+value, so that predicting it would fail every other time. As in a sort, nan is behind all numbers.
+"""
+
+from dataclasses import dataclass
+
+from .....ir.target import Target
+from ..ir.emit import Module
+from ..ir.types import I64, constant, is_float, like, vector, zero
+from ..pool.tasks import Words, chunk_share, split_index
+
+ARRAYS = ("sorted", "values", "out")
+WORDS = (*ARRAYS, "scratch", "turn", "chunks", "items", "rows", "blocks", "block", "count", "size", "row", "halvings")
+# An item is a block of so many of the `count` values of a row; `row` is from one sorted row to the next, in elements, and
+# `halvings` are needed until one element of `size` is left.
+AT_ONCE = 4             # vectors that are searched for together, so that one's loads go on while another's wait
+
+
+@dataclass(frozen=True)
+class SearchKernel:
+    """What a module is made for: the type of elements, and on which side of its equals a value is put."""
+
+    target: Target
+    element: str
+    right: bool
+
+    @property
+    def symbol(self) -> str:
+        """The task."""
+        return f"search_{self.element}_{'right' if self.right else 'left'}"
+
+    def text(self) -> str:
+        """The module as LLVM IR."""
+        module = Module(self.target)
+        f = module.task(self.symbol)
+        arg, chunk, _ = f.params
+        job, element, lanes = Words(f, arg, WORDS), self.element, f.lanes(self.element)
+        low, high = chunk_share(f, job.items, job.chunks, chunk)
+        count, blocks, block, size, halvings = job.count, job.blocks, job.block, job.size, job.halvings
+        by_row, rows, values, out = job.row, job.address("sorted"), job.address("values"), job.address("out")
+        with f.loop(low, high) as loop:
+            row, part = split_index(f, loop.index, (None, blocks))
+            first = f.mul(part, block)
+            number = f.min(block, f.sub(count, first))
+            start = f.add(f.mul(row, count), first)
+            source, goal = f.at(values, start, element), f.at(out, start, I64)
+            table = f.at(rows, f.mul(row, by_row), element)
+
+            def each(at, masks):
+                """Finds vectors that follow each other from a place on."""
+                places = [f.add(at, n * lanes) for n in range(len(masks))]
+                wanted = [_load(f, vector(lanes, element), f.at(source, p, element), m) for p, m in zip(places, masks)]
+                for place, found, mask in zip(places, self._search(f, table, wanted, size, halvings), masks):
+                    _store(f, found, f.at(goal, place, I64), mask)
+
+            whole = f.bit_and(number, -AT_ONCE * lanes)
+            with f.loop(0, whole, AT_ONCE * lanes) as group:
+                each(group.index, [None] * AT_ONCE)
+            f.vectors(f.sub(number, whole), lanes, lambda at, mask: each(f.add(whole, at), [mask]))
+        f.ret()
+        return module.text()
+
+    def _search(self, f, table, wanted, size, halvings) -> list:
+        """Vectors of places for vectors of values."""
+        lanes = f.lanes(self.element)
+        type_ = vector(lanes, I64)
+        unknown = [f.compare("uno", x, x) if is_float(self.element) else None for x in wanted]
+        with f.loop(0, halvings, carry=(size, *[zero(type_)] * len(wanted))) as loop:
+            left, *bases = loop.carried
+            half = f.binary("lshr", left, f.index(1))
+            step = f.splat(half, lanes)
+            before = f.splat(f.sub(half, 1), lanes)
+            moved = [self._after(f, table, f.binary("add", base, before), x, nan, base, step)
+                     for base, x, nan in zip(bases, wanted, unknown)]
+            loop.next(f.sub(left, half), *moved)
+        one = constant(type_, 1)
+        return [self._after(f, table, base, x, nan, base, one) for base, x, nan in zip(loop.results[1:], wanted, unknown)]
+
+    def _after(self, f, table, at, x, nan, base, step):
+        """`base`, and `step` more where the element at a place is before x."""
+        lanes = f.lanes(self.element)
+        pointers = f.op(f"<{lanes} x ptr>", f"getelementptr {self.element}, ptr {table.name}, {at.type} {at.name}")
+        found = f.gather(like(x.type, self.element), pointers)
+        if is_float(self.element):
+            goes = f.compare("ole" if self.right else "olt", found, x)
+            goes = f.binary("or", goes, nan if self.right else f.binary("and", nan, f.compare("ord", found, found)))
+        else:
+            goes = f.compare("sle" if self.right else "slt", found, x)
+        return f.binary("add", base, f.binary("and", f.cast("sext", goes, base.type), step))
+
+
+def _load(f, type_, pointer, mask):
+    return f.load(type_, pointer) if mask is None else f.load_masked(type_, pointer, mask)
+
+
+def _store(f, value, pointer, mask):
+    if mask is None:
+        f.store(value, pointer)
+    else:
+        f.store_masked(value, pointer, mask)

@@ -1,0 +1,69 @@
+"""Factorisations of batches of matrices of a few rows as pool tasks: a lane is a matrix, an item a vector of them.
+
+Matrices lie one after the other, so an element of all lanes is gathered. What is computed is `codegen/small_matrices.py`.
+"""
+
+from dataclasses import dataclass
+
+from .....ir.target import Target
+from ...small_matrices import ROUTINES
+from ..attention.attention_softmax import DTYPES
+from ..ir.emit import Module
+from ..ir.spelling import LlvmBuilder
+from ..ir.types import I32, I64, PTR, VOID, Value, bytes_of, element_of, iota, mangled, vector
+from ..pool.tasks import Words, write_task
+
+ARRAYS = ("x", "b", "first", "second", "third", "fourth")       # operands, then results; a routine may have fewer
+WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "count")
+
+
+@dataclass(frozen=True)
+class SmallMatrixKernel:
+    """What a module is made for: a routine, the type of elements, rows and columns of each operand."""
+
+    target: Target
+    element: str
+    routine: str
+    shapes: tuple
+
+    @property
+    def symbol(self) -> str:
+        """The task."""
+        sizes = "_".join(f"{rows}x{columns}" for rows, columns in self.shapes)
+        return f"{self.routine}_{sizes}_{mangled(self.element)}"
+
+    @property
+    def lanes(self) -> int:
+        """Matrices of an item."""
+        return self.target.lanes(bytes_of(self.element))
+
+    def text(self) -> str:
+        """The module as LLVM IR."""
+        module = Module(self.target)
+        f = module.function("item", [(PTR, "job"), (I64, "number")], internal=True)
+        _write_item(f, self)
+        write_task(module, self.symbol, "item", WORDS, worker=False)
+        return module.text()
+
+
+def _write_item(f, kernel):
+    job, s = Words(f, f.params[0], WORDS), LlvmBuilder(f, kernel.lanes)
+    start = f.mul(f.params[1], kernel.lanes)
+    mask, operands = f.mask(f.sub(job.count, start), kernel.lanes), []
+    for name, (rows, columns) in zip(ARRAYS, kernel.shapes):
+        places = _places(f, job.address(name), start, kernel.element, rows * columns, kernel.lanes)
+        found = [s.wrap(DTYPES[kernel.element], f.gather(vector(kernel.lanes, kernel.element), at, mask)) for at in places]
+        operands.append([found[row * columns:(row + 1) * columns] for row in range(rows)])
+    for name, rows in zip(ARRAYS[2:], ROUTINES[kernel.routine](s, *operands)):
+        values = [a.ref for row in rows for a in row]
+        places = _places(f, job.address(name), start, element_of(values[0].type), len(values), kernel.lanes)
+        for value, at in zip(values, places):
+            align = Value(I32, str(bytes_of(element_of(value.type))))
+            f.call(f"llvm.masked.scatter.{mangled(value.type)}.{mangled(at.type)}", VOID, value, at, align, mask)
+    f.ret()
+
+
+def _places(f, array, start, element, count, lanes) -> list:
+    """For each element of a matrix, where it is in the memory of all lanes."""
+    first, far = f.at(array, f.mul(start, count), element), f.binary("mul", iota(lanes, I64), count)
+    return [f.op(vector(lanes, PTR), f"getelementptr {element}, {f.at(first, i, element)}, {far}") for i in range(count)]

@@ -1,0 +1,183 @@
+"""Kernels with reduce dims, vectors along the last parallel dim: sums over leading dims, softmax over channels, scans.
+
+Each lane is a row of its own and the reduce dims are plain loops, so memory is read in order where the last parallel dim is
+contiguous. The chains of the reduction tree are rows of vectors in memory: the same tree as along a row, lane by lane.
+A scan keeps a running value per lane, in float64 for floats (rounded at each element), in the dtype for integers.
+"""
+
+from .....ir import dtype as dt
+from .....ir.kernel.kernel import SWEEP, Kernel
+from ..ir.emit import Module
+from ..ir.memory_types import memory_element
+from ..ir.spelling import LlvmBuilder
+from .nest import Nest, Where
+from .reduce import CHAINS, CHUNK, Counter, Fold, Stack, combine_all, folds_of, identities
+
+WIDE_LANES = 64  # lanes of a short body: several registers side by side read whole cache lines
+SHORT_BODY = 16
+PREFETCH_ROWS = 8
+
+
+class Columns(Nest):
+    """Writes the task and the launch of a kernel whose lanes are parallel points."""
+
+    def write(self):
+        self.start(self.module.task(f"{self.kernel.name}_task"))
+        f, dims = self.f, self.kernel.parallel
+        self.width = self.wide()
+        self.s = LlvmBuilder(f, self.width)
+        self.memory = {stage: self.prepare(stage) for stage in self.kernel.stages if folds_of(stage)}
+        low, high = self.share(self.units())
+        with f.loop(low, high) as loop:
+            blocks = self.blocks()
+            outer = dict(zip((d.name for d in dims[:-1]), self.indices(f.div(loop.index, blocks), dims[:-1])))
+            first = f.mul(f.mod(loop.index, blocks), self.width)
+            mask = f.mask(f.sub(self.number(dims[-1].extent), first), self.width)
+            self.block(Where(self, outer | {dims[-1].name: first}, dims[-1].name, mask))
+        f.ret()
+        self.launch(self.units, lambda: self.product(d.extent for d in self.kernel.dims))
+
+    def wide(self) -> int:
+        """Parallel points that go side by side."""
+        return self.lanes() if self.cost() >= SHORT_BODY else max(self.lanes(), min(WIDE_LANES, 4 * self.lanes()))
+
+    def blocks(self):
+        return self.f.ceil_div(self.number(self.kernel.parallel[-1].extent), self.width)
+
+    def units(self):
+        return self.f.mul(self.product(d.extent for d in self.kernel.parallel[:-1]), self.blocks())
+
+    def prepare(self, stage):
+        kinds = {i.name: i.dtype for i in self.kernel.instructions()}
+        folds = [Fold(i.attr, kinds[i.args[0]]) for i in folds_of(stage)]
+        counters = [Counter(self.f, self.s, folds) for _ in range(min(len(self.kernel.reduce), 2))]
+        return folds, Stack(self.f, self.s, folds, CHAINS), counters
+
+    def block(self, place: Where):
+        """All stages for one vector of parallel points."""
+        env: dict = {}
+        for stage in self.kernel.stages:
+            if stage.over != SWEEP:
+                self.run(self.s, stage.body, env, place)
+            elif folds_of(stage):
+                states = self.reduce(stage, env, place)
+                env |= {i.name: fold.result(self.s, state)
+                        for i, fold, state in zip(folds_of(stage), self.memory[stage][0], states)}
+            else:
+                self.each(stage, env, place)
+
+    def each(self, stage, env, place):
+        """A sweep that writes, with the running values of its scans."""
+        f, s, dims = self.f, self.s, self.kernel.reduce
+        scans = [i for i in stage.body if i.op == "scan"]
+        folds = [Fold(i.attr, dt.float64 if i.dtype.is_floating_point else i.dtype) for i in scans]
+        start = [v.ref for state in identities(s, folds) for v in state]
+        with f.loop(0, self.product(d.extent for d in dims), 1, start) as loop:
+            running = {i.name: s.wrap(fold.dtype, ref) for i, fold, ref in zip(scans, folds, loop.carried)}
+            by_name = dict(zip((i.name for i in scans), folds))
+
+            def advance(i, value):
+                fold = by_name[i.name]
+                running[i.name], = fold.combine(s, (running[i.name],), (s.cast(value, fold.dtype),))
+                return s.cast(running[i.name], i.dtype)
+
+            at = dict(zip((d.name for d in dims), self.indices(loop.index, dims)))
+            self.run(s, stage.body, dict(env), place.within(at, scan=advance))
+            loop.next(*(running[i.name].ref for i in scans))
+
+    def reduce(self, stage, env, place):
+        """The states of a whole sweep."""
+        f, outer = self.f, self.kernel.reduce[:-1]
+        counters = self.memory[stage][2]
+        if not outer:
+            return self.run_of_chunks(stage, env, place, counters[0])
+        count = self.product(d.extent for d in outer)
+        with f.loop(0, count) as loop:
+            at = place.within(dict(zip((d.name for d in outer), self.indices(loop.index, outer))))
+            counters[1].push(loop.index, self.run_of_chunks(stage, env, at, counters[0]))
+        return counters[1].finish(count)
+
+    def run_of_chunks(self, stage, env, place, counter):
+        f = self.f
+        n = self.number(self.kernel.reduce[-1].extent)
+
+        def make(chunk):
+            low = f.mul(chunk, CHUNK)
+            return self.chunk(stage, env, place, low, f.min(f.add(low, CHUNK), n))
+
+        return counter.run(f.ceil_div(n, CHUNK), make)
+
+    def chunk(self, stage, env, place, low, high):
+        """The states of one chunk: chains as rows of memory, then halves onto halves where both hold something."""
+        f, s = self.f, self.s
+        folds, stack, _ = self.memory[stage]
+        count = f.index(f.sub(high, low))
+        begun = f.min(count, CHAINS) if self.cost() < SHORT_BODY else f.index(0)
+        with f.loop(begun, f.min(self.next_power_of_two(count), CHAINS)) as loop:
+            stack.store(loop.index, identities(s, folds))
+        if self.cost() < SHORT_BODY:
+            with f.loop(0, begun) as loop:
+                fresh = self.contribution(stage, env, place, f.add(low, loop.index))
+                stack.store(loop.index, combine_all(s, folds, identities(s, folds), fresh))
+        with f.loop(f.add(low, begun), high) as loop:
+            fresh = self.contribution(stage, env, place, loop.index)
+            row = f.bit_and(f.sub(loop.index, low), CHAINS - 1)
+            stack.store(row, combine_all(s, folds, stack.load(row), fresh))
+        self.fold_chains(folds, stack, count)
+        return stack.load(0)
+
+    def contribution(self, stage, env, place, at):
+        """The states that one element of each lane adds."""
+        s, dim = self.s, self.kernel.reduce[-1].name
+        where = place.within({dim: at})
+        self.prefetch(stage, where, dim)
+        found = self.run(s, stage.body, dict(env), where)
+        return [(v, self.flat_reduce_index(s, where.indices)) if i.attr.startswith("arg") else s.pieces(v) for i, v in found]
+
+    def fold_chains(self, folds, stack, count):
+        """Halves onto halves where both hold something; two steps at once where all chains do."""
+        f = self.f
+
+        def halves(width, steps):
+            rows = f.index(width)
+            if steps == 1:
+                rows = f.select(f.compare("sgt", count, rows), rows, f.index(0))
+            with f.loop(0, rows) as loop:
+                parts = [stack.load(f.add(loop.index, n * width)) for n in range(2 ** steps)]
+                while len(parts) > 1:
+                    half = len(parts) // 2
+                    parts = [combine_all(self.s, folds, a, b) for a, b in zip(parts[:half], parts[half:])]
+                stack.store(loop.index, parts[0])
+
+        def one_by_one():
+            width = CHAINS // 2
+            while width:
+                halves(width, 1)
+                width //= 2
+
+        def by_twos():
+            width = CHAINS // 4
+            while width:
+                halves(width, 2)
+                width //= 4
+
+        f.choose(f.compare("sge", count, f.index(CHAINS)), by_twos, one_by_one)
+
+    def prefetch(self, stage, place, dim):
+        """Ask for the rows to come: each lies on a page of its own, where the hardware does not look ahead."""
+        f = self.f
+        for i in stage.body:
+            if i.op != "load" or i.args:
+                continue
+            buffer = self.kernel.buffer(i.attr)
+            ahead = f.at(place.bases[i.attr], self.offset(buffer, {dim: PREFETCH_ROWS}), memory_element(buffer.dtype))
+            if place.stride(buffer) == 1:
+                for line in range(0, self.width * buffer.dtype.itemsize, 64):
+                    f.prefetch(f.at(ahead, line))
+
+
+def write(module: Module, kernel: Kernel) -> Nest:
+    """Adds the kernel's functions to the module."""
+    nest = Columns(module, kernel)
+    nest.write()
+    return nest

@@ -1,0 +1,138 @@
+"""The one reduction tree, for every layout, instruction set and thread count.
+
+A reduction over n values k = 0 .. n-1 is cut into chunks of CHUNK. Inside a chunk, value k goes to chain k mod CHAINS; each
+chain adds its values in order, starting from the identity; then chain j takes chain j + w for w = CHAINS/2, ..., 1. Chunk
+results are combined pairwise in order, as a binary counter does: (0 1)(2 3) -> (0..3), the rest merged from the small end.
+Adjacent reduce dims are one run of values; of several runs, the innermost is reduced first, for each point of the others in
+row-major order, and its results are combined as if each were a chunk.
+
+So CHAINS independent chains feed vectors of any width, the error grows like that of a pairwise sum, and chunks may run on
+any thread. The tree depends on the logical sizes alone.
+"""
+
+from ...combiners import Fold, folds_of, has_scan
+from ..ir.emit import Function
+from ..ir.spelling import LlvmBuilder
+from ..ir.types import I1, I64, Value, bytes_of, constant
+
+CHAINS = 64
+CHUNK = 4096
+_LEVELS = 48
+
+
+class Stack:
+    """States in memory: `room` rows of one vector per component."""
+
+    def __init__(self, f: Function, s: LlvmBuilder, folds: list, room: int):
+        self.f, self.s, self.folds = f, s, folds
+        self.places = [[f.local(room * s.lanes * 8) for _ in fold.dtypes] for fold in folds]
+
+    def _pointer(self, place, dtype, row):
+        return self.f.at(place, self.f.mul(row, bytes_of(self.s.memory(dtype))))
+
+    def store(self, row, states):
+        for places, fold, state in zip(self.places, self.folds, states):
+            for place, dtype, v in zip(places, fold.dtypes, state):
+                self.s.store(v, self._pointer(place, dtype, row))
+
+    def load(self, row) -> list:
+        return [tuple(self.s.load(dtype, self._pointer(place, dtype, row)) for place, dtype in zip(places, fold.dtypes))
+                for places, fold in zip(self.places, self.folds)]
+
+
+def combine_all(s, folds, a, b):
+    """Each fold of two states."""
+    return [fold.combine(s, x, y) for fold, x, y in zip(folds, a, b)]
+
+
+def identities(s, folds):
+    """The state of each fold before the first element."""
+    return [fold.identity(s) for fold in folds]
+
+
+def flatten(states) -> list:
+    """The values of several states in one list."""
+    return [v.ref for state in states for v in state]
+
+
+def unflatten(s, folds, refs) -> list:
+    """The inverse of `flatten`."""
+    from_refs = iter(refs)
+    return [tuple(s.wrap(d, next(from_refs)) for d in fold.dtypes) for fold in folds]
+
+
+class Counter:
+    """Pairwise combination of states pushed in order, as a binary counter, on a stack of its own or a given one."""
+
+    def __init__(self, f: Function, s: LlvmBuilder, folds: list, stack: Stack | None = None):
+        self.f, self.s, self.folds = f, s, folds
+        self.stack = stack or Stack(f, s, folds, _LEVELS)
+
+    def run(self, count, make) -> list:
+        """The result of `make(chunk)` for each of `count` chunks; a single chunk does not pass through memory."""
+        f, s = self.f, self.s
+        several = f.compare("sgt", f.index(count), f.index(1))
+        with f.loop(0, count, 1, flatten(identities(s, self.folds))) as loop:
+            states = make(loop.index)
+            with f.when(several):
+                self.push(loop.index, states)
+            loop.next(*flatten(states))
+        refs = f.choose(several, lambda: tuple(flatten(self.finish(count))), lambda: loop.results)
+        return unflatten(s, self.folds, refs)
+
+    def push(self, number, states):
+        """Takes the states of the number-th chunk."""
+        f = self.f
+        flipped = f.binary("xor", f.index(number), constant(I64, -1))
+        level = f.call("llvm.cttz.i64", I64, flipped, Value(I1, "false"))
+        with f.loop(0, level, 1, flatten(states)) as loop:
+            earlier = self.stack.load(loop.index)
+            merged = combine_all(self.s, self.folds, earlier, unflatten(self.s, self.folds, loop.carried))
+            loop.next(*flatten(merged))
+        self.stack.store(level, unflatten(self.s, self.folds, loop.results))
+
+    def finish(self, count) -> list:
+        """The result of `count` chunks; the identity for none."""
+        f, s = self.f, self.s
+        count = f.index(count)
+        some = f.compare("sgt", count, f.index(0))
+        refs = f.choose(some, lambda: tuple(self._merge(count)), lambda: tuple(flatten(identities(s, self.folds))))
+        return unflatten(s, self.folds, refs)
+
+    def _merge(self, count):
+        f, s = self.f, self.s
+        false = Value(I1, "false")
+        first = f.call("llvm.cttz.i64", I64, count, false)
+        levels = f.sub(64, f.call("llvm.ctlz.i64", I64, count, false))
+        with f.loop(f.add(first, 1), levels, 1, flatten(self.stack.load(first))) as loop:
+            now = unflatten(s, self.folds, loop.carried)
+            merged = combine_all(s, self.folds, self.stack.load(loop.index), now)
+            bit = f.binary("and", f.binary("lshr", count, loop.index), constant(I64, 1))
+            there = f.compare("ne", bit, 0)
+            loop.next(*(f.select(there, a, b) for a, b in zip(flatten(merged), loop.carried)))
+        return loop.results
+
+
+def fold_vectors(f: Function, s: LlvmBuilder, folds, rows: list) -> list:
+    """One-lane states from the chains held in `rows` of vectors, those that are missing being empty: halves onto halves."""
+    half = CHAINS // s.lanes
+    while half > 1:
+        half //= 2
+        rows = [combine_all(s, folds, rows[i], rows[i + half]) if i + half < len(rows) else rows[i]
+                for i in range(min(half, len(rows)))]
+    states = rows[0]
+    while s.lanes > 1:
+        s = LlvmBuilder(f, s.lanes // 2)
+        low, high = ([tuple(_half(f, s, v, start) for v in state) for state in states] for start in (0, s.lanes))
+        states = combine_all(s, folds, low, high)
+    return states
+
+
+def _half(f, s, v, start):
+    if s.lanes == 1:
+        return s.wrap(v.dtype, f.extract(v.ref, start))
+    return s.wrap(v.dtype, f.shuffle(v.ref, v.ref, range(start, start + s.lanes)))
+
+
+__all__ = ["CHAINS", "CHUNK", "Counter", "Fold", "Stack", "combine_all", "flatten", "fold_vectors", "folds_of", "has_scan",
+           "identities", "unflatten"]

@@ -1,0 +1,60 @@
+"""Copies of arrays whose elements lie in another order, as a pool task: `columns` neighbours of the source go to rows of the
+result, whose neighbours lie `x_row` apart in the source. Around these two dims are up to three others.
+
+    y[o0][o1][o2] + j * y_row + i  =  x[o0][o1][o2] + i * x_row + j          i < rows, j < columns
+
+An item is a vector's worth of columns, so that every line of the source is read once, whole, and few rows are written at a
+time.
+"""
+
+from dataclasses import dataclass
+
+from .....ir.target import Target
+from ..contract.transpose_squares import turn_strip, write_turn_square
+from ..ir.emit import Module
+from ..ir.types import bytes_of
+from ..pool.tasks import Words, chunk_share, split_index
+
+ARRAYS = ("x", "y")
+OTHERS = 3
+WORDS = (*ARRAYS, "scratch", "turn", "chunks", "items", "rows", "columns", "x_row", "y_row",
+         *[f"{name}{d}" for name in "nxy" for d in range(OTHERS)])
+
+
+@dataclass(frozen=True)
+class TurnKernel:
+    """What a module is made for: the bytes of an element."""
+
+    target: Target
+    item: int
+
+    @property
+    def symbol(self) -> str:
+        """The task."""
+        return f"turned_copy_{self.item}"
+
+    def text(self) -> str:
+        """The module as LLVM IR."""
+        module = Module(self.target)
+        _write(module, self)
+        return module.text()
+
+
+def _write(module, kernel):
+    element = f"i{8 * kernel.item}"
+    write_turn_square(module, element)
+    f = module.task(kernel.symbol)
+    arg, chunk, _ = f.params
+    job = Words(f, arg, WORDS)
+    low, high = chunk_share(f, job.items, job.chunks, chunk)
+    lanes, columns = f.lanes(element), job.columns
+    x_row, y_row = (f.mul(word, bytes_of(element)) for word in (job.x_row, job.y_row))
+    with f.loop(low, high) as loop:
+        *others, strip = split_index(f, loop.index, [job.n0, job.n1, job.n2, f.ceil_div(columns, lanes)])
+        first = f.mul(strip, lanes)
+        x, y = job.address("x"), job.address("y")
+        for d, at in enumerate(others):
+            x, y = (f.at(p, f.mul(at, getattr(job, f"{name}{d}")), element) for p, name in ((x, "x"), (y, "y")))
+        turn_strip(f, element, f.at(x, first, element), x_row, job.rows, f.min(f.sub(columns, first), lanes),
+                   f.at(y, f.mul(first, y_row)), y_row)
+    f.ret()

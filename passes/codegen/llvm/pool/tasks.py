@@ -1,0 +1,53 @@
+"""What pool tasks share: a job's words by name, and which items a chunk of it takes."""
+
+from ..ir.types import I64, PTR, VOID, Value
+
+WORD = 8
+
+
+class Words:
+    """Reads the named 64-bit words of a job, record or frame."""
+
+    def __init__(self, f, pointer: Value, names: tuple):
+        self.f, self.pointer, self.names = f, pointer, names
+
+    def __getattr__(self, name) -> Value:
+        return self.f.load(I64, self.spot(name))
+
+    def address(self, name) -> Value:
+        """A word that is an address."""
+        return self.f.load(PTR, self.spot(name))
+
+    def spot(self, name) -> Value:
+        """Where a word lies."""
+        return self.f.at(self.pointer, WORD * self.names.index(name))
+
+    def put(self, **values):
+        """Store words."""
+        for name, value in values.items():
+            self.f.store(self.f.index(value) if isinstance(value, int) else value, self.spot(name))
+
+
+def chunk_share(f, items, chunks, chunk):
+    """The items [first, end) of a chunk."""
+    return f.div(f.mul(items, chunk), chunks), f.div(f.mul(items, f.add(chunk, 1)), chunks)
+
+
+def split_index(f, index, sizes):
+    """The indices, outermost first, of a flat index over `sizes` (the first size is not needed)."""
+    found = []
+    for size in reversed(sizes[1:]):
+        found.append(f.mod(index, size))
+        index = f.div(index, size)
+    return [index, *reversed(found)]
+
+
+def write_task(module, symbol, item, words, worker=True):
+    """The pool task: a chunk's share of the items, each by the function `item`, which may be told the worker."""
+    f = module.task(symbol)
+    arg, chunk, number = f.params
+    job = Words(f, arg, words)
+    first, end = chunk_share(f, job.items, job.chunks, chunk)
+    with f.loop(first, end) as loop:
+        f.call(item, VOID, arg, loop.index, *[number] * worker)
+    f.ret()

@@ -1,0 +1,221 @@
+"""Connectionist temporal classification as pool tasks; an item is one sequence.
+
+States of a sequence with n labels are 2 n + 1: the labels with blanks between. `allow` is 0 where a state may be entered from
+two before, else -infinity. A row holds the log probabilities of all states at one step, with room on both sides that is
+-infinity, so that neighbours are loads at another place. Before the first step (backwards: behind the last) only the first
+(last) state is there.
+
+    labels  [sequences, width] i32, blank beyond a sequence's states; width is whole vectors
+    allow   [sequences, width + a vector], -infinity beyond
+    sizes   [sequences, 2] i64: steps, labels
+"""
+
+from dataclasses import dataclass
+
+from .....ir.target import Target
+from ...logsumexp import log_sum
+from ...scalars import apply
+from ..attention.attention_softmax import DTYPES
+from ..contract.microkernel import add_lanes
+from ..ir.emit import Module
+from ..ir.spelling import LlvmBuilder
+from ..ir.types import I1, I32, I64, PTR, Value, bytes_of, constant, lanes_of, vector, zero
+from ..pool.tasks import Words, chunk_share
+
+ARRAYS = ("logs", "labels", "allow", "sizes", "g", "out")
+WORDS = (*ARRAYS, "scratch", "turn", "chunks", "items", "steps", "classes", "width", "blank", "room")
+_NONE = float("-inf")
+
+
+@dataclass(frozen=True)
+class CtcKernel:
+    """What a module is made for: the type of elements."""
+
+    target: Target
+    element: str
+
+    @property
+    def losses(self) -> str:
+        """The task that gives each sequence's loss."""
+        return f"ctc_{self.element}"
+
+    @property
+    def gradients(self) -> str:
+        """The task that gives the gradients of log probabilities."""
+        return f"ctc_grad_{self.element}"
+
+    @property
+    def lanes(self) -> int:
+        """States of a vector."""
+        return self.target.lanes(bytes_of(self.element))
+
+    def room(self, width: int, steps: int) -> int:
+        """Bytes of scratch memory that a worker takes: all rows for gradients (`steps`), and three more."""
+        return (steps + 4) * self.row(width) * bytes_of(self.element)
+
+    def row(self, width):
+        """Elements from one row to the next."""
+        return width + 2 * self.lanes
+
+    def text(self) -> str:
+        """The module as LLVM IR."""
+        module = Module(self.target)
+        _write(module, self, self.losses, _loss)
+        _write(module, self, self.gradients, _gradient)
+        return module.text()
+
+
+def _write(module, kernel, symbol, body):
+    f = module.task(symbol)
+    arg, chunk, worker = f.params
+    job = Words(f, arg, WORDS)
+    low, high = chunk_share(f, job.items, job.chunks, chunk)
+    with f.loop(low, high) as loop:
+        body(_Sequence(f, kernel, job, loop.index, f.at(job.address("scratch"), f.mul(worker, job.room))))
+    f.ret()
+
+
+class _Sequence:
+    """One sequence: its sizes, where its rows lie, and steps over its states."""
+
+    def __init__(self, f, kernel, job, number, scratch):
+        self.f, self.kernel, self.job, self.number = f, kernel, job, number
+        self.element, self.lanes, self.kind = kernel.element, kernel.lanes, DTYPES[kernel.element]
+        self.line = vector(self.lanes, self.element)
+        sizes, width = f.at(job.address("sizes"), f.mul(number, 2), I64), job.width
+        self.steps, self.last = f.load(I64, sizes), f.mul(f.load(I64, f.at(sizes, 1, I64)), 2)
+        self.labels = f.at(job.address("labels"), f.mul(number, width), I32)
+        self.allow = f.at(job.address("allow"), f.mul(number, f.add(width, self.lanes)), self.element)
+        self.span = f.add(width, 2 * self.lanes)
+        self.rows = f.at(scratch, self.lanes, self.element)
+        self.classes, self.logs = job.classes, job.address("logs")
+
+    def row(self, number) -> Value:
+        """Where the first state of a row of scratch memory lies."""
+        return self.f.at(self.rows, self.f.mul(number, self.span), self.element)
+
+    def at_step(self, array, step) -> Value:
+        """Where the classes of a step of this sequence lie."""
+        f = self.f
+        return f.at(array, f.mul(f.add(f.mul(step, self.job.items), self.number), self.classes), self.element)
+
+    def begin(self, row, state):
+        """A row in which only one state is there."""
+        f = self.f
+        start, nothing = f.at(row, -self.lanes, self.element), constant(self.line, _NONE)
+        with f.loop(0, self.span, self.lanes) as loop:
+            f.store(nothing, f.at(start, loop.index, self.element))
+        f.store(constant(self.element, 0.0), f.at(row, state, self.element))
+
+    def arrive(self, row, at, back: bool) -> Value:
+        """The log probability of coming to states from themselves, their neighbours and, where allowed, two away."""
+        f, one, two = self.f, *((1, 2) if back else (-1, -2))
+        places = [f.at(row, f.add(at, away), self.element) for away in (0, one, two)]
+        near, next_, far = [f.load(self.line, place) for place in places]
+        allowed = f.load(self.line, f.at(self.allow, f.add(at, 2 if back else 0), self.element))
+        return self.sum_of((near, next_, f.fadd(far, allowed)))
+
+    def sum_of(self, logs) -> Value:
+        """The log of the sum of what numbers are logs of."""
+        s = LlvmBuilder(self.f, lanes_of(logs[0].type))
+        return log_sum(s, *[s.wrap(self.kind, x) for x in logs]).ref
+
+    def emitted(self, classes, at) -> Value:
+        """The log probabilities of states' labels at a step."""
+        f = self.f
+        labels = f.load(vector(self.lanes, I32), f.at(self.labels, at, I32))
+        return f.gather(self.line, f.op(vector(self.lanes, PTR), f"getelementptr {self.element}, {classes}, {labels}"))
+
+    def forward(self, kept: bool) -> Value:
+        """The log probability of the whole target. Rows are kept, the one before the first step as row 0, or take turns."""
+        f = self.f
+        self.begin(self.row(0), 0)
+        self.begin(self.row(1), 0)
+        with f.loop(0, self.steps, 1, (self.row(0), self.row(1))) as steps:
+            before, now = steps.carried
+            if kept:
+                f.store(constant(self.line, _NONE), f.at(now, -self.lanes, self.element))
+            classes = self.at_step(self.logs, steps.index)
+            with f.loop(0, f.add(self.last, 1), self.lanes) as loop:
+                found = f.fadd(self.arrive(before, loop.index, False), self.emitted(classes, loop.index))
+                f.store(found, f.at(now, loop.index, self.element))
+            steps.next(now, f.at(now, self.span, self.element) if kept else before)
+        ends = f.at(steps.results[0], self.last, self.element)
+        return self.sum_of([f.load(self.element, ends), f.load(self.element, f.at(ends, -1, self.element))])
+
+
+def _loss(sequence):
+    f = sequence.f
+    f.store(f.fneg(sequence.forward(False)), f.at(sequence.job.address("out"), sequence.number, sequence.element))
+
+
+def _gradient(sequence):
+    """From the last step backwards: the share of all probability that goes through a state is taken from its label's
+    gradient. A loss that is no finite number has none: nan, where somebody asks for it."""
+    f, element = sequence.f, sequence.element
+    total, nothing = sequence.forward(True), constant(element, 0.0)
+    g = f.load(element, f.at(sequence.job.address("g"), sequence.number, element))
+    none = f.fadd(f.fmul(total, nothing), f.fmul(g, nothing))
+    is_sound = f.compare("oeq", none, nothing)
+    start = f.select(f.compare("oeq", g, nothing), nothing, f.select(is_sound, nothing, none))
+    with f.loop(0, sequence.steps) as loop:
+        _fill(sequence, loop.index, start)
+    with f.loop(sequence.steps, sequence.job.steps) as loop:
+        _fill(sequence, loop.index, nothing)
+    spare = f.add(sequence.job.steps, 1)
+    shares, *turns = [sequence.row(f.add(spare, n)) for n in range(3)]
+    for row in turns:
+        sequence.begin(row, sequence.last)
+    with f.when(is_sound), f.loop(0, sequence.steps, 1, turns) as steps:
+        after, now = steps.carried
+        step = f.sub(f.sub(sequence.steps, 1), steps.index)
+        of_blank = _share(sequence, step, total, g, after, now, shares)
+        _take(sequence, step, shares, of_blank)
+        steps.next(now, after)
+
+
+def _fill(sequence, step, number):
+    """One number as the gradients of a step."""
+    f, row = sequence.f, sequence.at_step(sequence.job.address("out"), step)
+    numbers = f.splat(number, sequence.lanes)
+
+    def body(at, mask):
+        spot = f.at(row, at, sequence.element)
+        if mask is None:
+            f.store(numbers, spot)
+        else:
+            f.store_masked(numbers, spot, mask)
+
+    f.vectors(sequence.classes, sequence.lanes, body)
+
+
+def _share(sequence, step, total, g, after, now, shares) -> Value:
+    """Writes a row backwards and the shares of its states, times what arrives; gives the blanks' sum."""
+    f, lanes, element, line = sequence.f, sequence.lanes, sequence.element, sequence.line
+    g = f.splat(g, lanes)
+    classes, prefixes = sequence.at_step(sequence.logs, step), sequence.row(f.add(step, 1))
+    s, whole = LlvmBuilder(f, lanes), f.splat(total, lanes)
+    even = Value(vector(lanes, I1), f"<{', '.join(f'i1 {str(n % 2 == 0).lower()}' for n in range(lanes))}>")
+    with f.loop(0, f.add(sequence.last, 1), lanes, [zero(line)]) as loop:
+        rest = sequence.arrive(after, loop.index, True)
+        f.store(f.fadd(rest, sequence.emitted(classes, loop.index)), f.at(now, loop.index, element))
+        through = f.fsub(f.fadd(f.load(line, f.at(prefixes, loop.index, element)), rest), whole)
+        share = f.fmul(apply(s, "exp", s.wrap(sequence.kind, through)).ref, g)
+        f.store(share, f.at(shares, loop.index, element))
+        loop.next(f.fadd(loop.carried[0], f.select(even, share, zero(line))))
+    return add_lanes(f, loop.results[0])
+
+
+def _take(sequence, step, shares, of_blank):
+    """Takes the shares of a step from the gradients of its labels, one label after the other."""
+    f, element = sequence.f, sequence.element
+    row = sequence.at_step(sequence.job.address("out"), step)
+
+    def take(label, share):
+        spot = f.at(row, label, element)
+        f.store(f.fsub(f.load(element, spot), share), spot)
+
+    take(sequence.job.blank, of_blank)
+    with f.loop(1, sequence.last, 2) as loop:
+        label = f.cast("sext", f.load(I32, f.at(sequence.labels, loop.index, I32)), I64)
+        take(label, f.load(element, f.at(shares, loop.index, element)))

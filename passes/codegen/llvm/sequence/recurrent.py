@@ -1,0 +1,393 @@
+"""One step of a recurrent layer as a pool task: the recurrent product h[t-1] @ w', and the gates right after it.
+
+A panel of weights holds, for some units, the columns of all their gates side by side, so the sums of a few rows, which stay in
+the nearest cache, have everything that the units' states need. The launcher runs the task once for each step.
+
+`size` is the width of the state that is multiplied: that of all others, unless there is one step alone.
+
+Layouts: z (T, B, gates H), states and cells (T, B, H), gates as the operators in `ir/ops/nn/recurrent.py` give them. A kernel
+that keeps nothing for gradients writes no gates, and has one cell (B, H) for each sequence, the last one.
+"""
+
+from dataclasses import dataclass
+
+from .....ir import dtype as dt
+from .....ir.target import Target
+from ...recurrent_cells import BEFORE, Cell
+from ..contract.inline_gemm import HEIGHTS as TILE_HEIGHTS
+from ..contract.inline_gemm import write_product
+from ..contract.int8_products import PAIR, numbers_row, write_products
+from ..contract.microkernel import Precision, TileShape, tile_shape
+from ..contract.packing import PACK_TRANSPOSED, packers
+from ..ir.emit import Module
+from ..ir.spelling import LlvmBuilder
+from ..ir.types import F32, F64, I8, I64, PTR, VOID, bytes_of, lanes_of, null, vector
+from ..pool.tasks import Words, chunk_share, write_task
+from .recurrent_dots import write_dots
+
+ARRAYS = ("z", "mask", "h", "c", "w", "bias", "y", "cells", "gates", "scale")
+WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "row_blocks", "steps", "batch", "hidden", "size", "w_row", "reverse")
+DTYPES = {F32: dt.float32, F64: dt.float64}
+LINE = 64                           # bytes that memory gives at once
+UNITS = {"lstm": 1, "gru": 4, "rnn_tanh": 4, "rnn_relu": 4}      # vectors of units in a panel of weights
+BYTES_UNITS = 4                     # the same of weights of int8
+ROWS = 2 * TILE_HEIGHTS[0]          # rows whose sums are made before their gates are done, at most
+
+
+@dataclass(frozen=True)
+class StepKernel:
+    """What a module is made for; `keeps`: cells and gates are kept for gradients; `direct`: the weights are not packed;
+    `packed`: they come so; `bytes`: they are of int8, with the scales of their rows."""
+
+    target: Target
+    element: str
+    cell: Cell
+    masked: bool
+    keeps: bool = True
+    direct: bool = False
+    packed: bool = False
+    bytes: bool = False
+
+    @property
+    def lanes(self) -> int:
+        """Units in a vector."""
+        return tile_shape(self.target, self.element).lanes
+
+    @property
+    def units(self) -> int:
+        """Units in a panel; many where rows are quantised for each panel."""
+        return (BYTES_UNITS if self.bytes else UNITS[self.cell.name]) * self.lanes
+
+    @property
+    def columns(self) -> int:
+        """Columns of a panel: all gates of its units."""
+        return self.cell.gates * self.units
+
+    @property
+    def packs(self) -> bool:
+        """Whether there is a task that packs the weights."""
+        return not (self.direct or self.packed or self.bytes)
+
+    @property
+    def weights(self) -> str:
+        """The word of where packed weights lie."""
+        return "w" if self.packed else "scratch"
+
+    @property
+    def rows(self) -> int:
+        """Rows whose sums are made before their gates are done: few where little memory has to be waited for."""
+        return ROWS if self.keeps else ROWS // 2
+
+    @property
+    def together(self) -> int:
+        """Rows whose gates are done side by side."""
+        return rows_together(self.target)
+
+    @property
+    def streams(self) -> tuple:
+        """What a step reads and writes that is not at hand: (array, parts, whether it is written)."""
+        cell, found = self.cell, [("z", self.cell.gates, False), ("y", 1, True)]
+        if self.keeps:
+            found += [("gates", cell.kept, True)] * (cell.kept > 0) + [("cells", 1, True)] * cell.has_cells
+        return tuple(found)
+
+    @property
+    def symbol(self) -> str:
+        """The step's task; that which packs the weights ends in _pack."""
+        said = f"{'_masked' * self.masked}{'' if self.keeps else '_states'}{'_direct' * self.direct}"
+        said += f"{'_packed' * self.packed}{'_bytes' * self.bytes}"
+        return f"{self.cell.name}_{self.element}{said}"
+
+    def text(self) -> str:
+        """The module as LLVM IR."""
+        module, precision = Module(self.target), Precision.of(self.element)
+        if self.direct:
+            write_dots(module, precision, self.cell.gates, self.units)
+        elif self.bytes:
+            write_products(module, bias=False)
+        else:
+            write_product(module, precision, steps=(bytes_of(self.element), _tile_bytes(self)))
+        if self.packs:
+            write_task(module, f"{self.symbol}_pack", pack_item(module, self), WORDS, worker=False)
+        for edge in (False, True):
+            _write_finish(module, self, edge)
+        write_task(module, self.symbol, _step_item(module, self), WORDS, worker=False)
+        return module.text()
+
+
+def rows_together(target: Target) -> int:
+    """How many rows' gates are done side by side: one chain of exponentials leaves the processor idle for half of the time, two
+    need the registers of AVX-512 or AArch64."""
+    return 2 if target.vector_registers >= 32 else 1
+
+
+def time_of(f, job, turn):
+    """The step that is done in a turn."""
+    return f.select(f.compare("ne", job.reverse, 0), f.sub(f.sub(job.steps, 1), turn), turn)
+
+
+def rows_of_item(f, job, number):
+    """(panel, first row, end) of an item."""
+    blocks = job.row_blocks
+    panel, block = f.div(number, blocks), f.mod(number, blocks)
+    return panel, *chunk_share(f, job.batch, blocks, block)
+
+
+def some_rows(f, low, high, most, finish, units, multiply, together):
+    """For at most so many rows at a time: multiply(first row, rows), then finish(row, its place among the sums, how far the row
+    is that goes with it, vector of units). Of an odd number the last one goes with itself."""
+    with f.loop(low, high, most) as loop:
+        count = f.min(f.sub(high, loop.index), most)
+        multiply(loop.index, count)
+        with f.loop(0, count, together) as rows, f.loop(0, units) as vectors:
+            other = f.min(f.sub(f.sub(count, 1), rows.index), together - 1)
+            finish(f.add(loop.index, rows.index), rows.index, other, vectors.index)
+
+
+def _state_before(f, job, start, states, item):
+    """Where the state lies from which this turn starts."""
+    before = time_of(f, job, f.sub(job.turn, 1))
+    plane = f.mul(f.mul(job.batch, job.hidden), item)
+    return f.select(f.compare("eq", job.turn, 0), job.address(start), f.at(job.address(states), f.mul(before, plane)))
+
+
+def fetch_streams(f, job, streams, step, rows, units, item):
+    """Asks for the lines that the gates of some rows and units will read and write, so that they arrive while the product is
+    under way. `rows` are (first, end), `units` (first, how many); asking for a line beyond an array does nothing."""
+    size = f.mul(job.hidden, item)
+    starts = [(f.at(job.address(array), f.mul(units[0], item)), parts, written) for array, parts, written in streams]
+    with f.loop(*rows) as loop:
+        row = f.mul(f.add(f.mul(step, job.batch), loop.index), size)
+        for start, parts, written in starts:
+            own = f.at(start, f.mul(row, parts))
+            for part in range(parts):
+                for line in range(0, units[1] * item, LINE):
+                    f.prefetch(f.at(f.at(own, f.mul(size, part)), line), write=written)
+
+
+# Weights.
+
+
+def pack_item(module, kernel):
+    """Function that lays out one panel, the columns of all gates of its units: tile by tile, each step of the depth after the
+    other, so that one row by the weights reads memory in order."""
+    cell, lanes, item, units = kernel.cell, kernel.lanes, bytes_of(kernel.element), UNITS[kernel.cell.name]
+    shape = TileShape(1, tile_shape(kernel.target, kernel.element).vectors, lanes)
+    turn = packers(module, shape, kernel.element)[PACK_TRANSPOSED]
+    f = module.function("pack", [(PTR, "arg"), (I64, "panel")], internal=True)
+    arg, panel = f.params
+    job = Words(f, arg, WORDS)
+    w, row, size, hidden = job.address("w"), job.w_row, job.size, job.hidden
+    target = f.at(job.address(kernel.weights), f.mul(f.mul(panel, size), kernel.columns * item))
+    first = f.mul(panel, kernel.units)
+    for gate in range(cell.gates):
+        for part in range(units):
+            unit = f.add(first, part * lanes)
+            count = f.max(f.min(f.sub(hidden, unit), lanes), 0)
+            source = f.at(w, f.mul(f.add(f.mul(hidden, gate), unit), row))
+            tile, vector_ = divmod(gate * units + part, shape.vectors)
+            place = f.add(f.mul(size, tile * shape.columns), vector_ * lanes)
+            f.call(turn, VOID, source, f.index(item), row, count, size, f.at(target, place, kernel.element))
+    f.ret()
+    return "pack"
+
+
+# A step.
+
+
+def _step_item(module, kernel):
+    """Function of one panel and some rows of the batch."""
+    f = module.function("step", [(PTR, "arg"), (I64, "number")], internal=True)
+    arg, number = f.params
+    job, item, lanes = Words(f, arg, WORDS), bytes_of(kernel.element), kernel.lanes
+    panel, low, high = rows_of_item(f, job, number)
+    t, h = time_of(f, job, job.turn), _state_before(f, job, "h", "y", item)
+    c = _state_before(f, job, "c", "cells", item if kernel.keeps else 0)
+    width, row_bytes = f.index(kernel.columns * item), f.mul(job.size, item)
+    sums, start = f.local(kernel.rows * kernel.columns * item), f.mul(panel, kernel.units)
+    product = (_dots(f, job, kernel, start) if kernel.direct else _bytes(f, job, kernel, start, number) if kernel.bytes
+               else _tiles(f, job, kernel, panel))
+
+    def multiply(row, rows):
+        fetch_streams(f, job, kernel.streams, t, (row, f.add(row, rows)), (start, kernel.units), item)
+        product(f.at(h, f.mul(row, row_bytes)), sums, rows)
+
+    def finish(row, place, other, vector_):
+        unit = f.add(start, f.mul(vector_, lanes))
+        at = f.at(sums, f.add(f.mul(place, width), f.mul(vector_, lanes * item)))
+        call_finish(f, job, unit, lanes, arg, at, h, c, t, row, other, unit)
+
+    some_rows(f, low, high, kernel.rows, finish, kernel.units // lanes, multiply, kernel.together)
+    f.ret()
+    return "step"
+
+
+def _tile_bytes(kernel):
+    """Bytes of a step of packed weights, which are as wide as a tile."""
+    return tile_shape(kernel.target, kernel.element).columns * bytes_of(kernel.element)
+
+
+def _tiles(f, job, kernel, panel):
+    """The product of some rows with a packed panel of the weights."""
+    item, step = bytes_of(kernel.element), _tile_bytes(kernel)
+    width, row_bytes = f.index(kernel.columns * item), f.mul(job.size, item)
+    weights = f.at(job.address(kernel.weights), f.mul(f.mul(panel, job.size), width))
+
+    def product(left, sums, rows):
+        f.call("product", VOID, left, weights, sums, row_bytes, f.index(item), f.index(step), f.mul(job.size, step), width,
+               rows, f.index(kernel.columns), job.size, null(), null(), f.index(0))
+
+    return product
+
+
+def _dots(f, job, kernel, start):
+    """The product of some rows with the weights of a panel's units where they lie."""
+    item, row = bytes_of(kernel.element), job.w_row
+    weights, count = f.at(job.address("w"), f.mul(start, row)), f.min(f.sub(job.hidden, start), kernel.units)
+
+    def product(left, sums, rows):
+        f.call("dots", VOID, left, weights, sums, f.mul(job.size, item), row, f.mul(job.hidden, row),
+               f.index(kernel.columns * item), rows, count, job.size)
+
+    return product
+
+
+def _bytes(f, job, kernel, start, number):
+    """The product of some rows, quantised into the item's own room, with the weights of a panel's units."""
+    size, hidden, rows = job.size, job.hidden, kernel.rows
+    apart, count = numbers_row(f, size), f.min(f.sub(hidden, start), kernel.units)
+    numbers = f.at(job.address("scratch"), f.mul(f.mul(number, rows), f.add(apart, PAIR)))
+    pairs = f.at(numbers, f.mul(apart, rows))
+
+    def product(left, sums, rows):
+        with f.loop(0, rows) as loop:
+            row = loop.index
+            f.call("quantize_row", VOID, f.at(left, f.mul(row, size), F32), f.at(numbers, f.mul(row, apart)),
+                   f.at(pairs, f.mul(row, PAIR)), size)
+        with f.loop(0, kernel.cell.gates) as loop:
+            first = f.add(f.mul(loop.index, hidden), start)
+            f.call("bytes_product", VOID, numbers, pairs, f.at(job.address("w"), f.mul(first, size)),
+                   f.at(job.address("scale"), first, F32), null(), f.at(sums, f.mul(loop.index, kernel.units), F32), rows,
+                   count, size, apart, f.index(4 * kernel.columns))
+
+    return product
+
+
+def call_finish(f, job, unit, lanes, *args):
+    """Calls `finish`, for a whole vector of units or for the last ones."""
+    left = f.sub(job.hidden, unit)
+    whole, part, done = (f.new_block(hint) for hint in ("whole", "part", "done"))
+    f.jump_if(f.compare("sge", left, lanes), whole, part)
+    for label, name in ((whole, "finish"), (part, "finish_edge")):
+        f.place(label)
+        f.call(name, VOID, *args)
+        f.jump(done)
+    f.place(done)
+
+
+def _write_finish(module, kernel, edge):
+    """Function of a vector of units of a row and of the `other` after it: from the sums of their gates to their states."""
+    f = module.function(f"finish{'_edge' * edge}", [*((PTR, n) for n in ("arg", "sums", "h", "c")),
+                                                    *((I64, n) for n in ("t", "row", "other", "unit"))], internal=True)
+    arg, sums, h, c, t, row, other, unit = f.params
+    p = Point(f, kernel, Words(f, arg, WORDS), {"h": h, "c": c}, t, (row, other), unit, edge)
+    gap = kernel.units * bytes_of(kernel.element)
+    kernel.cell.step(p, [p.sums(sums, kernel.columns, gate * gap) for gate in range(kernel.cell.gates)])
+    f.ret()
+
+
+class Point:
+    """A vector of units of one row, or of two rows side by side, at one step: what epilogues load and store."""
+
+    def __init__(self, f, kernel, job, befores, t, rows, unit, edge):
+        self.f, self.kernel, self.job, self.befores = f, kernel, job, befores
+        self.t, self.unit, (row, self.other) = t, unit, rows
+        self.rows = [row] if kernel.together == 1 else [row, f.add(row, self.other)]
+        self.item, self.hidden = bytes_of(kernel.element), job.hidden
+        self.size = f.mul(self.hidden, self.item)
+        self.one = vector(kernel.lanes, kernel.element)                             # of a row
+        self.type = vector(kernel.lanes * len(self.rows), kernel.element)           # of all
+        self.mask = f.mask(f.sub(self.hidden, unit), kernel.lanes) if edge else None
+        self.s = LlvmBuilder(f, lanes_of(self.type))
+        self._starts: dict = {}
+        self._before: dict = {}
+        self._live = None
+
+    def wrap(self, value):
+        """An LLVM value as one that scalar functions take."""
+        return self.s.wrap(DTYPES[self.kernel.element], value)
+
+    def _joined(self, values):
+        """The rows' vectors as one."""
+        return values[0] if len(values) == 1 else self.f.shuffle(*values, range(2 * self.kernel.lanes))
+
+    def sums(self, place, columns, offset):
+        """The sums that lie `offset` bytes from a place in a matrix of so many columns."""
+        f = self.f
+        spots = [f.at(place, offset), f.at(f.at(place, f.mul(self.other, columns * self.item)), offset)]
+        return self.wrap(self._joined([f.load(self.one, spot) for spot in spots[:len(self.rows)]]))
+
+    def spot(self, array, t, parts=1, part=0):
+        """Where this point lies in an array (T, B, parts * hidden), for each row; `array` is a name or a pointer."""
+        key = str(array), str(t), parts
+        if key not in self._starts:
+            f, whole = self.f, self.job.address(array) if isinstance(array, str) else array
+            base = None if t is None else f.mul(t, self.job.batch)
+            self._starts[key] = [f.at(whole, f.mul(f.add(f.mul(row if base is None else f.add(base, row),
+                                                               f.mul(self.hidden, parts)), self.unit), self.item))
+                                 for row in self.rows]
+        return [self.f.at(start, self.f.mul(self.size, part)) for start in self._starts[key]]
+
+    def load(self, spots):
+        """The vector at a place."""
+        f, mask = self.f, self.mask
+        return self.wrap(self._joined([f.load(self.one, spot) if mask is None else f.load_masked(self.one, spot, mask)
+                                       for spot in spots]))
+
+    def store(self, value, spots):
+        """Stores a vector."""
+        f, lanes = self.f, self.kernel.lanes
+        for number, spot in enumerate(spots):
+            part = value.ref
+            if len(spots) > 1:
+                part = f.shuffle(part, part, range(number * lanes, (number + 1) * lanes))
+            f.store(part, spot) if self.mask is None else f.store_masked(part, spot, self.mask)
+
+    def input(self, gate):
+        """z of a gate."""
+        return self.load(self.spot("z", self.t, self.kernel.cell.gates, gate))
+
+    def biased(self, gate, total):
+        """A recurrent sum with its bias."""
+        f = self.f
+        spot = f.at(self.job.address("bias"), f.add(f.mul(self.hidden, gate), self.unit), self.kernel.element)
+        return self.load([spot] * len(self.rows)) + total
+
+    def before(self, state):
+        """The state h or c before this step."""
+        if state not in self._before:
+            self._before[state] = self.load(self.spot(self.befores[state], None))
+        return self._before[state]
+
+    @property
+    def live(self):
+        """In every lane, whether this step is real."""
+        if self._live is None:
+            f = self.f
+            start = f.at(self.job.address("mask"), f.mul(self.t, self.job.batch))
+            bytes_ = [f.splat(f.load(I8, f.at(start, row)), self.kernel.lanes) for row in self.rows]
+            self._live = f.compare("ne", self._joined(bytes_), 0)
+        return self._live
+
+    def state(self, name, value):
+        """Stores a state, or the one before where the step is not real."""
+        if self.kernel.masked:
+            value = self.wrap(self.f.select(self.live, value.ref, self.before(BEFORE[name]).ref))
+        self.store(value, self.spot(name, self.t if self.kernel.keeps or name != "cells" else None))
+
+    def give(self, name, values):
+        """Stores the parts of an array (T, B, parts * hidden), unless they are gates that nobody keeps."""
+        if name == "gates" and not self.kernel.keeps:
+            return
+        for part, value in enumerate(values):
+            self.store(value, self.spot(name, self.t, len(values), part))

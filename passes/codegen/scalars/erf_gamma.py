@@ -1,0 +1,187 @@
+"""erf, erfc, erfcx, erfinv, lgamma, digamma and its derivative.
+
+erf: x + x P(x^2) below one (float32: -expm1 of log erfc everywhere); erfc above: exp(-x^2) times a polynomial in
+(x-4)/(x+4), the square of x carried in two parts. lgamma: a polynomial about 2 on [1.5, 2.5], the recurrence up to there and
+down to it, Stirling's series from 8, reflection below 1/2 (near its negative zeros the absolute error is what is small).
+What float32 numbers take instead is in `erf_gamma_float32.py`.
+"""
+
+from ....ir import dtype as dt
+from . import coefficients as C
+from . import constants as K
+from .erf_gamma_float32 import CENTRE, digamma32, erfc32, erfcx32, erfcx_tail, erfinv32, lgamma32, trigamma32
+from .exponential import exp, exp_parts, log, log1p, reduce_single
+from .trigonometric import cos, sin
+
+INF, NAN = float("inf"), float("nan")
+STIRLING = (0.08333333333333333, -0.002777777777777778, 0.0007936507936507937, -0.0005952380952380953,
+            0.0008417508417508417, -0.0019175269175269176, 0.00641025641025641, -0.029550653594771242)
+STIRLING_FROM = 8
+
+
+def _erf_near(s, x):
+    """erf for |x| < 1, in float64."""
+    return s.fma(x, s.poly(x * x, C.ERF64), x)
+
+
+def _erf32(s, x):
+    """erf as -expm1(log erfc |x|): one polynomial and one short exp, good from 0 to where erf is 1."""
+    a = abs(x)
+    t = s.select(a > 4.0, 4.0, a)
+    log_erfc = -s.fma(t, s.poly(t, C.ERF_LOG32), t)
+    r, i = reduce_single(s, log_erfc)
+    two_n = s.power_of_two(i)
+    minus = s.fma(two_n, s.fma(r * r, s.poly(r, C.EXP32), r), two_n - 1.0)
+    return s.copysign(minus, x)
+
+
+def _scaled_erfc(s, a):
+    """exp(a^2) erfc(a) for 0.9 <= a <= 28, in float64."""
+    t = (a - CENTRE) / (a + CENTRE)
+    return s.poly(t, C.ERFCX64) / s.fma(2.0, a, 1.0)
+
+
+def _erfc_far(s, a):
+    """erfc for 0.9 <= a <= 28, in float64."""
+    square, low = s.two_product(a, a)
+    e = exp_parts(s, -s.select(square > 746.0, 746.0, square), -low)
+    return e * _scaled_erfc(s, a)
+
+
+def erf(s, x):
+    """The error function."""
+    a = abs(x)
+    if x.dtype is dt.float32:
+        return _erf32(s, x)
+    far = 1.0 - _erfc_far(s, s.select(a < 1.0, 1.0, s.select(a > 6.0, 6.0, a)))
+    y = s.select(a < 1.0, _erf_near(s, x), s.copysign(far, x))
+    return s.select(x.ne(x), x, y)
+
+
+def erfc(s, x):
+    """1 - erf(x), accurate in the upper tail."""
+    if x.dtype is dt.float32:
+        return erfc32(s, x)
+    a = abs(x)
+    far = _erfc_far(s, s.select(a < 0.9, 1.0, s.select(a > 28.0, 28.0, a)))
+    far = s.select(x < 0, 2.0 - far, far)
+    y = s.select(a < 0.9, 1.0 - _erf_near(s, x), far)
+    return s.select(x.ne(x), x, y)
+
+
+def erfcx(s, x):
+    """exp(x^2) erfc(x), which does not vanish for large x."""
+    if x.dtype is dt.float32:
+        return erfcx32(s, x)
+    a = abs(x)
+    square, low = s.two_product(*[s.select(a > 27.0, 27.0, a)] * 2)
+    growth = exp_parts(s, s.select(square > 710.0, 710.0, square), low)
+
+    def beyond():
+        far = _scaled_erfc(s, s.select(a < 0.9, 1.0, s.select(a > 28.0, 28.0, a)))
+        far = s.select(a > 28.0, erfcx_tail(s, s.select(a > 28.0, a, 28.0)), far)
+        return s.select(x < 0, s.select(x < -26.7, INF, s.fma(2.0, growth, -far)), far)
+
+    return s.rare(a >= 0.9, growth * (1.0 - _erf_near(s, x)), beyond)
+
+
+def erfinv(s, x):
+    """The inverse error function: a closed-form start, three Halley steps."""
+    if x.dtype is dt.float32:
+        return erfinv32(s, x)
+    a = abs(x)
+    t = s.select(a < 1.0, a, 0.5)
+    w = log1p(s, -t * t)
+    b = 4.330746750799873 + 0.5 * w
+    y = s.sqrt(s.sqrt(b * b - w * 6.802721088435375) - b)
+    central = t < 0.5
+    y = s.select(t < 1e-8, t * 0.886226925452758, y)
+    for _ in range(3):
+        miss = s.select(central, erf(s, y) - t, (1.0 - t) - erfc(s, y))
+        step = miss / (2.0 * K.INV_SQRT_PI * exp(s, -y * y))
+        y = y - step / s.fma(y, step, 1.0)
+    y = s.select(a.eq(1.0), INF, y)
+    y = s.select(a < 1e-300, a * 0.886226925452758, y)
+    return s.select(a > 1.0, NAN, s.select(x.ne(x), x, s.copysign(y, x)))
+
+
+def _sin_pi(s, x):
+    """sin(pi x) for any finite x, exact at integers."""
+    r = x - s.round(x)
+    y = sin(s, r * K.PI)
+    half = s.round(x) * 0.5
+    return s.select(s.floor(half).eq(half), y, -y)
+
+
+def _lgamma_right(s, x):
+    """lgamma for x >= 1/2."""
+    stirling = x >= float(STIRLING_FROM)
+    y = s.select(stirling, 2.0, x)
+    product = s.const(x.dtype, 1.0)
+    for _ in range(STIRLING_FROM - 2):
+        again = y > 2.5
+        y = s.select(again, y - 1.0, y)
+        product = product * s.select(again, y, 1.0)
+    below = y < 1.5
+    z = s.select(below, y - 1.0, y - 2.0)
+    middle = s.select(below, s.poly(z, C.LGAMMA64) * z - log1p(s, z), s.poly(z, C.LGAMMA64) * z + log(s, product))
+    big = s.select(stirling, x, 8.0)
+    r = 1.0 / big
+    tail = r * s.poly(r * r, STIRLING)
+    return s.select(stirling, (big - 0.5) * (log(s, big) - 1.0) + ((K.HALF_LOG_TWO_PI - 0.5) + tail), middle)
+
+
+def lgamma(s, x):
+    """log |gamma(x)|."""
+    if x.dtype is dt.float32:
+        return lgamma32(s, x)
+    left = x < 0.5
+    y = _lgamma_right(s, s.select(left, 1.0 - x, x))
+    sine = abs(_sin_pi(s, s.select(left, x, 0.5)))
+    y = s.select(left, (K.LOG_PI - log(s, sine)) - y, y)
+    y = s.select(abs(x) < 1e-17, -log(s, abs(x)), y)
+    pole = (x <= 0) & s.floor(x).eq(x)
+    return s.select(x.ne(x), x, s.select(pole | s.is_inf(x) | (x > 2.5e305), INF, y))
+
+
+def digamma(s, x):
+    """The derivative of lgamma. nan at negative integers, -+inf at +-0."""
+    if x.dtype is dt.float32:
+        return digamma32(s, x)
+    left = x < 0
+    y = s.select(left, 1.0 - x, x)
+    total = s.const(x.dtype, 0.0)
+    for _ in range(10):
+        again = y < 10.0
+        total = s.select(again, total - 1.0 / y, total)
+        y = s.select(again, y + 1.0, y)
+    r = 1.0 / y
+    z = r * r
+    right = total + ((log(s, y) - 0.5 * r) - z * s.poly(z, K.DIGAMMA))
+    f = x - s.round(x)
+    g = f * K.PI
+    y = s.select(left, right - K.PI * cos(s, g) / sin(s, g), right)
+    y = s.select(left & s.floor(x).eq(x), NAN, y)
+    y = s.select(x.eq(0), s.copysign(s.const(x.dtype, INF), -x), y)
+    return s.select(x.ne(x), x, s.select(x.eq(INF), INF, y))
+
+
+def trigamma(s, x):
+    """The second derivative of log gamma; inf at 0 and the negative integers."""
+    if x.dtype is dt.float32:
+        return trigamma32(s, x)
+    left = x < 0
+    y = s.select(left, 1.0 - x, x)
+    total = s.const(x.dtype, 0.0)
+    for _ in range(10):
+        again = y < 10.0
+        total = s.select(again, total + 1.0 / (y * y), total)
+        y = s.select(again, y + 1.0, y)
+    r = 1.0 / y
+    z = r * r
+    right = total + (r + (0.5 * z + r * (z * s.poly(z, K.TRIGAMMA))))
+    sine = sin(s, (x - s.round(x)) * K.PI)
+    y = s.select(left, (K.PI / sine) * (K.PI / sine) - right, right)
+    pole = (x <= 0) & (x > -INF) & s.floor(x).eq(x)
+    y = s.select(pole, INF, s.select(x.eq(INF), 0.0, y))
+    return s.select(x.ne(x), x, y)

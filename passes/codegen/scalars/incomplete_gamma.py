@@ -1,0 +1,142 @@
+"""The incomplete gamma functions, and how gamma numbers move with their concentration.
+
+Below a + 1 the share is a series, above a continued fraction (Steed); both go on until a turn adds nothing that counts. The
+slope is the integral of the density's derivative over the lower part of the numbers, or over the upper one, whichever does not
+cancel: ten nodes of Gauss and Legendre in each of ten pieces.
+"""
+
+import math
+import struct
+
+import numpy as np
+
+from ....ir import dtype as dt
+from ....ir.ops.math import gamma
+from ....ir.ops.math import incomplete_gamma as own
+from .erf_gamma import digamma, erfc, lgamma
+from .exponential import exp, expm1, log, log1p
+
+INF, NAN = float("inf"), float("nan")
+TURNS = 10000
+_LEFT = {dt.float32: 2.0 ** -34, dt.float64: 2.0 ** -56}        # of a sum, below which a turn is the last one
+
+
+def _series(s, live, a, x, left):
+    """The sum of x^n / ((a+1) ... (a+n)), for x below a + 1."""
+
+    def step(term, total, below):
+        term = term * x / below
+        total, below = total + term, below + 1.0
+        return term * x > total * below * left, term, total, below
+
+    first = s.const(x.dtype, 1.0)
+    return s.iterate(TURNS, live, (first, first, a + 1.0), step)[1]
+
+
+def _fraction(s, live, a, x, left):
+    """Gamma(a, x) / (x^a e^-x) for x of a + 1 and more."""
+
+    def step(n, b, d, change, total):
+        b = b + 2.0
+        d = 1.0 / (d * ((a - n) * n) + b)
+        change = change * (b * d - 1.0)
+        total = total + change
+        return abs(change) > abs(total) * left, n + 1.0, b, d, change, total
+
+    b = x + 1.0 - a
+    first = 1.0 / b
+    return s.iterate(TURNS, live, (s.const(x.dtype, 1.0), b, first, first, first), step)[4]
+
+
+def _rest_of_small(s, a, x):
+    """Q(a, x) where 1 - P would have no digits: -expm1 of log P."""
+    power = a * log(s, x) - a * own.horner(own.LOG_GAMMA, a)
+    term = total = None
+    for n in range(1, own.SMALL_TERMS):
+        term = -x if term is None else term * x * (-1.0 / n)
+        total = term / (a + float(n)) if total is None else total + term / (a + float(n))
+    return -expm1(s, power) - exp(s, power) * a * total
+
+
+def _of_large(s, a, x, upper):
+    """P or Q where sums would be too long: Temme's expansion around x = a."""
+    off = (x - a) / a
+    off = s.select(off > own.NEAR, own.NEAR, s.select(off < -own.NEAR, -own.NEAR, off))
+    bend = off * off * own.horner(own.OFF_LOG, off)
+    eta = off * s.sqrt(2.0 * own.horner(own.OFF_LOG, off))
+    side = exp(s, -a * bend) / s.sqrt(a * (2.0 * math.pi)) * (own.horner(own.TEMME, eta) - 1.0 / (a * 540.0))
+    at = eta * s.sqrt(a * 0.5)
+    return erfc(s, at) * 0.5 + side if upper else erfc(s, -at) * 0.5 - side
+
+
+def _shares(s, a, x, upper):
+    """P(a, x) or Q(a, x), for float32 as well by float64 numbers."""
+    left = _LEFT[x.dtype]
+    if x.dtype is dt.float32:
+        return _in_double(s, a.to(dt.float64), x.to(dt.float64), left, upper).to(dt.float32)
+    return _in_double(s, a, x, left, upper)
+
+
+def _in_double(s, a, x, left, upper):
+    valid = (a > 0) & (x > 0) & (a < INF) & (x < INF)
+    large, some = valid & (a > own.LARGE), valid & (a <= own.LARGE)
+    low = some & (x < a + 1.0)
+    high = some & (x >= a + 1.0)
+    of_low = _series(s, low, s.select(low, a, 1.0), s.select(low, x, 1.0), left)
+    of_high = _fraction(s, high, s.select(high, a, 1.0), s.select(high, x, 2.0), left)
+    a_, x_ = s.select(valid, a, 1.0), s.select(valid, x, 1.0)
+    share = s.select(low, of_low, of_high * a_) * exp(s, a_ * log(s, x_) - x_ - lgamma(s, a_ + 1.0))
+    share = s.select(high if upper else low, share, 1.0 - share)
+    if upper:
+        small = low & (a < own.SMALL)
+        share = s.select(small, _rest_of_small(s, s.select(small, a, own.SMALL), s.select(small, x, 1.0)), share)
+    share = s.select(large, _of_large(s, s.select(large, a, own.LARGE), s.select(large, x, own.LARGE), upper), share)
+    share = s.select(share > 1.0, 1.0, s.select(share < 0.0, 0.0, share))
+    none, whole = (1.0, 0.0) if upper else (0.0, 1.0)
+    beyond = (a.eq(0) & (x > 0)) | ((a > 0) & (a < INF) & x.eq(INF))
+    before = (a > 0) & (x.eq(0) | (a.eq(INF) & (x > 0) & (x < INF)))
+    edge = s.select(before, none, s.select(beyond, whole, s.const(x.dtype, NAN)))
+    return s.select(valid, share, edge)
+
+
+def gammainc(s, a, x):
+    """The regularised lower incomplete gamma function P(a, x)."""
+    return _shares(s, a, x, False)
+
+
+def gammaincc(s, a, x):
+    """The regularised upper incomplete gamma function Q(a, x)."""
+    return _shares(s, a, x, True)
+
+
+def _words(numbers) -> tuple:
+    return tuple(struct.unpack(f"{len(numbers)}Q", np.asarray(numbers, np.float64).tobytes()))
+
+
+_HALVES, _MIDDLES = _words(gamma.HALVES), _words(gamma.MIDDLES)
+_NODES, _WEIGHTS = _words(gamma.NODES), _words(gamma.WEIGHTS)
+
+
+def gamma_slope(s, a, x):
+    """How a gamma number x of concentration a moves with it, its quantile held fixed."""
+    lower = x <= s.select(a > 1.0, a, 1.0)
+    of_low = s.maximum(1.0 - x / a, 1.0 / s.sqrt(2.0 * a + 1.0))
+    scale = 1.0 / s.select(lower, of_low, s.maximum(1.0 - (a - 1.0) / x, 1.0 / s.sqrt(2.0 * x)))
+    base = log(s, x) - digamma(s, a)
+    inner, power = s.select(lower, -1.0 / a, 1.0 / x), a - 1.0
+
+    def in_piece(piece, total):
+        half, middle = (s.lookup(table, piece).as_(dt.float64) for table in (_HALVES, _MIDDLES))
+
+        def at_node(node, total):
+            v = scale * s.fma(half, s.lookup(_NODES, node).as_(dt.float64), middle)
+            beside = log1p(s, s.select(lower, 0.0, v * inner))
+            moved = s.select(lower, v * inner, beside)
+            density = exp(s, s.select(lower, -x * expm1(s, s.select(lower, moved, 0.0)), power * moved) - v)
+            weight = half * s.lookup(_WEIGHTS, node).as_(dt.float64)
+            return (total + density * (base + moved) * weight,)
+
+        return s.repeat(len(_NODES), (total,), at_node, numbered=True)
+
+    total, = s.repeat(len(_HALVES), (s.select(lower, 0.0, s.const(x.dtype, 0.0)),), in_piece, numbered=True)
+    return scale * total * s.select(lower, -(x / a), 1.0)

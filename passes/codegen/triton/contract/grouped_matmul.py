@@ -1,0 +1,104 @@
+"""Products of groups: one matrix for each stretch of rows, or one product for each stretch of the depth.
+
+Where groups end is known to the device alone. So of groups of rows there are as many programs as there could be tiles: each
+counts the tiles of the groups before its own. Rows behind the last group are one more group, whose depth is 0. Of groups of the
+depth each program makes a tile of one group's product; its factors must not lie along the depth, since where a group ends would
+cut their vectors. Ends that do not rise are noted in a status word, and nothing is added up.
+"""
+
+import functools
+
+from .....ir import dtype as dt
+from ..ir.dots import stated_dot
+from ..ir.nest import POINTER, SIZE, Parameter, Source
+from ..ir.row_indexing import made
+from ..ir.spelling import TYPE
+from . import matmul, prologue
+
+CONSTANTS = ("INDEX", "BM", "BN", "BK", "GROUP", "SLOT", "GROUPS")
+AT_ONCE = 256       # groups that a program looks at together
+
+_FIND = '''row_tile, column_tile = tile // across, tile % across
+group, wrong = 0, 0
+none = tl.full([], 0, tl.int64)
+start, stop, before, rows = none, none, none, none + M
+for first in range(0, COUNT + 1, GROUPS):
+    g = first + tl.arange(0, GROUPS)
+    end = tl.where(g < COUNT, tl.load(ends + g, g < COUNT, 0).to(tl.int64), rows)
+    begin = tl.where(g <= COUNT, tl.load(ends + (g - 1), (g > 0) & (g <= COUNT), 0).to(tl.int64), rows)
+    wrong += tl.sum(((g <= COUNT) & ((begin > end) | (begin < 0))).to(tl.int32))
+    tiles = tl.cdiv(tl.maximum(end - begin, 0), BM)
+    upto = before + tl.cumsum(tiles, 0)
+    mine = (upto > row_tile) & (upto - tiles <= row_tile)
+    group += tl.sum(tl.where(mine, g, 0))
+    start += tl.sum(tl.where(mine, begin + (row_tile - upto + tiles) * BM, none))
+    stop += tl.sum(tl.where(mine, end, none))
+    before += tl.sum(tiles)
+if wrong > 0:
+    tl.atomic_max(status + SLOT, 1)
+row = (start + tl.arange(0, BM)).to(INDEX)
+below = (row < stop) & (wrong == 0)
+batch = group.to(INDEX)
+shallow, deep = none, tl.where(group < COUNT, none + K, none)
+'''
+
+_CUT = '''batch = (tile // (across * tl.cdiv(M, BM))).to(INDEX)
+row_tile, column_tile = tile // across % tl.cdiv(M, BM), tile % across
+deep = tl.load(ends + batch).to(tl.int64)
+shallow = tl.load(ends + (batch - 1), batch > 0, 0).to(tl.int64)
+wrong = (deep > K) | (shallow > deep) | (shallow < 0)
+if wrong:
+    tl.atomic_max(status + SLOT, 1)
+shallow, deep = tl.where(wrong, 0, shallow), tl.where(wrong, 0, deep)
+row = (row_tile * BM + tl.arange(0, BM)).to(INDEX)
+below = row < M
+'''
+
+_MULTIPLY = '''column = (column_tile * BN + tl.arange(0, BN)).to(INDEX)
+total = tl.zeros([BM, BN], {wide})
+for from_k in range(shallow, deep, BK):
+    at_k = (from_k + tl.arange(0, BK)).to(INDEX)
+{factors}
+    total = tl.dot(x_tile, y_tile, total{stated})
+place = z + ({z_batch}row[:, None]{z_row} + column[None, :]{z_column})
+tl.store(place, total.to({narrow}), below[:, None] & (column[None, :] < N))
+'''
+
+
+@functools.lru_cache(256)
+def source(kind: dt.DType, ends: dt.DType, precision: str, units: tuple, depth: bool) -> Source:
+    """The file for products of a dtype. `units` says which of the last two strides of x, of y and of the result is 1, `depth`
+    whether groups are stretches of the depth."""
+    x = prologue.loaded("x", kind, units[0], ("row[:, None]", "below[:, None]"), ("at_k[None, :]", "(at_k[None, :] < deep)"),
+                        Parameter("x", POINTER, kind))
+    y = prologue.loaded("y", kind, units[1], ("at_k[:, None]", "(at_k[:, None] < deep)"),
+                        ("column[None, :]", "(column[None, :] < N)"), Parameter("y", POINTER, kind))
+    places = [("s_zb", "batch * s_zb + "), ("s_zm", " * s_zm"), ("s_zn", " * s_zn")]
+    kept = [depth, *[not unit for unit in units[2]]]
+    wide = dt.float64 if kind is dt.float64 else dt.float32
+    lines = ["tile = tl.program_id(0)", "across = tl.cdiv(N, BN).to(tl.int32)", *(_CUT if depth else _FIND).splitlines()]
+    body = _MULTIPLY.format(wide=TYPE[wide], narrow=TYPE[kind], stated=stated_dot(kind, precision),
+                            factors="\n".join(f"    {line}" for line in (*x.lines, *y.lines)),
+                            **{name: text if there else "" for name, (_, text), there
+                               in zip(("z_batch", "z_row", "z_column"), places, kept)})
+    pointers = (*x.pointers, *y.pointers, Parameter("ends", POINTER, ends), Parameter("z", POINTER, kind),
+                Parameter("status", POINTER, dt.int32))
+    names = ["M", "N", "K", *([] if depth else ["COUNT"])]
+    sizes = [Parameter(n, SIZE) for n in (*names, *[s for (s, _), there in zip(places, kept) if there])]
+    mark = "_".join("".join("1" if u else "s" for u in pair) for pair in units)
+    name = f"grouped_{'depth' if depth else 'rows'}_{kind.short}_{ends.short}_{mark}"
+    name += "" if precision == "ieee" else "_" + precision
+    return made(name, (*pointers, *sizes, *x.sizes, *y.sizes), CONSTANTS, [*lines, *body.splitlines()])
+
+
+def candidates(kind: dt.DType, sizes: tuple, groups: int, depth: bool, fast: bool, shared: int) -> list:
+    """Tiles worth trying for groups of the size that they have on average, the one to take without trying first."""
+    m, n, k = sizes
+    rows, deep = (m, -(-k // groups)) if depth else (-(-m // groups), k)
+    return matmul.candidates(kind, rows, n, deep, fast, shared, batch=groups)
+
+
+def programs(m: int, n: int, groups: int, depth: bool, chosen: matmul.Tiles) -> int:
+    """Those that cover the result, however its groups are cut."""
+    rows = -(-m // chosen.m) * groups if depth else -(-m // chosen.m) + groups
+    return rows * -(-n // chosen.n)

@@ -1,0 +1,111 @@
+"""Matrix products whose tiles the copy engine of Hopper chips brings (`tl.make_tensor_descriptor`): roads that the tuner may
+take, and one that wide products take without it.
+
+TMA         a program for each tile, as in `matmul.py`, whose operands come by bulk copies into shared memory
+SPECIAL     the same, with warps that do nothing but ask for copies, beside those that multiply
+PERSISTENT  as many programs as there are multiprocessors, each with one tile after the other: the next tile's copies begin
+            while this one is stored
+
+A descriptor wants addresses and row strides that are multiples of 16 bytes, and one stride of each operand to be 1. Elements
+beyond the edges come as zeros.
+"""
+
+import functools
+
+from .....ir import dtype as dt
+from ..ir.dots import kinds_of, stated_dot
+from ..ir.nest import POINTER, SIZE, Parameter, Source, memory
+from ..ir.row_indexing import made
+from ..ir.spelling import TYPE
+from . import epilogue
+
+TMA, SPECIAL, PERSISTENT = "tma", "special", "persistent"
+ALIGNED = 16           # bytes
+# (BM, BN, BK, warps, stages) of each road; only loops of four warps are split into those that copy and those that multiply: two
+# groups of four, which share rows from 128 on, and make all of them twice where there are fewer.
+TILES = {TMA: ((128, 256, 64, 8, 3), (128, 128, 64, 4, 3), (128, 128, 64, 8, 4)),
+         SPECIAL: ((128, 128, 64, 4, 4), (128, 256, 64, 4, 3), (256, 128, 64, 4, 3)),
+         PERSISTENT: ((128, 256, 64, 8, 3), (128, 128, 64, 8, 3), (128, 128, 64, 4, 3))}
+
+
+TURNS = 2              # tiles of each multiprocessor from which persistent programs pay without trying
+
+
+def pays(m: int, n: int, batch: int, processors: int) -> bool:
+    """Whether the first of the persistent tiles is to be taken without trying, for a second factor that lies along the depth:
+    0.8 to 0.95 of the time of other tiles on an H200, where each multiprocessor has several."""
+    bm, bn, *_ = TILES[PERSISTENT][0]
+    return batch * -(-m // bm) * -(-n // bn) >= TURNS * processors
+
+
+def takes(dtype, arch: int, x_last: tuple, y_last: tuple, addresses) -> bool:
+    """Whether these roads are there: for floats of 16 and 8 bits on Hopper, by the last two strides of each operand in
+    elements, and all byte addresses and batch strides. Those of 8 bits are multiplied only as they lie along the depth."""
+    kind = kinds_of(dtype).x
+    if kind not in dt.NARROW or arch // 10 != 9 or (kind in dt.FLOAT8 and (x_last[1] != 1 or y_last[0] != 1)):
+        return False
+    strides = [max(last) * kind.itemsize for last in (x_last, y_last)]
+    single = all(sorted(s == 1 for s in last) == [False, True] and min(last) > 0 for last in (x_last, y_last))
+    return single and not any(n % ALIGNED for n in (*strides, *addresses))
+
+
+def _descriptor(name, strides, units, sizes, blocks) -> str:
+    """A line: the operand's tiles. Descriptors have their rows where the stride is not 1."""
+    row = units.index(False)
+    shape, block = ((x[row], x[1 - row]) for x in (sizes, blocks))
+    return (f"{name}_tiles = tl.make_tensor_descriptor({name} + batch * {strides[0]}, [{', '.join(shape)}], "
+            f"[{strides[1 + row]}, 1], [{', '.join(block)}])")
+
+
+def _load(name, units, at) -> str:
+    row = units.index(False)
+    load = f"{name}_tiles.load([{at[row]}, {at[1 - row]}])"
+    return load if row == 0 else f"tl.trans({load})"
+
+
+@functools.lru_cache(256)
+def source(dtype, precision: str, x_units: tuple, y_units: tuple, constants: tuple, road: str, fused=None,
+           along: tuple = ()) -> Source:
+    """The file of a road; arguments and parameters as `matmul.source` has them."""
+    kinds = kinds_of(dtype)
+    after = None if fused is None else epilogue.written(fused, along)
+    beside, steps = ((), ()) if after is None else after.parameters
+    x, y = ("s_xb", "s_xm", "s_xk"), ("s_yb", "s_yk", "s_yn")
+    sizes = ["M", "N", "K", x[0], x[1 + x_units.index(False)], y[0], y[1 + y_units.index(False)]]
+    stored = kinds.z if fused is None else memory(fused.stored)
+    own = [Parameter(n, POINTER, d) for n, d in (("x", kinds.x), ("y", kinds.y), ("z", stored))]
+    parameters = (*own, *beside, *[Parameter(n, SIZE) for n in sizes], *steps)
+    split = ", warp_specialize=True" if road == SPECIAL else ""
+    tile = ["group = program // (GROUP * across)", "first = group * GROUP", "height = tl.minimum(down - first, GROUP)",
+            "inside = program % (GROUP * across)", "down_to, across_to = first + inside % height, inside // height",
+            *_starts(road), "total = tl.zeros([BM, BN], tl.float32)",
+            f"for step in tl.range(0, tl.cdiv(K, BK).to(tl.int32){split}):",
+            "    from_k = step * BK",
+            f"    left = {_load('x', x_units, ('from_row', 'from_k'))}",
+            f"    right = {_load('y', y_units, ('from_k', 'from_column'))}",
+            f"    total = tl.dot(left, right, total{stated_dot(kinds.x, precision)})",
+            "row = (down_to * BM + tl.arange(0, BM)).to(INDEX)", "column = (across_to * BN + tl.arange(0, BN)).to(INDEX)",
+            f"z_tile = total.to({TYPE[kinds.z]})",
+            *([] if after is None else [line.removeprefix("    ") for line in after.lines]),
+            "place = z + (batch * M * N + row[:, None] * N + column[None, :])",
+            f"tl.store(place, {'z_tile' if after is None else after.result}, (row[:, None] < M) & (column[None, :] < N))"]
+    if road == PERSISTENT:
+        tile = ["for program in tl.range(tl.program_id(0), across * down, tl.num_programs(0), flatten=True):",
+                *["    " + line for line in tile]]
+    else:
+        tile = ["program = tl.program_id(0)", *tile]
+    lines = ["batch = tl.program_id(1).to(INDEX)", _descriptor("x", x, x_units, ("M", "K"), ("BM", "BK")),
+             _descriptor("y", y, y_units, ("K", "N"), ("BK", "BN")), "across = tl.cdiv(N, BN).to(tl.int32)",
+             "down = tl.cdiv(M, BM).to(tl.int32)", *tile]
+    marks = "".join("1" if u else "s" for u in (*x_units, *y_units))
+    name = f"matmul_{road}_{kinds.short}_{marks}" + ("" if precision == "ieee" else "_" + precision)
+    name += "" if fused is None else "_" + fused.name
+    return made(name, parameters, constants, lines, helpers="" if after is None else after.helpers)
+
+
+def _starts(road) -> list:
+    """Where the factors' tiles begin. Where Triton gives the halves of a tile to two groups of warps it moves these numbers for
+    the second one; results begin at such numbers, too, and are moved by their own, so they must not be the same value."""
+    if road != SPECIAL:
+        return ["from_row, from_column = down_to * BM, across_to * BN"]
+    return ["from_row, from_column = (down_to + 1) * BM - BM, (across_to + 1) * BN - BN"]

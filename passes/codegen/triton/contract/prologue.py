@@ -1,0 +1,76 @@
+"""What comes before a product, inside its tiles: a factor that is computed where it is loaded
+(`passes/fusion/fuse_prologue.py`).
+
+The lines are those of an epilogue (`epilogue.py`) at the places of a factor's tile, without a product among them. Elements
+beyond the edges are 0, whatever is computed there.
+"""
+
+from dataclasses import dataclass
+
+from .....ir import dtype as dt
+from ...llvm.contract.fused_epilogue import Fused
+from ..ir.nest import SIZE, Parameter
+from ..ir.spelling import TYPE
+from . import epilogue
+
+FIRST = {"x": 1000, "y": 2000}       # names of each factor's lines count from here on, away from those of an epilogue
+
+
+@dataclass(frozen=True)
+class Before:
+    """What a factor is computed from.
+
+    fused    the lines, with operands called x0, x1 ... or y0, y1 ...
+    along    for each operand: whether (rows, batches) differ
+    turned   whether the factor's last dim but one counts as columns, which memory follows
+    """
+
+    fused: Fused
+    along: tuple
+    turned: bool = False
+
+    @property
+    def name(self) -> str:
+        """What tells it from all others."""
+        return self.fused.name.replace("epilogue", "prologue") + ("_turned" if self.turned else "")
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A factor's tile as text: `lines` of the loop that make `ref`, functions, and (pointers, sizes) that it takes."""
+
+    ref: str
+    lines: tuple
+    helpers: str
+    pointers: tuple
+    sizes: tuple
+
+
+def computed(name: str, before: Before, first: tuple, second: tuple) -> Tile:
+    """The tile of a computed factor; `first` and `second` are (index, mask) of its dims."""
+    row, column = (second, first) if before.turned else (first, second)
+    return placed(name, before, epilogue.Site(("batch", ""), row, column), f"{first[1]} & {second[1]}")
+
+
+def placed(name: str, before: Before, site: epilogue.Site, inside: str) -> Tile:
+    """The tile of a computed factor whose elements are at a site, those `inside` that are there."""
+    made = epilogue.written(before.fused, before.along, site, FIRST[name])
+    pointers, sizes = made.parameters
+    lines = [*[line.removeprefix("    ") for line in made.lines],
+             f"{name}_tile = tl.where({inside}, {made.result}, {zero_of(before.fused.dtype)})"]
+    return Tile(f"{name}_tile", tuple(lines), made.helpers, pointers, sizes)
+
+
+def loaded(name: str, dtype, units: tuple, first: tuple, second: tuple, pointer: Parameter) -> Tile:
+    """The tile of a factor in memory; `units` says which of its strides is 1."""
+    strides = (f"s_{name}b", *[f"s_{name}{letter}" for letter in ("mk" if name == "x" else "kn")])
+    terms = [i if unit else f"{i} * {s}" for i, s, unit in zip((first[0], second[0]), strides[1:], units)]
+    address = f"{name} + (batch * {strides[0]} + {' + '.join(terms)})"
+    line = f"{name}_tile = tl.load({address}, {first[1]} & {second[1]}, {zero_of(dtype)})"
+    kept = [strides[0], *[s for s, unit in zip(strides[1:], units) if not unit]]
+    return Tile(f"{name}_tile", (line,), "", (pointer,), tuple([Parameter(s, SIZE) for s in kept]))
+
+
+def zero_of(dtype) -> str:
+    """A zero of a dtype as text."""
+    return "0.0" if dtype is dt.float32 or dtype in dt.FLOAT8 else f"tl.full([], 0.0, {TYPE[dtype]})"

@@ -1,0 +1,1 @@
+"""Convolutions as gathered matrix products, depthwise and packed forms, and pools."""

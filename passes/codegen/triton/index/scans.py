@@ -1,0 +1,78 @@
+"""Scans that each lane does for one sequence after the other: recurrences, running extremes, and where elements are true.
+
+Sequences are (rows, length, inner), inner being what lies between neighbours of a sequence; so neighbouring lanes read
+neighbouring elements wherever the scan is not along the last dim.
+"""
+
+import functools
+
+from .....ir import dtype as dt
+from ..ir.nest import POINTER, SIZE, Parameter, Source, memory
+from ..ir.row_indexing import made
+from ..ir.spelling import TYPE
+
+_LANE = ["at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK).to(INDEX)", "there = at < ROWS * C",
+         "first = at // C * (L * C) + at % C"]
+_SIZES = ("ROWS", "L", "C")
+
+
+def _work(dtype):
+    return dt.float32 if dtype in (dt.float16, dt.bfloat16) else memory(dtype)
+
+
+def _source(name, dtype, reads, writes, before, step) -> Source:
+    """A scan: lines `before`, and `step` for each place; what is read at a place is `v_NAME`."""
+    stored, work = memory(dtype), TYPE[_work(dtype)]
+    parameters = (*[Parameter(n, POINTER, stored) for n in reads], *[Parameter(n, POINTER, d) for n, d in writes],
+                  *[Parameter(n, SIZE) for n in _SIZES])
+    loads = [f"v_{n} = tl.load({n} + place, there, 0).to({work})" for n in reads]
+    lines = [*_LANE, *before, "for t in range(0, L):", *["    " + x for x in ("place = first + t * C", *loads, *step)]]
+    return made(f"{name}_{dtype.short}", parameters, ("INDEX", "BLOCK"), lines)
+
+
+@functools.lru_cache(16)
+def recurrence(dtype: dt.DType) -> Source:
+    """h[t] = a[t] * h[t-1] + b[t], from 0."""
+    step = ["h = v_a * h + v_b", f"tl.store(out + place, h.to({TYPE[dtype]}), there)"]
+    return _source("recurrence", dtype, ("a", "b"), (("out", dtype),), [f"h = tl.zeros([BLOCK], {TYPE[_work(dtype)]})"], step)
+
+
+@functools.lru_cache(16)
+def log_sums(dtype: dt.DType) -> Source:
+    """The log of running sums of exponentials, as (largest so far, sum of exponentials relative to it)."""
+    work = TYPE[_work(dtype)]
+    step = ["new = tl.where((v_x > high) | (v_x != v_x), v_x, high)",
+            "kept = tl.where(high == new, total, total * tl.exp(high - new))",
+            'total = tl.where(high == float("-inf"), zero, kept) + tl.where(v_x == new, zero + 1.0, tl.exp(v_x - new))',
+            "high = new",
+            f'tl.store(out + place, tl.where(high == float("-inf"), high, high + tl.log(total)).to({TYPE[dtype]}), there)']
+    before = [f"zero = tl.zeros([BLOCK], {work})", f'high = tl.full([BLOCK], float("-inf"), {work})', "total = zero"]
+    return _source("log_sums", dtype, ("x",), (("out", dtype),), before, step)
+
+
+@functools.lru_cache(32)
+def extreme(dtype: dt.DType, sign: str) -> Source:
+    """The running extreme (nan wins), and the last place that holds it."""
+    joins = f"(last < 0) | (v_x {sign}= best)"
+    if dtype.is_floating_point:
+        joins += " | (v_x != v_x)"          # (which no number that follows is above or below)
+    step = [f"take = {joins}", "best = tl.where(take, v_x, best)", "last = tl.where(take, t, last).to(INDEX)",
+            f"tl.store(out + place, best.to({TYPE[memory(dtype)]}), there)",
+            "tl.store(places + place, last.to(tl.int64), there)"]
+    before = [f"best = tl.zeros([BLOCK], {TYPE[_work(dtype)]})", "last = at * 0 - 1"]
+    name = "running_max" if sign == ">" else "running_min"
+    return _source(name, dtype, ("x",), (("out", memory(dtype)), ("places", dt.int64)), before, step)
+
+
+@functools.lru_cache(16)
+def found(rank: int) -> Source:
+    """The coordinates of elements that are true, each at the place that the running count of them says."""
+    parameters = (Parameter("hit", POINTER, dt.uint8), Parameter("counts", POINTER, dt.int64),
+                  *[Parameter(f"out{d}", POINTER, dt.int64) for d in range(rank)],
+                  *[Parameter(n, SIZE) for n in ("TOTAL", "COUNT", *[f"n{d}" for d in range(rank)])])
+    lines = ["at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)", "there = at < TOTAL",
+             "place = tl.load(counts + at, there, 0) - 1",
+             "there = there & (tl.load(hit + at, there, 0) != 0) & (place < COUNT)", "rest = at"]
+    for d in range(rank - 1, -1, -1):
+        lines += [f"tl.store(out{d} + place, rest % n{d}, there)", f"rest = rest // n{d}"]
+    return made(f"found_{rank}", parameters, ("INDEX", "BLOCK"), lines)

@@ -1,0 +1,181 @@
+"""Stable sorting by index. Elements become unsigned keys that sort as they do. Short rows are sorted by counting what comes
+before each element; longer ones block by block, then two sorted runs become one, again and again; the longest digit by digit:
+count, add up, move. Nothing depends on how programs are scheduled.
+
+Blocks and runs hold pairs: 32 bits of the key above the place of the element, so no two are alike. Keys of 64 bits are sorted
+by their low halves first, then, in that order, by their high halves.
+"""
+
+import functools
+
+from .....ir import dtype as dt
+from ..ir.nest import POINTER, SIZE, Parameter, Source
+from ..ir.row_indexing import made
+from ..ir.spelling import TYPE
+
+SHORT = 256           # longest row that is sorted by counting
+MIDDLE = 1 << 14      # longest row that is sorted by merging
+RUN = 1024            # longest block that one program sorts
+TOGETHER = 8          # elements that are compared with the whole row at a time
+DIGIT = 4             # bits
+DIGITS = 1 << DIGIT
+BLOCK = 512           # elements of a program of the digit passes
+_KEYS = {False: dt.uint32, True: dt.uint64}
+
+
+def key_dtype(kind: dt.DType) -> dt.DType:
+    """The dtype of an element's key."""
+    return _KEYS[kind.itemsize == 8]
+
+
+def key_bits(kind: dt.DType) -> int:
+    """How many low bits of the keys differ."""
+    return 32 if kind.is_floating_point and kind.itemsize < 8 else 8 * kind.itemsize
+
+
+@functools.lru_cache(64)
+def keys(kind: dt.DType, descending: bool) -> Source:
+    """Keys of elements: nan after every number, zeros alike."""
+    memory, key = dt.uint8 if kind is dt.bool_ else kind, key_dtype(kind)
+    signed = dt.int64 if key is dt.uint64 else dt.int32
+    top, low = 2 ** (8 * key.itemsize - 1) - 1, f"tl.full([], {-2 ** (8 * key.itemsize - 1)}, {TYPE[signed]})"
+    most = f"tl.full([], {top}, {TYPE[signed]})"
+    lines = ["at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)", "inside = at < N",
+             "v = tl.load(x + at, inside, 0)"]
+    if kind.is_floating_point:
+        lines += [f"v = v.to({TYPE[dt.float64 if signed is dt.int64 else dt.float32]})",
+                  f"k = v.to({TYPE[signed]}, bitcast=True)", "k = tl.where(v == 0, 0, k)",
+                  f"k = tl.where(k < 0, k ^ {most}, k)",
+                  f"k = tl.where(v != v, {most}, k)"]
+    elif kind is dt.uint64 or kind is dt.uint32:
+        lines += [f"k = v.to({TYPE[signed]}, bitcast=True) ^ {low}"]
+    else:
+        lines += [f"k = v.to({TYPE[signed]})"]
+    if descending:
+        lines += ["k = k ^ -1"]
+    cut = key_bits(kind)
+    lines += [f"k = k ^ {low}" if cut == 8 * key.itemsize else f"k = k + {2 ** (cut - 1) if kind.is_signed else 0}"]
+    if cut < 8 * key.itemsize:
+        lines += [f"k = k & {2 ** cut - 1}"]
+    lines += [f"tl.store(out + at, k.to({TYPE[key]}, bitcast=True), inside)"]
+    parameters = [Parameter("x", POINTER, memory), Parameter("out", POINTER, key), Parameter("N", SIZE)]
+    return made(f"keys_{kind.short}{'_down' if descending else ''}", parameters, ("INDEX", "BLOCK"), lines)
+
+
+@functools.lru_cache(8)
+def ranked(key: dt.DType) -> Source:
+    """The first K of each row of keys in order, as indices: each element counts what comes before it."""
+    lines = ["row = tl.program_id(0).to(INDEX)", "i = tl.arange(0, LENGTH)", "inside = i < N",
+             "mine = tl.load(keys + (row * N + i), inside, 0)", "rank = tl.zeros([LENGTH], tl.int32)",
+             "for start in range(0, N, STEP):", "    j = start + tl.arange(0, STEP)",
+             "    other = tl.load(keys + (row * N + j), j < N, 0)",
+             "    first = (other[None, :] < mine[:, None]) | ((other[None, :] == mine[:, None]) & (j[None, :] < i[:, None]))",
+             "    rank += tl.sum((first & (j < N)[None, :]).to(tl.int32), 1)",
+             "tl.store(out + (row * K + rank), i.to(tl.int64), inside & (rank < K))"]
+    parameters = [Parameter("keys", POINTER, key), Parameter("out", POINTER, dt.int64), Parameter("N", SIZE), Parameter("K",
+                                                                                                                        SIZE)]
+    return made(f"ranked_{key.short}", parameters, ("INDEX", "LENGTH", "STEP"), lines)
+
+
+WHOLE, LOW, HIGH = "whole", "low", "high"
+_HALF = {WHOLE: "key", LOW: "key & 0xFFFFFFFF", HIGH: "key >> 32"}
+_PAIRS = "pairs", POINTER, dt.uint64
+
+
+def _last(value, at, inside, composed) -> list:
+    """Lines: where the element of a pair came from, stored at its place."""
+    lines = [f"came = ({value} & 0xFFFFFFFF).to(tl.int64)"]
+    if composed:
+        lines.append(f"came = tl.load(order + (row * N + came), {inside}, 0)")
+    return [*lines, f"tl.store(out + (row * N + {at}), came, {inside})"]
+
+
+@functools.lru_cache(16)
+def blocks(key: dt.DType, half: str, last: bool) -> Source:
+    """Pairs of each block of LENGTH in order, of one half of the keys; the high half in the order of the low one. `last`: there
+    is but one block in a row, and what is left are places."""
+    lines = ["row = tl.program_id(1).to(INDEX)", "at = (tl.program_id(0) * LENGTH + tl.arange(0, LENGTH)).to(INDEX)",
+             "inside = at < N"]
+    lines += ["came = tl.load(order + (row * N + at), inside, 0)"] if half == HIGH else []
+    lines += [f"key = tl.load(keys + (row * N + {'came' if half == HIGH else 'at'}), inside, 0).to(tl.uint64)",
+              f"pair = (({_HALF[half]}) << 32) | at.to(tl.uint64)",
+              "pair = tl.sort(tl.where(inside, pair, tl.full([LENGTH], 0xFFFFFFFFFFFFFFFF, tl.uint64)))"]
+    lines += _last("pair", "at", "inside", half == HIGH) if last else ["tl.store(pairs + (row * N + at), pair, inside)"]
+    order = [Parameter("order", POINTER, dt.int64)] if half == HIGH else []
+    made_there = Parameter("out", POINTER, dt.int64) if last else Parameter(*_PAIRS)
+    return made(f"sort_blocks_{key.short}_{half}{'_last' if last else ''}",
+                [Parameter("keys", POINTER, key), *order, made_there, Parameter("N", SIZE)], ("INDEX", "LENGTH"), lines)
+
+
+@functools.lru_cache(16)
+def merged(last: bool, composed: bool) -> Source:
+    """Two neighbouring runs of LENGTH pairs become one: each pair looks in the other run for how many come before it."""
+    lines = ["row = tl.program_id(1).to(INDEX)", "at = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)).to(INDEX)",
+             "inside = at < N", "mine = tl.load(pairs + (row * N + at), inside, 0)", "run = at // LENGTH",
+             "first = run // 2 * 2 * LENGTH", "other = first + (1 - run % 2) * LENGTH", "low = at * 0",
+             "high = tl.maximum(tl.minimum(N - other, LENGTH), 0).to(INDEX)", "for _ in range(STEPS):",
+             "    middle = (low + high) // 2", "    on = inside & (low < high)",
+             "    before = tl.load(pairs + (row * N + other + middle), on, 0) < mine",
+             "    low = tl.where(on & before, middle + 1, low)", "    high = tl.where(on & (before == 0), middle, high)",
+             "place = first + at % LENGTH + low"]
+    lines += _last("mine", "place", "inside", composed) if last else ["tl.store(out + (row * N + place), mine, inside)"]
+    order = [Parameter("order", POINTER, dt.int64)] if composed else []
+    out = Parameter("out", POINTER, dt.int64 if last else dt.uint64)
+    return made(f"merge_runs{'_last' if last else ''}{'_composed' if composed else ''}",
+                [Parameter(*_PAIRS), *order, out, Parameter("N", SIZE)], ("INDEX", "BLOCK", "LENGTH", "STEPS"), lines)
+
+
+_DIGITS = ["row = tl.program_id(1).to(INDEX)", "block = tl.program_id(0).to(INDEX)", "blocks = tl.cdiv(N, BLOCK)",
+           "at = block * BLOCK + tl.arange(0, BLOCK)", "inside = at < N", "key = tl.load(keys + (row * N + at), inside, 0)",
+           "digit = ((key >> SHIFT) & 15).to(tl.int32)", "all_digits = tl.arange(0, 16)",
+           "mine = ((digit[:, None] == all_digits[None, :]) & inside[:, None]).to(tl.int32)",
+           "slot = (row * 16 + all_digits) * blocks + block"]
+
+
+@functools.lru_cache(8)
+def counted(key: dt.DType) -> Source:
+    """counts[row, digit, block]: how many keys of a block have each digit."""
+    lines = [*_DIGITS, "tl.store(counts + slot, tl.sum(mine, 0))"]
+    parameters = [Parameter("keys", POINTER, key), Parameter("counts", POINTER, dt.int32), Parameter("N", SIZE)]
+    return made(f"count_digits_{key.short}", parameters, ("INDEX", "BLOCK", "SHIFT"), lines)
+
+
+@functools.lru_cache(1)
+def added() -> Source:
+    """Counts to starts: sums of all before, row by row."""
+    lines = ["row = tl.program_id(0).to(INDEX)", "carry = tl.sum(tl.zeros([BLOCK], tl.int32))",
+             "for start in range(0, N, BLOCK):", "    at = start + tl.arange(0, BLOCK)",
+             "    count = tl.load(counts + (row * N + at), at < N, 0)", "    upto = tl.cumsum(count, 0)",
+             "    tl.store(counts + (row * N + at), upto - count + carry, at < N)", "    carry += tl.sum(count)"]
+    return made("add_counts", [Parameter("counts", POINTER, dt.int32), Parameter("N", SIZE)], ("INDEX", "BLOCK"), lines)
+
+
+@functools.lru_cache(16)
+def spread(key: dt.DType, first: bool) -> Source:
+    """Keys and where they came from (their own place in the first pass) to their places by one digit."""
+    came = "at.to(tl.int64)" if first else "tl.load(order + (row * N + at), inside, 0)"
+    lines = [*_DIGITS, "start = tl.load(counts + slot)",
+             "place = tl.sum((tl.cumsum(mine, 0) - mine + start[None, :]) * mine, 1)",
+             f"came = {came}", "tl.store(keys_out + (row * N + place), key, inside)",
+             "tl.store(order_out + (row * N + place), came, inside)"]
+    parameters = [Parameter("keys", POINTER, key), *([] if first else [Parameter("order", POINTER, dt.int64)]),
+                  Parameter("counts", POINTER, dt.int32), Parameter("keys_out", POINTER, key),
+                  Parameter("order_out", POINTER, dt.int64), Parameter("N", SIZE)]
+    return made(f"spread_digits_{key.short}{'_first' if first else ''}", parameters, ("INDEX", "BLOCK", "SHIFT"), lines)
+
+
+@functools.lru_cache(16)
+def searched(key: dt.DType, right: bool, shared: bool) -> Source:
+    """Where each value's key stands in a sorted row of keys; `shared` says that all look in one row."""
+    before = "<=" if right else "<"
+    lines = ["at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)", "inside = at < N",
+             "wanted = tl.load(x + at, inside, 0)",
+             "base = at * 0" if shared else "base = at // W * L", "low = at * 0", "high = low + L",
+             "while tl.max((low < high).to(tl.int32)) > 0:", "    middle = (low + high) // 2", "    on = low < high",
+             "    found = tl.load(keys + (base + middle), inside & on, 0)", f"    go = found {before} wanted",
+             "    low = tl.where(on & go, middle + 1, low)", "    high = tl.where(on & (go == 0), middle, high)",
+             "tl.store(out + at, low.to(tl.int64), inside)"]
+    parameters = [Parameter("keys", POINTER, key), Parameter("x", POINTER, key), Parameter("out", POINTER, dt.int64),
+                  *[Parameter(n, SIZE) for n in ("N", "L", "W")]]
+    name = f"search_{key.short}{'_right' if right else ''}{'_shared' if shared else ''}"
+    return made(name, parameters, ("INDEX", "BLOCK"), lines)

@@ -1,0 +1,76 @@
+"""Cholesky factors: one program factors a small matrix, or a block on the diagonal of a larger one, in registers; what follows
+for the rest of a larger one are kernels of `triangular.py`.
+
+Where a minor is not positive, its order is noted, and what comes of the rest means nothing: the result has the matrix itself
+there.
+"""
+
+import functools
+
+from .....ir import dtype as dt
+from ..ir.nest import POINTER, SIZE, Parameter, Source
+from ..ir.row_indexing import made
+from .triangular import quotient, strides
+
+BLOCK = 64          # rows that one program factors
+
+
+def warps(kind: dt.DType, side: int) -> int:
+    """The warps of a program whose tile has such a side: one, as long as a matrix fits its registers, waits for no other."""
+    return max(1, min(8, side * side * kind.itemsize // 4096))
+
+
+def _factored(kind) -> list:
+    """Lines: the tile `v`, symmetric, becomes L in its lower triangle; `bad` is the order of the first minor that is not
+    positive, or 0."""
+    root = "tl.sqrt_rn(pivot)" if kind is dt.float32 else "tl.sqrt(pivot)"
+    return ["bad = N * 0", "for k in range(0, N):",
+            "    column = tl.sum(tl.where(c == k, v, 0.0), 1)", "    line = tl.sum(tl.where(r == k, v, 0.0), 0)",
+            "    pivot = tl.sum(tl.where(i == k, column, 0.0), 0)",
+            "    bad = tl.where((bad == 0) & ((pivot > 0) == 0), k + 1, bad)", f"    root = {root}",
+            f"    column = {quotient(kind, 'column', 'root')}", f"    line = {quotient(kind, 'line', 'root')}",
+            "    rest = v - column[:, None] * line[None, :]",
+            "    v = tl.where((r > k) & (c > k), rest, tl.where(c == k, column[:, None], v))"]
+
+
+_PLACE = ["batch = tl.program_id(0).to(INDEX)", "i = tl.arange(0, BN).to(INDEX)", "r = i[:, None]",
+          "c = tl.arange(0, BN).to(INDEX)[None, :]", "inside = (r < N) & (c < N)"]
+
+
+@functools.lru_cache(4)
+def whole(kind: dt.DType) -> Source:
+    """out = L of x, of which the lower triangle is read, N rows, zeros above it; info as `_factored` has it."""
+    lines = [*_PLACE, "low = tl.where(r > c, r, c)", "x += batch * x_b + low * x_r + (r + c - low) * x_c",
+             "v = tl.load(x, inside, 0)", *_factored(kind), "good = tl.where(bad == 0, N, bad - 1)",
+             "v = tl.where((r < good) & (c < good), v, tl.load(x, inside, 0))",
+             "tl.store(out + ((batch * N + r) * N + c), tl.where(c <= r, v, 0.0), inside)",
+             "tl.store(info + batch, bad.to(tl.int32))"]
+    parameters = [Parameter("x", POINTER, kind), Parameter("out", POINTER, kind), Parameter("info", POINTER, dt.int32),
+                  Parameter("N", SIZE), *strides("x")]
+    return made(f"cholesky_{kind.short}", parameters, ("INDEX", "BN"), lines)
+
+
+@functools.lru_cache(4)
+def block(kind: dt.DType) -> Source:
+    """The N rows from `start` on of matrices of W rows become L in their lower triangle, of which alone they are read."""
+    lines = [*_PLACE, "low = tl.where(r > c, r, c)", "a += (batch * W + start) * W + start",
+             "v = tl.load(a + (low * W + (r + c - low)), inside, 0)", "before = tl.load(info + batch)", *_factored(kind),
+             "tl.debug_barrier()", "tl.store(a + (r * W + c), v, inside & (c <= r))",
+             "bad = tl.where(bad > 0, bad + start, bad).to(tl.int32)",
+             "tl.store(info + batch, tl.where(before == 0, bad, before))"]
+    sizes = [Parameter(n, SIZE) for n in ("N", "W", "start")]
+    return made(f"cholesky_block_{kind.short}", [Parameter("a", POINTER, kind), Parameter("info", POINTER, dt.int32), *sizes],
+                ("INDEX", "BN"), lines)
+
+
+@functools.lru_cache(4)
+def finished(kind: dt.DType) -> Source:
+    """Above the diagonals of matrices of N rows become zeros; what lies beyond the good part becomes x again."""
+    lines = ["at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)", "on = at < TOTAL", "batch = at // (N * N)",
+             "r = at // N % N", "c = at % N", "bad = tl.load(info + batch, on, 0)",
+             "again = on & (c <= r) & (bad > 0) & (r >= bad - 1)",
+             "v = tl.load(x + (batch * x_b + r * x_r + c * x_c), again, 0)",
+             "tl.store(a + at, v, again | (on & (c > r)))"]
+    parameters = [Parameter("x", POINTER, kind), Parameter("a", POINTER, kind), Parameter("info", POINTER, dt.int32),
+                  Parameter("TOTAL", SIZE), Parameter("N", SIZE), *strides("x")]
+    return made(f"cholesky_finish_{kind.short}", parameters, ("INDEX", "BLOCK"), lines)

@@ -1,0 +1,87 @@
+"""Sums of squares about the mean, while memory is read once.
+
+Each lane adds up what its elements are above its first one, and the squares of that: the error grows as a lane's elements do
+(8 to 128 of them), whatever their mean. Lanes are joined about the mean of their program's part, and parts about that of
+the row (Chan's formula, for many at once). A mean is a number of the row and what lies above it, since one number far from zero
+is too coarse for what is added up about it.
+
+States of a part, each a value for each row: how many elements, one of them, their mean above that one, squares about the mean.
+"""
+
+from ...scalars import Val
+from ..ir.spelling import TYPE, number
+
+
+def gather(sweeps, names, value):
+    """Takes one tile into the lanes' states."""
+    _, first, total, squares = names
+    put = sweeps.text.put
+    put(f"{first} = tl.where(at_k < {sweeps.low} + COLS, {value.ref}, {first})")
+    above = sweeps.text.let(f"tl.where(in_row & in_k, {value.ref} - {first}, {number(value.dtype, 0)})")
+    put(f"{total} += {above}")
+    put(f"{squares} += {above} * {above}")
+
+
+def of_lanes(sweeps, names, fold) -> tuple:
+    """The state of a part, after a walk."""
+    s = _Lines(sweeps, fold)
+    let, nothing = s.let, s.nothing
+    count, first, total, squares = names
+    lane = let("tl.arange(0, COLS)[None, :]")
+    held = let(f"tl.maximum({sweeps.high} - {sweeps.low} - {lane} + COLS - 1, 0) // COLS")
+    there = let(f"in_row & ({held} > 0)")
+    sweeps.text.put(f"{count} = tl.where(in_row, {held}, 0).to({s.kind})")
+    one = s.sum(f"tl.where({there} & ({lane} == 0), {first}, {nothing})")
+    base = let(f"tl.where({there}, {first} - {one}, {nothing})")
+    many = s.number(f"tl.maximum({sweeps.high} - {sweeps.low}, 0)")
+    above = s.ratio(s.sum(f"{base} * {count} + {total}"), many)
+    apart = let(f"{above} - {base}")
+    rest = s.sum(f"{squares} - ({total} * 2.0 - {apart} * {count}) * {apart}")
+    return s.values(many, one, above, let(f"tl.where({rest} < {nothing}, {nothing}, {rest})"))
+
+
+def of_parts(sweeps, fold, state) -> tuple:
+    """The state of a row from those of its parts."""
+    s = _Lines(sweeps, fold)
+    let = s.let
+    count, each, above, squares = [v.ref for v in state]
+    one = s.sum(f"tl.where(in_parts & (each_part == 0), {each}, {s.nothing})")
+    base = let(f"tl.where({count} > {s.nothing}, ({each} - {one}) + {above}, {s.nothing})")
+    many = s.number(sweeps.product(sweeps.kernel.reduce))
+    mean = s.ratio(s.sum(f"{base} * {count}"), many)
+    apart = let(f"{base} - {mean}")
+    return s.values(many, one, mean, s.sum(f"{squares} + {apart} * {apart} * {count}"))
+
+
+def of_row(sweeps, fold, value, total, count) -> Val:
+    """Of a whole row: the squares of what is there anyway, about its mean. `total` is its sum, if that is known."""
+    s = _Lines(sweeps, fold)
+    total = s.sum(f"tl.where(in_row & in_k, {value.ref}, {s.nothing})") if total is None else total.ref
+    mean = s.ratio(total, s.number(count))
+    centred = s.let(f"tl.where(in_row & in_k, {value.ref} - {mean}, {s.nothing})")
+    return sweeps.s.wrap(fold.dtype, s.sum(f"{centred} * {centred}"))
+
+
+class _Lines:
+    """Writes what the above have in common, in the dtype of a fold."""
+
+    def __init__(self, sweeps, fold):
+        self.builder, self.let = sweeps.s, sweeps.text.let
+        self.dtype, self.kind, self.nothing = fold.dtype, TYPE[fold.dtype], number(fold.dtype, 0)
+
+    def sum(self, text) -> str:
+        """The sum of a tile's columns."""
+        return self.let(f"tl.sum({text}, 1)[:, None]")
+
+    def number(self, count) -> str:
+        """A whole number, the same for all rows."""
+        return self.let(f"tl.full([], {count}, tl.int64).to({self.kind})")
+
+    def ratio(self, total, count) -> str:
+        """A mean; of no elements, 0."""
+        some = self.let(f"tl.where({count} > {self.nothing}, {count}, {number(self.dtype, 1)})")
+        return (self.builder.wrap(self.dtype, total) / self.builder.wrap(self.dtype, some)).ref
+
+    def values(self, *refs) -> tuple:
+        """Names as values."""
+        return tuple([self.builder.wrap(self.dtype, r) for r in refs])

@@ -1,0 +1,388 @@
+"""One step of a recurrent layer as one launch: the product of a state with the weights, and the gates right after it.
+
+A program makes some units of some rows of the batch, and sums for all gates of its units, so that the states follow from what
+it holds. What the gates read beside the sums is asked for before the product, and arrives while that is under way. The steps of
+a walk along time are launches of one kernel that differ in numbers alone: AT, the step; NEAR, the one before it in the order of
+reading; LATER, the one after it. -1 stands for none.
+
+    forward     h[near] @ w' for each gate, then the states (`recurrent_cells.py`)
+    backward    da[later] @ w, and what of the gradient went past that product; then the gates' gradients
+
+A projection is another product in each step, and a launch of its own: `projected` kernels give the hidden states before it
+(`hidden`), and take their gradient from that of the projected ones (`dy`) by a product of their own.
+
+Layouts are those of `ir/ops/nn/recurrent.py`. What steps hand on in the dtype of sums (the gradients dc and dh; of 16-bit
+layers the state in which small changes add up, `exact`), and cells that nobody keeps, are (B, H): each program reads there what
+it has written itself.
+"""
+
+import functools
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from .....ir import dtype as dt
+from ...recurrent_cells import BEFORE, CELLS, Cell
+from ...scalars import Val
+from ..contract.matmul import best_order, is_worth_turning
+from ..contract.prologue import zero_of
+from ..ir.dots import stated_dot
+from ..ir.nest import NUMBER, POINTER, SIZE, Parameter, Source, memory
+from ..ir.row_indexing import made
+from ..ir.spelling import TYPE, Text, TritonBuilder
+from ..loops.configs import power_of_two
+
+DOTS, SUMS = "", "_sums"        # how products are made: by dots of tiles, or element by element and then summed
+FEW = 2                         # rows up to which sums take less without tensor cores
+# (rows, units) of tiles of dots that registers hold, on tensor cores and without.
+QUICK = ((64, 16), (64, 8), (32, 16), (32, 8), (16, 16), (16, 8))
+PLAIN = ((32, 16), (16, 16), (16, 8))
+LEAST = 16                      # rows of a tile of dots
+DEPTH = 64                      # elements of a row that are loaded at a time
+HELD = 16                       # accumulators of a thread for sums of a gate
+SECTOR = 32                     # bytes that memory gives at least
+# What a multiprocessor does in a clock: bytes that it gets from the second-level cache, alone and with all others at work, and
+# multiplications with additions without tensor cores.
+ALONE, TOGETHER, EXACT = 64, 24, 128
+TILE = ("BM", "BN", "BK")
+CONSTANTS = ("INDEX", *TILE)
+SIZES, STEPS = ("B", "H", "K"), ("AT", "NEAR", "LATER")
+_PLACE = "row * H + unit"        # in an array (B, H)
+_NAMES = ("row", "unit", "inside", "across", "state", "from_k", "at_k", "left", "right", "depth", *STEPS, *SIZES, *CONSTANTS)
+_ARRAYS = ("z", "mask", "w", "bias", "h", "c", "y", "cells", "exact", "gates", "hidden", "gy", "gc", "gg", "dy", "dz", "da",
+           "dc", "dh")
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a kernel is made for.
+
+    cell        the kind of layer
+    kind        the dtype of all arrays but those that steps hand on
+    precision   how float32 is multiplied
+    masked      whether steps may be not real
+    projected   whether there is a projection
+    keeps       whether cells and gates are kept for gradients (forward)
+    biased      whether recurrent sums have a bias (forward)
+    given       which of the gradients gy, gc and gg there are (backward)
+    form        DOTS or SUMS
+    turned      whether the weights lie with units side by side, as sums without tensor cores want them (forward)
+    """
+
+    cell: str
+    kind: dt.DType
+    precision: str = "ieee"
+    masked: bool = False
+    projected: bool = False
+    keeps: bool = True
+    biased: bool = False
+    given: tuple = ()
+    form: str = DOTS
+    turned: bool = False
+
+    @property
+    def wide(self) -> dt.DType:
+        """The dtype of sums and gates."""
+        return dt.float64 if self.kind is dt.float64 else dt.float32
+
+    @property
+    def hands(self) -> str:
+        """The state that steps hand on in the dtype of sums, if that is another."""
+        return "" if self.wide is self.kind else self.layer.adds_up
+
+    @property
+    def layer(self) -> Cell:
+        """What the cell is."""
+        return CELLS[self.cell]
+
+    @property
+    def passes(self) -> bool:
+        """Whether something of a state's gradient goes past the product here."""
+        return not self.projected and (self.masked or self.layer.passes)
+
+    @property
+    def slopes(self) -> str:
+        """The array whose product with the weights is the gradient of a state."""
+        return "dy" if self.projected else "da" if self.layer.apart else "dz"
+
+    def name(self, *words: str) -> str:
+        """The kernel's name."""
+        said = (("tf32", self.precision != "ieee"), ("masked", self.masked), ("projected", self.projected),
+                ("biased", self.biased), ("turned", self.turned))
+        return "_".join([self.cell, *words, self.kind.short, *[word for word, is_so in said if is_so]]) + self.form
+
+
+def form_of(kind: dt.DType, precision: str, batch: int) -> str:
+    """How products with so many rows are made."""
+    return SUMS if batch <= FEW and not _on_cores(kind, precision) else DOTS
+
+
+def had_better_be_turned(kind: dt.DType, precision: str, sizes: tuple, gates: int, steps: int) -> bool:
+    """Whether weights are worth a copy with units side by side, for so many steps of sizes (batch, hidden, depth)."""
+    batch, hidden, depth = sizes
+    dim, seconds = best_order("y", kind, precision, 0)
+    is_worth = is_worth_turning(seconds, max(batch, LEAST), gates * hidden, depth, steps, gates * hidden * depth)
+    return dim == -1 and is_worth and form_of(kind, precision, batch) == DOTS
+
+
+def _on_cores(kind, precision) -> bool:
+    return kind.itemsize == 2 or (kind is dt.float32 and precision != "ieee")
+
+
+def tiles(how: Step, gates: int, sizes: tuple, processors: int) -> tuple:
+    """((rows, units, depth) of a tile, warps, stages) of a step of sizes (batch, units, depth), whose programs sum for so many
+    gates of each unit, or, of `gates` 0, for the units alone (backward)."""
+    batch, _, depth = sizes
+    if how.form == SUMS:
+        rows, units = power_of_two(batch), 4 if gates else 8
+        most = HELD * 128 // (rows * units) // (how.wide.itemsize // 4)
+        return (rows, units, min(most, power_of_two(depth))), 4, 1
+    fast = _on_cores(how.kind, how.precision)
+    most = max(LEAST, power_of_two(batch))
+    if fast and not gates and how.kind is dt.float32:
+        most = min(most, 32)        # (larger ones are Hopper's own, which want weights of TF32 to lie along the depth)
+    there = [tile for tile in (QUICK if fast else PLAIN) if tile[0] <= most]
+    rows, units = min(there, key=lambda tile: _clocks(how, gates, tile, sizes, processors))
+    if fast:        # (twice as many of weights that lie along the depth, in whole vectors, or registers overflow)
+        whole = 2 * DEPTH if gates and how.kind.itemsize == 2 and depth % 8 == 0 else DEPTH
+    else:
+        whole = 32 if rows * units <= 128 and how.kind is dt.float32 else 16
+    return (rows, units, max(16, min(whole, power_of_two(depth)))), 4, 3
+
+
+def _clocks(how, gates, tile, sizes, processors) -> float:
+    """How long the product takes in such tiles, at least."""
+    (batch, hidden, depth), (rows, units) = sizes, tile
+    size, programs = how.kind.itemsize, -(-hidden // units) * -(-batch // rows)
+    weights = gates * units * size if gates else max(units * size, SECTOR)
+    loaded = (min(rows, batch) * size + weights) * depth
+    turns = -(-programs // processors)
+    sums = 0 if _on_cores(how.kind, how.precision) else rows * units * max(gates, 1) * depth / EXACT
+    return max(turns * loaded / ALONE, programs / processors * loaded / TOGETHER, turns * sums)
+
+
+def grid(tile: tuple, batch: int, hidden: int) -> tuple:
+    """The programs of a step."""
+    return -(-hidden // tile[1]) * -(-batch // tile[0]), 1, 1
+
+
+@functools.lru_cache(256)
+def forward(how: Step) -> Source:
+    """A step forward. Without `keeps` there are no gates, and one cell for each sequence."""
+    p = Point(how, how.hands)
+    p.head += [f"state = tl.where(NEAR < 0, {p.array('h', how.kind)}, {p.start('y', 'NEAR', 'K')})", "depth = K"]
+    gates = range(how.layer.gates)
+    units = [f"({p.unit}{f' + {gate} * H' if gate else ''})" for gate in gates]
+    across = f"{p.across} * ({len(gates)} * H)"
+    product = p.product([f"{across} + {unit}" if how.turned else f"{unit} * K + {p.across}" for unit in units])
+    how.layer.step(p, [p.s.wrap(how.wide, f"total{gate}") for gate in gates])
+    return p.source(how.name("step" if how.keeps else "states"), product)
+
+
+@functools.lru_cache(256)
+def backward(how: Step) -> Source:
+    """A step of the backward walk. The first one has no step after it, and nothing is handed to it."""
+    p = Point(how)
+    if how.projected:
+        p.head += [f"state = {p.start('dy', 'AT', 'K')}", "depth = K"]
+    else:
+        p.head += [f"state = {p.start(how.slopes, 'LATER', 'K')}", "depth = tl.where(LATER < 0, 0, K)"]
+    product = p.product([f"{p.across} * H + {p.unit}"])
+    total = p.s.wrap(how.wide, "total0")
+    if how.projected:
+        how.layer.slopes(p, total)
+    else:
+        arrived = p.plus("gy", total + p.carried("dh") if how.passes else total)
+        direct = how.layer.slopes(p, p.inside(arrived))
+        if how.passes:
+            p.carry("dh", p.past(direct, arrived))
+    return p.source(how.name("step_grad", *how.given), product)
+
+
+class Point:
+    """Some units of some rows at a step, as text. Loads go before the product, all else after it. The state `hands`, if one is
+    named, comes from the step before in the dtype of sums."""
+
+    def __init__(self, how: Step, hands: str = ""):
+        self.how, self.hands = how, hands
+        self.arrays: dict = {}          # the dtype of each array that there is a pointer to
+        self.steps: set = set()         # which of STEPS are asked for
+        self.head: list = []            # lines before the product
+        self.loaded: dict = {}
+        self.again = False              # whether something is written where it was read
+        self.text = Text({*_NAMES, *_ARRAYS})
+        self.s = TritonBuilder(self.text)
+        dots = how.form == DOTS
+        self.row, self.unit = ("row", "unit") if dots else ("row[:, :, None]", "unit[:, :, None]")
+        self.along = "at_k[None, :]" if dots else "at_k[None, None, :]"
+        self.across = "at_k[:, None]" if dots else "at_k[None, None, :]"
+
+    # The file.
+
+    def source(self, name, product) -> Source:
+        """The whole file."""
+        where = ["across = tl.cdiv(H, BN)", "row = ((tl.program_id(0) // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
+                 "unit = ((tl.program_id(0) % across) * BN + tl.arange(0, BN)).to(INDEX)[None, :]",
+                 "inside = (row < B) & (unit < H)"]
+        barrier = ["tl.debug_barrier()"] if self.again else []
+        lines = [*where, *[line.removeprefix("    ") for line in self.head], *product, *barrier,
+                 *[line.removeprefix("    ") for line in self.text.lines]]
+        pointers = [Parameter(n, POINTER, memory(kind)) for n, kind in self.arrays.items()]
+        numbers = [Parameter(n, NUMBER, dt.int32) for n in STEPS if n in self.steps]
+        helpers = "".join(f"@triton.jit\n{text}\n\n" for text in self.text.helpers.values())
+        return made(name, (*pointers, *numbers, *[Parameter(n, SIZE) for n in SIZES]), CONSTANTS, lines, helpers=helpers)
+
+    def product(self, weights) -> list:
+        """Lines that make the sums total0, total1 ... of `state` by the weights at these places."""
+        how, zero = self.how, zero_of(self.how.kind)
+        self.array("w", how.kind)
+        dots, wide = how.form == DOTS, TYPE[how.wide]
+        loop = ["at_k = (from_k + tl.arange(0, BK)).to(INDEX)",
+                f"left = tl.load(state + ({self.row} * K + {self.along}), ({self.row} < B) & ({self.along} < K), {zero})"]
+        for n, place in enumerate(weights):
+            loop.append(f"right = tl.load(w + ({place}), ({self.unit} < H) & ({self.across} < K), {zero})")
+            loop.append(f"total{n} = tl.dot(left, right, total{n}{stated_dot(how.kind, how.precision)})" if dots
+                        else f"total{n} = tl.fma(left, right, total{n})")
+        totals = range(len(weights))
+        return [*[f"total{n} = tl.zeros([BM, BN{'' if dots else ', BK'}], {wide})" for n in totals],
+                "for from_k in range(0, depth, BK):", *["    " + line for line in loop],
+                *([] if dots else [f"total{n} = tl.sum(total{n}, 2)" for n in totals])]
+
+    # Places.
+
+    def array(self, name, kind) -> str:
+        """An array's name, which the launch gives the address of."""
+        self.arrays[name] = kind
+        return name
+
+    def start(self, name, step, width) -> str:
+        """Where the rows of an array of all steps begin at one of them."""
+        self.array(name, self.how.kind)
+        self.steps.add(step)
+        return f"{name} + {step}.to(INDEX) * (B * ({width}))"
+
+    def load(self, key, pointer, place, kind, mask="inside", other="") -> Val:
+        """What is at a place, in the dtype of sums."""
+        if key not in self.loaded:
+            with self._early():
+                found = self.text.let(f"tl.load({pointer} + ({place}), {mask}{other and ', ' + other})", "v")
+            self.loaded[key] = self.s.cast(self.s.wrap(kind, found), self.how.wide)
+        return self.loaded[key]
+
+    @contextmanager
+    def _early(self):
+        later, self.text.lines = self.text.lines, self.head
+        yield
+        self.text.lines = later
+
+    def _part(self, parts, part) -> str:
+        return f"row * ({parts} * H) + (unit + {part} * H)" if parts > 1 else _PLACE
+
+    def at(self, name, step, parts=1, part=0):
+        """What an array of all steps has at one of them."""
+        start = self.start(name, step, f"{parts} * H" if parts > 1 else "H")
+        return self.load((name, step, part), start, self._part(parts, part), self.how.kind)
+
+    def put(self, value, start, place):
+        """Stores a value."""
+        self.s.store(self.s.cast(value, self.arrays[start.split(" ")[0]]), start, place, "inside")
+
+    # What cells ask for.
+
+    def input(self, gate):
+        """z of a gate."""
+        return self.at("z", "AT", self.how.layer.gates, gate)
+
+    def biased(self, gate, total):
+        """A recurrent sum, with its bias where there is one."""
+        if not self.how.biased:
+            return total
+        bias = self.array("bias", self.how.kind)
+        return total + self.load(("bias", gate), bias, f"unit + {gate} * H", self.how.kind, "unit < H")
+
+    def before(self, state):
+        """The state h or c that the step starts from."""
+        if state not in self.loaded:
+            self.loaded[state] = self._started(state)
+        return self.loaded[state]
+
+    def _started(self, state):
+        how, first = self.how, self.array(state, self.how.kind)
+        self.steps.add("NEAR")
+        if state == self.hands:
+            old = self.load(f"first {state}", first, _PLACE, how.kind, "inside & (NEAR < 0)", zero_of(how.kind))
+            new = self.load("exact", self._handed("exact"), _PLACE, how.wide, "inside & (NEAR >= 0)", zero_of(how.wide))
+            return self.s.select(self.s.wrap(dt.bool_, "(NEAR < 0)"), old, new)
+        name = {before: after for after, before in BEFORE.items()}[state]
+        after = self.start(name, "NEAR", "H") if how.keeps or state == "h" else self._handed(name)
+        return self.load(f"before {state}", f"tl.where(NEAR < 0, {first}, {after})", _PLACE, how.kind)
+
+    @property
+    def live(self):
+        """For each row, whether the step is real."""
+        if "live" not in self.loaded:
+            self.array("mask", dt.bool_)
+            self.steps.add("AT")
+            with self._early():
+                found = self.text.let("tl.load(mask + (AT.to(INDEX) * B + row), row < B, 0)", "v")
+            self.loaded["live"] = self.s.wrap(dt.bool_, self.text.let(f"{found} != 0"))
+        return self.loaded["live"]
+
+    def state(self, name, value):
+        """Keeps a state, or the one before where the step is not real."""
+        if name == "y" and self.how.projected:
+            self.put(value, self.array("hidden", self.how.kind), _PLACE)
+            return
+        if self.how.masked:
+            value = self.s.select(self.live, value, self.before(BEFORE[name]))
+        once = name == "cells" and not self.how.keeps
+        self.put(value, self._handed(name) if once else self.start(name, "AT", "H"), _PLACE)
+        if BEFORE[name] == self.hands:
+            self.put(value, self._handed("exact"), _PLACE)
+
+    def _handed(self, name) -> str:
+        """An array (B, H) in which each step leaves something for the next one."""
+        self.again = True
+        return self.array(name, self.how.kind if name == "cells" else self.how.wide)
+
+    def give(self, name, values):
+        """Keeps the parts of an array of all steps, unless they are gates that nobody keeps."""
+        if name == "gates" and not self.how.keeps:
+            return
+        for part, value in enumerate(values):
+            self.put(value, self.start(name, "AT", f"{len(values)} * H"), self._part(len(values), part))
+
+    # What they ask for in the backward walk.
+
+    def parts(self, name, count):
+        """The parts of what was kept."""
+        return [self.at(name, "AT", count, part) for part in range(count)]
+
+    def kept(self, name):
+        """What was kept."""
+        return self.at(name, "AT")
+
+    def plus(self, name, value, parts=1, part=0):
+        """A gradient from outside plus a value, or the value alone where there is none."""
+        return self.at(name, "AT", parts, part) + value if name in self.how.given else value
+
+    def carried(self, name):
+        """What the step after has left for this one."""
+        self.steps.add("LATER")
+        return self.load(name, self._handed(name), _PLACE, self.how.wide, "inside & (LATER >= 0)",
+                         zero_of(self.how.wide))
+
+    def carry(self, name, value):
+        """Leaves something for the step before."""
+        self.put(value, self._handed(name), _PLACE)
+
+    def inside(self, gradient):
+        """What of a gradient goes into the step."""
+        return self.s.select(self.live, gradient, self.nothing()) if self.how.masked else gradient
+
+    def past(self, value, gradient):
+        """A value, or all of the gradient where the step is not real."""
+        return self.s.select(self.live, value, gradient) if self.how.masked else value
+
+    def nothing(self):
+        """Zeros."""
+        return self.s.const(self.how.wide, 0.0)

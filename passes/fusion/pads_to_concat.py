@@ -1,0 +1,114 @@
+"""Arrays padded with zeros to lie beside each other, and added, are joined instead.
+
+Gradients of parts come so: three parts of one projection give three arrays of the whole size, mostly zeros; perhaps beside one
+more array, for the whole. What is added is still added to a zero, which turns -0.0 into 0.0, so every bit stays.
+"""
+
+import math
+from itertools import pairwise
+
+from ...ir.graph.graph import Builder, Graph, Node, Value
+from ...ir.ops.core.elementwise import add
+from ...ir.ops.core.shape import cat, full, pad
+from ..rewrite.rewrite import rebuild
+
+
+def join_pads(graph: Graph) -> Graph:
+    """Replaces each such sum."""
+    found = _found(graph)
+    if not found:
+        return graph
+    env: dict = {}
+
+    def visit(b: Builder, node: Node, operands):
+        env.update({old: new for old, new in zip(node.inputs, operands) if type(old) is Value})
+        if node not in found:
+            return None
+        dim, places, beside = found[node]
+        joined = _joined(b, env, node.output, dim, places)
+        if beside is not None:
+            joined = b.append(add, (env[beside], joined), {})
+        return b.append(add, (joined, 0.0), {}) if node.output.dtype.is_floating_point else joined
+
+    return rebuild(graph, visit)
+
+
+def _found(graph) -> dict:
+    """{last addition of a sum: (dim, its pads in the order of their places, the array for the whole or None)}"""
+    found: dict = {}
+    inside: set = set()
+    sums = _sums_of_pads(graph)
+    for node in reversed(graph.nodes):
+        if node not in sums or node in inside or node.output.dtype.is_complex:
+            continue
+        leaves, inner = _leaves(graph, node, sums)
+        laid = _laid_out(node, leaves)
+        if laid is not None:
+            found[node] = laid
+            inside |= inner
+    return found
+
+
+def _sums_of_pads(graph) -> set:
+    """Additions of something to pads, and to other such additions."""
+    found: set = set()
+    for node in graph.nodes:
+        if node.op is add and any(type(x) is Value and x.node is not None and (x.node.op is pad or x.node in found)
+                                  for x in node.inputs):
+            found.add(node)
+    return found
+
+
+def _leaves(graph, root, sums):
+    """(what a tree of such additions adds, its additions below the root)."""
+    leaves, inner, stack = [], set(), [root]
+    while stack:
+        for x in reversed(stack.pop().inputs):
+            node = x.node if type(x) is Value else None
+            if node in sums and len(graph.uses[x]) == 1 and x not in graph.results:
+                inner.add(node)
+                stack.append(node)
+            else:
+                leaves.append(x)
+    return leaves, inner
+
+
+def _laid_out(root, leaves):
+    """(dim, pads by place, the array for the whole) if the leaves are pads along one dim that do not overlap, and at most one
+    array beside two and more of these; else None."""
+    places, dims, beside = [], set(), []
+    for x in leaves:
+        if type(x) is not Value or x.aval != root.output.aval:
+            return None
+        node = x.node
+        if node is None or node.op is not pad or not _is_of_zeros(node.params):
+            beside.append(x)
+            continue
+        moved = [d for d, (lo, hi) in enumerate(zip(node.params["low"], node.params["high"])) if lo or hi]
+        if len(moved) != 1 or min(node.params["low"][moved[0]], node.params["high"][moved[0]]) < 0:
+            return None
+        dims.add(moved[0])
+        start = node.params["low"][moved[0]]
+        places.append((start, start + node.inputs[0].shape[moved[0]], node))
+    places.sort(key=lambda p: p[:2])
+    if len(places) < 2 or len(beside) > 1 or len(dims) != 1 or any(a[1] > b[0] for a, b in pairwise(places)):
+        return None
+    return dims.pop(), places, beside[0] if beside else None
+
+
+def _is_of_zeros(params):
+    value = params.get("value", 0)
+    return value == 0 and math.copysign(1.0, value) > 0 and not any(params["interior"])
+
+
+def _joined(b, env, whole, dim, places):
+    """The parts, and zeros where there are none."""
+    parts, at = [], 0
+    for start, end, node in [*places, (whole.shape[dim], None, None)]:
+        if start > at:
+            shape = tuple(start - at if d == dim else n for d, n in enumerate(whole.shape))
+            parts.append(b.call(full, None, shape=shape, value=0, dtype=whole.dtype))
+        if node is not None:
+            parts.append(env[node.inputs[0]])
+            at = end
+    return b.append(cat, tuple(parts), {"dim": dim}) if len(parts) > 1 else parts[0]

@@ -1,0 +1,273 @@
+"""Kernels compute again what takes fewer bytes to make than to fetch: memory that is written by one kernel and read by another
+costs a launch's time, scalar functions beside it next to nothing.
+
+    f: c = sub(cast(x), mean)   stores c in float32        f: c = sub(cast(x), mean)   stores mean
+    g: ... c ...                reads c                    g: ... sub(cast(x), mean) ...
+
+So what backward passes read of a normalisation is what went in, and of a wide copy the narrow one. The same instructions give
+the same bits.
+"""
+
+from dataclasses import replace
+from math import prod
+from typing import NamedTuple
+
+from ...ir.graph.graph import Value
+from ...ir.kernel.kernel import FOLD
+from ...ir.opdef.op import Scalar
+from ..rewrite.kernel_body import Body, Unfit, node_cost, source_of
+from ..simplify.single_pass_reductions import one_sweep
+from .fuse import MOST_AGAIN, Group, size_of
+from .fuse_epilogue import DEAREST as DEAREST_BEHIND
+from .lower import HELD, Loops
+
+FACTOR = 4           # cost of an element up to which it is made again for each tile, where products compute it in their tiles
+SMALL = 8            # how many times fewer bytes a value has that counts as one for each row
+LEAST = 1 << 16      # bytes from which a value is worth it
+MOST_NODES = 192     # of a kernel
+MOST_BUFFERS = 56
+
+
+class Worth(NamedTuple):
+    """What memory costs beside instructions.
+
+    least       cost of an element up to which it is made again, whatever that saves
+    a_byte      instructions that a byte is worth
+    """
+
+    least: int
+    a_byte: int
+
+
+ON_GPU = Worth(64, 20)      # large chips do 10 instructions in a byte's time, half of them beside other bytes
+ON_CPU = Worth(4, 1)        # what was written may still lie in a cache
+
+
+def read_less(groups: list, escaping, products=frozenset(), worth: Worth = ON_GPU) -> list:
+    """`groups` in an order in which they can run, with kernels that read less. Values `escaping` are stored whatever happens;
+    `products` are operators that take in the kernels around them."""
+    return _Search(groups, escaping, products, worth).groups()
+
+
+class _Way(NamedTuple):
+    """How values are made again: nodes, what in memory they begin with, and the bytes that this saves."""
+
+    nodes: tuple
+    leaves: tuple
+    gain: float
+
+
+class _Search:
+    """What each kernel makes again.
+
+    maker     {value: the group that makes it}
+    readers   {value: the groups that fetch it, in order}
+    added     {group: values that it has to store for others}
+    """
+
+    def __init__(self, groups, escaping, products, worth):
+        self.order, self.escaping, self.products, self.worth = groups, escaping, products, worth
+        self.place = {n: i for i, n in enumerate(n for g in groups for n in g.nodes)}
+        self.maker = {v: g for g in groups for n in g.nodes for v in n.outputs}
+        self.readers: dict = {}
+        for g in groups:
+            for v in fetched(g):
+                self.readers.setdefault(v, []).append(g)
+        self.added: dict = {}
+        self.now = {g: g for g in groups}        # the group as it has become
+
+    def groups(self) -> list:
+        """The groups, in order."""
+        if len(self.order) < 2:
+            return self.order
+        for g in reversed(self.order):          # late readers first: what they take to has one reader more for the earlier ones
+            if g.is_kernel and size_of(g.shape) >= LEAST // 4:
+                self._lighten(g)
+        if all(self.now[g] is g for g in self.order):
+            return self.order
+        needed = {v for g in self.now.values() for v in fetched(g)}
+        kept = [self._stored(self.now[g], self.added.get(g, ()), needed) for g in self.order]
+        return [g for g in kept if g is not None]
+
+    def _lighten(self, g):
+        """Makes in `g` what it fetches of each other kernel, all at once where that pays, else what pays by itself; then what
+        that is made of, in turn."""
+        tried: set = set()
+        while True:
+            found: dict = {}
+            for v in fetched(self.now[g]):
+                if bytes_of(v) >= LEAST and v not in tried and v in self.maker and self.maker[v].is_kernel:
+                    found.setdefault(self.maker[v], []).append(v)
+                    tried.add(v)
+            if not found:
+                return
+            for f, values in found.items():
+                for wanted in [values, *[[v] for v in values if len(values) > 1]]:
+                    if self._made_again(g, f, wanted):
+                        break
+
+    def _made_again(self, g, f, wanted) -> bool:
+        """Whether `g` now makes values of `f` itself."""
+        current = self.now[g]
+        way = self._way(current, g, f, wanted)
+        if way is None or way.gain < LEAST:
+            return False
+        nodes = sorted({*current.nodes, *way.nodes}, key=self.place.__getitem__)
+        body = _fitting(nodes, current)
+        if body is None:
+            return False
+        self.now[g] = replace(current, nodes=nodes, body=body, is_simple=False)
+        self.added.setdefault(f, {}).update(dict.fromkeys([v for v in way.leaves if v in self.maker and self.maker[v] is f]))
+        for v in way.leaves:
+            readers = self.readers.setdefault(v, [])
+            if g not in readers:
+                readers.append(g)
+        return True
+
+    def _way(self, current, g, f, wanted) -> _Way | None:
+        """How values of `f` are made in `g`; None where that cannot be."""
+        inside, there = set(f.nodes), set(fetched(current)) - set(wanted)
+        beginnings = self._beginnings(f, there, wanted)
+        nodes: dict = {}
+        leaves: dict = {}
+        cost, stack = 0, list(wanted)
+        while stack:
+            v = stack.pop()
+            if v not in wanted and beginnings(v) == {v}:
+                leaves[v] = None
+            elif v.node not in nodes:
+                if type(v.node.op.lower) is not Scalar or not _sources(v.node):
+                    return None
+                nodes[v.node] = None
+                cost += node_cost(v.node)
+                stack += _sources(v.node)
+        sweeps = _sweeps(current)
+        saved = sum(bytes_of(v) * (sweeps + self._share(v)) for v in wanted) + self._spared(f, leaves, wanted)
+        spent = sum(bytes_of(v) * (sweeps * (v not in there) + (v.node in inside and v not in f.body.results)) for v in leaves)
+        dearest = FACTOR if self._is_factor(g) else max(self.worth.least,
+                                                        self.worth.a_byte * (saved - spent) / size_of(wanted[0].shape))
+        if cost > dearest or any(not self._is_there(v, f) for v in leaves):
+            return None
+        return _Way(tuple(nodes), tuple(leaves), saved - spent)
+
+    def _beginnings(self, f, there, wanted):
+        """What in memory a value is had from with the fewest bytes, as a function: from itself, where it is there anyway, or
+        from what `f` makes it of. What is wanted is made."""
+        inside, least = set(f.nodes), min(map(bytes_of, wanted))
+        known: dict = {v: frozenset((v,)) for v in there}
+
+        def beginnings(v) -> frozenset:
+            if v not in known:
+                known[v] = frozenset((v,))
+                is_small = SMALL * bytes_of(v) <= least and self._is_there(v, f)
+                if v in wanted or (v.node in inside and type(v.node.op.lower) is Scalar and not is_small
+                                   and not self._begins(v, f, wanted)):
+                    others = frozenset().union(*map(beginnings, _sources(v.node)))
+                    if v in wanted or v not in f.body.results or spent(others) < bytes_of(v):
+                        known[v] = others
+            return known[v]
+
+        def spent(values) -> int:
+            return sum(bytes_of(v) for v in values if v not in there)
+
+        return beginnings
+
+    def _begins(self, v, f, wanted) -> bool:
+        """Whether a value is the first that `f`, which a product takes in, makes of the product: the product itself will not be
+        in memory. One that has much to do beside what is wanted had better stay a kernel: tiles would wait for it."""
+        if f.body.reduced or not any(s.node is not None and s.node.op in self.products and set(self.readers[s]) == {f}
+                                     for s in _sources(v.node)):
+            return False
+        return self._rest(f, frozenset(wanted)) <= self.worth.a_byte * v.dtype.itemsize
+
+    def _spared(self, f, leaves, wanted) -> int:
+        """Bytes of products that get no memory once `f` has so little to do that they take it in."""
+        if self._rest(f, frozenset()) <= DEAREST_BEHIND:
+            return 0
+        begun = {s for v in leaves if v.node in f.nodes and self._begins(v, f, wanted) for s in _sources(v.node)
+                 if s.node is not None and s.node.op in self.products}
+        return sum(2 * bytes_of(s) for s in begun)
+
+    def _rest(self, f, wanted) -> int:
+        """What an element costs in `f` without the values that are wanted elsewhere."""
+        nodes: dict = {}
+        stack = [v for v in f.body.results if v not in wanted]
+        while stack:
+            v = stack.pop()
+            if v.node in f.nodes and v.node not in nodes:
+                nodes[v.node] = node_cost(v.node)
+                stack += _sources(v.node)
+        return sum(nodes.values())
+
+    def _is_there(self, v, f) -> bool:
+        """Whether a value is in memory, or can be stored by the kernel that makes it."""
+        if v.node not in f.nodes or v in f.body.results:
+            return True
+        try:
+            f.body.way_to(v)
+        except Unfit:
+            return False
+        return True
+
+    def _share(self, v) -> float:
+        """What of a value's store is saved when one of its readers needs it no longer."""
+        readers = self.readers[v]
+        return 1 / len(readers) if v not in self.escaping and all(g.is_kernel for g in readers) else 0
+
+    def _is_factor(self, g) -> bool:
+        """Whether a kernel makes nothing but a factor of products."""
+        results = list(g.body.results)
+        readers = self.readers.get(results[0], ())
+        return (len(results) == 1 and not g.body.reduced and bool(readers)
+                and all(not r.is_kernel and r.nodes[0].op in self.products for r in readers))
+
+    def _stored(self, g, added, needed) -> Group | None:
+        """A kernel that stores what is needed of it; None if nothing is."""
+        if not g.is_kernel:
+            return g
+        stores = tuple([v for v in dict.fromkeys([*g.body.results, *added]) if v in self.escaping or v in needed])
+        if stores == tuple(g.body.results):
+            return g
+        return replace(g, body=Body(g.nodes, g.shape, g.reduced, stores)) if stores else None
+
+
+def _fitting(nodes, group) -> Body | None:
+    """The body of a kernel with more nodes; None where these are no kernel worth having."""
+    if len(nodes) > MOST_NODES:
+        return None
+    try:
+        body = Body(nodes, group.shape, group.reduced, tuple(group.body.results))
+        if group.reduced:
+            Loops(body)
+    except Unfit:
+        return None
+    twice = sum(node_cost(n) * max(0, size_of((count,)) - size_of(n.output.shape)) for n, count in body.counts.items()
+                if type(n.op.lower) is Scalar)
+    return None if twice > MOST_AGAIN * size_of(body.shape) or len(body.loads) + len(body.results) > MOST_BUFFERS else body
+
+
+def _sweeps(group) -> int:
+    """How often a kernel goes over what it fetches: once for each reduction of a reduction, and once for its results, unless it
+    holds its rows. (One that picks an element of each row goes over none.)"""
+    body = group.body
+    if not body.reduced or prod(body.shape[d] for d in body.reduced) <= HELD:
+        return 1
+    deepest = max([t.depth for t in one_sweep(body).terms if t.kind == FOLD], default=0)
+    return deepest + any(v not in body.rows for v in body.results)
+
+
+def fetched(group) -> list:
+    """The values in memory that a group reads."""
+    if group.is_kernel:
+        return list(dict.fromkeys([v for v, _ in group.body.loads]))
+    return list(dict.fromkeys([v for n in group.nodes for v in _sources(n)]))
+
+
+def _sources(node) -> list:
+    found = [source_of(x) for x in node.inputs if type(x) is Value]
+    return [v for v in dict.fromkeys(found) if v is not None]
+
+
+def bytes_of(value) -> int:
+    """The bytes of a value in memory; where sizes are symbolic, now."""
+    return size_of(value.shape) * value.dtype.itemsize

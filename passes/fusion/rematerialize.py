@@ -1,0 +1,184 @@
+"""What the forward pass of a training step keeps for the backward one is made again there, where that costs little.
+
+    y = mul(h, w)                         y = mul(h, w)
+    ... read now: matmul(y, a)            ... y is dead from here on
+    ... the most is alive                 ...
+    ... read late: matmul(g, y)           again = mul(later(h, g), w);  matmul(g, again)
+
+A value goes this way if it is alive where the graph needs the most memory, few instructions make it of what is alive at its
+late reader anyway, and that reader reads something made after the peak, too: the copy waits for it (`later`), so that `fuse`
+cannot compute it with the first one and keep it after all. The same instructions give the same bits.
+"""
+
+from itertools import accumulate
+
+from ...ir.graph.graph import Builder, Graph, Value, live_nodes
+from ...ir.opdef.op import Reduce
+from ...ir.ops.core.elementwise import copy
+from ...ir.ops.core.shape import contiguous, full, iota, later
+from ...ir.ops.nn.loss import take_class
+from ..rewrite.kernel_body import can_fuse, is_free, node_cost, source_of
+from .fuse import size_of
+
+SMALL = 1 << 16      # bytes of a value up to which it is kept
+DEAREST = 64         # instructions for each element up to which one is made again
+_COPIES = frozenset((copy, contiguous))     # take as long again as they saved memory
+
+
+def remake(graph: Graph) -> Graph:
+    """The graph with copies of what is cheap to make again after its peak."""
+    found = _Search(graph)
+    return _rebuilt(graph, found) if found.again else graph
+
+
+class _Search:
+    """What of a graph is made again.
+
+    place      {node: its number}
+    sources    {node: the values in memory that it reads}; of views nothing
+    readers    {value: the nodes that read it, through views or not}
+    peak       number of the node at which the most is alive
+    loops      nodes that kernels of loops can do
+    far        bytes that nodes up to each make, the others
+    fed        values made after the peak of something that was
+    again      {value: (nodes, instructions, values behind them)} of what is made again
+    copied     the nodes that are done again
+    delayed    nodes after the peak that read nothing made there: what is made again of the same values waits, so they do
+    """
+
+    def __init__(self, graph):
+        self.graph = graph
+        self.place, self.sources, self.readers, self.fed = {}, {}, {}, set()
+        self.live = live_nodes(graph)
+        for n in graph.nodes:
+            self.place[n] = len(self.place)
+            self.sources[n] = () if is_free(n.outputs[0]) else _sources(n)
+            if n in self.live:
+                for v in self.sources[n]:
+                    self.readers.setdefault(v, []).append(n)
+        self.forever = {*graph.inputs, *map(source_of, graph.results)}
+        self.last = {v: self.place[nodes[-1]] for v, nodes in self.readers.items()}
+        self.loops = {n for n in graph.nodes if can_fuse(n)}
+        self.far = list(accumulate([0 if n in self.loops else sum(map(_bytes, n.outputs)) for n in graph.nodes]))
+        self.peak = self._peak()
+        self._find_fed()
+        self.again: dict = {}
+        for n in graph.nodes[:self.peak]:
+            chain = self._chain(n.outputs[0]) if self._is_cheap(n) else None
+            if chain is not None:
+                self.again[n.outputs[0]] = chain
+        self.copied = {n for nodes, *_ in self.again.values() for n in nodes}
+        self.delayed = self._find_delayed()
+
+    def _is_cheap(self, node):
+        """Whether a node works on elements, so that a kernel can do it beside anything."""
+        return node in self.loops and type(node.op.lower) is not Reduce and node.op not in (take_class, iota)
+
+    def _peak(self):
+        """The number of the node at which the most is alive, without what lives inside of kernels of loops."""
+        change = [0] * (len(self.place) + 1)
+        for v, last in self.last.items():
+            if v not in self.forever and self.far[last] > self.far[self.place[v.node]] - (v.node not in self.loops):
+                change[self.place[v.node]] += _bytes(v)
+                change[last + 1] -= _bytes(v)
+        alive = most = at = 0
+        for i, c in enumerate(change):
+            alive += c
+            if alive > most:
+                most, at = alive, i
+        return at
+
+    def _find_fed(self):
+        for n in self.graph.nodes[self.peak:]:
+            if not self._is_cheap(n) or any(v in self.fed for v in self.sources[n]):
+                self.fed.update(n.outputs)
+
+    def late(self, value):
+        """Who reads a value after the peak."""
+        return [n for n in self.readers.get(value, ()) if self.place[n] > self.peak]
+
+    def token(self, node):
+        """What a copy for this node waits for: the last of what it reads that was made after the peak."""
+        found = [v for v in self.sources[node] if v in self.fed]
+        return max(found, key=lambda v: self.place[v.node], default=None)
+
+    def _chain(self, value):
+        """How a value is made again: (the nodes, their instructions for each element, what in memory they begin with); None
+        where it had better be kept."""
+        late = self.late(value)
+        if value in self.forever or _bytes(value) <= SMALL or not late or value.node.op in _COPIES:
+            return None
+        if any(self.token(n) is None and not self._is_cheap(n) for n in late):
+            return None
+        wanted = self.place[late[0]]
+        if self.far[wanted - 1] - self.far[self.place[value.node]] < _bytes(value):
+            return None             # one kernel might do all of it
+        nodes, behind, cost, stack = {}, {}, 0, [value]
+        while stack:
+            v = stack.pop()
+            if v is not value and v not in self.again and self._kept_until(v) >= wanted:
+                behind[v] = None
+            elif v.node not in nodes:
+                if v.node is None or not self._is_cheap(v.node):
+                    return None
+                nodes[v.node] = None
+                cost += node_cost(v.node)
+                if cost > DEAREST:
+                    return None
+                stack += self.sources[v.node]
+        return tuple(nodes), cost, tuple(behind)
+
+    def _kept_until(self, value):
+        return len(self.place) if value in self.forever else self.last.get(value, -1)
+
+    def _find_delayed(self):
+        """Nodes after the peak without anything of what was made there, from something that copies are made of."""
+        behind = {v for *_, found in self.again.values() for v in found if v.node is not None}
+        delayed: set = set()
+        for n in self.graph.nodes[self.peak:]:
+            if n.outputs[0] in self.fed or is_free(n.outputs[0]) or n.outputs[0] in self.forever:
+                continue
+            if any(v in behind or v in self.again or v.node in delayed for v in self.sources[n]):
+                delayed.add(n)
+        return delayed
+
+
+def _bytes(value):
+    return size_of(value.shape) * value.dtype.itemsize
+
+
+def _sources(node):
+    found = [source_of(x) for x in node.inputs if type(x) is Value]
+    return [v for v in dict.fromkeys(found) if v is not None]
+
+
+def _rebuilt(graph, found):
+    b = Builder(graph.name)
+    env = b.copy_inputs(graph)
+    copies: dict = {}
+
+    def again(value, token):
+        """A value of the graph, made of what is kept after `token`."""
+        node = value.node
+        if node is not None and node.op is full:
+            return env[value]
+        if value not in copies:
+            if node is not None and (is_free(value) or node in found.copied or node in found.delayed):
+                copies[value] = b.copy(node, [again(x, token) if type(x) is Value else x for x in node.inputs]).output
+            else:
+                copies[value] = env[value] if token is None else later(env[value], env[token])
+        return copies[value]
+
+    def operand(x, token):
+        source = source_of(x)
+        apart = source is not None and ((source in found.again and token is not None) or source.node in found.delayed)
+        return again(x, token) if apart else env[x]
+
+    for n in graph.nodes:
+        free, source = is_free(n.outputs[0]), source_of(n.outputs[0])
+        if n not in found.live or n in found.delayed or (free and source is not None and source.node in found.delayed):
+            continue
+        token = found.token(n) if found.place[n] > found.peak and not free else None
+        made = b.copy(n, [x if type(x) is not Value else env[x] if free else operand(x, token) for x in n.inputs])
+        env.update(zip(n.outputs, made.outputs))
+    return b.finish_like(graph, env)

@@ -1,0 +1,390 @@
+"""Convolutional networks run in blocked channels: (N, channel blocks, *spatial, lanes).
+
+    blocked = layout(graph, choose)
+
+Convolutions and their gradients give blocks. What is with them (elementwise work, pools, batch norm, sums over pixels, joins,
+and the gradients of all that: `layout_gradients.py`) stays in blocks, and the next convolution reads them, so plain arrays
+appear only where a network begins and ends. `choose` is given an `Asked`, and says which kernel runs such a convolution as a
+`Chosen`, or None where none does; PRODUCT means that it is a matrix product of plain arrays.
+"""
+
+from collections.abc import Callable
+from math import prod
+from typing import NamedTuple
+
+from ...ir.dtype import float32, float64
+from ...ir.graph.graph import Builder, Graph, Node, Value
+from ...ir.opdef.aval import Aval
+from ...ir.opdef.op import Op, Reduce, Scalar
+from ...ir.opdef.params import params_key
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core.reduce import sum_
+from ...ir.ops.core.shape import cat, expand, full, pad, reshape, slice_
+from ...ir.ops.linalg.products import matmul
+from ...ir.ops.nn.batch_norm import batch_norm
+from ...ir.ops.nn.conv import conv, conv_input_grad, conv_weight_grad
+from ...ir.ops.nn.pool import avg_pool, is_whole, max_pool, plane_put
+from ...ir.ops.packed.blocked import (
+    avg_pool_blocked,
+    blocks_of,
+    conv_blocked,
+    from_blocked,
+    max_pool_blocked,
+    pack_filters,
+    to_blocked,
+)
+from ...ir.ops.packed.blocked_grad import max_pool_places_blocked
+from ...ir.symbols.substitute import as_float
+from ..rewrite.rewrite import prune
+from . import layout_gradients as gradients
+
+PRODUCT = "product"
+CONVOLUTIONS = (conv, conv_input_grad, conv_weight_grad)
+DTYPES = (float32, float64)         # that kernels of blocks take
+
+
+class Asked(NamedTuple):
+    """A convolution, or a gradient of one (`what` is its record): the types of the images that it reads (of x for the gradient
+    of the weight) and of the weight, its parameters; whether the images lie in blocks, whether anything can use the result in
+    blocks, and whether the weight stays as it is for many calls."""
+
+    x: Aval
+    w: Aval
+    params: dict
+    in_blocks: bool
+    wanted: bool
+    kept: bool
+    what: Op = conv
+
+
+class Chosen(NamedTuple):
+    """A kernel, the size of the packed weight, the lanes that it works with (one if it reads and writes planes), and whether
+    the packed weight is transformed, so that the kernel takes the plain one, too."""
+
+    kernel: tuple
+    size: int
+    lanes: int
+    transformed: bool = False
+
+
+def layout(graph: Graph, choose: Callable) -> Graph:
+    """The graph with its convolutions, and what can be with them, in blocks."""
+    found = any(n.op in CONVOLUTIONS and n.output.dtype in DTYPES for n in graph.nodes)
+    return Blocker(graph, choose).run() if found else graph
+
+
+class Blocker:
+    """Copies a graph. Each value is there plainly, in blocks, or in both ways, the second made when it is asked for."""
+
+    def __init__(self, graph, choose):
+        self.graph, self.choose, self.wanted = graph, choose, _wanted(graph)
+        self.b = Builder(graph.name)
+        self.plain: dict = self.b.copy_inputs(graph)
+        self.blocked: dict = {}
+        self.packed: dict = {}
+        self.places: dict = {}       # places of maxima in the graph -> (in blocks, the pool's parameters)
+        self.widths: dict = {}       # dtype -> lanes of its blocks, once a convolution has them
+        self.changed = False
+        self.kept = not any(n.op is conv_weight_grad for n in graph.nodes)
+        self.copies: dict = {}
+
+    def run(self) -> Graph:
+        """The new graph; the old one if nothing was put in blocks."""
+        for node in self.graph.nodes:
+            with self.b.at(node.line):
+                rule = _RULES.get(node.op) or (_RULES[Scalar] if type(node.op.lower) is Scalar else
+                                               _RULES[Reduce] if type(node.op.lower) is Reduce else None)
+                if rule is None or not rule(self, node):
+                    operands = [self.as_plain(x) if type(x) is Value else x for x in node.inputs]
+                    self.plain.update(zip(node.outputs, self.b.copy(node, operands).outputs))
+        if not self.changed:
+            return self.graph
+        for v in self.graph.results:
+            self.as_plain(v)
+        return prune(self.b.finish_like(self.graph, self.plain))
+
+    # Values.
+
+    def lanes(self, value):
+        """The lanes of a value that was made in blocks; 0 for others."""
+        made = self.blocked.get(value)
+        return 0 if made is None else made.shape[-1]
+
+    def as_plain(self, value):
+        """A value as it was in the graph."""
+        if value not in self.plain:
+            self.plain[value] = self._unblocked(self.blocked[value], value.shape)
+        return self.plain[value]
+
+    @staticmethod
+    def _unblocked(made, shape):
+        if shape[1] % made.shape[-1] == 0 and prod(shape[2:]) == 1:
+            return reshape(made, shape=shape)
+        return from_blocked(made, channels=shape[1])
+
+    def as_blocked(self, value, lanes):
+        """A value in blocks of so many lanes."""
+        if self.lanes(value) == lanes:
+            return self.blocked[value]
+        found = self.copies.get((value, lanes))
+        if found is None:
+            found = self.copies[value, lanes] = self._small(value, lanes) or self.block(self.as_plain(value), lanes)
+        return found
+
+    @staticmethod
+    def block(value, lanes):
+        """A plain value of the new graph in blocks."""
+        if value.shape[1] % lanes == 0 and prod(value.shape[2:]) == 1:
+            return reshape(value, shape=(value.shape[0], value.shape[1] // lanes, *value.shape[2:], lanes))
+        return to_blocked(value, lanes=lanes)
+
+    def _small(self, value, lanes):
+        """A fill, or something small that was expanded, in blocks without a copy of the whole; else None."""
+        node, shape = value.node, _blocked_shape(value, lanes)
+        if node is None or value in self.blocked:
+            return None
+        if node.op is full:
+            return self.b.call(full, *[None for _ in node.inputs], **{**node.params, "shape": shape})
+        if node.op is not expand or len(value.shape) < 2:
+            return None
+        source = node.inputs[0]
+        if self.lanes(source) == lanes and source.ndim == value.ndim:
+            return expand(self.blocked[source], shape=shape)
+        sizes = (1,) * (value.ndim - source.ndim) + source.shape
+        aligned = reshape(self.as_plain(source), shape=sizes)
+        over = self.block(aligned, lanes) if sizes[1] == value.shape[1] else reshape(aligned, shape=(*sizes, 1))
+        return expand(over, shape=shape)
+
+    def channels(self, value, ndim, lanes):
+        """A value for each channel, to stand beside blocked arrays of so many plain dims."""
+        return self.block(reshape(self.as_plain(value), shape=(1, value.shape[0]) + (1,) * (ndim - 2)), lanes)
+
+    def filters(self, pack, *values, **params):
+        """A packed weight, made of these, the same one for all that read it."""
+        key = pack, values, params_key(params)
+        found = self.packed.get(key)
+        if found is None:
+            weight, *factors = map(self.as_plain, values)
+            factors = [reshape(v, shape=weight.shape[:1]) for v in factors]
+            found = self.packed[key] = pack(weight, *factors, **params)
+        return found
+
+    def taps(self, source, *factors) -> tuple:
+        """What a transformed weight was made of, as its kernel reads it."""
+        flat = reshape(self.as_plain(source), shape=(source.aval.size,))
+        return flat, *[reshape(self.as_plain(v), shape=source.shape[:1]) for v in factors]
+
+    def put(self, value, made):
+        """Says what a value is in blocks."""
+        self.blocked[value] = made
+        self.widths.setdefault(value.dtype, made.shape[-1])
+        self.changed = True
+        return True
+
+    def ask(self, node, images, weight, also=False):
+        """Which kernel runs a convolution or a gradient of one; `also` says that it reads other images that lie in blocks."""
+        if node.output.dtype not in DTYPES:
+            return None
+        return self.choose(Asked(images.aval, weight, node.params, self.lanes(images) > 0, also or node.output in self.wanted,
+                                 self.kept, node.op))
+
+    def width(self, value):
+        """The lanes that a value has, or would have, in blocks; 0 where no convolution of its dtype has blocks."""
+        return self.lanes(value) or self.widths.get(value.dtype, 0)
+
+
+def _wanted(graph) -> set:
+    """The values that something had better read in blocks."""
+    found: set = set()
+    for node in reversed(graph.nodes):
+        if node.op in CONVOLUTIONS:
+            found.update(node.inputs[:2] if node.op is conv_weight_grad else node.inputs[:1])
+        elif node.op in _POOLS or (_passes_on(node) and any(v in found for v in node.outputs)):
+            found.update([x for x in node.inputs if type(x) is Value])
+    return found
+
+
+def factored(w) -> tuple:
+    """(weight, what has its factor for each first channel) of a weight that is such a product, as batch normalisation makes
+    it: the weight is in memory anyway. (the weight,) of others."""
+    if w.node is not None and w.node.op is ew.mul:
+        for source, other in (w.node.inputs, w.node.inputs[::-1]):
+            if type(source) is type(other) is Value and source.shape == w.shape and other.node is not None \
+                    and other.node.op is expand and other.node.inputs[0].shape == (w.shape[0],) + (1,) * (w.ndim - 1):
+                return source, other.node.inputs[0]
+    return (w,)
+
+
+def is_small(value) -> bool:
+    """Whether a value of the graph is a fill or expanded, so that its blocks need no copy of the whole."""
+    return value.node is not None and value.node.op in (full, expand)
+
+
+def _passes_on(node):
+    return node.op in _PASSED_ON or type(node.op.lower) is Scalar
+
+
+def _blocked_shape(value, lanes):
+    return (value.shape[0], blocks_of(value.shape[1], lanes), *value.shape[2:], lanes)
+
+
+# The rules: each puts a node's results in blocks and says so, or declines.
+
+
+def _conv(own: Blocker, node: Node):
+    x, w, bias = node.inputs
+    params = node.params
+    in_blocks = own.lanes(x) > 0
+    chosen = own.ask(node, x, w.aval)
+    if chosen is None:
+        return False
+    if chosen == PRODUCT:
+        return _product(own, node)
+    kernel, size, lanes, transformed = chosen
+    if in_blocks and own.lanes(x) != lanes:
+        return False
+    data = own.blocked[x] if in_blocks else own.as_plain(x)
+    if lanes == 1:
+        return _planes(own, node, data, kernel, size)
+    beside = () if bias is None else (own.channels(bias, x.ndim, lanes),)
+    made_of = factored(w) if transformed else (w,)
+    packed = own.filters(pack_filters, *made_of, kernel=kernel, size=size)
+    taps = own.taps(*made_of) if transformed else ()
+    said = {"taps": len(taps)} if taps else {}
+    made = conv_blocked(data, packed, *taps, *beside, filters=w.shape, lanes=lanes, in_blocks=in_blocks, kernel=kernel,
+                        epilogue=(("add", "a", "o0"),) if beside else (), **said, **params)
+    return own.put(node.output, made)
+
+
+def _planes(own: Blocker, node: Node, x, kernel, size):
+    """A convolution that reads and writes planes as they lie, for the epilogue that it may take."""
+    w, bias = node.inputs[1:]
+    flat = reshape(own.as_plain(w), shape=(size,))
+    beside = () if bias is None else (reshape(own.as_plain(bias), shape=(1, bias.shape[0]) + (1,) * (x.ndim - 2)),)
+    own.plain[node.output] = conv_blocked(x, flat, *beside, filters=w.shape, lanes=1, in_blocks=False, kernel=kernel,
+                                          epilogue=(("add", "a", "o0"),) if beside else (), **node.params)
+    own.changed = True
+    return True
+
+
+def _product(own: Blocker, node: Node):
+    """Windows of one pixel: weight times image, so that what follows becomes the product's epilogue."""
+    x, w = (own.as_plain(v) for v in node.inputs[:2])
+    bias = None if node.inputs[2] is None else own.as_plain(node.inputs[2])
+    images, rows, pixels = x.shape[0], w.shape[0], prod(x.shape[2:])
+    left = expand(reshape(w, shape=(1, rows, w.shape[1])), shape=(images, rows, w.shape[1]))
+    y = matmul(left, reshape(x, shape=(images, x.shape[1], pixels)))
+    if bias is not None:
+        y = ew.add(y, reshape(bias, shape=(rows, 1)))
+    own.plain[node.output] = reshape(y, shape=node.output.shape)
+    own.changed = True
+    return True
+
+
+def _elementwise(own: Blocker, node: Node):
+    values = [x for x in node.inputs if type(x) is Value]
+    lanes = {own.lanes(v) for v in values} - {0}
+    if len(lanes) != 1 or not all(own.lanes(v) or v.dtype in (float32, float64) or is_small(v) for v in values):
+        return False
+    width, = lanes
+    operands = [own.as_blocked(x, width) if type(x) is Value else x for x in node.inputs]
+    return own.put(node.output, own.b.copy(node, operands).output)
+
+
+def _batch_norm(own: Blocker, node: Node):
+    x, gain, shift, mean, var = node.inputs
+    lanes = own.lanes(x)
+    if not lanes or any(type(v) is Value and v.dtype is not x.dtype for v in node.inputs):
+        return False
+    rows, shape = own.blocked[x], own.blocked[x].shape
+    scale = ew.rsqrt(ew.add(own.channels(var, x.ndim, lanes), node.params["eps"]))
+    if gain is not None:
+        scale = ew.mul(scale, own.channels(gain, x.ndim, lanes))
+    y = ew.mul(ew.sub(rows, expand(own.channels(mean, x.ndim, lanes), shape=shape)), expand(scale, shape=shape))
+    if shift is not None:
+        y = ew.add(y, expand(own.channels(shift, x.ndim, lanes), shape=shape))
+    return own.put(node.output, y)
+
+
+def _max_pool(own: Blocker, node: Node):
+    x, (best, places) = node.inputs[0], node.outputs
+    readers = own.graph.uses[places]
+    if not own.lanes(x) or places in own.graph.results or not _all_meet(x.shape[2:], node.params) or any(
+            n.op is not plane_put or n.params["size"] != x.shape[2:] or n.inputs[0].dtype is not x.dtype for n in readers):
+        return False
+    if not readers:
+        return own.put(best, max_pool_blocked(own.blocked[x], **node.params))
+    made, at = max_pool_places_blocked(own.blocked[x], **node.params)
+    own.places[places] = at, node.params
+    return own.put(best, made)
+
+
+def _all_meet(sizes, params):
+    """Whether every window has a place inside the input: none lies beside it, nor has it between two places."""
+    names = ("kernel", "padding", "dilation")
+    return all(max(low, high) <= gap * (k - 1) and gap <= n
+               for n, k, (low, high), gap in zip(sizes, *(params[name] for name in names)))
+
+
+def _avg_pool(own: Blocker, node: Node):
+    x, = node.inputs
+    if not own.lanes(x):
+        return False
+    size, divisor = node.params["kernel"], node.params["divisor"]
+    if is_whole(x.shape[2:], size, node.params["padding"]):      # a sum by the tree of all sums
+        total = sum_(own.blocked[x], dim=tuple(range(2, x.ndim)), keepdim=True)
+        return own.put(node.output, ew.div(total, as_float(prod(size) if divisor is None else divisor)))
+    return own.put(node.output, avg_pool_blocked(own.blocked[x], **node.params))
+
+
+def _reduce(own: Blocker, node: Node):
+    x, dims, kept = node.inputs[0], node.params["dim"], node.params["keepdim"]
+    if not own.lanes(x) or not dims or not all(d != 1 and 0 <= d < x.ndim for d in dims):
+        return False
+    if kept or 0 not in dims:
+        return own.put(node.output, own.b.copy(node, [own.blocked[x]]).output)
+    if len(dims) < x.ndim - 1:
+        return False
+    made = own.b.copy(node, [own.blocked[x]]).output
+    flat = reshape(made, shape=(made.shape[0] * made.shape[1],))
+    own.plain[node.output] = slice_(flat, dim=0, start=0, stop=x.shape[1], step=1)
+    return True
+
+
+def _cat(own: Blocker, node: Node):
+    lanes = {own.lanes(x) for x in node.inputs}
+    width = min(lanes)
+    if len(lanes) != 1 or not width or (node.params["dim"] == 1 and any(x.shape[1] % width for x in node.inputs[:-1])):
+        return False
+    return own.put(node.output, own.b.copy(node, [own.blocked[x] for x in node.inputs]).output)
+
+
+def _pad(own: Blocker, node: Node):
+    x, params = node.inputs[0], node.params
+    lanes = own.lanes(x)
+    if not lanes:
+        return False
+    low, high, between = (params[side][1] for side in _SIDES)
+    if between or low % lanes or high % lanes or (high and x.shape[1] % lanes):
+        return False
+    params = {**params, **{side: (*params[side], 0) for side in _SIDES}}
+    for side in ("low", "high"):
+        params[side] = (params[side][0], params[side][1] // lanes, *params[side][2:])
+    return own.put(node.output, own.b.call(pad, own.blocked[x], *node.inputs[1:], **params))
+
+
+def _slice(own: Blocker, node: Node):
+    x, (dim, start, stop, step) = node.inputs[0], (node.params[k] for k in ("dim", "start", "stop", "step"))
+    lanes = own.lanes(x)
+    if not lanes or (dim == 1 and (step != 1 or start % lanes or not node.output.aval.size)):
+        return False
+    if dim == 1:
+        start, stop = start // lanes, blocks_of(min(stop, x.shape[1]), lanes)
+    return own.put(node.output, slice_(own.blocked[x], dim=dim, start=start, stop=stop, step=step))
+
+
+_SIDES = ("low", "high", "interior")
+_POOLS = (max_pool, avg_pool)
+_PASSED_ON = (batch_norm, cat, pad, slice_, *gradients.PASSED_ON)
+_RULES: dict = {conv: _conv, batch_norm: _batch_norm, max_pool: _max_pool, avg_pool: _avg_pool, cat: _cat, pad: _pad,
+                slice_: _slice, Scalar: _elementwise, Reduce: _reduce, **gradients.RULES}

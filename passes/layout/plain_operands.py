@@ -1,0 +1,94 @@
+"""Operators that run as native code read whole arrays: views that such code cannot read become copies.
+
+The copy is an operator of its own (`contiguous`), so it joins the kernel that makes the value, where there is one. `reads` says
+how the code of an operator reads its operands: None where it has none. Generated kernels of loops read any strides.
+"""
+
+from collections.abc import Callable
+
+from ...ir.graph.graph import Builder, Graph, Node, Value
+from ...ir.ops.core.shape import bitcast, contiguous, full
+from ..rewrite.kernel_body import can_fuse, is_free, source_of
+from ..rewrite.rewrite import rebuild
+from ..rewrite.strided import Pattern, row_major, through
+
+STRIDED = "strided"     # any strides
+ROWS = "rows"           # any strides, elements of the last dim next to each other
+PLAIN = "plain"         # in C order
+LOOPS = "loops"         # any strides, and fills
+
+
+def plain_operands(graph: Graph, reads: Callable) -> Graph:
+    """Puts copies before operators that could not read their operands."""
+    def visit(b: Builder, node: Node, operands):
+        how = how_of(node)
+        if how is None or not any(type(x) is Value and not _readable(x, how) for x in node.inputs):
+            return None
+        return b.append(node.op, [readable(b, x, how, copies) if type(x) is Value else x for x in operands], node.params)
+
+    def how_of(node):
+        return LOOPS if can_fuse(node) else reads(node)
+
+    copies: dict = {}
+    return rebuild(graph, visit) if any(how_of(n) is not None for n in graph.nodes) else graph
+
+
+def readable(b: Builder, value: Value, how: str, copies: dict) -> Value:
+    """A value as code that reads so can read it; `copies` are those that were made, by what they are of."""
+    if _readable(value, how):
+        return value
+    views = _after_break(value)
+    start = views[0].inputs[0] if views else value
+    if views and views[0].op is bitcast:        # no strides say that, whatever it is of
+        start, views = views[0].output, views[1:]
+    if start not in copies:
+        copies[start] = b.append(contiguous, (start,), {})
+    made = copies[start]
+    for node in views:
+        made = b.append(node.op, (made,), node.params)
+    return readable(b, made, how, copies)
+
+
+def pattern_of(value: Value) -> tuple[Value, Pattern] | None:
+    """(the value behind the views, where its elements are); None for a fill, or where strides cannot say it."""
+    chain = []
+    while is_free(value):
+        if value.node.op is full:
+            return None
+        chain.append(value.node)
+        value = value.node.inputs[0]
+    pattern = row_major(value.shape)
+    for node in reversed(chain):
+        seen = through(pattern, node.op, node.params)
+        if seen is None:
+            return None
+        pattern = seen
+    return value, pattern
+
+
+def _after_break(value):
+    """The views of a value from the first one on that strides cannot say: what must be done to a copy of what lies before."""
+    chain = []
+    while is_free(value) and value.node.op is not full:
+        chain.append(value.node)
+        value = value.node.inputs[0]
+    chain.reverse()
+    pattern = row_major(value.shape)
+    for i, node in enumerate(chain):
+        seen = through(pattern, node.op, node.params)
+        if seen is None:
+            return chain[i:]
+        pattern = seen
+    return []
+
+
+def _readable(value, how):
+    if not is_free(value):
+        return True
+    found = pattern_of(value)
+    if found is None:
+        return how == LOOPS and source_of(value) is None
+    pattern = found[1].plain
+    if how == PLAIN:
+        return pattern.strides == row_major(pattern.shape).plain.strides
+    return how in (STRIDED, LOOPS) or not pattern.shape or pattern.strides[-1] == 1 or pattern.shape[-1] == 1

@@ -1,0 +1,55 @@
+"""Batch normalisation in training takes in the relu that follows it, and its gradient the relu's gradient.
+
+Every result has the bits that the operators apart give; what is saved are sweeps over images.
+"""
+
+from ...ir.graph.graph import Builder, Graph, Node, Value
+from ...ir.ops.core.elementwise import le, where
+from ...ir.ops.nn.activations import relu
+from ...ir.ops.nn.batch_norm import batch_norm_grad, batch_norm_relu_grad, batch_norm_relu_train, batch_norm_train
+from ..rewrite.rewrite import rebuild
+from ..simplify.canonicalize import is_literal, number_of
+
+
+def fuse_batch_norm(graph: Graph) -> Graph:
+    """Fuses each pair."""
+    clipped = {n: n.inputs[0].node for n in graph.nodes if n.op is relu and _is_only_reader(graph, n, n.inputs[0])}
+    norms = {norm for norm in clipped.values() if norm is not None and norm.op is batch_norm_train}
+    if not norms and not any(n.op is batch_norm_grad for n in graph.nodes):
+        return graph
+
+    def visit(b: Builder, node: Node, operands):
+        if node in norms:
+            return b.append(batch_norm_relu_train, operands, node.params)
+        if clipped.get(node) in norms:
+            return operands[0]
+        if node.op is batch_norm_grad and _is_masked(graph, node):
+            mask = node.inputs[0].node
+            return b.append(batch_norm_relu_grad, (env[mask.inputs[2]], env[mask.inputs[0].node.inputs[0]], *operands[1:]),
+                            node.params)
+        env.update({old: new for old, new in zip(node.inputs, operands) if type(old) is Value})
+        return None
+
+    env: dict = {}
+    return rebuild(graph, visit)
+
+
+def _is_only_reader(graph, node, value):
+    """Whether a node alone reads the first result of a node of several."""
+    return type(value) is Value and value.index == 0 and graph.uses[value] == (node,) and value not in graph.results
+
+
+def _is_masked(graph, node):
+    """Whether a gradient comes as where(result <= 0, 0, g), which nothing else reads."""
+    g = node.inputs[0]
+    mask = g.node
+    if mask is None or mask.op is not where or graph.uses[g] != (node,) or g in graph.results:
+        return False
+    test, other, given = mask.inputs
+    return (type(given) is Value and _is_zero(other) and type(test) is Value and test.node is not None and test.node.op is le
+            and type(test.node.inputs[0]) is Value and _is_zero(test.node.inputs[1]) and given.aval == node.inputs[3].aval
+            and test.node.inputs[0].aval == given.aval)
+
+
+def _is_zero(x):
+    return number_of(x) == 0 if is_literal(x) else type(x) is not Value and x == 0

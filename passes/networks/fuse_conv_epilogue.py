@@ -1,0 +1,140 @@
+"""Blocked convolutions take in what follows them: activation, residual, scale, before their only store.
+
+Elementwise work joins a convolution as long as all of it reads the result element by element and one value comes out in the
+end. The operations and their order stay as they are, so nothing is rounded otherwise.
+"""
+
+from ...ir.graph.graph import Builder, Graph, Node, Value, live_nodes
+from ...ir.opdef.op import Scalar
+from ...ir.ops.core.elementwise import cast
+from ...ir.ops.core.shape import contiguous, expand, reshape
+from ...ir.ops.packed.blocked import channel_shape, conv_blocked
+from ...ir.ops.packed.blocked_grad import conv_input_grad_blocked
+from ..rewrite.kernel_body import can_fuse, node_cost
+from ..rewrite.rewrite import prune
+
+DEAREST = 12      # work per element of float32 up to which it is better done in the tiles than in a sweep of its own
+MOST_FULL = 2     # arrays of the result's size that tiles read beside it; none where tiles are pixels that lie apart
+STARTS = (conv_blocked, conv_input_grad_blocked)
+
+
+def fuse_conv_epilogue(graph: Graph) -> Graph:
+    """Fuses all that can be; later convolutions first, so that of two that are added the one that runs last does it."""
+    found = _found(graph)
+    return _rebuilt(graph, found) if found else graph
+
+
+class Tail:
+    """The nodes that follow a convolution and can be its epilogue."""
+
+    def __init__(self, graph: Graph, place: dict, start: Node):
+        self.graph, self.place, self.start = graph, place, start
+        self.nodes: list[Node] = []
+        self.beside: list[Value] = []
+        self.inside = {start.output}
+        self.cost = 0
+
+    def grow(self, taken: set) -> "tuple | None":
+        """(nodes, values beside, result) of the longest tail with one result; None if there is none."""
+        best = None
+        while (node := self._next()) is not None and node not in taken and self._takes(node):
+            self.nodes.append(node)
+            self.inside.add(node.output)
+            live = [v for v in self.inside if v in self.graph.results or any(u not in self.nodes for u in self.graph.uses[v])]
+            if live == [node.output]:
+                best = tuple(self.nodes), tuple(self.beside), node.output
+        return best
+
+    def _next(self):
+        """The first node that reads what is inside."""
+        readers = {u for v in self.inside for u in self.graph.uses[v]} - set(self.nodes)
+        return min(readers, key=self.place.__getitem__, default=None)
+
+    def _takes(self, node):
+        result = self.start.output
+        if type(node.op.lower) is not Scalar or not can_fuse(node) or node.op in (cast, contiguous) or node.params:
+            return False
+        others = [x for x in node.inputs if type(x) is Value and x not in self.inside]
+        if node.output.aval != result.aval or any(v.aval != result.aval for v in others):
+            return False
+        self.cost += node_cost(node)
+        self.beside += [v for v in others if v not in self.beside]
+        full = [v for v in self.beside if _channel_source(v, self.start) is None]
+        given = [v for v in _beside(self.start) if v.shape == result.shape]
+        most = 0 if self.start.op is conv_input_grad_blocked and any(n > 1 for n in self.start.params["stride"]) else MOST_FULL
+        return self.cost * 4 <= DEAREST * result.dtype.itemsize and len(full) + len(given) <= most
+
+
+def _beside(start):
+    """The arrays beside a convolution."""
+    return start.inputs[2 + start.params.get("taps", 0):]
+
+
+def _channel_source(value, conv):
+    """The array with a number for each channel of a convolution's result that an operand repeats; None for others. Dims of
+    one element in front may be missing."""
+    node = value.node
+    if node is None or node.op is not expand:
+        return None
+    source = node.inputs[0]
+    shape = channel_shape(conv.output.shape, conv.params["lanes"])
+    return source if (1,) * (len(shape) - source.ndim) + source.shape == shape else None
+
+
+def _found(graph):
+    """{last node of a tail: (convolution, nodes, values beside)}"""
+    place = {n: i for i, n in enumerate(graph.nodes)}
+    taken: set = set()
+    found = {}
+    for start in reversed(graph.nodes):
+        if start.op not in STARTS:
+            continue
+        tail = Tail(graph, place, start).grow(taken)
+        if tail is not None:
+            nodes, beside, result = tail
+            taken.update(nodes)
+            found[result.node] = start, nodes, beside
+    return found
+
+
+def _rebuilt(graph, found):
+    """The graph with each convolution where the last node of its tail was."""
+    b = Builder(graph.name)
+    env = b.copy_inputs(graph)
+    gone = {n for start, nodes, _ in found.values() for n in (start, *nodes)}
+    for node in graph.nodes:
+        if node in found:
+            start, nodes, beside = found[node]
+            with b.at(start.line):
+                env[node.output] = _joined(b, env, start, nodes, beside)
+        elif node not in gone:
+            new = b.copy(node, [env[x] if type(x) is Value else x for x in node.inputs])
+            env.update(zip(node.outputs, new.outputs))
+    live = live_nodes(graph)
+    dead_before = [env[v] for n in graph.nodes if n not in live for v in n.outputs if v in env]
+    return prune(b.finish_like(graph, env), also=dead_before)
+
+
+def _joined(b, env, start, nodes, beside):
+    """The convolution with its epilogue and the tail's behind it."""
+    lines = list(start.params["epilogue"])
+    before, operands = list(start.inputs), list(_beside(start))
+    before = before[:len(before) - len(operands)]
+    names = {start.output: f"v{len(lines) - 1}" if lines else "a"}
+    for v in beside:
+        names[v] = f"o{len(operands)}"
+        source = _channel_source(v, start)
+        operands.append(v if source is None else source)
+    for n in nodes:
+        arguments = [names[x] if type(x) is Value else x for x in n.inputs]
+        if "commutative" in n.op.traits:          # one order, so that kernels are shared
+            arguments.sort(key=lambda x: "vao".find(x[0]) if isinstance(x, str) else 3)
+        lines.append((n.op.name, *arguments))
+        names[n.output] = f"v{len(lines) - 1}"
+    beside = [_aligned(env[v], start.output.ndim) for v in operands]
+    return b.call(start.op, *[env[v] for v in before], *beside, **{**start.params, "epilogue": tuple(lines)})
+
+
+def _aligned(value, ndim):
+    """A value with dims of one element in front."""
+    return value if value.ndim == ndim else reshape(value, shape=(1,) * (ndim - value.ndim) + value.shape)

@@ -1,0 +1,195 @@
+"""What `quantize.py` looks for in a graph: products with known weights, what follows each, and what had better be bytes.
+
+A `Chain` is a convolution or a product of rows with a weight, and the operators behind it that are done with its sums: a bias,
+an image that is added, limits such as a ReLU's. Everything between its head and its tail is read by nothing else.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ...ir.dtype import float32
+from ...ir.graph.graph import Graph, Node, Value
+from ...ir.opdef.op import View
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core.shape import cat, expand, reshape
+from ...ir.ops.linalg.products import matmul
+from ...ir.ops.nn.activations import linear, relu
+from ...ir.ops.nn.conv import conv
+from ...ir.ops.nn.pool import avg_pool, max_pool
+
+_PRODUCTS = (matmul, linear)
+
+
+@dataclass
+class Chain:
+    """A head, the values that `bias` and `beside` name (None: nothing is added), limits in order, and the last value."""
+
+    head: Node
+    tail: Value
+    bias: Value | None = None
+    beside: Value | None = None
+    limits: list = field(default_factory=list)      # (operator, number)
+    inside: list = field(default_factory=list)      # nodes behind the head
+
+    @property
+    def is_conv(self) -> bool:
+        """Whether it is a convolution, whose channels are the second dim of images."""
+        return self.head.op is conv
+
+    @property
+    def x(self) -> Value:
+        """What the weight is multiplied with."""
+        return self.head.inputs[0]
+
+    @property
+    def weight(self) -> Value:
+        """The weight."""
+        return self.head.inputs[1]
+
+    @property
+    def channels(self) -> int:
+        """The number of output channels."""
+        return self.head.output.shape[1 if self.is_conv else -1]
+
+
+class Found:
+    """The chains of a graph, by their last node, what they absorb, and the values that something had better read as bytes.
+
+    `known(value)` gives the array of a value that depends on weights alone, None for others; `keep` says of a weight that its
+    layer stays in floats.
+    """
+
+    def __init__(self, graph: Graph, known: Callable, keep: Callable = lambda value: False):
+        self.graph, self.known = graph, known
+        self.images = _images(graph)
+        self.absorbed: set = set()
+        self.heads: dict = {}
+        for node in reversed(graph.nodes):
+            if _is_head(node, known) and not keep(node.inputs[1]):
+                self.heads[node] = self._chain(node)
+        self.tails = {c.tail.node: c for c in self.heads.values()}
+        self.absorbed |= {c.head for c in self.heads.values()} - set(self.tails)
+        self.wanted = self._wanted()
+
+    @property
+    def chains(self) -> list:
+        """In the order of the graph."""
+        return [self.tails[n] for n in self.graph.nodes if n in self.tails]
+
+    def _chain(self, head):
+        made = Chain(head, head.output)
+        while True:
+            readers = self.graph.uses[made.tail]
+            if len(readers) != 1 or made.tail in self.graph.results or readers[0] in self.absorbed:
+                break
+            node = readers[0]
+            if not self._takes_in(made, node):
+                break
+            made.inside.append(node)
+            made.tail = node.output
+        self.absorbed.update(made.inside)
+        return made
+
+    def _takes_in(self, chain, node) -> bool:
+        """Whether a node becomes part of a chain; notes what it does."""
+        limit = limit_of(node, chain.tail)
+        if limit is not None:
+            chain.limits.append(limit)
+            return True
+        if node.op is reshape and not chain.is_conv:
+            return node.output.ndim > 0 and node.output.shape[-1] == chain.channels
+        if node.op is not ew.add or chain.limits or chain.beside is not None:
+            return False
+        other = node.inputs[1] if node.inputs[0] is chain.tail else node.inputs[0]
+        if type(other) is not Value or other is chain.tail:
+            return False
+        if chain.bias is None and chain.head.inputs[2:] in ((), (None,)) and self._channel_values(other, chain) is not None:
+            chain.bias = self._channel_values(other, chain)
+            return True
+        if chain.is_conv and other in self.images and other.shape == chain.tail.shape and self.known(other) is None:
+            chain.beside = other
+            return True
+        return False
+
+    def _channel_values(self, value, chain):
+        """What is behind a value that is the same for all but the channels of a product, and known."""
+        if chain.is_conv or value.node is None or value.node.op is not expand:
+            return None
+        source = value.node.inputs[0]
+        return source if source.aval.size == source.shape[-1:][0] == chain.channels and self.known(source) is not None else None
+
+    def _wanted(self):
+        found: set = set()
+        for node in reversed(self.graph.nodes):
+            chain = self.heads.get(node)
+            if chain is not None:
+                found.add(chain.x)
+            tail = self.tails.get(node)
+            if tail is not None and tail.beside is not None:
+                found.add(tail.beside)
+            if passes_bytes(node, self.images) and node.outputs[0] in found:
+                found.update(x for x in node.inputs if type(x) is Value)
+        return {v for v in found if v.dtype is float32}
+
+
+def _is_head(node, known) -> bool:
+    if node.op is not conv and node.op not in _PRODUCTS:
+        return False
+    x, w = node.inputs[:2]
+    if any(type(v) is not Value or v.dtype is not float32 for v in (x, w)) or known(x) is not None or known(w) is None:
+        return False
+    if node.op is conv:
+        bias = node.inputs[2]
+        return x.ndim in (3, 4) and (bias is None or known(bias) is not None) and not _cuts(node.params["padding"])
+    return w.ndim == 2 and x.ndim >= 1 + (node.op is matmul) and all(
+        v is None or known(v) is not None for v in node.inputs[2:])
+
+
+def _cuts(padding):
+    return any(n < 0 for pair in padding for n in pair)
+
+
+def limit_of(node, value) -> tuple | None:
+    """(ew.maximum or ew.minimum, number) of a node that limits a value so."""
+    if node.op is relu:
+        return ew.maximum, 0.0
+    if node.op in (ew.maximum, ew.minimum) and node.inputs[0] is value and type(node.inputs[1]) in (int, float):
+        return node.op, float(node.inputs[1])
+    return None
+
+
+def passes_bytes(node: Node, images: set) -> bool:
+    """Whether an operator does to bytes what it does to the numbers that they stand for."""
+    if node.op is max_pool:
+        return node.inputs[0] in images
+    return node.op is cat or (type(node.op.lower) is View and node.outputs[0].dtype is float32)
+
+
+def _images(graph) -> set:
+    """Values that lie with their channels last: what convolutions make, and what is done with that."""
+    found: set = set()
+    for node in graph.nodes:
+        sources = [x for x in node.inputs if type(x) is Value]
+        if node.op is conv or (node.op in (max_pool, avg_pool) and sources[0] in found) or (
+                node.op.is_pointwise and any(x in found for x in sources)) or (
+                node.op is cat and node.params["dim"] == 1 and all(x in found for x in sources)):
+            found.add(node.outputs[0])
+    return {v for v in found if v.dtype is float32}
+
+
+def sources_of(value: Value) -> list:
+    """The inputs that a value depends on."""
+    found: dict = {}
+    stack = [value]
+    while stack:
+        v = stack.pop()
+        if v.node is None:
+            found[v] = None
+        else:
+            stack.extend(x for x in v.node.inputs if type(x) is Value)
+    return list(found)
+
+
+def name_of(weight: Value) -> str:
+    """What a weight is called: as the input of most dimensions that it is made of."""
+    return max(sources_of(weight), key=lambda v: v.ndim).name

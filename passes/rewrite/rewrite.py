@@ -1,0 +1,268 @@
+"""Rewriting graphs: rebuild node by node, or by rules.
+
+    Rule("neg of neg", find=lambda x: neg(neg(x)), make=lambda x: x)
+
+`find` is an ordinary function: each of its parameters (but those with a default) is a variable, and operator records
+called on variables make the pattern. A variable in place of a parameter (``reshape(x, shape=s)``) is bound to the parameter.
+`where` and `make` take the variables they need by name; `out` is the value that the pattern matched. `make` says the
+replacement with records.
+"""
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from ...ir.errors import GraphError
+from ...ir.graph.graph import Builder, Graph, Node, Value, live_nodes
+from ...ir.opdef.op import BINDERS, Op
+from ...ir.opdef.params import param_key
+from ...ir.ops.core.elementwise_rules import NUMBERS
+
+_ROUNDS = 100   # more rounds than this mean that rules undo each other
+
+# Rebuilding.
+
+
+def rebuild(graph: Graph, visit: Callable, worth: Callable | None = None) -> Graph:
+    """Copies a graph, asking `visit(builder, node, operands)` about every node: None keeps it (on the new operands), else
+    what is returned (a value, or a tuple for a node of several results) stands in for the node's results. `worth(node)` says
+    without a copy which nodes are to be asked about; if none is, there is nothing to do.
+
+    Returns `graph` itself if every node was kept. What became dead through the change is left out (what was dead before is
+    for dce).
+    """
+    asked = None if worth is None else {n for n in graph.nodes if worth(n)}
+    if asked is not None and not asked:
+        return graph
+    b = Builder(graph.name)
+    env = b.copy_inputs(graph)
+    changed = False
+    for node in graph.nodes:
+        operands = [env[x] if type(x) is Value else x for x in node.inputs]
+        given = None
+        if asked is None or node in asked:
+            b.line = node.line
+            given = visit(b, node, operands)
+            b.line = None
+        if given is None:
+            env.update(zip(node.outputs, b.copy_like(node, operands).outputs))
+        else:
+            changed = True
+            env.update(zip(node.outputs, _same_types(node, given)))
+    if not changed:
+        return graph
+    live = live_nodes(graph)
+    dead_before = [env[v] for n in graph.nodes if n not in live for v in n.outputs]
+    return prune(b.finish_like(graph, env), also=dead_before)
+
+
+def _same_types(node, given):
+    given = given if type(given) is tuple else (given,)
+    for old, new in zip(node.outputs, given, strict=True):
+        if old.aval != new.aval:
+            raise GraphError(f"a rewrite of {node.op.name} gave {new.aval} in place of {old.aval}")
+    return given
+
+
+def prune(graph: Graph, also=()) -> Graph:
+    """The graph without the nodes that nothing (nor a value of `also`) needs; itself if there are none."""
+    live = live_nodes(graph, also)
+    if len(live) == len(graph.nodes):
+        return graph
+    b = Builder(graph.name)
+    env = b.copy_inputs(graph)
+    for node in graph.nodes:
+        if node in live:
+            new = b.copy_like(node, [env[x] if type(x) is Value else x for x in node.inputs])
+            env.update(zip(node.outputs, new.outputs))
+    return b.finish_like(graph, env)
+
+
+# Patterns.
+
+
+class Pattern:
+    """A record called on patterns: matches a value made by that record."""
+
+    __slots__ = ("op", "operands", "params")
+
+    def __init__(self, op, operands, params):
+        self.op = op
+        self.operands = operands
+        self.params = params
+
+
+class Variable(Pattern):
+    """Matches anything, the same thing wherever it stands."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name):
+        super().__init__(None, (), {})
+        self.name = name
+
+
+BINDERS[Pattern] = BINDERS[Variable] = lambda op, operands, params: Pattern(op, operands, params)
+
+
+def match(pattern, x, found: dict) -> dict | None:
+    """`found` with the variables that make `pattern` fit the operand `x`, or None. `found[None]` lists the values inside."""
+    if type(pattern) is Variable:
+        return _bind(pattern.name, x, found)
+    if type(pattern) is not Pattern:
+        return found if _is_literal(pattern, x) else None
+    node = x.node if type(x) is Value else None
+    if node is None or node.op is not pattern.op or node.multi or len(node.inputs) != len(pattern.operands):
+        return None
+    found = _match_params(pattern.params, node.params, found)
+    if found is None:
+        return None
+    found = {**found, None: (*found.get(None, ()), x)}
+    for operands in _orders(node):
+        fits = _match_all(pattern.operands, operands, found)
+        if fits is not None:
+            return fits
+    return None
+
+
+def _orders(node):
+    yield node.inputs
+    if len(node.inputs) == 2 and "commutative" in node.op.traits:
+        yield node.inputs[::-1]
+
+
+def _match_all(patterns, operands, found):
+    for p, x in zip(patterns, operands):
+        found = match(p, x, found)
+        if found is None:
+            return None
+    return found
+
+
+def _match_params(patterns, params, found):
+    if patterns.keys() != params.keys():
+        return None
+    for name, p in patterns.items():
+        if type(p) is Variable:
+            found = _bind(p.name, params[name], found)
+            if found is None:
+                return None
+        elif param_key(p) != param_key(params[name]):
+            return None
+    return found
+
+
+def _bind(name, x, found):
+    if name not in found:
+        return {**found, name: x}
+    known = found[name]
+    same = known is x if type(known) is Value or type(x) is Value else param_key(known) == param_key(x)
+    return found if same else None
+
+
+def _is_literal(number, x):
+    """Whether an operand is this number: 1 stands for 1.0 and True as well, 0 for +0.0 alone."""
+    if type(x) not in NUMBERS:
+        return False
+    if isinstance(x, complex) or isinstance(number, complex):
+        return x == number
+    return x == number and math.copysign(1.0, x) == math.copysign(1.0, number)
+
+
+# Rules.
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A pattern, a condition and a replacement.
+
+    find        the pattern, as a function of its variables
+    make        the replacement, as a function of some variables (and `out`)
+    where       a condition on some variables (and `out`); they are values of the graph being read
+    once        the values inside the pattern may have no other reader: the rewrite would not free them
+    """
+
+    name: str
+    find: Callable
+    make: Callable
+    where: Callable | None = None
+    once: bool = False
+    pattern: Pattern = field(init=False)
+    asks: dict = field(init=False)   # the variables that `where` and `make` take
+
+    def __post_init__(self):
+        variables = [Variable(n) for n, p in inspect.signature(self.find).parameters.items() if p.default is p.empty]
+        object.__setattr__(self, "pattern", self.find(*variables))
+        asks = {fn: tuple(n for n, p in inspect.signature(fn).parameters.items() if p.default is p.empty)
+                for fn in (self.where, self.make) if fn is not None}
+        object.__setattr__(self, "asks", asks)
+
+    @property
+    def root(self) -> Op:
+        return self.pattern.op
+
+    def matches(self, graph: Graph, node: Node) -> dict | None:
+        """The variables, if the rule applies to `node`."""
+        found = match(self.pattern, node.output, {})
+        if found is None:
+            return None
+        found = {**found, "out": node.output}
+        inside = found.pop(None)
+        if self.once and not _free_when_replaced(graph, node.output, inside):
+            return None
+        return found if self.where is None or self._ask(self.where, found) else None
+
+    def replace(self, found: dict, env: dict):
+        """The replacement, on the values that `env` maps the found ones to."""
+        mapped = {k: env[v] if type(v) is Value and k != "out" else v for k, v in found.items()}
+        return self._ask(self.make, mapped)
+
+    def _ask(self, fn, found):
+        return fn(*[found[n] for n in self.asks[fn]])
+
+
+def _free_when_replaced(graph, root, inside):
+    """Whether nothing but the pattern itself reads the values inside it."""
+    nodes = {v.node for v in inside}
+    return all(v is root or (v not in graph.results and nodes.issuperset(graph.uses[v])) for v in inside)
+
+
+def apply(graph: Graph, rules: Sequence[Rule]) -> Graph:
+    """Rewrites until no rule applies. Returns `graph` itself if none ever did."""
+    by_root: dict[Op, list[Rule]] = {}
+    for r in rules:
+        by_root.setdefault(r.root, []).append(r)
+    rounds: list = []
+    while len(rounds) < _ROUNDS:
+        found = _all_matches(graph, by_root)
+        if not found:
+            return graph
+        rounds.append({rule.name for rule, _ in found.values()})
+        graph = _replace_all(graph, found)
+    used = ", ".join(sorted(rounds[-1] | rounds[-2]))
+    raise GraphError(f"rewrite rules undo each other in graph {graph.name}: {used}")
+
+
+def _all_matches(graph, by_root):
+    matches = {}
+    for node in graph.nodes:
+        for rule in by_root.get(node.op, ()):
+            found = rule.matches(graph, node)
+            if found is not None:
+                matches[node] = (rule, found)
+                break
+    return matches
+
+
+def _replace_all(graph, matches):
+    env: dict = {}
+
+    def visit(b, node, operands):
+        env.update((x, v) for x, v in zip(node.inputs, operands) if type(x) is Value)
+        if node not in matches:
+            return None
+        rule, found = matches[node]
+        return rule.replace(found, env)
+
+    return rebuild(graph, visit)

@@ -1,0 +1,149 @@
+"""Which values of an arranged graph are written into the memory of the inputs that results replace.
+
+    %2 = assign_view(%cache, %k)          %2 is %cache with one part written
+    %3 = attention(%q, %2)
+    replaces %cache: %2                   so it is written there, before anything reads it, and nothing is copied
+
+Such values are made element by element from what the input holds there, or are updates of it: operators (trait "updates") that
+leave most of their first operand as it is, one after the other. Everything else has read what lies there before it is written
+over. After the first write nothing may fail, since Python makes a call again that has failed: the indices of updates are
+looked at before (`hoist_index_checks.py`). (A GPU's kernels note wrong ones and leave out what they name: nobody is called
+again.)
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ...ir.graph.graph import Graph, Value
+from ..layout.plain_operands import pattern_of
+from ..rewrite.kernel_body import is_free, source_of
+from ..rewrite.strided import row_major
+from .hoist_index_checks import may_fail
+from .plan_steps import Call, Fused, Product, reads_of, values_of, writes_of
+
+
+@dataclass(frozen=True)
+class Ways:
+    """What is asked of a machine's steps.
+
+    call                gives the node of a step that is a called operator, None for all others
+    reads, writes       give the values in memory that a step reads, and those that it makes
+    by_elements         (step, value) -> whether it makes the value by elements, wherever that lies
+    where_it_writes     (step, value) -> whether it reads the value nowhere but at the element that it then writes; of no call
+    may_fail            (node) -> whether its call may raise, or does what Python may see
+    """
+
+    call: Callable
+    reads: Callable
+    writes: Callable
+    by_elements: Callable
+    where_it_writes: Callable
+    may_fail: Callable
+
+
+def in_place(graph: Graph, steps: list, targets: dict, ways: Ways | None = None) -> dict:
+    """{value: the input in whose memory it is written}, in the order of the steps. `targets` names, by position, the input that
+    a result replaces."""
+    found: dict = {}
+    updates = _Updates(graph, steps, ways or ON_CPU)
+    for position, number in targets.items():
+        value, target = graph.outputs[position], graph.inputs[number]
+        if value.aval == target.aval and graph.outputs.count(value) == 1:
+            found.update(dict.fromkeys(updates.of(value, target), target))
+    return found
+
+
+class _Updates:
+    """Looks for values that may be written over inputs."""
+
+    def __init__(self, graph, steps, ways):
+        self.steps, self.ways = steps, ways
+        self.nodes = [ways.call(s) for s in steps]
+        self.made = {v: i for i, s in enumerate(steps) for v in ways.writes(s)}
+        self.leaving = {source_of(v) for v in graph.outputs if is_free(v)} | set(graph.outputs)
+        self.failing = max((i for i, n in enumerate(self.nodes) if n is not None and ways.may_fail(n)), default=-1)
+        self.readers: dict = {}       # value in memory -> the numbers of the steps that read it
+        for i, s in enumerate(steps):
+            for v in dict.fromkeys(ways.reads(s)):
+                self.readers.setdefault(v, []).append(i)
+
+    def of(self, value, target) -> list:
+        """The values that are written over an input, first to last: a result, and what it is an update of, as far as that
+        goes; none where nothing may be."""
+        best: list = []
+        chain = [value]
+        if target in self.leaving:
+            return []
+        while chain[0] in self.made and self._writes_anywhere(chain[0]):
+            if self._may_take(chain, target):
+                best = list(chain)
+            base = self._base(chain[0])
+            if base is None or base is target or base in self.leaving or base.aval != target.aval:
+                break
+            chain.insert(0, base)
+        return best
+
+    def _writes_anywhere(self, value) -> bool:
+        """Whether a value is made by elements, or an update."""
+        at = self.made[value]
+        node = self.nodes[at]
+        return self.ways.by_elements(self.steps[at], value) if node is None else "updates" in node.op.traits
+
+    def _base(self, value):
+        """What a value is an update of, as it lies in memory; None where it is none."""
+        node = self.nodes[self.made[value]]
+        return None if node is None or type(node.inputs[0]) is not Value else _whole(node.inputs[0])
+
+    def _may_take(self, chain, target) -> bool:
+        """Whether the values of a chain may lie, one after the other, where an input does."""
+        writes = [self.made[v] for v in chain]
+        if writes[0] < self.failing:
+            return False
+        return all(i <= write and (i < write or self._reads_as_it_writes(i, held))
+                   for held, write in zip([target, *chain], writes) for i in self.readers.get(held, ()))
+
+    def _reads_as_it_writes(self, number, held) -> bool:
+        """Whether a step reads a value only where it writes at the same time, or as what it updates."""
+        node = self.nodes[number]
+        if node is None:
+            return self.ways.where_it_writes(self.steps[number], held)
+        first, *others = values_of(node)
+        return "updates" in node.op.traits and _whole(first) is held and held not in [source_of(v) for v in others]
+
+
+def _by_elements(step, value) -> bool:
+    """Whether a value is made by a kernel without reductions, or an epilogue."""
+    if type(step) is Fused:
+        return value in step.group.body.results and not step.group.reduced
+    return value in step.epilogue.others
+
+
+def _where_it_writes(step, held) -> bool:
+    if type(step) is Product and held in [source_of(v) for v in values_of(step.node)]:
+        return False
+    group = step.group if type(step) is Fused else step.epilogue.group
+    plain = _flat(row_major(held.shape).plain)
+    return all(_flat(p) == plain for v, p in group.body.loads if v is held)
+
+
+ON_CPU = Ways(lambda step: step.node if type(step) is Call else None, reads_of, writes_of, _by_elements, _where_it_writes,
+              may_fail)
+
+
+def _whole(value):
+    """The value in memory of which another one shows all elements in their order; None if there is none."""
+    found = pattern_of(value)
+    if found is None:
+        return None
+    source, pattern = found
+    return source if source is value or _flat(pattern) == _flat(row_major(source.shape).plain) else None
+
+
+def _flat(p):
+    """A pattern with nothing but its order of elements."""
+    sizes = [(n, s) for n, s in zip(p.shape, p.strides) if n != 1]
+    step, order = 1, True
+    for n, s in reversed(sizes):
+        order, step = order and s == step, step * n
+    return p.offset, order, math.prod(p.shape)

@@ -1,0 +1,312 @@
+"""Where the values of a fused graph live, and in which steps it runs.
+
+`arrange` gives the steps of a graph in order: fused kernels, products with their epilogues, called nodes. It looks at sizes
+only to judge what is worth joining, so an arrangement serves other sizes too. `place` makes a plan of it for sizes that are
+known: steps that are native code and follow each other are one native call (a `Run`). A value that only one run sees lies in
+that run's arena, at an offset shared with values that are not alive at the same time. Everything else has memory of its own,
+from the step that makes it to the last that reads it. An update may be written straight into the input that it replaces.
+"""
+
+import bisect
+import heapq
+import itertools
+from collections.abc import Callable
+from copy import copy
+from typing import Any, NamedTuple
+
+from ...ir.graph.graph import Graph, Value
+from ...ir.ops.index.indexing import in_range
+from ..fusion.fuse import Group, fuse, own_results
+from ..fusion.fuse_epilogue import Epilogue, fuse_epilogues
+from ..fusion.join_sums import join_sums
+from ..fusion.lower import lower
+from ..fusion.recompute import ON_CPU, read_less
+from ..rewrite.kernel_body import is_free, source_of
+from .inplace_updates import in_place
+from .plan_steps import LINE, Call, Fused, Plan, Product, Run, reads_of, values_of, writes_of
+
+STAGGER = 5 * LINE      # what keeps values of a page's multiple from lying on the same lines of the cache
+_WORTH_A_SECOND_TRY = 1 << 20           # bytes of an arena, and
+_WASTE = 1.04                           # times what is alive at once, from which a closer fit is looked for
+MOST_ARGUMENTS = 4000   # of one native call
+
+
+def plan(graph: Graph, owned=frozenset(), targets=None, scratch_of: Callable | None = None) -> Plan:
+    """The plan of a graph whose sizes are known: its arrangement, placed."""
+    return place(arrange(graph, owned, targets), scratch_of)
+
+
+def arrange(graph: Graph, owned=frozenset(), targets=None) -> Plan:
+    """The steps of a graph. Results at the positions `owned` get memory of their own; `targets` names, by position, the
+    input that a result is to replace."""
+    graph, targets = own_results(graph, owned), targets or {}
+    steps: list[Any] = []
+    replacing = frozenset([graph.outputs[i] for i in targets])
+    for g in _lighter(fuse_epilogues(fuse(graph, replacing), {source_of(v) for v in graph.outputs}, replacing), graph):
+        if type(g) is Epilogue:
+            steps.append(Product(g))
+        else:
+            steps.append(Fused(g, lower(g.body)) if g.is_kernel else Call(g.nodes[0], g.refused))
+    steps = _late(graph, steps)
+    return Plan(graph, tuple(steps), in_place(graph, steps, targets))
+
+
+def _lighter(groups, graph) -> list:
+    """The groups with kernels that read less; those that products have taken in stay there."""
+    products = {Group(list(g.nodes)): g for g in groups if type(g) is Epilogue}
+    stands_for = {g: alone for alone, g in products.items()}
+    found = read_less([stands_for.get(g, g) for g in groups], {*graph.outputs, *map(source_of, graph.outputs)}, worth=ON_CPU)
+    return [products.get(g, g) for g in join_sums(found)]
+
+
+def _late(graph, steps):
+    """The steps with those that read inputs alone, like packed weights, right before the first that reads what they make: it
+    takes no memory until then. Indices that are inputs are looked at first, before anything is written
+    (`inplace_updates.py`)."""
+    inputs, makers = set(graph.inputs), {}
+    ordered: dict = {}
+    for s in steps:
+        if inputs.issuperset(reads_of(s)) and (type(s) is Fused or s.node.is_pure):
+            if type(s) is Call and s.node.op is in_range:
+                ordered[s] = None
+            else:
+                makers.update(dict.fromkeys(writes_of(s), s))
+    for s in steps:
+        if s not in makers.values():
+            ordered.update(dict.fromkeys([makers[v] for v in reads_of(s) if v in makers]))
+            ordered[s] = None
+    return [*ordered, *[s for s in steps if s not in ordered]]
+
+
+def place(arranged: Plan, scratch_of: Callable | None = None, over_of: Callable | None = None,
+          room: Callable | None = None) -> Plan:
+    """The plan of an arrangement. `scratch_of` gives the bytes that a product or a called node needs while it runs as native
+    code; None for one that Python must call, as all are without `scratch_of`. `over_of` gives, for one that is native,
+    {result: what it reads, in whose memory the result may be written}; `room` the bytes of a value whose size is symbolic."""
+    graph, made, steps, arguments = arranged.graph, set(), [], 0
+    ends = {s: (reads_of(s), writes_of(s)) for s in arranged.steps}
+    for s in arranged.steps:
+        need = 0 if type(s) is Fused else scratch_of(s) if scratch_of is not None else None
+        if need is None:
+            steps += [*_views(s.node.inputs, made), copy(s)]        # what is dead after it is this plan's
+            continue
+        if not steps or type(steps[-1]) is not Run or arguments > MOST_ARGUMENTS:
+            steps.append(Run([]))
+            arguments = 0
+        steps[-1].steps.append(s)
+        arguments += sum(map(len, ends[s]))
+        if need:
+            steps[-1].scratch[s] = need
+        if over_of is not None and type(s) is not Fused:
+            steps[-1].over.update(over_of(s))
+    steps += _views(graph.outputs, made)
+    _place_all(graph, steps, arranged.in_place, ends)
+    for s in steps:
+        if type(s) is Run:
+            lay_out(s, s.scratch, room or room_of)
+    return Plan(graph, tuple(steps), arranged.in_place)
+
+
+def _views(values, made):
+    """Calls that make views and fills which something outside of kernels takes."""
+    steps = []
+    for v in values:
+        chain = []
+        while type(v) is Value and is_free(v) and v not in made:
+            made.add(v)
+            chain.append(Call(v.node))
+            v = v.node.inputs[0] if v.node.inputs else None
+        steps += chain[::-1]
+    return steps
+
+
+# Memory.
+
+
+def _place_all(graph, steps, targets, ends):
+    """Gives runs their arguments and arenas, and each step the values that are dead after it. `targets`: the inputs that values
+    are written over; `ends`: what each step of a run reads and writes."""
+    last = {}
+    for i, s in enumerate(steps):
+        for v in _touched(s, ends):
+            last[v] = i
+    forever = set(graph.outputs) | set(graph.inputs)
+    for i, s in enumerate(steps):
+        if type(s) is Run:
+            made = dict.fromkeys([v for each in s.steps for v in ends[each][1]])
+            inside = {v for v in made if v not in forever and v not in targets and last[v] == i}
+            _finish_run(s, made, inside, targets, ends)
+            seen = [*s.reads, *s.writes, *[v for v in made if v in targets]]
+        else:
+            seen = _touched(s, ends)
+        s.dead = tuple([v for v in dict.fromkeys(seen) if v not in forever and last[v] == i])
+
+
+def _touched(step, ends):
+    """The values that a step reads or makes, as the next steps see them."""
+    if type(step) is Run:
+        return [v for s in step.steps for end in ends[s] for v in end]
+    read = values_of(step.node) if type(step) is Call else [*values_of(step.node), *reads_of(step)]
+    return [*read, *writes_of(step)]
+
+
+def _finish_run(run, made, inside, targets, ends):
+    """The arguments and the arena of a run."""
+    run.updates = list(dict.fromkeys([targets[v] for v in made if v in targets]))
+    run.writes = [v for v in made if v not in inside and v not in targets]
+    read = dict.fromkeys([v for s in run.steps for v in ends[s][0]])
+    run.over_inputs = {v: targets[v] for v in (*made, *read) if targets.get(v) in run.updates}
+    run.reads = [v for v in read if v not in made and v not in run.updates and v not in run.over_inputs]
+    _note_lives(run, inside, ends)
+
+
+def _note_lives(run, inside, ends):
+    """Notes what needs a place in the arena, and from when to when."""
+    first, last = {}, {}
+    for i, s in enumerate(run.steps):
+        for end in ends[s]:
+            for v in end:
+                if v in inside:
+                    first.setdefault(v, i)
+                    last[v] = i
+    run.shared = _written_over(run, first, last, ends)
+    run.lives = [(v, i, last[v]) for v, i in first.items() if v not in run.shared]
+    run.lives += [(s, i, i) for i, s in enumerate(run.steps) if s in run.scratch]
+
+
+def lay_out(run: Run, scratch: dict, room: Callable):
+    """Gives values and the `scratch` memory of steps places in the arena of a run, those that are needed at the same time apart
+    from each other. `room` gives the bytes that a value takes there."""
+    lives = [Life(x, _rounded(scratch[x]) if x in scratch else room(x), first, last) for x, first, last in run.lives]
+    at, run.arena_bytes = placed(lives, LINE)
+    if run.arena_bytes > _WORTH_A_SECOND_TRY:
+        at, run.arena_bytes = _closer(lives, at, run.arena_bytes)
+    run.scratch = {s: at.pop(s) for s in scratch}
+    for v, read in run.shared.items():
+        at[v] = at[read]
+    run.arena = at
+
+
+def _written_over(run, first, last, ends):
+    """{value: the one whose place in the arena it takes}, makers in order. What it is written over lives as long as it does."""
+    found = {}
+    for i, s in enumerate(run.steps if run.over else ()):
+        read, written = ends[s]
+        for v in written:
+            source = run.over.get(v)
+            if v in first and source in first and last[source] == i and read.count(source) == 1:
+                found[v] = source
+    for v, read in reversed(found.items()):
+        last[read] = last[v]
+    return found
+
+
+class Life(NamedTuple):
+    """How many bytes something takes, from the start of a step to the end of another."""
+
+    what: Any
+    size: int
+    first: int
+    last: int
+
+
+def placed(lives, start):
+    """({what: its place}, the end of all), from `start` on, in the order in which they begin: what is warm in a cache is used
+    again."""
+    at, end, free = {}, start, _Free(start)
+    ending: list = []                   # (step after which it ends, start, size)
+    for x in sorted(lives, key=lambda x: (x.first, -x.size)):
+        while ending and ending[0][0] < x.first:
+            free.give(*heapq.heappop(ending)[1:])
+        low = at[x.what] = free.take(x.size)
+        heapq.heappush(ending, (x.last, low, x.size))
+        end = max(end, low + x.size)
+    return at, end
+
+
+class _Free:
+    """What is free of an arena: gaps, and all from some byte on."""
+
+    def __init__(self, start: int):
+        self._rest = start
+        self._gaps: list = []           # (size, start), in order
+        self._sizes: dict = {}          # start of a gap -> its size
+        self._starts: dict = {}         # end of a gap -> its start
+
+    def take(self, size: int) -> int:
+        """The start of the smallest gap that has so many bytes, which are no longer free."""
+        i = bisect.bisect_left(self._gaps, (size, 0))
+        if i == len(self._gaps):
+            self._rest += size
+            return self._rest - size
+        room, low = self._gaps[i]
+        self._remove(low, room)
+        if room > size:
+            self._add(low + size, room - size)
+        return low
+
+    def give(self, low: int, size: int):
+        """Takes bytes back."""
+        before, after = self._starts.get(low), self._sizes.get(low + size)
+        if after is not None:
+            self._remove(low + size, after)
+            size += after
+        if before is not None:
+            self._remove(before, low - before)
+            low, size = before, size + low - before
+        if low + size == self._rest:
+            self._rest = low
+        else:
+            self._add(low, size)
+
+    def _add(self, low, size):
+        bisect.insort(self._gaps, (size, low))
+        self._sizes[low], self._starts[low + size] = size, low
+
+    def _remove(self, low, size):
+        del self._gaps[bisect.bisect_left(self._gaps, (size, low))], self._sizes[low], self._starts[low + size]
+
+
+def _closer(lives, at, end):
+    """The same, or a closer fit where that wastes a lot: the largest first, after room for all that is small."""
+    change = [0] * (max(x.last for x in lives) + 2)
+    for x in lives:
+        change[x.first] += x.size
+        change[x.last + 1] -= x.size
+    if end <= _WASTE * max(itertools.accumulate(change)):
+        return at, end
+    small, large = [x for x in lives if x.size < end >> 8], [x for x in lives if x.size >= end >> 8]
+    found, start = placed(small, LINE)
+    taken, stops = [], start            # taken: (start, end, life), in order
+    for x in sorted(large, key=lambda x: (-x.size, x.first)):
+        busy = [(low, high) for low, high, y in taken if y.first <= x.last and x.first <= y.last]
+        low = found[x.what] = _gap(busy, x.size, start)
+        bisect.insort(taken, (low, low + x.size, x), key=lambda t: t[:2])
+        stops = max(stops, low + x.size)
+    return (found, stops) if stops < end else (at, end)
+
+
+def _gap(busy, size, start):
+    """The start of the smallest gap that takes so many bytes between places that are busy, which may overlap."""
+    at, best = start, None
+    for low, high in busy:
+        gap = low - at
+        if gap >= size and (best is None or gap < best[0]):
+            best = gap, at
+        at = max(at, high)
+    return at if best is None else best[1]
+
+
+def _rounded(size):
+    return max(-(-size // LINE), 1) * LINE
+
+
+def room_of(value: Value) -> int:
+    """Bytes that a value takes in the arena."""
+    return room_for(value.aval.size * value.dtype.itemsize)
+
+
+def room_for(size: int) -> int:
+    """Bytes that so many bytes take in the arena."""
+    size = _rounded(size)
+    return size + STAGGER if size >= 4096 else size

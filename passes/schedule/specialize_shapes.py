@@ -1,0 +1,290 @@
+"""Puts numbers in the place of symbolic sizes: in a graph, or in an arrangement, which is what one is made for.
+
+    binder = Binder(plan)             # once
+    binder.bind({"b": 8, "s": 16})    # for given sizes: a copy in which each size is a number
+
+An arrangement of a symbolic graph is made once, with everything that takes long: passes, fusion, kernels, whose text does not
+name sizes. Only the memory of a copy is left to be placed. A copy with `shares` has nothing but what steps read and write; what
+no size changes is the arrangement's own, and the rest of its graph is made when somebody looks at it.
+"""
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import fields, is_dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from ...ir.graph.graph import Graph, Node, Update, Value
+from ...ir.kernel.kernel import Kernel
+from ...ir.opdef.aval import Aval
+from ...ir.symbols.substitute import evaluator, has_symbols, replaced, valuer
+from ...ir.symbols.symbolic import SymInt, is_symbol, names_of
+from ..codegen.llvm.contract.fused_epilogue import Fused as FusedEpilogue
+from ..fusion.fuse import Group
+from ..fusion.lower import Lowered
+from ..rewrite.kernel_body import is_free
+from .plan_steps import Plan
+
+_PLAIN = frozenset((Kernel, FusedEpilogue, Graph))
+
+
+def bind_graph(graph: Graph, values: dict) -> Graph:
+    """The graph with `values` for its names."""
+    return Binder(Plan(graph, (), {})).bind(values).graph if graph.symbols else graph
+
+
+def _parts_of(kind: type) -> Any:
+    """The names of what an object of a record refers to values and nodes by; None for what refers to none."""
+    if kind not in _PARTS:
+        _PARTS[kind] = frozenset([f.name for f in fields(kind)]) if is_dataclass(kind) and kind not in _PLAIN else None
+    return _PARTS[kind]
+
+
+_PARTS: dict = {}       # by type
+
+
+class Binder:
+    """Makes copies of an arrangement for given sizes.
+
+    shares    whether a copy holds what no size changes as it is, rather than copies of it
+    steps     those that all copies share then
+    """
+
+    def __init__(self, plan: Plan, shares: bool = False):
+        self.plan, self.shares = plan, shares
+        symbols = dict(plan.graph.symbols)
+        _collect(plan.steps, symbols)
+        self.keys = tuple(symbols)
+        self.names = sorted(frozenset().union(*map(names_of, symbols.values())))
+        self.evaluate = evaluator(symbols.values(), self.names)
+        self.fixed: Any = _Fixed(plan.graph if shares else None)
+        self.steps = frozenset([s for s in plan.steps if shares and self.fixed.holds(s)])
+        self.kept = {id(s): s for s in self.fixed.seen}
+
+    def bind(self, values: dict) -> Plan:
+        """The arrangement for `values` of the names."""
+        return self.copies(values).mapped(self.plan)
+
+    def copies(self, values: dict) -> "Copies":
+        """What gives copies of parts of the arrangement for `values` of the names."""
+        known: dict = {}
+        other = valuer(values, values.values())
+
+        def give(x):
+            if not known:           # a copy of which nothing is asked evaluates nothing
+                known.update(zip(self.keys, self.evaluate(*[values[n] for n in self.names])))
+            found = known.get(x.poly if type(x) is SymInt else x.text)
+            return other(x) if found is None else found
+
+        return Copies(self, give)
+
+
+class _Fixed:
+    """What no size changes of a graph and of what refers to it: values, nodes, and `seen` of what was asked for."""
+
+    def __init__(self, graph: Graph | None):
+        self.values: set = set()
+        self.nodes: set = set()
+        self.seen: list = []
+        self._known: dict = {}
+        if graph is None:
+            return
+        self.values.update([v for v in graph.inputs if not v.aval.is_symbolic])
+        for n in graph.nodes:
+            plain = [v for v in n.outputs if not v.aval.is_symbolic]
+            if (len(plain) == len(n.outputs) and self.values.issuperset([x for x in n.inputs if type(x) is Value])
+                    and not has_symbols(n.inputs) and not any(map(has_symbols, n.params.values()))):
+                self.nodes.add(n)
+            self.values.update([v for v in plain if n in self.nodes or not is_free(v)])
+
+    def holds(self, x: Any) -> bool:
+        """Whether no size changes something that refers to values and nodes."""
+        kind = type(x)
+        if kind is Value:
+            return x in self.values
+        if kind is Node:
+            return x in self.nodes
+        if kind in (tuple, list) or isinstance(x, tuple):
+            return all(map(self.holds, x))
+        if kind is dict:
+            return all(map(self.holds, (*x, *x.values())))
+        if is_symbol(x):
+            return False
+        names = _parts_of(kind)
+        if names is None:
+            return True
+        found = self._known.get(id(x))
+        if found is None:
+            parts = (x.nodes, x.shape) if kind is Group else tuple([getattr(x, name) for name in names])
+            found = self._known[id(x)] = self.holds(parts)
+            if found:
+                self.seen.append(x)
+        return found
+
+
+def _collect(x: Any, found: dict):
+    """Enters the symbolic numbers of steps, but for those of their groups."""
+    stack, seen = [x], set()
+    while stack:
+        x = stack.pop()
+        if is_symbol(x):
+            found.setdefault(x.poly if type(x) is SymInt else x.text, x)
+        elif isinstance(x, (tuple, list)):
+            stack.extend(x)
+        elif type(x) is dict:
+            stack.extend(x.values())
+        elif type(x) is not Group and _parts_of(type(x)) is not None and id(x) not in seen:
+            seen.add(id(x))
+            stack.extend([getattr(x, name) for name in _parts_of(type(x))])
+
+
+class Copies:
+    """Copies a graph, and what refers to it, with numbers for symbols: what is asked for, when it is asked for."""
+
+    def __init__(self, binder: Binder, give: Callable):
+        self.give, self._fixed, self._avals = give, binder.fixed, {}
+        self.values: dict = {}
+        self.nodes: dict = {}
+        self.known: dict = dict(binder.kept)
+        self._graph, self._shares = binder.plan.graph, binder.shares
+
+    @cached_property
+    def graph(self):
+        """The graph; where copies share parts, its nodes are made when somebody looks at them."""
+        return BoundGraph(self._graph, self) if self._shares else self.whole(self._graph)
+
+    def aval(self, aval):
+        """A type with its sizes as numbers."""
+        if not aval.is_symbolic:
+            return aval
+        found = self._avals.get(id(aval))
+        if found is None:
+            found = self._avals[id(aval)] = Aval(replaced(aval.shape, self.give), aval.dtype)
+        return found
+
+    def value(self, v: Value) -> Value:
+        """The copy of a value. Its node is the copy only where it is a view or a fill, and once the whole graph is made."""
+        found = self.values.get(v)
+        if found is None:
+            if v in self._fixed.values:
+                return v
+            if is_free(v):
+                self.node(v.node)
+                return self.values[v]
+            found = self.values[v] = Value(self.aval(v.aval), node=v.node, index=v.index, name=v.name)
+        return found
+
+    def node(self, n: Node) -> Node:
+        """The copy of a node."""
+        found = self.nodes.get(n)
+        if found is None:
+            if n in self._fixed.nodes:
+                return n
+            operands = tuple([self.value(x) if type(x) is Value else replaced(x, self.give) for x in n.inputs])
+            params = {k: replaced(v, self.give) for k, v in n.params.items()}
+            found = self.nodes[n] = Node(n.op, operands, params, (), multi=n.multi, line=n.line)
+            found.outputs = tuple([self._made(v, found) for v in n.outputs])
+        return found
+
+    def lowered(self, x: Lowered) -> Lowered:
+        """A kernel on the values as they are, with numbers for sizes and offsets."""
+        if self._fixed.holds(x):
+            return x
+        operands = tuple([(v, replaced(offset, self.give), written) for v, offset, written in x.operands])
+        return replace(x, operands=operands, symbols={name: replaced(n, self.give) for name, n in x.symbols.items()})
+
+    def _made(self, v, node):
+        """The copy of a value that a copied node makes."""
+        if v not in self._fixed.values and v not in self.values:
+            self.values[v] = Value(self.aval(v.aval), node=node, index=v.index)
+        return self.value(v)
+
+    def whole(self, graph: Graph) -> Graph:
+        """The graph, every node of it."""
+        inputs = tuple([self.value(v) for v in graph.inputs])
+        nodes = tuple([self.node(n) for n in graph.nodes])
+        for n in nodes:
+            for v in n.outputs:
+                if v not in self._fixed.values:
+                    v.node = n
+        updates = tuple([Update(self.value(u.target), self.value(u.value)) for u in graph.updates])
+        return Graph(graph.name, inputs, nodes, tuple([self.value(v) for v in graph.outputs]), updates)
+
+    def mapped(self, x):
+        """Anything that refers to values and nodes of the graph, over the copy."""
+        kind = type(x)
+        if kind is Value:
+            return self.value(x)
+        if kind is int or kind is str:
+            return x
+        if kind is tuple:
+            return tuple([self.mapped(v) for v in x])
+        if kind is list:
+            return [self.mapped(v) for v in x]
+        if kind is dict:
+            return {self.mapped(k): self.mapped(v) for k, v in x.items()}
+        if is_symbol(x):
+            return self.give(x)
+        if kind is Node:
+            return self.node(x)
+        if kind is Group:
+            return x if id(x) in self.known else BoundGroup(x, self)
+        if x is self._graph:
+            return self.graph
+        found = self.known.get(id(x))
+        if found is not None:
+            return found
+        if isinstance(x, tuple):
+            return kind(*[self.mapped(v) for v in x])
+        names = _parts_of(kind)
+        if names is None:
+            return x
+        made = self.known[id(x)] = object.__new__(kind)
+        for name, part in vars(x).items():
+            object.__setattr__(made, name, self.mapped(part) if name in names else part)
+        return made
+
+
+class BoundGraph:
+    """A graph with numbers in the place of sizes: what goes in and comes out, and all of it when somebody wants to see it."""
+
+    def __init__(self, graph: Graph, over: Copies):
+        self._graph, self._over = graph, over
+        self.inputs = tuple([over.value(v) for v in graph.inputs])
+        self.outputs = tuple([over.value(v) for v in graph.outputs])
+
+    def __getattr__(self, name):
+        if name.startswith("__") or "_over" not in self.__dict__:
+            raise AttributeError(name)
+        if name == "whole":
+            value = self.__dict__[name] = self._over.whole(self._graph)
+            return value
+        return getattr(self.whole, name)
+
+
+class BoundGroup:
+    """A group with numbers in the place of sizes, made when somebody wants to see what a kernel computes."""
+
+    def __init__(self, group: Group, over: Copies):
+        self._group, self._over = group, over
+
+    def __getattr__(self, name):
+        if name.startswith("__") or "_group" not in self.__dict__:
+            raise AttributeError(name)
+        value = getattr(self._group, name)
+        if name == "body" and value is not None:
+            value = self._body(value)
+        elif name != "refused":
+            value = self._over.mapped(value)
+        self.__dict__[name] = value
+        return value
+
+    def _body(self, x):
+        """A body with what is asked of it once it has become a kernel."""
+        made, mapped = copy(x), self._over.mapped
+        made.shape, made.row_shape, made.row_pattern = mapped((x.shape, x.row_shape, x.row_pattern))
+        made.loads = {mapped(key): i for key, i in x.loads.items()}
+        made.results = {mapped(v): t for v, t in x.results.items()}
+        made.rows = {mapped(v) for v in x.rows}
+        made.nodes = frozenset(map(mapped, x.nodes))
+        return made

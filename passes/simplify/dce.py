@@ -1,0 +1,14 @@
+"""Dead code: nodes that no output, update or effect needs, and updates that write back what is there."""
+
+from dataclasses import replace
+
+from ...ir.graph.graph import Graph
+from ..rewrite.rewrite import prune
+
+
+def dce(graph: Graph) -> Graph:
+    """Removes dead nodes and updates of an input with itself."""
+    kept = tuple([u for u in graph.updates if u.value is not u.target])
+    if len(kept) != len(graph.updates):
+        graph = replace(graph, updates=kept)
+    return prune(graph)

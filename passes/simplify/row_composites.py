@@ -1,0 +1,161 @@
+"""Softmax, norms and linear layers become operators in the very order in which their own kernels compute.
+
+So traced code, where they fuse with their neighbours, gives the bits of eager code, where each is one kernel. Their general
+bodies, which `decompose` would take, round differently.
+"""
+
+import math
+from collections.abc import Callable
+
+from ...ir import dtype as dt
+from ...ir.graph.graph import Builder, Graph, Node, Value
+from ...ir.opdef.op import Op
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core.reduce import amax, sum_
+from ...ir.ops.core.shape import expand
+from ...ir.ops.nn.activations import linear, log_softmax, softmax
+from ...ir.ops.nn.norm import layer_norm, layer_norm_grad, rms_norm, rms_norm_grad
+from ...ir.symbols.substitute import as_float
+from ..rewrite.rewrite import rebuild
+
+
+def row_bodies(graph: Graph) -> Graph:
+    """Replaces the operators of BODIES."""
+    return rebuild(graph, _visit) if any(n.op in BODIES for n in graph.nodes) else graph
+
+
+def _visit(b: Builder, node: Node, operands):
+    body = BODIES.get(node.op)
+    values = [x for x in operands if type(x) is Value]
+    if body is None or not values:
+        return None
+    first = values[0]
+    if not all(v.dtype is first.dtype and v.dtype.is_floating_point and v.aval.size for v in values):
+        return None
+    is_low = first.dtype in (dt.float16, dt.bfloat16)
+    if is_low and body is _linear:      # its bias is added before the sum is rounded
+        return None
+    work = dt.float32 if is_low else first.dtype
+    given = body(*[_in(x, work) if type(x) is Value else x for x in operands], **node.params)
+    if given is None:
+        return None
+    results = tuple([_in(r, first.dtype) for r in (given if node.multi else (given,))])
+    return results if node.multi else results[0]
+
+
+def _in(x, dtype):
+    return x if x.dtype is dtype else ew.cast(x, dtype=dtype)
+
+
+class _Rows:
+    """Values over trailing dims, or along one."""
+
+    def __init__(self, x, dims):
+        self.shape, self.dims = x.shape, dims
+        self.count = as_float(math.prod([x.shape[d] for d in dims]))
+
+    def over(self, v):
+        """A row's value for each of its elements."""
+        return expand(v, shape=self.shape)
+
+    def fold(self, op, x):
+        return op(x, dim=self.dims, keepdim=True)
+
+    def sum(self, x):
+        return self.fold(sum_, x)
+
+
+def _trailing(x, dims):
+    return _Rows(x, tuple(range(x.ndim - dims, x.ndim)))
+
+
+def _exponentials(x, dim):
+    rows = _Rows(x, (dim,))
+    below = ew.sub(x, rows.over(rows.fold(amax, x)))
+    e = ew.exp(below)
+    return rows, below, e, rows.sum(e)
+
+
+def _softmax(x, *, dim):
+    rows, _, e, total = _exponentials(x, dim)
+    return ew.mul(e, rows.over(ew.div(1.0, total)))
+
+
+def _log_softmax(x, *, dim):
+    rows, below, _, total = _exponentials(x, dim)
+    return ew.sub(below, rows.over(ew.log(total)))
+
+
+def _inverse(rows, squares, eps):
+    return ew.rsqrt(ew.add(ew.div(squares, rows.count), eps))
+
+
+def _standard(rows, x, eps):
+    """(x - mean) / deviation, and the inverse of the deviation of each row."""
+    centred = ew.sub(x, rows.over(ew.div(rows.sum(x), rows.count)))
+    inverse = _inverse(rows, rows.sum(ew.mul(centred, centred)), eps)
+    return ew.mul(centred, rows.over(inverse)), inverse
+
+
+def _layer_norm(x, w, b, *, dims, eps):
+    if w is None and b is not None:
+        return None
+    rows = _trailing(x, dims)
+    y, _ = _standard(rows, x, eps)
+    if w is not None:
+        y = ew.mul(y, rows.over(w))
+    return y if b is None else ew.add(y, rows.over(b))
+
+
+def _scaled(rows, x, eps):
+    """x / its root mean square, and the inverse of that of each row."""
+    inverse = _inverse(rows, rows.sum(ew.mul(x, x)), eps)
+    return ew.mul(x, rows.over(inverse)), inverse
+
+
+def _rms_norm(x, w, *, dims, eps):
+    rows = _trailing(x, dims)
+    y, _ = _scaled(rows, x, eps)
+    return y if w is None else ew.mul(y, rows.over(w))
+
+
+def _layer_norm_grad(g, x, w, *, dims, eps):
+    rows = _trailing(x, dims)
+    h, inverse = _standard(rows, x, eps)
+    gw = g if w is None else ew.mul(g, rows.over(w))
+    a, c = ew.div(rows.sum(gw), rows.count), ew.div(rows.sum(ew.mul(gw, h)), rows.count)
+    found = _with_weight(g, h, w, dims, _back(rows, ew.sub(gw, rows.over(a)), h, c, inverse))
+    return found if w is None else (*found, _sum_of_rows(g, dims) if dims < g.ndim else ew.copy(g))
+
+
+def _rms_norm_grad(g, x, w, *, dims, eps):
+    rows = _trailing(x, dims)
+    h, inverse = _scaled(rows, x, eps)
+    gw = g if w is None else ew.mul(g, rows.over(w))
+    c = ew.div(rows.sum(ew.mul(gw, h)), rows.count)
+    return _with_weight(g, h, w, dims, _back(rows, gw, h, c, inverse))
+
+
+def _back(rows, gw, h, c, inverse):
+    """The gradient of rows that were scaled to h, without what it has along h."""
+    return ew.mul(ew.sub(gw, ew.mul(h, rows.over(c))), rows.over(inverse))
+
+
+def _with_weight(g, h, w, dims, dx):
+    """The gradient of the input, and that of the weight if there is one."""
+    if w is None:
+        return dx
+    gh = ew.mul(g, h)
+    return dx, _sum_of_rows(gh, dims) if dims < g.ndim else gh
+
+
+def _sum_of_rows(x, dims):
+    return sum_(x, dim=tuple(range(x.ndim - dims)), keepdim=False)
+
+
+def _linear(x, w, b):
+    return linear.lower.body(x, w, b)
+
+
+BODIES: dict[Op, Callable] = {linear: _linear, softmax: _softmax, log_softmax: _log_softmax, layer_norm: _layer_norm,
+                              rms_norm: _rms_norm, layer_norm_grad: _layer_norm_grad, rms_norm_grad: _rms_norm_grad}

@@ -1,0 +1,255 @@
+"""Which operations become one kernel, and which do not."""
+
+import numpy as np
+import pytest
+
+import ingot  # noqa: F401  (fills the table of operators)
+from graphs import arrays_for, check_same_meaning, graph_of, graph_of_sizes, random_graph
+from ingot.ir.graph.graph import live_nodes
+from ingot.passes.fusion import fuse as fusion
+from ingot.passes.fusion.fuse import fuse, own_results
+from ingot.passes.rewrite.kernel_body import Body, can_fuse, is_free
+from ingot.passes.simplify.decompose import decompose
+
+
+def test_counters_are_one_kernel_where_launches_count():
+    rows = "".join(f"      %{n}: i64[] = add(%c{n}, 1)\n" for n in range(30))
+    text = (f"graph g({', '.join(f'%c{n}: i64[]' for n in range(30))}, %x: f32[4]) {{\n{rows}      %30: f32[4] = exp(%x)\n"
+            f"      return {', '.join(f'%{n}' for n in range(31))}\n}}")
+    graph = graph_of(text)
+    sizes = [[len(g.nodes) for g in fuse(graph, frozenset(graph.outputs[:late]), launches=launches)]
+             for late, launches in ((30, True), (30, False), (0, True))]
+    assert sizes == [[1, 20, 10], [1] * 31, [1] * 31], "as many as a kernel has buffers for"
+
+
+def names(text):
+    """The operators of each group, calls in brackets."""
+    return [" ".join(n.op.name for n in g.nodes) if g.is_kernel else [g.nodes[0].op.name] for g in fuse(graph_of(text))]
+
+
+JOINED = {
+    "a chain": ("""
+        graph g(%x: f32[4,5], %y: f32[4,5]) {
+          %0: f32[4,5] = mul(%x, %y)
+          %1: f32[4,5] = exp(%0)
+          return %1
+        }""", ["mul exp"]),
+    "through views": ("""
+        graph g(%x: f32[4,5], %b: f32[4]) {
+          %0: f32[4,5] = exp(%x)
+          %1: f32[5,4] = permute(%0, dims=(1, 0))
+          %2: f32[5,4] = expand(%b, shape=(5, 4))
+          %3: f32[5,4] = add(%1, %2)
+          return %3
+        }""", ["exp add"]),
+    "behind views that undo each other": ("""
+        graph g(%x: f32[4,5,6]) {
+          %0: f32[5,4,6] = permute(%x, dims=(1, 0, 2))
+          %1: f32[5,4,6] = contiguous(%0)
+          %2: f32[20,6] = reshape(%1, shape=(20, 6))
+          %3: f32[20,6] = exp(%2)
+          return %3
+        }""", ["contiguous exp"]),
+    "a reduction with its neighbours": ("""
+        graph g(%x: f32[4,5]) {
+          %0: f32[4,5] = exp(%x)
+          %1: f32[4,1] = sum(%0, dim=(1,), keepdim=True)
+          %2: f32[4,1] = log(%1)
+          %3: f32[4,5] = expand(%2, shape=(4, 5))
+          %4: f32[4,5] = sub(%x, %3)
+          return %4
+        }""", ["exp sum log sub"]),
+    "neighbours that read the same": ("""
+        graph g(%x: f32[4,5]) {
+          %0: f32[4] = sum(%x, dim=(1,), keepdim=False)
+          %1: f32[4] = amax(%x, dim=(1,), keepdim=False)
+          return %0, %1
+        }""", ["sum amax"]),
+    "around a call": ("""
+        graph g(%x: f32[4,4]) {
+          %0: f32[4,4] = exp(%x)
+          %1: f32[4,4] = matmul(%0, %x)
+          %2: f32[4,4] = relu(%1)
+          return %2
+        }""", ["exp", ["matmul"], "relu"]),
+}
+
+APART = {
+    "what lies between would be cut": ("""
+        graph g(%x: f32[4,4]) {
+          %0: f32[4,4] = exp(%x)
+          %1: f32[4,4] = matmul(%0, %0)
+          %2: f32[4,4] = add(%0, %1)
+          return %2
+        }""", ["exp", ["matmul"], "add"]),
+    "dear work would be repeated": ("""
+        graph g(%x: f32[4], %y: f32[9,4]) {
+          %0: f32[4] = exp(%x)
+          %1: f32[9,4] = expand(%0, shape=(9, 4))
+          %2: f32[9,4] = mul(%1, %y)
+          return %2
+        }""", ["exp", "mul"]),
+    "other dims are reduced": ("""
+        graph g(%x: f32[4,5]) {
+          %0: f32[4] = sum(%x, dim=(1,), keepdim=False)
+          %1: f32[5] = sum(%x, dim=(0,), keepdim=False)
+          return %0, %1
+        }""", ["sum", "sum"]),
+    "a reduced run is broken by a broadcast": ("""
+        graph g(%x: f32[4,5], %b: f32[5]) {
+          %0: f32[4,5] = expand(%b, shape=(4, 5))
+          %1: f32[4,5] = mul(%x, %0)
+          %2: f32[] = sum(%1, dim=(0, 1), keepdim=False)
+          return %2
+        }""", ["mul", "sum"]),
+    "sums over other dims compute what rows would store": ("""
+        graph g(%x: bf16[4,5], %y: f32[4,5]) {
+          %0: f32[4,5] = cast(%x, dtype=f32)
+          %1: f32[4,1] = sum(%y, dim=(1,), keepdim=True)
+          %2: f32[4,5] = expand(%1, shape=(4, 5))
+          %3: f32[4,5] = sub(%y, %2)
+          %4: f32[4,5] = mul(%0, %3)
+          %5: f32[5] = sum(%4, dim=(0,), keepdim=False)
+          return %1, %5
+        }""", ["sum", "cast sub mul sum"]),
+    "long rows are swept several times": ("""
+        graph g(%x: f32[100000]) {
+          %0: f32[1] = sum(%x, dim=(0,), keepdim=True)
+          %1: f32[100000] = expand(%0, shape=(100000,))
+          %2: f32[100000] = div(%x, %1)
+          return %2
+        }""", ["sum", "div"]),
+}
+
+
+@pytest.mark.parametrize("what", JOINED)
+def test_joined(what):
+    text, wanted = JOINED[what]
+    assert names(text) == wanted
+
+
+@pytest.mark.parametrize("what", APART)
+def test_kept_apart(what):
+    text, wanted = APART[what]
+    assert names(text) == wanted
+    assert any(g.refused for g in fuse(graph_of(text)))
+
+
+def test_cheap_work_is_repeated_rather_than_stored():
+    assert names("""
+        graph g(%x: f32[4], %y: f32[9,4]) {
+          %0: f32[4] = neg(%x)
+          %1: f32[9,4] = expand(%0, shape=(9, 4))
+          %2: f32[9,4] = mul(%1, %y)
+          return %2
+        }""") == ["neg mul"]
+
+
+UPDATED = """
+    graph g(%g: f32[64,64], %a: f32[64,64], %b: f32[64]) {
+      %0: f32[64] = sum(%g, dim=(0,), keepdim=False)
+      %1: f32[64] = sub(%b, %0)
+      %2: f32[64,64] = matmul(%g, %a)
+      return %2, %1
+    }"""
+
+
+def groups_of(text, late, launches=False):
+    g = graph_of(text)
+    return [" ".join(n.op.name for n in group.nodes) for group in fuse(g, frozenset([g.outputs[i] for i in late]), launches)]
+
+
+def test_sums_do_not_wait_for_the_updates_that_take_them():
+    assert groups_of(UPDATED, [1]) == ["sum", "matmul", "sub"]
+    assert groups_of(UPDATED, []) == ["sum sub", "matmul"]
+    assert groups_of(UPDATED, [1], launches=True) == ["matmul", "sum sub"]
+    assert groups_of(UPDATED.replace("f32[64,64]", "f32[4,4]").replace("f32[64]", "f32[4]"), [1]) == ["matmul", "sum sub"]
+
+
+@pytest.mark.parametrize("dim, launches, wanted", [(0, False, ["exp tanh", "sum"]), (1, False, ["exp tanh sum"]),
+                                                   (0, True, ["exp tanh sum"])])
+def test_dear_functions_are_apart_from_sums_down_columns(dim, launches, wanted):
+    assert groups_of(f"""
+        graph g(%x: f32[64,64]) {{
+          %0: f32[64,64] = exp(%x)
+          %1: f32[64,64] = tanh(%0)
+          %2: f32[64] = sum(%1, dim=({dim},), keepdim=False)
+          return %2
+        }}""", [], launches) == wanted
+
+
+def test_what_waits_for_a_value_comes_after_it_and_apart_from_its_like():
+    assert groups_of("""
+        graph g(%x: f32[4,4]) {
+          %0: f32[4,4] = exp(%x)
+          %1: f32[4,4] = matmul(%0, %x)
+          %2: f32[4,4] = later(%x, %1)
+          %3: f32[4,4] = neg(%2)
+          return %1, %3, %0
+        }""", []) == ["exp", "matmul", "neg"]
+
+
+def test_kernels_that_replace_inputs_come_last():
+    g = graph_of("""
+        graph g(%x: f32[4,4], %w: f32[4,4]) {
+          %0: f32[4,4] = neg(%w)
+          %1: f32[4,4] = matmul(%x, %w)
+          return %1, %0
+        }""")
+    assert [n.nodes[0].op.name for n in fuse(g)] == ["neg", "matmul"]
+    assert [n.nodes[0].op.name for n in fuse(g, frozenset([g.outputs[1]]))] == ["matmul", "neg"]
+
+
+def test_owned_results_are_values_of_their_own():
+    g = graph_of("""
+        graph g(%x: f32[4,3]) {
+          %0: f32[3,4] = permute(%x, dims=(1, 0))
+          %1: f32[4,3] = exp(%x)
+          return %x, %0, %1, %1
+        }""")
+    assert own_results(g, frozenset([2])) is g
+    owned = own_results(g, frozenset(range(4)))
+    assert len(set(owned.outputs)) == 4
+    assert not any(v.is_input or is_free(v) for v in owned.outputs)
+    check_same_meaning(g, owned, seed=1)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_groups_hold_every_operation_once_in_an_order_that_runs(seed):
+    g = decompose(random_graph(np.random.default_rng(seed)))
+    arrays_for(g, np.random.default_rng(seed))
+    done = set(g.inputs)
+    groups = fuse(g)
+    for group in groups:
+        for n in group.nodes:
+            for x in n.inputs:
+                assert not hasattr(x, "aval") or x in done or is_free(x) or x.node in group.nodes, f"seed {seed}"
+        done.update(v for n in group.nodes for v in n.outputs)
+        assert not group.is_kernel or all(map(can_fuse, group.nodes))
+    held = [n for group in groups for n in group.nodes]
+    assert len(held) == len(set(held))
+    assert {n for n in live_nodes(g) if not is_free(n.outputs[0])} <= set(held), f"seed {seed}"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_surely_fits_makes_a_kernel_alone(seed):
+    graph = decompose(random_graph(np.random.default_rng([21, seed]), 60))
+    found = [n for n in graph.nodes if can_fuse(n) and not is_free(n.outputs[0]) and fusion.Fuser._surely_fits(n)]
+    for n in found:
+        assert len(Body([n], n.output.shape, (), n.outputs).results) == 1
+    assert found
+
+
+def test_nothing_surely_fits_whose_sizes_are_symbols():
+    graph = decompose(graph_of_sizes())
+    assert graph.nodes and not any(fusion.Fuser._surely_fits(n) for n in graph.nodes if can_fuse(n))
+
+
+def test_a_long_chain_is_one_kernel_without_a_trial_for_each_join(monkeypatch):
+    made = []
+    body = fusion.Body
+    monkeypatch.setattr(fusion, "Body", lambda *args: made.append(len(args[0])) or body(*args))
+    lines = [f"%{i}: f32[4,5] = {'exp' if i % 2 else 'neg'}(%{i - 1 if i else 'x'})" for i in range(60)]
+    groups = fuse(graph_of("graph g(%x: f32[4,5]) {\n" + "\n".join(lines) + "\nreturn %59\n}"))
+    assert [len(g.nodes) for g in groups] == [60] and len(groups[0].body.terms) == 61
+    assert sum(made) <= 60, "the terms of the chain were made again and again"

@@ -1,0 +1,62 @@
+"""Graphs whose inputs and results lie with their dims in other orders than that of rows."""
+
+import numpy as np
+import pytest
+
+from graphs import graph_of
+from ingot.ir.dim_order import inverse
+from ingot.ir.graph.interp import interpret
+from ingot.passes.layout.in_memory_order import in_memory_order
+from ingot.passes.simplify.canonicalize import canonicalize
+
+LAST = (0, 2, 1)
+PLAIN = """
+    graph g(%x: f32[2,3,4], %y: f32[2,3,4], %c: f32[3,1]) {
+      %0: f32[2,3,4] = expand(%c, shape=(2, 3, 4))
+      %1: f32[2,3,4] = mul(%x, %0)
+      %2: f32[2,3,4] = add(%1, %y)
+      %3: f32[2,3,4] = relu(%2)
+      return %3
+    }"""
+MIXED = """
+    graph g(%x: f32[2,3,4], %y: f32[2,3,4]) {
+      %0: f32[2,3,4] = exp(%x)
+      %1: f32[2,3] = sum(%0, dim=(2,), keepdim=False)
+      %2: f32[2,3,4] = mul(%0, %y)
+      return %0, %1, %2
+    }"""
+
+
+def made(text, given, wanted):
+    """The graph, checked by what it computes."""
+    graph = graph_of(text)
+    new = canonicalize(in_memory_order(graph, given, wanted))
+    arrays = [np.random.default_rng(i).standard_normal(v.shape).astype(np.float32) for i, v in enumerate(graph.inputs)]
+    lying = [np.ascontiguousarray(a.transpose(given[i])) if i in given else a for i, a in enumerate(arrays)]
+    for i, (a, b) in enumerate(zip(interpret(graph, arrays).outputs, interpret(new, lying).outputs, strict=True)):
+        np.testing.assert_array_equal(a, b.transpose(inverse(wanted[i])) if i in wanted else b)
+    return [n.op.name for n in new.nodes]
+
+
+def test_elements_are_computed_as_they_lie():
+    assert made(PLAIN, {0: LAST, 1: LAST}, {0: LAST}) == ["expand", "permute", "mul", "add", "relu"]
+
+
+def test_results_by_rows_are_turned_once():
+    assert made(PLAIN, {0: LAST, 1: LAST}, {}) == ["expand", "permute", "mul", "add", "relu", "permute"]
+
+
+def test_operands_that_lie_otherwise_meet_in_rows():
+    assert made(PLAIN, {0: LAST}, {0: LAST}).count("permute") == 3
+
+
+@pytest.mark.parametrize("given", [{}, {0: LAST}, {1: (2, 0, 1)}, {0: LAST, 1: LAST}, {0: (1, 0, 2), 1: LAST}], ids=str)
+@pytest.mark.parametrize("wanted", [{}, {0: LAST}, {1: (1, 0)}, {0: (2, 1, 0), 2: LAST}], ids=str)
+def test_what_is_no_function_of_elements_sees_dims_in_their_places(given, wanted):
+    names = made(MIXED, given, wanted)
+    assert [n for n in names if n != "permute"] == ["exp", "sum", "mul"]
+
+
+def test_nothing_to_do():
+    graph = graph_of(PLAIN)
+    assert in_memory_order(graph, {}, {}) is graph

@@ -1,0 +1,135 @@
+"""The rewriting machinery: patterns, conditions, rounds; what every graph pass must keep, on random graphs."""
+
+import numpy as np
+import pytest
+
+import ingot  # noqa: F401  (fills the table of operators)
+from graphs import check_rewrite, check_same_meaning, check_untouched, graph_of, random_graph
+from ingot.ir.errors import GraphError
+from ingot.ir.graph.verify import verify
+from ingot.ir.ops.core.elementwise import add, exp, log, mul, neg, sub
+from ingot.ir.ops.core.shape import reshape
+from ingot.passes.pipelines import PIPELINE
+from ingot.passes.rewrite.rewrite import Rule, apply, prune, rebuild
+
+LOG_EXP = Rule("log of exp", find=lambda x: log(exp(x)), make=lambda x: x)
+
+
+def with_rules(*rules):
+    return lambda g: apply(g, rules)
+
+
+@pytest.mark.parametrize("one", dict.fromkeys(PIPELINE), ids=lambda p: p.__name__)
+@pytest.mark.parametrize("seed", range(60))
+def test_every_pass_keeps_the_meaning(one, seed):
+    g = random_graph(np.random.default_rng([3, seed]), 25)
+    after = verify(one(g))
+    assert [v.name for v in after.inputs] == [v.name for v in g.inputs], "inputs are never dropped"
+    assert one(after) is after, f"seed {seed}: a second run changed something"
+    check_same_meaning(g, after, seed)
+
+
+def test_a_rule_rewrites_everywhere_until_nothing_fits():
+    g = graph_of("""
+        graph g(%x: f32[2]) {
+          %0: f32[2] = exp(%x)
+          %1: f32[2] = exp(%0)
+          %2: f32[2] = log(%1)
+          %3: f32[2] = log(%2)
+          %4: f32[2] = neg(%3)    # a.py:5
+          return %4, %0
+        }""")
+    assert apply(g, [LOG_EXP]) == graph_of("""
+        graph g(%x: f32[2]) {
+          %0: f32[2] = exp(%x)
+          %1: f32[2] = neg(%x)
+          return %1, %0
+        }""")
+
+
+def test_new_nodes_carry_the_line_of_the_node_they_replace():
+    rule = Rule("neg as a product", find=lambda x: neg(x), make=lambda x: mul(x, -1))
+    after = apply(graph_of("""
+        graph g(%x: f32[2]) {
+          %0: f32[2] = neg(%x)    # deep.py:5
+          return %0
+        }"""), [rule])
+    assert after.nodes[0].line == ("deep.py", 5)
+
+
+def test_commutative_operands_match_in_either_order():
+    rule = Rule("x - x", find=lambda x, y: add(neg(y), x), make=lambda x, y: sub(x, y))
+    for text in ("add(%x, %0)", "add(%0, %x)"):
+        check_rewrite(with_rules(rule), f"""
+            graph g(%x: f32[2], %y: f32[2]) {{
+              %0: f32[2] = neg(%y)
+              %1: f32[2] = {text}
+              return %1
+            }}""", """
+            graph g(%x: f32[2], %y: f32[2]) {
+              %0: f32[2] = sub(%x, %y)
+              return %0
+            }""")
+
+
+def test_one_variable_stands_for_one_value():
+    rule = Rule("x + x", find=lambda x: add(x, x), make=lambda x: mul(x, 2))
+    check_rewrite(with_rules(rule), """
+        graph g(%x: f32[2], %y: f32[2]) {
+          %0: f32[2] = add(%x, %x)
+          return %0
+        }""", """
+        graph g(%x: f32[2], %y: f32[2]) {
+          %0: f32[2] = mul(%x, 2)
+          return %0
+        }""")
+    check_untouched(with_rules(rule), """
+        graph g(%x: f32[2], %y: f32[2]) {
+          %0: f32[2] = add(%x, %y)
+          return %0
+        }""")
+
+
+def test_variables_bind_parameters_and_conditions_see_them():
+    rule = Rule("flat", find=lambda x, s: reshape(x, shape=s), where=lambda s, out: len(s) == 1 and out.shape == s,
+                make=lambda x: x)
+    flat = graph_of("graph g(%x: f32[4]) {\n  %0: f32[4] = reshape(%x, shape=(4,))\n  return %0\n}")
+    assert len(apply(flat, [rule])) == 0
+    check_untouched(with_rules(rule), "graph g(%x: f32[4]) {\n  %0: f32[2,2] = reshape(%x, shape=(2, 2))\n  return %0\n}")
+
+
+def test_literals_match_by_value_and_sign():
+    rule = Rule("minus zero", find=lambda x: add(x, -0.0), make=lambda x: x)
+    text = "graph g(%x: f32[4]) {{\n  %0: f32[4] = add(%x, {})\n  return %0\n}}"
+    assert len(apply(graph_of(text.format("-0.0")), [rule])) == 0
+    for other in ("0.0", "0", "False", "1.0"):
+        check_untouched(with_rules(rule), text.format(other))
+    one = Rule("one", find=lambda x: mul(x, 1), make=lambda x: x)
+    for number in ("1", "1.0", "True", "complex(1.0, 0.0)"):
+        assert len(apply(graph_of(text.replace("add", "mul").format(number)), [one])) == 0
+
+
+def test_once_refuses_values_that_others_read():
+    rule = Rule("log of exp", find=lambda x: log(exp(x)), make=lambda x: x, once=True)
+    text = "graph g(%x: f32[4]) {{\n  %0: f32[4] = exp(%x)\n  %1: f32[4] = log(%0)\n  %2: f32[4] = neg(%0)\n  return {}\n}}"
+    check_untouched(with_rules(rule), text.format("%1, %2"))
+    check_untouched(with_rules(rule), text.format("%1, %0"))
+    assert len(apply(prune(graph_of(text.format("%1"))), [rule])) == 0
+
+
+def test_rules_that_undo_each_other_are_named():
+    there = Rule("there", find=lambda x, y: add(x, y), make=lambda x, y: sub(x, neg(y)))
+    back = Rule("back", find=lambda x, y: sub(x, neg(y)), make=lambda x, y: add(x, y))
+    with pytest.raises(GraphError, match=r"undo each other.*back, there"):
+        apply(graph_of("graph g(%x: f32[4]) {\n  %0: f32[4] = add(%x, %x)\n  return %0\n}"), [there, back])
+
+
+def test_a_rewrite_may_not_change_a_type():
+    rule = Rule("wrong", find=lambda x: neg(x), make=lambda x: reshape(x, shape=(2, 2)))
+    with pytest.raises(GraphError, match=r"rewrite of neg gave f32\[2,2\] in place of f32\[4\]"):
+        apply(graph_of("graph g(%x: f32[4]) {\n  %0: f32[4] = neg(%x)\n  return %0\n}"), [rule])
+
+
+def test_rebuilding_without_changes_gives_the_same_graph():
+    g = random_graph(np.random.default_rng(5), 20)
+    assert rebuild(g, lambda b, node, operands: None) is g
