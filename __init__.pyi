@@ -30,7 +30,6 @@ from .runtime import array_api as array_api
 from .runtime import backends as backends
 from .runtime import batching as _batching
 from .runtime import build as _build
-from .runtime import cuda as cuda
 from .runtime import device as _device_module
 from .runtime import distributed as distributed
 from .runtime import distributions as distributions
@@ -89,8 +88,9 @@ from .runtime.autograd.grad_mode import enable_grad as enable_grad
 from .runtime.autograd.grad_mode import inference_mode as inference_mode
 from .runtime.autograd.grad_mode import no_grad as no_grad
 from .runtime.autograd.grad_mode import set_grad_enabled as set_grad_enabled
-from .runtime.cuda.streams import Event as Event
-from .runtime.cuda.streams import Stream as Stream
+from .runtime.cuda import api as _api
+from .runtime.cuda.driver.streams import Event as Event
+from .runtime.cuda.driver.streams import Stream as Stream
 from .runtime.device import Device as _Device
 from .runtime.futures import Future as Future
 from .runtime.info import finfo as finfo
@@ -121,6 +121,7 @@ _tensor_str = _printed_parts
 _utils = _gathered
 autograd = _namespace
 cpu = _processor
+cuda = _api
 export = _programs
 library = _operators
 mps = _no_accelerator

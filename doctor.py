@@ -8,8 +8,8 @@ import tempfile
 from dataclasses import dataclass
 
 from .ir import target
-from .runtime import cuda
-from .runtime.cpu import amx, cache
+from .runtime.cpu.compiler import amx, cache
+from .runtime.cuda import api as cuda
 
 GOOD, NOTE, BAD = "ok", "note", "missing"
 EXTRAS = {

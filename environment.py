@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from . import doctor
 from .ir.version import VERSION
-from .runtime import cuda
+from .runtime.cuda import api as cuda
 
 __all__ = ["SystemEnv", "get_env_info", "get_pretty_env_info", "main", "pretty_str"]
 

@@ -12,8 +12,8 @@ import ingot
 from ingot import nn
 from ingot.backends import cudnn
 from ingot.nn import functional as F
-from ingot.runtime.cuda import compile as compiler
-from ingot.runtime.cuda import ledger
+from ingot.runtime.cuda.compiler import compile as compiler
+from ingot.runtime.cuda.offline import cost_model
 from ingot.tools import ptx
 
 from .gpu_launches import Launches
@@ -22,7 +22,7 @@ from .gpu_steps import every
 from .harness import Plan
 
 PROGRAMS = 8            # of a kernel that run
-CARD = ledger.H100
+CARD = cost_model.H100
 RATES = {"bf16": "bfloat16", "f16": "float16", "tf32": "tf32", "f64": "float64"}      # what the card's rates call factors
 
 

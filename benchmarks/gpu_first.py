@@ -14,7 +14,7 @@ import time
 from contextlib import nullcontext
 
 import ingot
-from ingot.runtime.cuda import compile as compiler
+from ingot.runtime.cuda.compiler import compile as compiler
 
 from .gpu_launches import Unwatched
 from .gpu_ledger import prepared, wanted

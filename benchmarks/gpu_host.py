@@ -12,7 +12,7 @@ import llvmlite.binding as llvm
 import ingot
 import ingot.nn.functional as F
 from ingot import jit, nn
-from ingot.runtime.cuda import driver
+from ingot.runtime.cuda.driver import driver
 
 from .device import inference
 from .gpu_launches import Unwatched

@@ -4,11 +4,13 @@ own: what `python -m` runs counts as a user's, and calls of a user's driver amid
 
 import ctypes
 
-from ingot.runtime.cuda import compile as compiler
-from ingot.runtime.cuda import kernels, launch, ledger, program
+from ingot.runtime.cuda.compiler import compile as compiler
+from ingot.runtime.cuda.compiler import kernels, launch
+from ingot.runtime.cuda.graph import program
+from ingot.runtime.cuda.offline import cost_model
 
 
-class Unwatched(ledger.Ledger):
+class Unwatched(cost_model.Ledger):
     """The ledger's driver, which does nothing, without the ledger, whose looking on takes time."""
 
     def __enter__(self):
@@ -30,7 +32,7 @@ class Unwatched(ledger.Ledger):
         return self._handle(out)
 
 
-class Launches(ledger.Ledger):
+class Launches(cost_model.Ledger):
     """A ledger whose kernels are called by numbers, of what was launched with which numbers: `kept[name]` is (variant, grid,
     block of parameters)."""
 

@@ -10,7 +10,7 @@ import json
 
 import ingot
 from ingot import jit
-from ingot.runtime.cuda.ledger import Ledger
+from ingot.runtime.cuda.offline.cost_model import Ledger
 
 from .device import fitting, set_precision
 from .gpu_steps import FLOORS, HOW, Step, every, floors

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import ingot
 from ingot.ir import config
-from ingot.runtime.cuda import tuning
+from ingot.runtime.cuda.compiler import tuning
 
 from .cases import randoms
 from .device import LOW, set_precision

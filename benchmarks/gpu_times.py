@@ -12,8 +12,8 @@ import statistics
 import time
 
 import ingot
-from ingot.runtime.cuda import ledger
-from ingot.runtime.cuda.times import Times
+from ingot.runtime.cuda.offline import cost_model
+from ingot.runtime.cuda.offline.times import Times
 
 from .gpu_ledger import prepared, wanted
 from .gpu_steps import Step
@@ -67,7 +67,7 @@ def timed(step: Step, times: Times) -> list:
 
 def table(found, most: int) -> str:
     """Sums by kind of row, then the rows that lie farthest above their floor, alike ones together."""
-    chip = ledger.H100
+    chip = cost_model.H100
     kinds: dict = {}
     alike: dict = {}
     for row, launches in found:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import ingot
 from ingot import nn
-from ingot.runtime.cpu import compile as compiler
+from ingot.runtime.cpu.compiler import compile as compiler
 
 from . import memory, vision
 from .cases import randoms

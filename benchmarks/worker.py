@@ -11,7 +11,7 @@ import time
 import warnings
 from dataclasses import replace
 
-from ingot.runtime.cpu import peaks
+from ingot.runtime.cpu.calls import peaks
 
 from .groups import GROUPS
 from .harness import Case, Plan, measure

@@ -7,7 +7,7 @@ import numpy as np
 
 from .. import jit
 from ..ir.errors import ArgumentError
-from ..runtime.cpu import pool
+from ..runtime.cpu.calls import pool
 from . import peers
 from .run import in_order
 from .words import numbers, read_arrays, say

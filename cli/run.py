@@ -4,7 +4,7 @@ import numpy as np
 
 from .. import jit
 from ..ir.errors import ArgumentError
-from ..runtime.cpu import pool
+from ..runtime.cpu.calls import pool
 from .words import leaves_of, plain, positional, read_arrays, say
 
 

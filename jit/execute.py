@@ -37,18 +37,18 @@ from ..passes.simplify.gelu_parts import gelu_parts
 from ..passes.simplify.mean_pools import mean_pools
 from ..passes.simplify.row_composites import row_bodies
 from ..passes.simplify.wide_attention import wide_attention
-from ..runtime.cpu.eager import kept_whole
+from ..runtime.cpu.graph.eager import kept_whole
 from ..runtime.device_array import DeviceArray
 from ..runtime.dispatch import kernel_of
 from ..runtime.state import COUNTERS, OPEN_PROFILES, tls
 from .derived import Derived
 from .report import announce
 
-blocked = lazy(__package__, "..runtime.cpu.blocked")
-cache_sizes = lazy(__package__, "..runtime.cpu.cache_sizes")
-program = lazy(__package__, "..runtime.cpu.program")
-recurrent = lazy(__package__, "..runtime.cpu.recurrent")
-alloc = lazy(__package__, "..runtime.cpu.alloc")
+blocked = lazy(__package__, "..runtime.cpu.conv.blocked")
+cache_sizes = lazy(__package__, "..runtime.cpu.memory.cache_sizes")
+program = lazy(__package__, "..runtime.cpu.graph.program")
+recurrent = lazy(__package__, "..runtime.cpu.nn.recurrent")
+alloc = lazy(__package__, "..runtime.cpu.memory.alloc")
 work = lazy(__package__, ".work")
 
 

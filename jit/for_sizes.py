@@ -10,8 +10,8 @@ from ..passes.schedule.specialize_shapes import Binder
 from ..passes.simplify.lift_numbers import lift_numbers, number_array
 from .execute import compiled_kernel_of
 
-program = lazy(__package__, "..runtime.cpu.program")
-outline = lazy(__package__, "..runtime.cpu.outline")
+program = lazy(__package__, "..runtime.cpu.graph.program")
+incremental_bind = lazy(__package__, "..runtime.cpu.graph.incremental_bind")
 
 
 class ForSizes:
@@ -44,7 +44,7 @@ class ForSizes:
         if self.is_elsewhere:
             return self.binder.bind(values)
         if self.outline is None:
-            self.outline = outline.Outline(self.binder, self.calls, compiled_kernel_of)
+            self.outline = incremental_bind.Outline(self.binder, self.calls, compiled_kernel_of)
             return self.outline.whole(values)
         return self.outline.copy(values)
 

@@ -6,7 +6,7 @@ import gc
 import sys
 import types
 
-from ..runtime.cpu.call import knows_objects
+from ..runtime.cpu.calls.call import knows_objects
 from .places import root_value
 from .whose import INGOT, is_users_code
 

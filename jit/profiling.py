@@ -28,8 +28,8 @@ from .errors import TraceError
 from .page import page
 from .work import Work, works_of
 
-timed = lazy(__package__, "..runtime.cpu.timed")
-peaks = lazy(__package__, "..runtime.cpu.peaks")
+timed = lazy(__package__, "..runtime.cpu.graph.timed")
+peaks = lazy(__package__, "..runtime.cpu.calls.peaks")
 _REPEATS = 5     # runs on made-up values, of which the quickest counts
 
 

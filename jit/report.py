@@ -14,7 +14,7 @@ from ..passes.schedule.batched_launches import EndStep, ManyStep
 from ..passes.schedule.plan_steps import Run
 from .work import work_of
 
-program = lazy(__package__, "..runtime.cpu.program")
+program = lazy(__package__, "..runtime.cpu.graph.program")
 _dumps = itertools.count()
 _REASONS = 8        # that an explanation shows
 

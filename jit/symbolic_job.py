@@ -15,7 +15,7 @@ from .execute import PASSES, Job, Piece, Ready, without_collections
 from .for_sizes import ForSizes
 from .report import announce
 
-alloc = lazy(__package__, "..runtime.cpu.alloc")
+alloc = lazy(__package__, "..runtime.cpu.memory.alloc")
 
 MOST_BOUND = 256        # sizes for which a job keeps what it runs, and
 MOST_VARIANTS = 64      # ways of compiling it; those not used for longest go

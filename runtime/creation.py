@@ -12,7 +12,7 @@ from ..ir.reference.scalar_functions import as_kind
 from .state import Defaults
 from .tensor import Tensor, wrap
 
-alloc = lazy(__package__, ".cpu.alloc")
+alloc = lazy(__package__, ".cpu.memory.alloc")
 
 
 def default_for(a: np.ndarray, from_python: bool) -> np.ndarray:

@@ -28,8 +28,8 @@ from .taping import written as taped
 from .tensor import Tensor, class_for, wrap
 
 _new = object.__new__
-copies = lazy(__package__, ".cpu.copies")
-eager = lazy(__package__, ".cpu.eager")
+copies = lazy(__package__, ".cpu.loops.copies")
+eager = lazy(__package__, ".cpu.graph.eager")
 KERNELS: dict[Op, Callable] = {}   # what runs an operator on arrays, called like its reference; filled on first use
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from ..ir import dtype as dt
 from ..ir.errors import ArgumentError, DTypeError
 from . import float32_precision
-from .cpu.pool import get_num_threads, set_num_threads
+from .cpu.calls.pool import get_num_threads, set_num_threads
 from .state import Defaults
 from .tensor import Tensor
 

@@ -2,8 +2,8 @@
 
 That is right where nobody else takes notice of the write (`writes.is_quiet`), no gradient is wanted of it, and the function is
 one operator: `overwrite` runs a record so, `computed_into` a function of the API that says by which records it ends. What an
-operator's kernel can write so is said by `cpu/eager_in_place.py`, or by the backend of a device; whatever it cannot is computed
-beside.
+operator's kernel can write so is said by `graph/inplace_kernels.py`, or by the backend of a device; whatever it cannot is
+computed beside.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from .state import tls
 from .tensor import Tensor
 from .writes import is_quiet, wrote_plainly
 
-eager_in_place = lazy(__package__, ".cpu.eager_in_place")
+inplace_kernels = lazy(__package__, ".cpu.graph.inplace_kernels")
 SMALL = 1 << 12             # elements of an array of the host below which to copy all takes less time than to ask whether some
                             # may be written in place; on a device every copy is a launch
 _WRITERS: dict = {}         # what writes an operator's result into numpy's array, by operator: it takes that, then the operands
@@ -28,7 +28,7 @@ def write_over(run, op: Op, array, arrays, params) -> bool:
         return run(array.backend.overwrite, op, array, arrays, params)
     found = _WRITERS.get(op)
     if found is None:
-        found = _WRITERS[op] = eager_in_place.writer_for(op)
+        found = _WRITERS[op] = inplace_kernels.writer_for(op)
     return run(found, array, *arrays, **params)
 
 

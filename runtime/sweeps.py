@@ -17,7 +17,7 @@ from .device_array import DeviceArray
 from .state import tls
 from .writes import check_writable, wrote_plainly
 
-kernels = lazy(__package__, ".cpu.kernels")
+kernels = lazy(__package__, ".cpu.loops.kernels")
 
 KINDS = {np.dtype(np.float32): dt.float32, np.dtype(np.float64): dt.float64}       # of what is swept, but for `lists.py`
 

@@ -14,8 +14,8 @@ this_checkout.share_bytecode()
 this_checkout.let_numpy_use_one_thread()
 
 from ingot.runtime.backends import cudnn  # noqa: E402  (found only now)
-from ingot.runtime.cpu import compile as compiler  # noqa: E402
-from ingot.runtime.cpu import pool  # noqa: E402
+from ingot.runtime.cpu.calls import pool  # noqa: E402
+from ingot.runtime.cpu.compiler import compile as compiler  # noqa: E402
 
 compiler._State.checked = True      # what generators write is verified
 

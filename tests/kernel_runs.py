@@ -7,7 +7,7 @@ import numpy as np
 from ingot.ir import dtype as dt
 from ingot.ir.target import cpu, host, supports
 from ingot.passes.codegen.llvm.loops.strategies import kernel_text
-from ingot.runtime.cpu import compile as compiler
+from ingot.runtime.cpu.compiler import compile as compiler
 
 LEVELS = [level for level in ("x86-64-v4", "x86-64-v3", "x86-64") if supports(cpu(level))]
 DOTS = [level for level in ("x86-64-v3 with avxvnni",) if supports(cpu("x86-64-v3", ["avxvnni"]))]    # products of bytes

@@ -20,31 +20,19 @@ import mock_cuda_chip
 import mock_cuda_triton
 from ingot import jit
 from ingot.ir.errors import DeviceError
-from ingot.runtime.cuda import (
-    checks,
-    classes,
-    context,
-    draws,
-    driver,
-    eager,
-    fourier,
-    kernels,
-    late,
-    launch,
-    lists,
-    many,
-    pools,
-    products,
-    recipes,
-    recurrent,
-    streams,
-    structures,
-    taps,
-    tuning,
-)
-from ingot.runtime.cuda import compile as compiler
-from ingot.runtime.cuda.allocator import Allocator
-from ingot.runtime.cuda.pinned import PINNED
+from ingot.runtime.cuda.compiler import compile as compiler
+from ingot.runtime.cuda.compiler import kernels, launch, tuning
+from ingot.runtime.cuda.driver import context, driver, launch_queue, streams
+from ingot.runtime.cuda.graph import eager
+from ingot.runtime.cuda.memory import pools, status_words
+from ingot.runtime.cuda.memory.allocator import Allocator
+from ingot.runtime.cuda.memory.pinned import PINNED
+from ingot.runtime.cuda.ops.index import draws
+from ingot.runtime.cuda.ops.linalg import fourier
+from ingot.runtime.cuda.ops.math import multi_tensor, multi_tensor_norms
+from ingot.runtime.cuda.ops.nn import class_targets, recurrent, resample
+from ingot.runtime.cuda.ops.products import products
+from ingot.runtime.cuda.replay import launch_cache, shape_families
 from mock_cuda_driver import MockDriver, Violation
 
 _built: dict = {}       # what was compiled, by variant
@@ -88,22 +76,22 @@ def _ptx(kind):
 
 def forget():
     """Makes the runtime forget everything that belongs to a driver."""
-    late.forget()
+    launch_queue.forget()
     compiler._made.clear()
-    structures.forget()
+    shape_families.forget()
     for made in (products._added, recurrent._graph):
         made.cache_clear()
     launch.forget()
     kernels.forget()
-    recipes.forget()
+    launch_cache.forget()
     draws._keys.clear()
     tuning.forget()
-    classes.forget()
-    taps.forget()
+    class_targets.forget()
+    resample.forget()
     fourier.forget()
-    checks.forget()
-    many.forget()
-    lists.forget()
+    status_words.forget()
+    multi_tensor.forget()
+    multi_tensor_norms.forget()
     pools.forget()
     PINNED.forget()
     streams.forget()
@@ -127,7 +115,7 @@ def installed(devices=1, memory=1 << 30, seed=0, arch=0, alone=False):
         yield mock
     finally:
         with contextlib.suppress(DeviceError):      # which whoever waited has met
-            late.run_all()
+            launch_queue.run_all()
         forget()
         compiler.build, compiler._load, compiler.cache, eager.on_host = made, load, store, compute
         Allocator.allocate = allocate
@@ -148,7 +136,7 @@ def _spoiling(mock, allocate):
 
     def hand_out(pointer, count, stream, size):
         """Once all that came before has been asked of the driver: it may be for what lay here."""
-        if not (late.waiting and late.instead(driver.get(), hand_out, (pointer, count, stream, size))):
+        if not (launch_queue.waiting and launch_queue.instead(driver.get(), hand_out, (pointer, count, stream, size))):
             mock.hand_out(pointer, count)
             mock.spoil(stream, pointer, size)
 

@@ -14,7 +14,8 @@ import numpy as np
 
 import mock_cuda_kernels
 import mock_cuda_tiles
-from ingot.runtime.cuda import late, launch
+from ingot.runtime.cuda.compiler import launch
+from ingot.runtime.cuda.driver import launch_queue
 from mock_cuda_rules import (
     BAD_HANDLE,
     BESIDE_A_COPY,
@@ -73,18 +74,18 @@ class MockDriver(Queues):
 
     @property
     def calls(self) -> dict[str, int]:
-        late.run_all()
+        launch_queue.run_all()
         return self.asked
 
     @property
     def launches(self) -> list[dict]:
-        late.run_all()
+        launch_queue.run_all()
         return self.launched
 
     @property
     def sent(self) -> int:
         """Bytes that were copied to devices."""
-        late.run_all()
+        launch_queue.run_all()
         return self.uploaded
 
     def handle(self):

@@ -12,7 +12,7 @@ import pytest
 from ingot.ir import target
 from ingot.passes.codegen.llvm.ir.emit import Module
 from ingot.passes.codegen.llvm.ir.types import I64, constant
-from ingot.runtime.cpu import pool
+from ingot.runtime.cpu.calls import pool
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="the native pool needs Linux futexes")
 POINTER = ctypes.c_void_p

@@ -13,9 +13,9 @@ import mock_cuda
 from ingot.ir.errors import ArgumentError, DTypeError, ShapeError
 from ingot.ir.opdef.op import OPS
 from ingot.runtime.api.random import standard_gamma
-from ingot.runtime.cpu import alloc
-from ingot.runtime.cpu.often import often
+from ingot.runtime.cpu.memory import alloc
 from ingot.runtime.dispatch import kernel_of
+from ingot.runtime.memo.compile_threshold import often
 from ingot.runtime.random import default_generator
 
 N = 100_000

@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from ingot.runtime.cpu import alloc, arenas
+from ingot.runtime.cpu.memory import alloc, arenas
 
 
 @pytest.fixture(autouse=True)

@@ -17,9 +17,9 @@ from ingot.passes.codegen.llvm.attention.attention import AttentionKernel
 from ingot.passes.codegen.llvm.attention.attention_grad import AttentionGradKernel
 from ingot.passes.codegen.llvm.attention.attention_softmax import ADDED_MASK, BOOL_MASK, NO_MASK
 from ingot.passes.codegen.scalars import NumpyBuilder
-from ingot.runtime.cpu import attention as kernels
-from ingot.runtime.cpu import compile as compiler
-from ingot.runtime.cpu import gemm
+from ingot.runtime.cpu.compiler import compile as compiler
+from ingot.runtime.cpu.gemm import gemm
+from ingot.runtime.cpu.nn import attention as kernels
 
 TOLERANCE = {"float32": 1e-5, "float64": 2e-13}      # of results of size 1, and relative to a gradient's largest element
 

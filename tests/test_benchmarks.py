@@ -12,7 +12,7 @@ from ingot.benchmarks import __main__ as program
 from ingot.benchmarks import cases, device, groups, harness, libraries, picture, programs, result, vision
 from ingot.benchmarks.harness import Case, Plan
 from ingot.benchmarks.result import Result
-from ingot.runtime.cpu import peaks
+from ingot.runtime.cpu.calls import peaks
 
 TINY = Plan(threads=2, quick=True, tiny=True, peers=())
 EVERY = groups.chosen([])

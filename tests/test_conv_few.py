@@ -7,7 +7,7 @@ import pytest
 
 import ingot
 from ingot.ir.ops.nn import conv as ops
-from ingot.runtime.cpu import conv, conv_few, conv_plan
+from ingot.runtime.cpu.conv import conv, conv_few_channels, conv_plan
 
 
 def window(taps, stride):
@@ -32,7 +32,7 @@ def few_of(inputs, outputs, taps, full=True, stride=1):
     (64, 9, 3, False), (64, 16, 1, False), (3, 8, 3, False), (64, 8, 1, False)])
 def test_sums_along_channels_where_outputs_are_few(inputs, outputs, taps, few, monkeypatch):
     monkeypatch.setattr(conv_plan.Geometry, "lanes", 16)
-    assert conv_few.pays(few_of(inputs, outputs, taps)) == few
+    assert conv_few_channels.pays(few_of(inputs, outputs, taps)) == few
 
 
 @pytest.mark.parametrize("outputs", [1, 2, 3, 5, 8])
@@ -40,7 +40,7 @@ def test_sums_along_channels_where_outputs_are_few(inputs, outputs, taps, few, m
 def test_few_outputs_do_not_depend_on_threads_or_tiles(outputs, inputs, taps, stride, threads, monkeypatch):
     rng, params = np.random.default_rng(outputs), window(taps, stride)
     x, w, b = draw(rng, 2, inputs, 11, 31), draw(rng, outputs, inputs, taps, taps), draw(rng, outputs)
-    monkeypatch.setattr(conv_few, "pays", lambda geometry: not geometry.x_plain and outputs <= geometry.lanes)
+    monkeypatch.setattr(conv_few_channels, "pays", lambda geometry: not geometry.x_plain and outputs <= geometry.lanes)
     results = []
     for count in (1, 2, 5):
         threads(count)

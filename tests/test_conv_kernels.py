@@ -25,8 +25,8 @@ from ingot.passes.codegen.llvm.conv.conv_epilogue import Beside, Lines, Usual, f
 from ingot.passes.codegen.llvm.conv.conv_few_channels import FewOutputsKernel, TurnKernel
 from ingot.passes.codegen.llvm.conv.winograd_half import HalfKernel
 from ingot.passes.codegen.llvm.pool import conv_steps
-from ingot.runtime.cpu import compile as compiler
-from ingot.runtime.cpu import conv, conv_algorithm, conv_depthwise, conv_fused, winograd
+from ingot.runtime.cpu.compiler import compile as compiler
+from ingot.runtime.cpu.conv import conv, conv_algorithm, conv_depthwise, conv_fused, winograd
 from ingot.runtime.dispatch import kernel_of
 from seeds import seeds
 

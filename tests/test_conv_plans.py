@@ -14,20 +14,11 @@ from ingot.passes.codegen.llvm.conv import conv as direct_code
 from ingot.passes.codegen.llvm.conv import conv_depthwise as depthwise_code
 from ingot.passes.codegen.llvm.conv import conv_tile
 from ingot.passes.codegen.llvm.conv.conv_epilogue import Lines, Usual
-from ingot.runtime.cpu import (
-    alloc,
-    cache_sizes,
-    conv,
-    conv_depthwise,
-    conv_few,
-    conv_fused,
-    conv_plan,
-    conv_steps,
-    gemm,
-    pooling,
-    winograd,
-)
-from ingot.runtime.cpu.step_list import At
+from ingot.runtime.cpu.calls import conv_steps
+from ingot.runtime.cpu.calls.step_list import At
+from ingot.runtime.cpu.conv import conv, conv_depthwise, conv_few_channels, conv_fused, conv_plan, pooling, winograd
+from ingot.runtime.cpu.gemm import gemm
+from ingot.runtime.cpu.memory import alloc, cache_sizes
 from ingot.runtime.dispatch import kernel_of
 
 ALGORITHMS = (winograd.F2, winograd.HALF, winograd.F2X4, winograd.HALF2X4, winograd.F4, winograd.STRIDED)
@@ -359,9 +350,10 @@ def test_steps_are_written_out_where_sums_stay_in_registers(level, vectors, pixe
 @pytest.mark.parametrize("outputs, inputs", [(3, 64), (1, 16), (8, 100)])
 def test_a_kernel_of_few_outputs_has_the_tiles_that_its_plan_asks_for(outputs, inputs, monkeypatch):
     g, made = plan_of((1, inputs, 20, 20), (outputs, inputs, 3, 3), **window(3)), []
-    monkeypatch.setattr(conv_few, "pays", lambda geometry: True)
-    compiled = conv_few.task
-    monkeypatch.setattr(conv_few, "task", lambda kernel, heights: made.append((kernel, heights)) or compiled(kernel, heights))
+    monkeypatch.setattr(conv_few_channels, "pays", lambda geometry: True)
+    compiled = conv_few_channels.task
+    monkeypatch.setattr(conv_few_channels, "task", lambda kernel,
+                        heights: made.append((kernel, heights)) or compiled(kernel, heights))
     conv_plan.add_direct(conv_steps.Steps(), g, conv_plan.filters_of(g), (0, 0), (1, 0), (2, 0))
     kernel, heights = made[0]
     asked = {pixels for _, pixels, _ in conv_plan.whole_tiles_of(g.dims[2], kernel.rows)}

@@ -11,7 +11,7 @@ import pytest
 import ingot
 from ingot.ir import target
 from ingot.passes.codegen.llvm.loops import transposed_copy
-from ingot.runtime.cpu import copies
+from ingot.runtime.cpu.loops import copies
 
 KINDS = [np.uint8, np.float16, ingot.bfloat16.np, np.float32, np.int64, np.complex64, np.complex128]
 TURNS = {       # shape in memory -> the same with its dims in another order
@@ -109,7 +109,7 @@ def test_operators_read_turned_arrays_as_others():
 def test_lower_levels_copy_as_well(level, monkeypatch):
     code = """
         import numpy as np
-        from ingot.runtime.cpu import copies
+        from ingot.runtime.cpu.loops import copies
         for kind in (np.int16, np.float32, np.float64):
             x = np.arange(3 * 67 * 83).reshape(3, 67, 83).astype(kind).transpose(0, 2, 1)
             assert copies.is_turned(x) and (copies.in_rows(x) == x).all()

@@ -14,8 +14,9 @@ import pytest
 from ingot.ir import target
 from ingot.passes.codegen.llvm.ir.emit import Module
 from ingot.passes.codegen.llvm.ir.types import F32, I64, PTR, constant
-from ingot.runtime.cpu import alloc, call, heap
-from ingot.runtime.cpu import compile as compiler
+from ingot.runtime.cpu.calls import call
+from ingot.runtime.cpu.compiler import compile as compiler
+from ingot.runtime.cpu.memory import alloc, heap
 
 
 # --- entries ---
@@ -103,7 +104,7 @@ def test_entries_outlive_what_made_them():
 
 
 AT_EXIT = """
-from ingot.runtime.cpu import call
+from ingot.runtime.cpu.calls import call
 
 class Last:
     def __del__(self, write=print):

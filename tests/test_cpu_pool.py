@@ -14,8 +14,9 @@ from ingot.ir.errors import ArgumentError
 from ingot.passes.codegen.llvm.ir.emit import Module
 from ingot.passes.codegen.llvm.ir.types import I64, PTR, constant
 from ingot.passes.codegen.llvm.pool import fork_join
-from ingot.runtime.cpu import cache, pool
-from ingot.runtime.cpu import compile as compiler
+from ingot.runtime.cpu.calls import pool
+from ingot.runtime.cpu.compiler import cache
+from ingot.runtime.cpu.compiler import compile as compiler
 from native_modules import POINTER, TESTS, count_module, counted, needs_linux, run_python
 
 
@@ -189,7 +190,7 @@ def test_exits_are_clean(how):
         import ctypes, os, sys, threading, time
         sys.path.insert(0, {TESTS!r})
         import native_modules
-        from ingot.runtime.cpu import compile as compiler, pool
+        from ingot.runtime.cpu.compiler import compile as compiler; from ingot.runtime.cpu.calls import pool
         task = compiler.compile_module(native_modules.count_module(100), ["count"])["count"]
         counters = (ctypes.c_int64 * 64)(); where = ctypes.addressof(counters)
         pool.set_num_threads(3)
@@ -231,7 +232,10 @@ def test_workers_keep_off_the_submitters_processor(count, threads):
 def test_importing_starts_nothing():
     done = run_python("""
         import sys, threading, os
-        from ingot.runtime.cpu import alloc, call, compile, gemm, pool
+        from ingot.runtime.cpu.memory import alloc
+        from ingot.runtime.cpu.calls import call, pool
+        from ingot.runtime.cpu.compiler import compile
+        from ingot.runtime.cpu.gemm import gemm
         print(len(os.listdir("/proc/self/task")), "llvmlite" in sys.modules, compile.stats()["modules"])
     """, OPENBLAS_NUM_THREADS="1")
     assert done.stdout.split() == ["1", "False", "0"], done.stdout + done.stderr

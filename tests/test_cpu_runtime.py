@@ -16,8 +16,8 @@ from ingot.ir.errors import DeviceError, FileError, GraphError
 from ingot.passes.codegen.llvm.ir.emit import Module
 from ingot.passes.codegen.llvm.ir.types import F32, I64, PTR, constant, float_text, vector
 from ingot.passes.codegen.llvm.pool import entry, fork_join
-from ingot.runtime.cpu import cache, elf
-from ingot.runtime.cpu import compile as compiler
+from ingot.runtime.cpu.compiler import cache, elf
+from ingot.runtime.cpu.compiler import compile as compiler
 from native_modules import POINTER, TESTS, count_module, needs_linux, run_python
 
 maps_elf = pytest.mark.skipif(target.host().arch != "x86_64" or sys.platform == "win32", reason="objects are mapped on x86-64")
@@ -166,7 +166,7 @@ def test_scalar_code_may_be_optimised(cache_folder):
 USES_CACHE = """
     import sys
     sys.path.insert(0, {tests!r})
-    from ingot.runtime.cpu import compile as compiler, pool
+    from ingot.runtime.cpu.compiler import compile as compiler; from ingot.runtime.cpu.calls import pool
     import ctypes, native_modules
     found = compiler.compile_module(native_modules.count_module({tag}), ["tag", "count"])
     assert ctypes.CFUNCTYPE(ctypes.c_int64)(found["tag"])() == {tag}

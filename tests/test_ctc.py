@@ -11,7 +11,7 @@ from ingot import jit
 from ingot.ir.errors import ArgumentError
 from ingot.ir.ops.nn.ctc import ctc_loss, ctc_loss_grad
 from ingot.nn import functional as F
-from ingot.runtime.cpu import eager as cpu
+from ingot.runtime.cpu.graph import eager as cpu
 
 SEED = 11
 

@@ -10,7 +10,8 @@ import mock_cuda
 from ingot import jit, nn
 from ingot.ir.ops.nn.attention_dropout import dropped_attention
 from ingot.nn import functional as F
-from ingot.runtime.cuda import attentions, eager
+from ingot.runtime.cuda.graph import eager
+from ingot.runtime.cuda.ops.nn import attention
 
 rng = np.random.default_rng(4)
 P = 0.3
@@ -92,7 +93,7 @@ def test_in_other_dtypes(kind, tolerance):
 def test_vectors_too_long_for_tiles(monkeypatch):
     tensors = operands("added")
     want = attended(tensors, "cpu")
-    monkeypatch.setattr(attentions, "_WIDEST", 1)
+    monkeypatch.setattr(attention, "_WIDEST", 1)
     compare(attended(tensors, "cuda"), want)
 
 

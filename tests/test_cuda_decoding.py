@@ -9,7 +9,8 @@ import mock_cuda
 from ingot import jit, nn
 from ingot.nn import functional as F
 from ingot.passes.codegen.triton.attention import attention_split_kv as text
-from ingot.runtime.cuda import program, recipes
+from ingot.runtime.cuda.graph import program
+from ingot.runtime.cuda.replay import launch_cache
 
 SEED = 5
 DTYPES = ("float32", "bfloat16", "float16")
@@ -75,9 +76,9 @@ def test_results_and_gradients(name, dtype, cuda, monkeypatch):
     want, _ = results_of(cuda, given, f, "cpu", ingot.float64)
     found, names = results_of(cuda, given, f, "cuda", kind)
     monkeypatch.setattr(text, "cut", lambda *sizes: 0)
-    recipes.forget()
+    launch_cache.forget()
     whole, others = results_of(cuda, given, f, "cuda", kind)
-    recipes.forget()
+    launch_cache.forget()
     rows = CASES[name][1] // CASES[name][2] * CASES[name][3]
     assert len(names) == 2 and names[0].startswith("attention_of_one" if rows == 1 else "attention_of_few"), names
     assert names[1].startswith("attention_join") and len(others) == 1

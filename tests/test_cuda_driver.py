@@ -19,8 +19,13 @@ from cuda_header import header, number_in_header
 from ingot.ir import dtype as dt
 from ingot.ir.errors import DeviceError
 from ingot.passes.codegen.triton.ir.nest import POINTER, Parameter, Source
-from ingot.runtime.cuda import backend, context, driver, graphs, launch, pinned, pools, ready, streams, transfer
-from ingot.runtime.cuda import compile as compiler
+from ingot.runtime.cuda import backend
+from ingot.runtime.cuda.compiler import compile as compiler
+from ingot.runtime.cuda.compiler import launch
+from ingot.runtime.cuda.driver import context, driver, streams
+from ingot.runtime.cuda.memory import pinned, pools, transfer
+from ingot.runtime.cuda.offline import ready
+from ingot.runtime.cuda.replay import graphs
 
 pytestmark = pytest.mark.source_alone
 
@@ -297,7 +302,7 @@ import this_checkout
 this_checkout.make_importable()
 import ingot, mock_cuda
 from types import SimpleNamespace
-from ingot.runtime.cuda import compile as compiler, driver
+from ingot.runtime.cuda.compiler import compile as compiler; from ingot.runtime.cuda.driver import driver
 driver.replace(mock_cuda.MockDriver())
 compiler.build, compiler.cache, compiler._load = mock_cuda.build, mock_cuda._NoCache, lambda variant: None
 x = ingot.ones(4, device="cuda")

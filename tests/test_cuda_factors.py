@@ -14,7 +14,7 @@ from ingot.ir.errors import ArgumentError, LinAlgError
 from ingot.ir.ops.linalg import least_squares
 from ingot.passes.codegen.triton.linalg import householder
 from ingot.passes.codegen.triton.linalg import lu as lu_text
-from ingot.runtime.cuda import eager
+from ingot.runtime.cuda.graph import eager
 from test_factor_kernels import KINDS, assert_small, matrices, parts_of, permuted, positive
 
 

@@ -12,7 +12,9 @@ import ingot
 import mock_cuda
 from ingot import jit
 from ingot.nn import functional as F
-from ingot.runtime.cuda import driver, recipes, tuning
+from ingot.runtime.cuda.compiler import tuning
+from ingot.runtime.cuda.driver import driver
+from ingot.runtime.cuda.replay import launch_cache
 
 REAL = [pytest.mark.gpu, pytest.mark.skipif(not ingot.cuda.is_available(), reason=ingot.cuda.why_not_available() or "-")]
 SEED = 4
@@ -172,7 +174,7 @@ def every_candidate(monkeypatch, call):
     ingot.ir.config.process_settings.cache_clear()
     try:
         for turn in itertools.count():
-            recipes.forget()
+            launch_cache.forget()
             yield turn, call()
             if turn >= max(numbers) - 1:
                 break

@@ -8,7 +8,7 @@ import pytest
 import ingot
 import mock_cuda
 from ingot import jit
-from ingot.runtime.cuda import fourier
+from ingot.runtime.cuda.ops.linalg import fourier
 from test_complex import GRADIENTS
 from test_cuda_complex import gradients, near
 

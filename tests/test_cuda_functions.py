@@ -11,7 +11,7 @@ from distribution_table import ROWS
 from ingot import nn
 from ingot.ir.errors import ArgumentError, DeviceError, ShapeError
 from ingot.nn import functional as F
-from ingot.runtime.cuda import eager
+from ingot.runtime.cuda.graph import eager
 
 
 @pytest.fixture(autouse=True)
@@ -280,7 +280,7 @@ def test_what_was_on_a_device_is_loaded_where_there_is_none(tmp_path):
 
 def test_interpolation_in_a_step_is_part_of_its_graph(cuda):
     """Tables of places are uploaded once, and live as long as the graph that reads them."""
-    from_host = ingot.runtime.cuda.eager.Host.calls
+    from_host = ingot.runtime.cuda.graph.eager.Host.calls
     def enlarged(x):
         return F.interpolate(F.pad(x, (1, 1, 1, 1), mode="reflect"), scale_factor=2, mode="bilinear").relu().sum(1)
 
@@ -289,9 +289,9 @@ def test_interpolation_in_a_step_is_part_of_its_graph(cuda):
         x = numbers("cpu", 1, 2, 4, 4) + step
         want = enlarged(x)
         if step == 5:
-            ingot.runtime.cuda.taps.forget()
+            ingot.runtime.cuda.ops.nn.resample.forget()
         np.testing.assert_allclose(f(x.cuda()).cpu().numpy(), want.numpy(), rtol=1e-5, atol=1e-6)
-    assert cuda.calls["cuGraphLaunch"] >= 2 and ingot.runtime.cuda.eager.Host.calls == from_host
+    assert cuda.calls["cuGraphLaunch"] >= 2 and ingot.runtime.cuda.graph.eager.Host.calls == from_host
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "bool"])

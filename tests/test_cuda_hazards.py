@@ -12,7 +12,10 @@ import pytest
 import ingot
 import mock_cuda
 from ingot import jit
-from ingot.runtime.cuda import checks, context, pools, program, taps
+from ingot.runtime.cuda.driver import context
+from ingot.runtime.cuda.graph import program
+from ingot.runtime.cuda.memory import pools, status_words
+from ingot.runtime.cuda.ops.nn import resample
 
 
 @pytest.fixture
@@ -173,7 +176,7 @@ def test_constants_of_a_graph_that_is_gone_wait_for_its_last_run(cuda):
     with other:
         g.replay()
         z = y.clone()
-    taps.forget()
+    resample.forget()
     del g, y
     gc.collect()
     spoilers = [ingot.full((n,), float("nan"), device="cuda") for n in range(1, 60)]
@@ -366,17 +369,17 @@ def test_an_index_out_of_range_in_a_replay_by_hand_is_raised(cuda):
 
 
 def test_words_of_programs_that_are_gone_are_not_looked_at(cuda):
-    mine = checks.words_for(0, ("one", "two"))
+    mine = status_words.words_for(0, ("one", "two"))
     program.fill(mine, 1)
     with pytest.raises(IndexError, match="one and two: an index"):
-        checks.launched(mine)
+        status_words.launched(mine)
         ingot.ones(1, device="cuda").item()
     before = cuda.calls["cuMemcpyDtoHAsync_v2"]
     ingot.ones(1, device="cuda").item()
     assert cuda.calls["cuMemcpyDtoHAsync_v2"] == before + 1, "what was not launched is not asked about"
     del mine
     gc.collect()
-    assert not checks._known(0)
+    assert not status_words._known(0)
 
 
 def test_a_graph_that_is_dropped_while_it_is_captured_ends_the_capture(cuda):

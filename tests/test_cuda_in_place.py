@@ -4,7 +4,7 @@ import pytest
 
 import ingot
 import mock_cuda
-from ingot.runtime.cuda import in_place
+from ingot.runtime.cuda.graph import inplace_ops
 from test_inplace_memory import ACTIVATIONS, SHARED, TABLE, filled
 from test_nn_norm import STATISTICS, check_statistics
 
@@ -158,9 +158,9 @@ def test_a_counter_may_be_elsewhere(device, cuda):
 def test_statistics_and_counter_are_one_list(cuda):
     """One call for the three of them, however many launches that is."""
     layer, x = ingot.nn.BatchNorm1d(5).to("cuda"), ingot.randn(8, 5).to("cuda")
-    called, run = [], in_place.recipes.run
+    called, run = [], inplace_ops.launch_cache.run
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(in_place.recipes, "run", lambda op, *rest, **more: called.append(op) or run(op, *rest, **more))
+        patch.setattr(inplace_ops.launch_cache, "run", lambda op, *rest, **more: called.append(op) or run(op, *rest, **more))
         layer(x)
-    over = [op for op in called if isinstance(op, (in_place.InPlace, in_place.InPlaceEach))]
+    over = [op for op in called if isinstance(op, (inplace_ops.InPlace, inplace_ops.InPlaceEach))]
     assert len(over) == 1 and [op.name for op, _ in over[0].each] == ["add", "blend", "blend"]

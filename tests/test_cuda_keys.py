@@ -7,7 +7,8 @@ import ingot
 import ingot.nn.functional as F
 import mock_cuda
 from ingot import jit
-from ingot.runtime.cuda import draws, transfer
+from ingot.runtime.cuda.memory import transfer
+from ingot.runtime.cuda.ops.index import draws
 
 
 @pytest.fixture

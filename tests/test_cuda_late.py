@@ -18,9 +18,10 @@ import test_cuda_programs as programs
 from ingot import jit
 from ingot.ir import config
 from ingot.ir.errors import DeviceError
-from ingot.runtime.cuda import compile as compiler
-from ingot.runtime.cuda import driver, late, launch
-from ingot.runtime.cuda.driver import OUT_OF_MEMORY
+from ingot.runtime.cuda.compiler import compile as compiler
+from ingot.runtime.cuda.compiler import launch
+from ingot.runtime.cuda.driver import driver, launch_queue
+from ingot.runtime.cuda.driver.driver import OUT_OF_MEMORY
 
 pytestmark = pytest.mark.skipif(not compiler._version(), reason="threads compile where Triton is installed")
 
@@ -69,11 +70,11 @@ def test_the_program_goes_on_while_kernels_are_compiled(cuda, gate):
     y.add_(1)
     total = (y - z).sum()
     mark = ingot.cuda.current_stream().record_event()
-    assert not cuda.launched and len(gate.jobs) >= 3 and late.waiting
+    assert not cuda.launched and len(gate.jobs) >= 3 and launch_queue.waiting
     assert not mark.query() and not ingot.cuda.current_stream().query()
     gate.open_later()
     np.testing.assert_array_equal(total.cpu(), np.float32(6))
-    assert mark.query() and not late.waiting and len(cuda.launches) >= 4
+    assert mark.query() and not launch_queue.waiting and len(cuda.launches) >= 4
     np.testing.assert_allclose(z.cpu(), np.tanh(np.arange(6) * 2 + 1), rtol=1e-5)
 
 
@@ -96,7 +97,7 @@ def test_memory_and_events_that_are_given_back_meanwhile(cuda, gate):
         side = ingot.cuda.Stream()
         side.wait_stream(ingot.cuda.current_stream())
         ingot.cuda.current_stream().wait_stream(side)
-    assert late.waiting and not cuda.launched
+    assert launch_queue.waiting and not cuda.launched
     gate.open_later()
     assert (x.cpu() == 3 + sum(range(20))).all()
     assert ingot.cuda.memory_reserved() <= 4 << 20
@@ -130,10 +131,10 @@ def test_nothing_waits_once_another_library_may_look(cuda, gate, show):
     x = ingot.ones(3, device="cuda") * 2
     gate.open_later()
     show(x)
-    assert not late.waiting
+    assert not launch_queue.waiting
     gate.is_open = False
     x.add_(1).exp()
-    assert not late.waiting and not gate.jobs and len(cuda.launched) >= 3
+    assert not launch_queue.waiting and not gate.jobs and len(cuda.launched) >= 3
 
 
 def test_a_kernel_that_cannot_be_compiled_is_told_to_all_who_wait(cuda, gate, monkeypatch):
@@ -147,7 +148,7 @@ def test_a_kernel_that_cannot_be_compiled_is_told_to_all_who_wait(cuda, gate, mo
     stream = ingot.cuda.current_stream()
     mark = ingot.cuda.Event()
     mark.record()
-    while late._State.error is None:
+    while launch_queue._State.error is None:
         time.sleep(0.01)
     for read in (y.cpu, x.tolist, ingot.cuda.synchronize, lambda: y.copy_(x), stream.query, mark.query):
         with pytest.raises(DeviceError, match=r"could not compile it\n.*has not run"):
@@ -173,7 +174,7 @@ def test_who_asks_again_and_again_is_answered_though_nobody_waits(cuda, gate):
     mark.record()
     for ask in (mark.query, ingot.cuda.current_stream().query):
         ran: list = []
-        late._append(driver.get(), ran.append, (1,))
+        launch_queue._append(driver.get(), ran.append, (1,))
         ask_until_nothing_waits(ask)
         assert ran == [1]
     cuda.drain()
@@ -196,7 +197,7 @@ def test_want_of_memory_is_told_to_who_asks_whether_it_is_done(cuda, gate):
 
 def ask_until_nothing_waits(ask):
     start = time.perf_counter()
-    while late.waiting:
+    while launch_queue.waiting:
         ask()
         time.sleep(1e-3)
         assert time.perf_counter() - start < 60
@@ -210,7 +211,7 @@ def test_without_threads_it_is_told_where_it_is_launched(cuda, monkeypatch):
     monkeypatch.setattr(compiler, "build", refuse)
     with config.override(cuda_compilers=0), pytest.raises(DeviceError, match=r"could not compile it$"):
         x * 2
-    assert x.tolist() == [1, 1, 1] and not late.waiting
+    assert x.tolist() == [1, 1, 1] and not launch_queue.waiting
 
 
 def test_an_interrupt_while_somebody_waits_loses_nothing(cuda, gate):
@@ -241,7 +242,7 @@ def test_a_forked_process_has_nothing_that_waits(cuda, gate):
     x = ingot.ones(3, device="cuda") * 2
     child = os.fork()
     if not child:
-        os._exit(0 if not late.waiting and not compiler._coming else 1)
+        os._exit(0 if not launch_queue.waiting and not compiler._coming else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     gate.open_later()
     assert x.tolist() == [2.0] * 3
@@ -251,7 +252,7 @@ EXIT = """
 import atexit, sys, time
 sys.path.insert(0, sys.argv[1])
 import ingot, mock_cuda
-from ingot.runtime.cuda import compile as compiler
+from ingot.runtime.cuda.compiler import compile as compiler
 
 def slow(variant, build=mock_cuda.build):
     time.sleep(0.3)
@@ -285,8 +286,8 @@ def late_launches(request, monkeypatch):
     plain = launch.Function.__call__
 
     def call(self, grid, stream, *args):
-        if late.may() and not late.thread.runs and not late.waiting and chance.random() < 0.3:
-            late.put(driver.get(), wait, (chance.random() * 2e-3, self, grid, stream, args))
+        if launch_queue.may() and not launch_queue.thread.runs and not launch_queue.waiting and chance.random() < 0.3:
+            launch_queue.put(driver.get(), wait, (chance.random() * 2e-3, self, grid, stream, args))
         else:
             plain(self, grid, stream, *args)
 

@@ -13,8 +13,8 @@ from ingot.benchmarks.harness import Plan
 from ingot.ir import config
 from ingot.ir.opdef.op import OPS
 from ingot.nn import functional as F
-from ingot.runtime.cuda import compile as compiler
-from ingot.runtime.cuda.ledger import H100, Ledger
+from ingot.runtime.cuda.compiler import compile as compiler
+from ingot.runtime.cuda.offline.cost_model import H100, Ledger
 
 BIG = 1 << 14
 

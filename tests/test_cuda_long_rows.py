@@ -10,7 +10,7 @@ import mock_cuda
 from ingot import jit
 from ingot.ir.kernel.kernel import SWEEP
 from ingot.nn import functional as F
-from ingot.runtime.cuda import kernels
+from ingot.runtime.cuda.compiler import kernels
 
 ROWS, CLASSES = 9, 9001
 

@@ -9,8 +9,8 @@ import pytest
 import ingot
 import mock_cuda
 from ingot.runtime import sweeps
-from ingot.runtime.cuda import compile as compiler
-from ingot.runtime.cuda import many
+from ingot.runtime.cuda.compiler import compile as compiler
+from ingot.runtime.cuda.ops.math import multi_tensor as many
 
 FLAGS = [dict(zip(("weight_decay", "momentum", "dampening", "nesterov"), v)) for v in
          itertools.product((0, 0.1), (0, 0.9), (0, 0.5), (False, True))]

@@ -9,9 +9,9 @@ import pytest
 import ingot
 import mock_cuda
 from ingot.ir.errors import OutOfMemoryError
-from ingot.runtime.cuda import streams
-from ingot.runtime.cuda.allocator import MIDDLE_SEGMENT, ROUND, SMALL, SMALL_SEGMENT, Allocator, words
-from ingot.runtime.cuda.pinned import PINNED
+from ingot.runtime.cuda.driver import streams
+from ingot.runtime.cuda.memory.allocator import MIDDLE_SEGMENT, ROUND, SMALL, SMALL_SEGMENT, Allocator, words
+from ingot.runtime.cuda.memory.pinned import PINNED
 
 
 class Device:

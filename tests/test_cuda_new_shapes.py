@@ -16,9 +16,11 @@ from ingot.ir.symbols.scope import Scope
 from ingot.ir.symbols.substitute import choice, condition_check
 from ingot.passes.codegen.triton.attention import attention_configs
 from ingot.passes.codegen.triton.contract import matmul
-from ingot.runtime.cuda import compile as compiler
-from ingot.runtime.cuda import eager, in_place, recipes, running, structures
-from ingot.runtime.cuda.ledger import Ledger
+from ingot.runtime.cuda.compiler import compile as compiler
+from ingot.runtime.cuda.graph import eager, inplace_ops
+from ingot.runtime.cuda.offline.cost_model import Ledger
+from ingot.runtime.cuda.ops.index import cumulative
+from ingot.runtime.cuda.replay import launch_cache, shape_families
 
 ALIKE = range(131, 151)        # sizes of one class: no multiples of 4 alone, the same power of two above
 SIZES = (131, 1, 150, 0, 2, 131, 3, 144, 4, 17, 150, 160, 7, 300, 16, 129, 64, 1025, 8, 5)
@@ -37,8 +39,8 @@ class Work:
 
     def __init__(self, monkeypatch):
         self.calls: list = []
-        for module, name in ((eager, "_worked_out"), (in_place, "_worked_into"), (in_place, "_written"),
-                             (recipes, "_noted_for_all"), (structures, "_make")):
+        for module, name in ((eager, "_worked_out"), (inplace_ops, "_worked_into"), (inplace_ops, "_written"),
+                             (launch_cache, "_noted_for_all"), (shape_families, "_make")):
             self.watch(monkeypatch, module, name)
 
     def watch(self, monkeypatch, module, name):
@@ -227,8 +229,8 @@ def test_choices_of_exact_products_are_one_condition(name):
 
 
 def test_running_sums_of_rows_that_are_cut_or_not(work, monkeypatch):
-    monkeypatch.setattr(running, "LONG", 141)
-    monkeypatch.setattr(running, "PART", 16)
+    monkeypatch.setattr(cumulative, "LONG", 141)
+    monkeypatch.setattr(cumulative, "PART", 16)
     seen = []
     for n in (*ALIKE, *reversed(ALIKE), 300, 304, 320, 143):
         work.since()
@@ -255,7 +257,7 @@ def test_kernels_alike_of_one_launch(is_listed, cuda):
         arrays = [draw(*shape).numpy() for shape in ((n, 5), (n + more, 5), (2 * n, 4), (2 * n + 600, 4))]
         given = tuple([eager.transfer.to_device(a, 0) for a in arrays])
         before = len(cuda.launches)
-        got = recipes.run("pair", given, {}, 0, work) if is_listed else work("pair", given, {}, 0)
+        got = launch_cache.run("pair", given, {}, 0, work) if is_listed else work("pair", given, {}, 0)
         found = [eager.transfer.to_host(a) for a in got]
         together.add(sum(launch["name"].endswith("_many") for launch in cuda.launches[before:]))
         for g, want in zip(found, (*[np.tanh(a + a) for a in arrays[:2]], *[-a.sum(0) for a in arrays[2:]]), strict=True):
@@ -400,8 +402,8 @@ def test_addresses_beyond_32_bits_are_compiled_for():
 
 def test_tables_are_bounded(monkeypatch):
     most = 64
-    monkeypatch.setattr(recipes, "_MOST", most)
-    monkeypatch.setattr(structures, "_MOST", most)
+    monkeypatch.setattr(launch_cache, "_MOST", most)
+    monkeypatch.setattr(shape_families, "_MOST", most)
     mock_cuda.forget()
     try:
         with gpu_host.NativeLedger():
@@ -410,8 +412,8 @@ def test_tables_are_bounded(monkeypatch):
                 n, m, k = (int(n) for n in random.integers(1, 5000, 3))
                 x = ingot.ones(n, m, device="cuda")
                 (x + k).sum(0), x * x[:, :1], ingot.cat([x, x])
-                assert len(recipes._known) <= most and len(recipes._families) <= most and structures.count() <= most
-                assert recipes._lists <= most
+                assert len(launch_cache._known) <= most and len(launch_cache._families) <= most
+                assert launch_cache._lists <= most and shape_families.count() <= most
     finally:
         mock_cuda.forget()
 
@@ -426,7 +428,7 @@ def test_random_lengths_are_served_by_few_lists(work):
         x = F.embedding(ids(n, 50).to("cuda"), table)
         F.layer_norm(F.relu(F.linear(x, weight, bias)) + x, (8,)).sum()
         made.append(len(work.since()))
-    assert sum(made[100:]) <= 12 and recipes._lists < 60 and structures.count() < 30
+    assert sum(made[100:]) <= 12 and launch_cache._lists < 60 and shape_families.count() < 30
 
 
 def test_who_looks_on_reads_sizes(cuda):

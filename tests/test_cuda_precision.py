@@ -10,7 +10,7 @@ import ingot
 import mock_cuda
 from ingot import jit
 from ingot.backends import cudnn
-from ingot.runtime.cuda import precision
+from ingot.runtime.cuda.compiler import precision
 
 F = ingot.nn.functional
 CONVOLUTIONS = {

@@ -12,7 +12,7 @@ import pytest
 import ingot
 import mock_cuda
 from ingot import jit, nn
-from ingot.runtime.cuda.allocator import Allocator
+from ingot.runtime.cuda.memory.allocator import Allocator
 
 F = nn.functional
 

@@ -1,12 +1,12 @@
-"""Where the memory of repeated lists of launches lies (`cuda/recipe.py`)."""
+"""Where the memory of repeated lists of launches lies (`replay/launch_list.py`)."""
 
 import itertools
 import random
 
 import pytest
 
-from ingot.runtime.cuda import recipe
-from ingot.runtime.cuda.allocator import ROUND, SMALL
+from ingot.runtime.cuda.memory.allocator import ROUND, SMALL
+from ingot.runtime.cuda.replay import launch_list
 
 SIZES = 1, 500, 512, 4000, 90000, SMALL, SMALL + 1, 3 * SMALL
 
@@ -17,15 +17,15 @@ def random_list(rng, operands, sizes=SIZES):
     for n in range(rng.randint(1, 14)):
         what = rng.random()
         if what < 0.5:
-            steps.append((recipe.TAKE, rng.choice(sizes)))
+            steps.append((launch_list.TAKE, rng.choice(sizes)))
             there.append(count)
             count += 1
         elif what < 0.7 and len(there) > operands:
             gone = rng.choice(there[operands:])
             there.remove(gone)
-            steps.append((recipe.DROP, gone))
+            steps.append((launch_list.DROP, gone))
         moving = tuple([(i, number, rng.randrange(0, 1 << 20, 16)) for i, number in enumerate(there)])
-        steps.append((recipe.LAUNCH, "form", n, (1,), (0,), moving, 0))
+        steps.append((launch_list.LAUNCH, "form", n, (1,), (0,), moving, 0))
     return tuple(steps), there
 
 
@@ -40,12 +40,12 @@ class Followed:
     def __init__(self, first, steps, operands):
         self.seen, self.sizes, self.peak = {}, {}, 0
         live: set = set()
-        for step in (*[(recipe.TAKE, size) for size in first], *steps):
-            if step[0] == recipe.TAKE:
+        for step in (*[(launch_list.TAKE, size) for size in first], *steps):
+            if step[0] == launch_list.TAKE:
                 number = operands + len(self.sizes)
                 self.sizes[number] = step[1]
                 live.add(number)
-            elif step[0] == recipe.DROP:
+            elif step[0] == launch_list.DROP:
                 live.remove(step[1])
             else:
                 self.seen[step[2]] = [(number, more) for _, number, more in step[5]]
@@ -59,9 +59,9 @@ def test_what_is_there_at_once_lies_apart(seed):
     operands = rng.randint(0, 3)
     steps, there = random_list(rng, operands)
     results = [(n, "shape") for n in there if n >= operands]
-    first, left = recipe.taken_first(steps)
+    first, left = launch_list.taken_first(steps)
     if not first:
-        first, left, results = recipe._arranged(steps, results, operands)
+        first, left, results = launch_list._arranged(steps, results, operands)
     before, after = Followed((), steps, operands), Followed(first, left, operands)
     moved: dict = {}            # a place -> (its piece, bytes from there)
     for n, places in before.seen.items():
@@ -81,16 +81,16 @@ def test_what_is_there_at_once_lies_apart(seed):
 @pytest.mark.parametrize("seed", range(50))
 def test_large_pieces_take_no_more_room_at_once(seed):
     steps, _ = random_list(random.Random(seed), 2, (SMALL + 1, 3 * SMALL))
-    first, left = recipe.taken_first(steps)
+    first, left = launch_list.taken_first(steps)
     if not first:
-        first, left, _ = recipe._arranged(steps, [], 2)
+        first, left, _ = launch_list._arranged(steps, [], 2)
     assert Followed(first, left, 2).peak == Followed((), steps, 2).peak
 
 
 def test_small_pieces_are_taken_once():
-    take, drop, launch = recipe.TAKE, recipe.DROP, recipe.LAUNCH
+    take, drop, launch = launch_list.TAKE, launch_list.DROP, launch_list.LAUNCH
     work = [(launch, "form", n, (1,), (0,), ((0, 1 + n, 0),), 0) for n in range(3)]
     steps = (take, 100), work[0], (take, 600), work[1], (drop, 1), (take, 600), work[2], (drop, 2)
-    first, left, results = recipe._arranged(steps, [(3, "shape")], 1)
+    first, left, results = launch_list._arranged(steps, [(3, "shape")], 1)
     assert first == [600, 1536] and [s[0] for s in left] == [launch] * 3 and results == [(1, "shape")]
     assert [s[5] for s in left] == [((0, 2, 0),), ((0, 2, 512),), ((0, 1, 0),)]

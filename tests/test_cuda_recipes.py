@@ -15,7 +15,9 @@ import mock_cuda
 from ingot.benchmarks import gpu_host
 from ingot.ir.dtype import float32
 from ingot.ir.ops.core.constant import constant
-from ingot.runtime.cuda import eager, kernels, recipes
+from ingot.runtime.cuda.compiler import kernels
+from ingot.runtime.cuda.graph import eager
+from ingot.runtime.cuda.replay import launch_cache
 
 RUNS = 6
 REPEATED = 4        # by this call a kind of call is repeated
@@ -182,14 +184,14 @@ def test_kinds_that_come_once_take_no_room(cuda):
     x = ingot.ones(2).to("cuda")
     for n in range(50):
         x + float("nan"), x + (n + 0.5)
-    assert len(recipes._known) <= 110
-    recipes._MOST, most = 20, recipes._MOST
+    assert len(launch_cache._known) <= 110
+    launch_cache._MOST, most = 20, launch_cache._MOST
     try:
         for n in range(50):
             x + (n + 0.25)
-        assert len(recipes._known) <= 20
+        assert len(launch_cache._known) <= 20
     finally:
-        recipes._MOST = most
+        launch_cache._MOST = most
 
 
 def test_switches_of_precision(cuda, monkeypatch):
@@ -388,13 +390,13 @@ def test_who_listens_hears_every_run(cuda, monkeypatch):
 
 
 def test_a_failure_while_noting_leaves_nothing(cuda, monkeypatch):
-    x, before = ingot.randn(5).to("cuda"), recipes.Notes.took
-    monkeypatch.setattr(recipes.Notes, "took", lambda *args: 1 / 0)
-    for _ in range(recipes._FIRST):
+    x, before = ingot.randn(5).to("cuda"), launch_cache.Notes.took
+    monkeypatch.setattr(launch_cache.Notes, "took", lambda *args: 1 / 0)
+    for _ in range(launch_cache._FIRST):
         x.exp()
     with pytest.raises(ZeroDivisionError):
-        recipes.run(ingot.ir.opdef.op.OPS["exp"], (x._a,), {}, 0, eager._worked_out)
-    monkeypatch.setattr(recipes.Notes, "took", before)
+        launch_cache.run(ingot.ir.opdef.op.OPS["exp"], (x._a,), {}, 0, eager._worked_out)
+    monkeypatch.setattr(launch_cache.Notes, "took", before)
     for _ in range(RUNS):
         ingot.testing.assert_close(x.exp().cpu(), x.cpu().exp())
 

@@ -5,7 +5,8 @@ import pytest
 
 import ingot
 import mock_cuda
-from ingot.runtime.cuda import eager, scans
+from ingot.runtime.cuda.graph import eager
+from ingot.runtime.cuda.ops.index import scans
 
 
 @pytest.fixture

@@ -11,8 +11,9 @@ import mock_cuda_triton
 from ingot import jit, nn
 from ingot.nn import functional as F
 from ingot.passes import pipelines
-from ingot.runtime.cuda import backend, eager
-from ingot.runtime.cuda import compile as compiler
+from ingot.runtime.cuda import backend
+from ingot.runtime.cuda.compiler import compile as compiler
+from ingot.runtime.cuda.graph import eager
 
 SEED = 31
 

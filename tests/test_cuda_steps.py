@@ -11,7 +11,7 @@ import mock_cuda_triton
 from ingot import jit, nn
 from ingot.ao import quantization
 from ingot.nn import functional as F
-from ingot.runtime.cuda import eager
+from ingot.runtime.cuda.graph import eager
 
 HOST: list = []        # names of operators that ran on the host
 REAL = eager.on_host

@@ -18,8 +18,8 @@ from ingot.passes.codegen.triton.loops import multi_tensor as texts
 from ingot.passes.schedule import batched_launches
 from ingot.passes.schedule import device_plan as plans
 from ingot.passes.schedule.batched_launches import ManyStep
-from ingot.runtime.cuda import compile as compiler
-from ingot.runtime.cuda import program
+from ingot.runtime.cuda.compiler import compile as compiler
+from ingot.runtime.cuda.graph import program
 
 SHAPES = [(3,), (64, 16), (), (7, 11), (0,), (1025,), (2, 0), (2048,), (16,)]
 OPTIMIZERS = [("SGD", {}), ("SGD", {"momentum": 0.9, "weight_decay": 0.1}), ("Adam", {}), ("Adam", {"amsgrad": True}),

@@ -12,8 +12,8 @@ from ingot.ir import dtype as dt
 from ingot.passes.codegen.triton.contract import matmul, matmul_hopper
 from ingot.passes.codegen.triton.conv import conv
 from ingot.passes.codegen.triton.ir.nest import POINTER
-from ingot.runtime.cuda import compile as compiler
-from ingot.runtime.cuda import tuning
+from ingot.runtime.cuda.compiler import compile as compiler
+from ingot.runtime.cuda.compiler import tuning
 
 COMPILE_TOGETHER = tuning.compile_together
 

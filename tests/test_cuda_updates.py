@@ -8,7 +8,7 @@ import mock_cuda
 import test_updates_in_place as eager
 from ingot import jit
 from ingot.ir.errors import DimError
-from ingot.runtime.cuda.ledger import Ledger
+from ingot.runtime.cuda.offline.cost_model import Ledger
 from test_updates_in_place import AT, OVERLAPS, ROWS, UPDATES, WIDTH, WITHOUT_HISTORIES, kernels
 from tests.passes.schedule import test_inplace_updates as traces
 

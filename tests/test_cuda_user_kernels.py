@@ -15,7 +15,7 @@ from ingot import cuda, jit, library
 triton = pytest.importorskip("triton")
 tl = pytest.importorskip("triton.language")
 triton_compiler = pytest.importorskip("triton.compiler")
-from ingot.runtime.cuda import triton_driver  # noqa: E402
+from ingot.runtime.cuda.compiler import triton_driver  # noqa: E402
 
 
 @triton.jit

@@ -15,7 +15,8 @@ from covering import thinned
 from ingot.ir import dtype as dt
 from ingot.ir.dim_order import FEWEST, agreed, in_pieces, inverse, order_of
 from ingot.ir.opdef.op import OPS
-from ingot.runtime.cpu import eager, eager_scalars
+from ingot.runtime.cpu.graph import eager
+from ingot.runtime.cpu.loops import scalars
 from ingot.runtime.tensor import wrap
 from samples import (
     SAMPLES,
@@ -115,8 +116,8 @@ def test_order_does_not_depend_on_size(name, turn, large, monkeypatch):
     """Small results come from numpy, large ones from kernels."""
     if large:
         monkeypatch.setattr(eager, "LARGE", 0)
-        monkeypatch.setattr(eager_scalars, "LARGE", 0)
-        monkeypatch.setattr(eager_scalars, "_MANY", 0)
+        monkeypatch.setattr(scalars, "LARGE", 0)
+        monkeypatch.setattr(scalars, "_MANY", 0)
     shape = (4, 6, 5, 5)
     run = (ELEMENTS | OTHERS)[name]
     x, y = [wrap(turned(np.random.default_rng(i).standard_normal(shape, np.float32), turn)) for i in range(2)]

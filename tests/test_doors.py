@@ -211,7 +211,7 @@ def test_writes_ask_for_the_users_line_once_somebody_saved(save):
 @pytest.mark.parametrize("f", [lambda x: x.mean(1), lambda x: x.std(), lambda x: x.logsumexp(0), lambda x: x.clamp(-1, 0.5),
                                lambda x: x.norm(3)], ids=["mean", "std", "logsumexp", "clamp", "norm"])
 def test_composites_of_small_arrays_keep_their_bits_when_they_are_compiled(f, monkeypatch):
-    from ingot.runtime.cpu import eager
+    from ingot.runtime.cpu.graph import eager
 
     monkeypatch.setattr(eager, "_OFTEN", 3)
     monkeypatch.setattr(eager, "LEAST", 3)

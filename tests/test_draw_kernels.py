@@ -15,7 +15,9 @@ from ingot.ir.reference import philox
 from ingot.passes.codegen.llvm.index import draws as codegen
 from ingot.passes.codegen.scalars import philox as random
 from ingot.passes.codegen.scalars.numpy_builder import NumpyBuilder
-from ingot.runtime.cpu import draws, kernels, pool, row_calls
+from ingot.runtime.cpu.calls import pool
+from ingot.runtime.cpu.index import draws
+from ingot.runtime.cpu.loops import kernels, row_calls
 
 SIZES = (256, 257, 270, 287, 300, 511, 1000, 4097, 20001)
 KEYS = ((5, 3), (0, 0), (2**63 + 12345, 2**40 + 7), (2**64 - 1, 2**32))

@@ -13,8 +13,10 @@ from ingot.ir.ops.core import moments
 from ingot.ir.ops.core.constant import constant
 from ingot.ir.ops.core.shape import expand
 from ingot.ir.ops.nn import norm, resample
-from ingot.runtime.cpu import eager, eager_composites, eager_nn
-from ingot.runtime.cpu.often import often
+from ingot.runtime.cpu.graph import composites as eager_composites
+from ingot.runtime.cpu.graph import eager
+from ingot.runtime.cpu.nn import eager_nn
+from ingot.runtime.memo.compile_threshold import often
 
 
 def gradients_of_group_norm(x):

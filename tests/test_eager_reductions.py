@@ -5,7 +5,7 @@ import pytest
 
 import ingot
 from covering import thinned
-from ingot.runtime.cpu import eager_reductions, kernels
+from ingot.runtime.cpu.loops import kernels, reduction_kernels
 
 KINDS = ["bool", "uint8", "int16", "int32", "int64", "uint64"]
 SHAPES = [((7,), (0,)), ((5, 3), (1,)), ((66, 17), (0,)), ((3, 4, 5), (0, 2)), ((2, 100), (1,)), ((0, 3), (0,)), ((3, 0), (0,))]
@@ -35,9 +35,9 @@ def test_kernels_give_what_numpy_gives(kind, op, monkeypatch):
     for seed, (shape, dims) in enumerate(SHAPES):
         a, what = numbers(kind, shape, seed), f"{op} of {kind}{shape} over {dims}, seed {seed}"
         for x, keepdim in ((a, False), (np.repeat(a, 2, -1)[..., ::2], True)):
-            monkeypatch.setattr(eager_reductions, "LARGE", 1 << 40)
+            monkeypatch.setattr(reduction_kernels, "LARGE", 1 << 40)
             small = reduced(op, x, dims, keepdim)
-            monkeypatch.setattr(eager_reductions, "LARGE", 0)
+            monkeypatch.setattr(reduction_kernels, "LARGE", 0)
             large = reduced(op, x, dims, keepdim)
             if isinstance(small, type):
                 assert small is large, what
@@ -48,8 +48,8 @@ def test_kernels_give_what_numpy_gives(kind, op, monkeypatch):
 @pytest.mark.parametrize("op", ["sum", "amax", "any", "argmax"])
 def test_large_arrays_take_kernels(op, monkeypatch):
     asked, real = [], kernels.reduction
-    monkeypatch.setattr(eager_reductions.kernels, "reduction", lambda kind, *rest: asked.append(kind) or real(kind, *rest))
-    run = eager_reductions.of_whole_numbers({"amax": "max"}.get(op, op), lambda x, *, dim, keepdim: "numpy")
+    monkeypatch.setattr(reduction_kernels.kernels, "reduction", lambda kind, *rest: asked.append(kind) or real(kind, *rest))
+    run = reduction_kernels.of_whole_numbers({"amax": "max"}.get(op, op), lambda x, *, dim, keepdim: "numpy")
     few, many = np.zeros((5, 3), np.int32), np.zeros((20000, 3), np.int32)
     assert isinstance(run(few, dim=(1,), keepdim=False), str) and not asked
     assert run(many, dim=(1,), keepdim=False).shape == (20000,) and len(asked) == 1

@@ -12,7 +12,8 @@ from ingot.ir.opdef.op import OPS
 from ingot.ir.ops.nn import activations
 from ingot.ir.ops.nn.embedding import embedding
 from ingot.runtime.api import operators
-from ingot.runtime.cpu import eager, eager_scalars
+from ingot.runtime.cpu.graph import eager
+from ingot.runtime.cpu.loops import scalars
 from ingot.runtime.dispatch import kernel_of
 
 F = ingot.nn.functional
@@ -136,9 +137,9 @@ def test_operators_on_large_arrays(fn, dtype, monkeypatch):
         assert bits(taped) == bits(found) and taped.requires_grad == (found.dtype is not ingot.bool)
     with pytest.raises(ShapeError):
         x + y[:, :7]
-    for module in (operators, eager, eager_scalars):
+    for module in (operators, eager, scalars):
         monkeypatch.setattr(module, "LARGE", 1 << 60)
-    monkeypatch.setattr(eager_scalars, "_MANY", 1 << 60)
+    monkeypatch.setattr(scalars, "_MANY", 1 << 60)
     assert bits(fn(x, y)) == bits(found), "as numpy has it"
 
 

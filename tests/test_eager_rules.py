@@ -9,7 +9,8 @@ import pytest
 import ingot
 from ingot.nn import functional as F
 from ingot.runtime.autograd import engine, node
-from ingot.runtime.cpu import alloc, eager_composites
+from ingot.runtime.cpu.graph import composites
+from ingot.runtime.cpu.memory import alloc
 
 SHAPE = (190, 190)
 FUNCTIONS = {
@@ -46,7 +47,7 @@ def test_bits_are_those_of_the_operations(name, dtype, monkeypatch):
 def test_which_rules_are_one_kernel(name):
     f, joined = FUNCTIONS[name]
     x, g = ingot.randn(SHAPE).requires_grad_(), ingot.randn(SHAPE)
-    eager_composites.rules_of.cache_clear()
+    composites.rules_of.cache_clear()
     made = []
     for _ in range(3):
         gradient(f, x, g)
@@ -55,7 +56,7 @@ def test_which_rules_are_one_kernel(name):
 
 
 def _rules():
-    return [r for r in gc.get_objects() if type(r) is eager_composites.Rules]
+    return [r for r in gc.get_objects() if type(r) is composites.Rules]
 
 
 def test_gradients_of_other_strides():
@@ -74,7 +75,7 @@ ALONE = (None,) * 4         # a gradient, a result and two arguments, none of th
 @pytest.mark.parametrize("wanted", [(True, True), (True, False), (False, True)], ids=["both", "image", "grid"])
 @pytest.mark.parametrize("mode, padding", [("bilinear", "zeros"), ("bilinear", "border"), ("bicubic", "reflection")])
 def test_a_joint_rule_becomes_one_graph_with_the_same_bits(mode, padding, wanted):
-    eager_composites.joint_rule_of.cache_clear()
+    composites.joint_rule_of.cache_clear()
     ingot.manual_seed(5)
     x, grid = ingot.randn(1, 3, 9, 8), ingot.rand(1, 110, 100, 2) * 2.4 - 1.2
     x, grid = x.requires_grad_(wanted[0]), grid.requires_grad_(wanted[1])
@@ -84,16 +85,16 @@ def test_a_joint_rule_becomes_one_graph_with_the_same_bits(mode, padding, wanted
         x.grad = grid.grad = None
         F.grid_sample(x, grid, mode, padding, align_corners=False).backward(seed)
         found.append([t.grad.numpy().tobytes() for t, need in zip((x, grid), wanted) if need])
-        rule = eager_composites.joint_rule_of(ingot.ir.ops.nn.resample.grid_sample, wanted, ALONE)
+        rule = composites.joint_rule_of(ingot.ir.ops.nn.resample.grid_sample, wanted, ALONE)
         compiled.append(any(callable(v) for v in rule._made.values()))
     assert compiled == [False, True, True] and found[0] == found[1] == found[2]
 
 
 def test_small_calls_of_a_joint_rule_are_compiled_when_they_come_often(monkeypatch):
-    eager_composites.joint_rule_of.cache_clear()
+    composites.joint_rule_of.cache_clear()
     monkeypatch.setattr(node, "OFTEN", 4)
     x, grid = ingot.randn(1, 2, 5, 5, requires_grad=True), ingot.rand(1, 2, 4, 4).permute(0, 2, 3, 1)
-    rule = eager_composites.joint_rule_of(ingot.ir.ops.nn.resample.grid_sample, (True, False), ALONE)
+    rule = composites.joint_rule_of(ingot.ir.ops.nn.resample.grid_sample, (True, False), ALONE)
     for turn in range(7):
         assert any(callable(v) for v in rule._made.values()) == (turn > 4)
         F.grid_sample(x, grid, align_corners=False).sum().backward()
@@ -116,16 +117,16 @@ TWICE = {
 @pytest.mark.parametrize("name", TWICE)
 def test_rules_of_several_gradients_become_one_graph_with_the_same_bits(name, which, monkeypatch):
     monkeypatch.setattr(node, "OFTEN", 2)
-    eager_composites.joint_rule_of.cache_clear()
+    composites.joint_rule_of.cache_clear()
     ran: list = []
-    joint_rule = eager_composites.joint_rule
+    joint_rule = composites.joint_rule
 
     def counted(op, needs, *rest):
         made = joint_rule(op, needs, *rest)
         ran.append(made is not None)
         return made
 
-    monkeypatch.setattr(node.eager_composites, "joint_rule", counted)
+    monkeypatch.setattr(node.composites, "joint_rule", counted)
     ingot.manual_seed(6)
     x, w = ingot.randn(6, 5, requires_grad=True), ingot.randn(5, requires_grad=True)
     found = []
@@ -155,7 +156,7 @@ ALONG = {
 @pytest.mark.parametrize("name", ALONG)
 def test_rules_of_reductions_become_one_graph_with_the_same_bits(name, keepdim, lies, monkeypatch):
     monkeypatch.setattr(node, "OFTEN", 2)
-    eager_composites.rules_of.cache_clear()
+    composites.rules_of.cache_clear()
     ingot.manual_seed(7)
     x = ingot.randn(5, 12)
     x = (x.T.contiguous().T if lies == "transposed" else x).requires_grad_()
@@ -173,12 +174,12 @@ def test_rules_of_reductions_become_one_graph_with_the_same_bits(name, keepdim, 
             assert all(each.tobytes() == found[0].tobytes() for each in found)
             assert all(each.strides == found[0].strides for each in found)
     if lies == "in rows":
-        assert any(callable(v) for r in gc.get_objects() if isinstance(r, eager_composites.Rules) for v in r._made.values())
+        assert any(callable(v) for r in gc.get_objects() if isinstance(r, composites.Rules) for v in r._made.values())
 
 
 def test_a_gradient_that_is_one_number_is_read_once():
     x = ingot.randn(SHAPE).requires_grad_()
-    eager_composites.rules_of.cache_clear()
+    composites.rules_of.cache_clear()
     for scale in (1.0, 1.0, 3.0, -0.0):
         x.grad = None
         (F.silu(x).sum() * scale).backward()

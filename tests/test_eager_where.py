@@ -5,7 +5,7 @@ import pytest
 
 import ingot
 from ingot.ir.ops.core import elementwise as ew
-from ingot.runtime.cpu import eager
+from ingot.runtime.cpu.graph import eager
 
 ROWS, COLUMNS = 64, eager.LARGE // 32
 

@@ -21,8 +21,8 @@ from ingot.ir.errors import ArgumentError, DeviceError, DimError, FileError, Lin
 from ingot.ir.target import host
 from ingot.jit import ExportError
 from ingot.jit.exported import archive, cubins, on_device, structure, writer
-from ingot.runtime.cuda import compile as compiler
-from ingot.runtime.cuda import ready
+from ingot.runtime.cuda.compiler import compile as compiler
+from ingot.runtime.cuda.offline import ready
 
 REAL = ingot.cuda.is_available()
 pytestmark = pytest.mark.skipif(REAL, reason="the mock takes the place of the driver")
@@ -293,7 +293,7 @@ for name in ("triton", "llvmlite", "networkx"):
     sys.modules[name] = None
 import numpy as np, struct
 from ingot import jit
-from ingot.runtime.cuda.planning import Planner
+from ingot.runtime.cuda.offline.planning import Planner
 
 class Device(Planner):
     launched, next = [], 1 << 40

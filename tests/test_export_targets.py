@@ -53,8 +53,8 @@ import ctypes
 import numpy as np
 from ingot.ir import target
 target.assume(target.cpu("aarch64"))
-from ingot.runtime.cpu import compile, elf, pool
-from ingot.runtime.cpu.relocations import AARCH64
+from ingot.runtime.cpu.compiler import compile, elf; from ingot.runtime.cpu.calls import pool
+from ingot.runtime.cpu.compiler.relocations import AARCH64
 outside, base, made = set(), [1 << 32], [0]
 
 def load(data, resolve):

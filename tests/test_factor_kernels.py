@@ -12,7 +12,9 @@ import ingot
 from ingot import linalg
 from ingot.ir import target
 from ingot.ir.errors import LinAlgError
-from ingot.runtime.cpu import alloc, cholesky, gemm, lu, qr, triangular
+from ingot.runtime.cpu.gemm import gemm
+from ingot.runtime.cpu.linalg import cholesky, lu, qr, triangular
+from ingot.runtime.cpu.memory import alloc
 
 KINDS = (np.float32, np.float64)
 SIZES = (1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 100, 129, 255, 257, 300, 520)
@@ -208,7 +210,7 @@ def test_products_are_added_to_what_is_there(kind):
 def test_lower_levels_factor_as_well(level, monkeypatch):
     code = """
         import numpy as np
-        from ingot.runtime.cpu import cholesky, lu, qr
+        from ingot.runtime.cpu.linalg import cholesky, lu, qr
         rng = np.random.default_rng(0)
         for kind in (np.float32, np.float64):
             for shape in ((1, 1), (3, 3), (5, 9, 9), (30, 20), (20, 30), (70, 70), (300, 280)):

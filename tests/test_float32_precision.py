@@ -6,7 +6,7 @@ import ingot
 from ingot.ir import target
 from ingot.runtime import float32_precision
 from ingot.runtime.backends import switches
-from ingot.runtime.cuda import precision
+from ingot.runtime.cuda.compiler import precision
 
 B = ingot.backends
 

@@ -23,7 +23,7 @@ from ingot.passes.codegen.triton.contract import matmul, matmul_hopper
 from ingot.passes.codegen.triton.ir.dots import FAST, Kinds
 from ingot.passes.codegen.triton.ir.nest import SIZE
 from ingot.passes.codegen.triton.loops import configs
-from ingot.runtime.cuda import compile as compiler
+from ingot.runtime.cuda.compiler import compile as compiler
 from test_triton_compile import built, caches, variant  # noqa: F401 (a fixture)
 
 SEED = 5

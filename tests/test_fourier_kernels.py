@@ -10,7 +10,8 @@ import pytest
 
 import ingot
 from ingot.ir import target
-from ingot.runtime.cpu import fourier, pool
+from ingot.runtime.cpu.calls import pool
+from ingot.runtime.cpu.linalg import fourier
 
 KINDS = (np.float32, np.float64)
 SIZES = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 16, 18, 20, 24, 25, 27, 30, 32, 36, 40, 48, 60, 64, 75, 80, 81, 90, 96, 100, 125,

@@ -13,9 +13,10 @@ import pytest
 from ingot.ir import target
 from ingot.ir.errors import DTypeError, ShapeError
 from ingot.passes.codegen.llvm.contract import gemm as codegen
-from ingot.runtime.cpu import cache_sizes, gemm, tile_plan
-from ingot.runtime.cpu import compile as compiler
-from ingot.runtime.cpu.gemm_plan import Layout, make_plan
+from ingot.runtime.cpu.compiler import compile as compiler
+from ingot.runtime.cpu.gemm import gemm, tile_plan
+from ingot.runtime.cpu.gemm.gemm_plan import Layout, make_plan
+from ingot.runtime.cpu.memory import cache_sizes
 from products import BF16, DTYPES, LAYOUTS, error, make
 
 SIZES = [(1, 1, 1), (1, 5, 1), (5, 1, 1), (1, 1, 5), (2, 3, 4), (7, 65, 13), (6, 64, 16), (13, 130, 100), (64, 64, 64),
@@ -339,7 +340,7 @@ def test_lower_levels_give_the_same_products(level, monkeypatch):
         sys.path.insert(0, {__file__.rsplit("/", 1)[0]!r})
         import numpy as np, products as t
         from ingot.ir import target
-        from ingot.runtime.cpu import cache_sizes, gemm, tile_plan
+        from ingot.runtime.cpu.memory import cache_sizes; from ingot.runtime.cpu.gemm import gemm, tile_plan
         assert target.host().level == {level!r}
         rng = np.random.default_rng(0)
         for dtype, (rows, columns, depth) in itertools.product(t.DTYPES, [(7, 65, 13), (1, 300, 77), (60, 33, 1100)]):

@@ -7,7 +7,7 @@ import short_epilogues as ep
 from ingot.ir import target
 from ingot.ir.errors import DTypeError, ShapeError
 from ingot.passes.codegen.llvm.contract import gemm as codegen
-from ingot.runtime.cpu import gemm
+from ingot.runtime.cpu.gemm import gemm
 from products import BF16, DTYPES, LAYOUTS, error, make
 
 

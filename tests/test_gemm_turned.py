@@ -9,8 +9,9 @@ from covering import thinned
 from ingot import jit
 from ingot.nn import functional as F
 from ingot.passes.codegen.llvm.contract import gemm as codegen
-from ingot.runtime.cpu import cache_sizes, gemm
-from ingot.runtime.cpu.gemm_plan import Layout, make_plan
+from ingot.runtime.cpu.gemm import gemm
+from ingot.runtime.cpu.gemm.gemm_plan import Layout, make_plan
+from ingot.runtime.cpu.memory import cache_sizes
 from products import DTYPES, error, make
 
 SIZES = [(25, 96, 300), (33, 101, 70), (64, 200, 5000), (128, 768, 768), (100, 301, 1700), (256, 800, 100), (31, 97, 1),

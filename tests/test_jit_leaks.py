@@ -12,7 +12,7 @@ from ingot.ir.errors import GraphError
 from ingot.ir.graph.interp import interpret
 from ingot.ir.graph.text import parse
 from ingot.ir.ops.core.host_call import FUNCTIONS
-from ingot.runtime.cpu import call
+from ingot.runtime.cpu.calls import call
 from state_programs import Holder
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import ingot
 from ingot import jit
-from ingot.runtime.cpu import alloc
+from ingot.runtime.cpu.memory import alloc
 from side_by_side import plain, same, vec
 
 # Memory.

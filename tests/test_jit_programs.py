@@ -267,7 +267,7 @@ def test_a_second_process_compiles_nothing(tmp_path):
     code = """
 import sys, ingot
 from ingot import jit
-from ingot.runtime.cpu import compile
+from ingot.runtime.cpu.compiler import compile
 fn = jit.trace(lambda x: ((x * 2).tanh() + 1).sum(1))
 x = ingot.ones(8, 9)
 fn(x); fn(x)

@@ -18,8 +18,8 @@ from ingot.ir.target import cpu, host
 from ingot.passes.codegen import row_kernels, scalars
 from ingot.passes.codegen.llvm.loops.programs import program_text
 from ingot.passes.codegen.llvm.loops.strategies import kernel_text
-from ingot.runtime.cpu import compile as compiler
-from ingot.runtime.cpu import kernels
+from ingot.runtime.cpu.compiler import compile as compiler
+from ingot.runtime.cpu.loops import kernels
 from kernel_runs import LEVELS, run, same, samples
 from multiply_add import Builder
 

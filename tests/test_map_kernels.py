@@ -11,7 +11,8 @@ from ingot.ir.opdef.op import OPS
 from ingot.ir.ops.index import indexing
 from ingot.ir.ops.nn import linear_maps, resample
 from ingot.nn import functional as F
-from ingot.runtime.cpu import eager, maps
+from ingot.runtime.cpu.graph import eager
+from ingot.runtime.cpu.loops import linear_maps as maps
 
 COPIES = {"reflect": lambda n: linear_maps.border_table("reflect", n, 3, 4),
           "circular": lambda n: linear_maps.border_table("circular", n, 5, -3),

@@ -7,8 +7,8 @@ import pytest
 
 from ingot.ir.errors import FileError
 from ingot.ir.target import host
-from ingot.runtime.cpu import compile as compiler
-from ingot.runtime.cpu import elf, module_parts
+from ingot.runtime.cpu.compiler import compile as compiler
+from ingot.runtime.cpu.compiler import elf, module_parts
 
 pytestmark = pytest.mark.skipif(not host().llvm_triple.endswith("linux-gnu"), reason="objects here are not ELF for Linux")
 

@@ -15,8 +15,9 @@ from ingot.ir.opdef.aval import Aval
 from ingot.ir.opdef.op import OPS
 from ingot.ir.target import host
 from ingot.passes.codegen.llvm.conv.batch_norm import TRAIN, BatchNormKernel
-from ingot.runtime.cpu import blocked, conv, conv_blocked_grad, texts
-from ingot.runtime.cpu.program import CompiledGraph
+from ingot.runtime.cpu.compiler import ir_cache
+from ingot.runtime.cpu.conv import blocked, conv, conv_blocked_grad
+from ingot.runtime.cpu.graph.program import CompiledGraph
 from ingot.runtime.dispatch import kernel_of
 
 PLAIN = {"stride": (1, 1), "padding": ((1, 1), (1, 1)), "dilation": (1, 1), "groups": 1}
@@ -84,22 +85,22 @@ def test_digests_of_texts_are_kept_on_disk(tmp_path):
 
     with config.override(cache_dir=str(tmp_path)):
         counted = Counted(host(), TRAIN, "float", True)
-        digest = texts.digest_of(kernel.text())
-        assert [texts.text_of(counted).digest for _ in range(3)] == [digest] * 3
+        digest = ir_cache.digest_of(kernel.text())
+        assert [ir_cache.text_of(counted).digest for _ in range(3)] == [digest] * 3
         assert len(written) == 1
-        assert str(texts.text_of(counted)) == kernel.text()
+        assert str(ir_cache.text_of(counted)) == kernel.text()
         assert len(written) == 2
         files = list(tmp_path.rglob("*.sum"))
         assert len(files) == 1
         files[0].write_bytes(files[0].read_bytes()[:-7])          # a damaged file counts as none
-        assert texts.text_of(counted).digest == digest
+        assert ir_cache.text_of(counted).digest == digest
         assert len(written) == 3
-        assert texts.text_of(Counted(host(), TRAIN, "double", True)).digest != digest
+        assert ir_cache.text_of(Counted(host(), TRAIN, "double", True)).digest != digest
 
 
 def test_digests_are_found_again_by_other_processes():
     kernel = "BatchNormKernel(cpu('x86-64-v4', ['avx512bf16', 'avx512vnni', 'amx-tile', 'fma4']), TRAIN, 'float', True)"
-    code = ("from ingot.ir.target import cpu; from ingot.runtime.cpu import texts; "
+    code = ("from ingot.ir.target import cpu; from ingot.runtime.cpu.compiler import ir_cache as texts; "
             "from ingot.passes.codegen.llvm.conv.batch_norm import BatchNormKernel, TRAIN; "
             f"print(texts.text_of({kernel})._key)")
     keys = {subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONHASHSEED": seed}, stdout=subprocess.PIPE,

@@ -7,9 +7,9 @@ import pytest
 
 from ingot.ir.errors import FileError
 from ingot.ir.target import cpu
-from ingot.runtime.cpu import compile as compiler
-from ingot.runtime.cpu import elf
-from ingot.runtime.cpu.relocations import AARCH64, FIELDS, STUBS
+from ingot.runtime.cpu.compiler import compile as compiler
+from ingot.runtime.cpu.compiler import elf
+from ingot.runtime.cpu.compiler.relocations import AARCH64, FIELDS, STUBS
 
 PAGE = 4096
 ARM = cpu("aarch64")

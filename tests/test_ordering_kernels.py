@@ -12,7 +12,9 @@ from ingot.ir.graph.graph import Builder
 from ingot.ir.opdef.aval import Aval
 from ingot.ir.opdef.op import OPS
 from ingot.ir.ops.index import indexing
-from ingot.runtime.cpu import eager, eager_composites, gathers, ordering, pool, scans, search
+from ingot.runtime.cpu.calls import pool
+from ingot.runtime.cpu.graph import composites, eager
+from ingot.runtime.cpu.index import gathers, ordering, scans, search
 
 FLOATS = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16]
 KINDS = [*FLOATS, np.bool_, *[np.dtype(f"{s}{n}") for s in "iu" for n in (1, 2, 4, 8)]]
@@ -216,6 +218,6 @@ def test_searches_in_graphs_are_native():
     b = Builder("search")
     operands = [b.input(name, Aval(a.shape, dt.float32)) for name, a in (("table", table), ("x", x))]
     found = b.append(OPS["searchsorted"], operands, {"right": True})
-    compiled = eager_composites.Whole(b.finish((found,)))
+    compiled = composites.Whole(b.finish((found,)))
     assert compiled.is_native
     assert (compiled.run([table, x])[0] == OPS["searchsorted"].ref(table, x, right=True)).all()

@@ -8,10 +8,11 @@ from ingot.ir.errors import DimError
 from ingot.ir.graph.graph import Value
 from ingot.jit.symbolic_job import SymbolicJob
 from ingot.passes.schedule.plan_steps import LINE
-from ingot.runtime.cpu import native, step_kinds
-from ingot.runtime.cpu.native_run import NativeRun
-from ingot.runtime.cpu.outline import SizedGraph
-from ingot.runtime.cpu.step_list import ARENA, STATUS
+from ingot.runtime.cpu.calls import lowering_rules
+from ingot.runtime.cpu.calls.step_list import ARENA, STATUS
+from ingot.runtime.cpu.graph import step_cache
+from ingot.runtime.cpu.graph.incremental_bind import SizedGraph
+from ingot.runtime.cpu.graph.plan_runner import NativeRun
 
 F = ingot.nn.functional
 HEADS, WIDTH = 3, 16
@@ -213,10 +214,10 @@ def test_what_was_prepared_serves_other_graphs(monkeypatch):
             same(traced(draw(n, WIDTH)), function(draw(n, WIDTH)), f"{function.__name__} of {n}")
 
     asked = []
-    prepare = native.prepare
+    prepare = lowering_rules.prepare
     sizes = (900, 910, 920, 930)
     meet(layered, sizes)
-    monkeypatch.setattr(native, "prepare", lambda step: asked.append(step) or prepare(step))
+    monkeypatch.setattr(lowering_rules, "prepare", lambda step: asked.append(step) or prepare(step))
     meet(lambda x: layered(x) * 2, sizes)
     assert len(asked) <= 3, "the first size of a graph is made as a whole, another one for the plan, the rest is kept"
     asked.clear()
@@ -245,8 +246,8 @@ def test_numbers_that_are_like_each_other_are_told_apart():
 
 def test_numbers_of_called_steps_are_told_apart_by_sign_and_type(monkeypatch):
     made = []
-    monkeypatch.setattr(step_kinds, "_prepared", lambda step, copies: made.append(1) or object())
-    kind = step_kinds._Called(None, ("of no other test",), [])
+    monkeypatch.setattr(step_cache, "_prepared", lambda step, copies: made.append(1) or object())
+    kind = step_cache._Called(None, ("of no other test",), [])
     numbers = [0.0, -0.0, 1.0, 1]
     of = [kind.sized((n,), None, ()) for n in numbers]
     assert len(set(map(id, of))) == len(made) == len(numbers)

@@ -7,8 +7,8 @@ import pytest
 from ingot.ir import dtype as dt
 from ingot.passes.codegen import reduction_kernels, row_kernels
 from ingot.passes.codegen.llvm.loops import columns, few_columns, panels, rows, strategies
-from ingot.runtime.cpu import kernels as eager
-from ingot.runtime.cpu import pool
+from ingot.runtime.cpu.calls import pool
+from ingot.runtime.cpu.loops import kernels as eager
 from kernel_runs import LEVELS, run
 
 

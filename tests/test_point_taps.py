@@ -8,8 +8,8 @@ import pytest
 import ingot
 import ingot.nn.functional as F
 from ingot.ir.ops.nn import sampled_points as ops
-from ingot.runtime.cpu import point_taps as kernels
-from ingot.runtime.cpu import pool
+from ingot.runtime.cpu.calls import pool
+from ingot.runtime.cpu.index import sampled_points as kernels
 
 SHAPES = [(1, 1, (3,), (1,), 1), (2, 3, (9, 7), (600,), 4), (1, 20, (40, 33), (31, 37), 4), (3, 2, (2, 5, 3), (4, 4, 33), 8),
           (1, 2, (6, 6), (513,), 16), (2, 2, (6, 6), (5,), 17)]

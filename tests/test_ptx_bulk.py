@@ -16,7 +16,7 @@ from ingot.ir import config
 from ingot.nn import functional as F
 from ingot.passes.codegen.triton.attention import attention_configs
 from ingot.passes.codegen.triton.contract import matmul, matmul_hopper
-from ingot.runtime.cuda import tuning
+from ingot.runtime.cuda.compiler import tuning
 from ingot.tools import ptx
 from test_ptx import run
 

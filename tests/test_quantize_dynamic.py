@@ -17,9 +17,9 @@ from ingot.nn.utils.rnn import pack_sequence, pad_packed_sequence
 from ingot.passes.codegen.llvm.contract.int8_linear import Int8Kernel
 from ingot.passes.codegen.llvm.sequence import recurrent as layer_codegen
 from ingot.passes.codegen.recurrent_cells import CELLS
-from ingot.runtime.cpu import compile as compiler
-from ingot.runtime.cpu import int8_rows
-from ingot.runtime.cpu import recurrent as layers
+from ingot.runtime.cpu.compiler import compile as compiler
+from ingot.runtime.cpu.gemm import int8_linear
+from ingot.runtime.cpu.nn import recurrent as layers
 from ingot.runtime.dispatch import kernel_of
 from kernel_runs import DOTS, LEVELS, cpu_of
 
@@ -31,9 +31,9 @@ SHAPES = [(1, 1, 1), (1, 4, 16), (3, 5, 7), (5, 9, 64), (7, 66, 130), (2, 300, 1
 @pytest.fixture(params=["host", *LEVELS])
 def level(request, monkeypatch):
     """Kernels of this machine, and those of each level without its extras."""
-    caches = int8_rows.plan, int8_rows._tasks, layers.forward_plan
+    caches = int8_linear.plan, int8_linear._tasks, layers.forward_plan
     if request.param != "host":
-        for module in (int8_rows, layers, compiler):
+        for module in (int8_linear, layers, compiler):
             monkeypatch.setattr(module, "host", lambda: target.cpu(request.param))
     for cache in caches:
         cache.cache_clear()
@@ -55,7 +55,7 @@ def test_the_kernel_is_the_reference(level, threads):
             want = linear_int8.ref(x, weight, scale, added)
             for count in (1, 3):
                 threads(count)
-                assert int8_rows.linear(x, weight, scale, added).tobytes() == want.tobytes(), (shape, count)
+                assert int8_linear.linear(x, weight, scale, added).tobytes() == want.tobytes(), (shape, count)
 
 
 def test_hard_rows(level):
@@ -66,7 +66,7 @@ def test_hard_rows(level):
     x[4] *= 3e38 / np.abs(x[4]).max()
     x[5] = np.abs(x[5])
     x[6] = 7
-    got, want = int8_rows.linear(x, weight, scale, bias), linear_int8.ref(x, weight, scale, bias)
+    got, want = int8_linear.linear(x, weight, scale, bias), linear_int8.ref(x, weight, scale, bias)
     assert np.array_equal(got, want, equal_nan=True)
     assert np.isnan(got[:2]).all() and np.isfinite(got[5:]).all()
     assert np.array_equal(got[2], bias) and np.array_equal(got[3], bias)
@@ -106,17 +106,17 @@ def test_every_target_has_code(level):
 def test_products_of_bytes_in_half_vectors(monkeypatch):
     """As processors without AVX-512 have them."""
     machine, rng = cpu_of(DOTS[0]), np.random.default_rng(3)
-    monkeypatch.setattr(int8_rows, "host", lambda: machine)
-    monkeypatch.setattr(int8_rows, "compile_module", lambda text, names: compiler.compile_module(text, names, machine))
-    for cache in (int8_rows.plan, int8_rows._tasks):
+    monkeypatch.setattr(int8_linear, "host", lambda: machine)
+    monkeypatch.setattr(int8_linear, "compile_module", lambda text, names: compiler.compile_module(text, names, machine))
+    for cache in (int8_linear.plan, int8_linear._tasks):
         cache.cache_clear()
     try:
         for shape in SHAPES:
             x, weight, scale, bias = operands(rng, *shape)
             want = linear_int8.ref(x, weight, scale, bias)
-            assert int8_rows.linear(x, weight, scale, bias).tobytes() == want.tobytes(), shape
+            assert int8_linear.linear(x, weight, scale, bias).tobytes() == want.tobytes(), shape
     finally:
-        for cache in (int8_rows.plan, int8_rows._tasks):
+        for cache in (int8_linear.plan, int8_linear._tasks):
             cache.cache_clear()
 
 

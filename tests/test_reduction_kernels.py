@@ -8,8 +8,9 @@ from ingot.ir import target
 from ingot.passes.codegen import reduction_kernels
 from ingot.passes.codegen.llvm.loops import rows
 from ingot.passes.codegen.llvm.loops.strategies import kernel_text, strategy
-from ingot.runtime.cpu import compile as compiler
-from ingot.runtime.cpu import kernels, pool
+from ingot.runtime.cpu.calls import pool
+from ingot.runtime.cpu.compiler import compile as compiler
+from ingot.runtime.cpu.loops import kernels
 from kernel_runs import LEVELS, run, samples
 
 

@@ -6,7 +6,7 @@ import pytest
 from ingot.ir import dtype as dt
 from ingot.ir.errors import ShapeError
 from ingot.ir.reference import philox
-from ingot.runtime.cpu import kernels
+from ingot.runtime.cpu.loops import kernels
 
 
 def softmax_of(x, axis=-1):

@@ -14,7 +14,7 @@ from ingot.ir import dtype as dt
 from ingot.ir.target import host
 from ingot.passes.codegen import reduction_kernels, row_kernels
 from ingot.passes.codegen.llvm.loops import columns, register_rows, rows, strategies, transposed_rows
-from ingot.runtime.cpu import pool
+from ingot.runtime.cpu.calls import pool
 from kernel_runs import LEVELS, run
 
 LENGTHS = (1, 2, 5, 7, 8, 15, 16, 17, 31, 32, 33, 40)

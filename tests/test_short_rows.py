@@ -8,7 +8,8 @@ from ingot import jit
 from ingot.ir import dtype as dt
 from ingot.passes.codegen.llvm.loops import nest, short_rows
 from ingot.passes.codegen.llvm.loops.strategies import suited
-from ingot.runtime.cpu import kernels, pool
+from ingot.runtime.cpu.calls import pool
+from ingot.runtime.cpu.loops import kernels
 
 SHAPES = [((7, 1, 3), (1, 5, 3)), ((6, 1, 16), (1, 9, 1)), ((2, 3, 1, 17), (1, 3, 11, 17)), ((4, 1, 5, 1, 2), (1, 3, 1, 6, 2)),
           ((3, 40, 1), (3, 1, 33)), ((5, 1, 8193), (1, 3, 8193)), ((2, 20000), (2, 1)), ((3, 1, 1), (1, 4, 1)),

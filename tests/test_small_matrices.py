@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot.runtime.cpu import eager_factors, pool, small_matrices
+from ingot.runtime.cpu.calls import pool
+from ingot.runtime.cpu.linalg import eager_factors, small_matrices
 
 DTYPES = ["float32", "float64"]
 COUNT = 37

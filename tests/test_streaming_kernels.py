@@ -11,7 +11,8 @@ from ingot.ir import dtype as dt
 from ingot.ir.kernel.kernel_builder import KernelBuilder
 from ingot.passes.codegen.llvm.loops import streaming
 from ingot.passes.codegen.llvm.loops.strategies import suited
-from ingot.runtime.cpu import kernels, native_run
+from ingot.runtime.cpu.graph import plan_runner
+from ingot.runtime.cpu.loops import kernels
 
 
 def expression(dtype):
@@ -69,8 +70,8 @@ def test_only_large_results_that_are_not_read():
 def test_traced_results_are_eager_ones_and_updates_stay_in_the_cache(monkeypatch):
     monkeypatch.setattr(streaming, "WORTH", 1 << 16)
     used = []
-    real = native_run.kernel_call
-    monkeypatch.setattr(native_run, "kernel_call", lambda lowered: used.append(lowered.strategy) or real(lowered))
+    real = plan_runner.kernel_call
+    monkeypatch.setattr(plan_runner, "kernel_call", lambda lowered: used.append(lowered.strategy) or real(lowered))
     x = ingot.tensor(np.random.default_rng(4).standard_normal(70_000).astype(np.float32))
     fresh = jit.trace(lambda x: x * 2 + ingot.exp(x))
     want = fresh(x).numpy()

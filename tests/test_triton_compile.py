@@ -20,10 +20,12 @@ from ingot.passes.codegen.triton.ir.nest import POINTER, SIZE, Source
 from ingot.passes.codegen.triton.linalg import small_matrices
 from ingot.passes.codegen.triton.loops import configs, elementwise, reduction_loops
 from ingot.passes.codegen.triton.loops import multi_tensor_reduce as list_texts
-from ingot.runtime.cpu import kernels as host_kernels
-from ingot.runtime.cuda import compile as compiler
-from ingot.runtime.cuda import draws, kernels, lists, many
-from ingot.runtime.cuda.together import UNITS, Together
+from ingot.runtime.cpu.loops import kernels as host_kernels
+from ingot.runtime.cuda.compiler import compile as compiler
+from ingot.runtime.cuda.compiler import kernels
+from ingot.runtime.cuda.ops.index import draws
+from ingot.runtime.cuda.ops.math import multi_tensor, multi_tensor_norms
+from ingot.runtime.cuda.ops.products.batched_launch import UNITS, Together
 from ingot.runtime.optim import Adam
 from ingot.runtime.optim.elementwise import kernel_of
 from test_triton_kernels import ARITY, FLOATING, crossing, function_kernel, reduction
@@ -317,7 +319,7 @@ def test_updates_of_many_arrays_load_whole_vectors(kind, arch):
     update = kernel_of(Adam._rule, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"),
                        ("shrink", "grow", "keep", "add", "root", "eps", "rate"))
     step = host_kernels.elementwise("adam", (kind,) * 12, (kind,) * 4, update)
-    made, (unknown, even), _ = many._prepared_together(step, 4, 1, (False,) * 7)
+    made, (unknown, even), _ = multi_tensor._prepared_together(step, 4, 1, (False,) * 7)
     whole, single = f"v{16 // kind.itemsize}.b{8 * kind.itemsize}", f"b{8 * kind.itemsize}"
     for is_whole, known, width in ((True, even, whole), (False, unknown, single)):
         variant = made.variant(arch, is_whole, known)
@@ -361,7 +363,7 @@ FOLDS = "square", "size", "wrong"
 @pytest.mark.parametrize("kind, what, arch, is_whole", thinned(FLOATS, FOLDS, ARCHS, (True, False)), ids=str)
 def test_folds_of_many_arrays(kind, what, arch, is_whole):
     known = (max(4, 16 // kind.itemsize) * is_whole, 0)
-    variant = lists._parts(what, kind).variant(arch, is_whole, known)
+    variant = multi_tensor_norms._parts(what, kind).variant(arch, is_whole, known)
     compiled = compiler._run_triton(variant)
     binary = compiler._binary(variant, compiled)
     assert binary.spills == 0 < binary.registers <= 128

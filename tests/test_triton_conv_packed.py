@@ -10,8 +10,9 @@ from ingot.ir.ops.nn import conv as cv
 from ingot.ir.ops.packed import conv_channels_last as of_last
 from ingot.nn import functional as F
 from ingot.passes.codegen.triton.conv import conv_channels_last as last_text
-from ingot.runtime.cuda import context as contexts
-from ingot.runtime.cuda import conv_last, eager
+from ingot.runtime.cuda.driver import context as contexts
+from ingot.runtime.cuda.graph import eager
+from ingot.runtime.cuda.ops.conv import conv_channels_last
 from test_triton_families import eager_and_traced
 
 CONVOLUTIONS = {3: F.conv1d, 4: F.conv2d, 5: F.conv3d}
@@ -31,7 +32,7 @@ CASES += [pytest.param("around", channels, "float32", channels % 2 == 1, marks=p
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     monkeypatch.setattr(last_text, "LEAST", 0)
-    monkeypatch.setattr(conv_last, "DEPTH", 16)
+    monkeypatch.setattr(conv_channels_last, "DEPTH", 16)
     monkeypatch.setattr(ingot.backends.cudnn, "allow_tf32", True)
 
 

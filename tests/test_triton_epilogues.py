@@ -26,7 +26,7 @@ from ingot.passes.codegen.triton.conv import conv, conv_depthwise
 from ingot.passes.codegen.triton.ir.nest import SIZE
 from ingot.passes.codegen.triton.loops import configs
 from ingot.passes.schedule.device_plan import CallStep, KernelStep, ProductStep, plan
-from ingot.runtime.cuda import compile as compiler
+from ingot.runtime.cuda.compiler import compile as compiler
 from test_cuda_steps import Block
 from test_triton_compile import ARCHS, built, caches, variant  # noqa: F401 (a fixture)
 

@@ -19,8 +19,12 @@ from ingot.passes.codegen.triton.attention import attention_configs, attention_d
 from ingot.passes.codegen.triton.conv import conv as conv_text
 from ingot.passes.codegen.triton.conv import conv_channels_last as last_text
 from ingot.runtime.backends import cudnn
-from ingot.runtime.cuda import attentions, conv_last, convolutions, eager, gathers, running, sorts
-from ingot.runtime.cuda import context as contexts
+from ingot.runtime.cuda.driver import context as contexts
+from ingot.runtime.cuda.graph import eager
+from ingot.runtime.cuda.ops.conv import conv_channels_last as conv_last
+from ingot.runtime.cuda.ops.index import cumulative as running
+from ingot.runtime.cuda.ops.index import gathers, sorting
+from ingot.runtime.cuda.ops.nn import attention, convolutions
 from mock_cuda_driver import MockDriver
 
 SEED = 11
@@ -85,9 +89,9 @@ def test_sorting_is_stable_in_every_dtype(dtype, descending, on_device):
 
 @pytest.mark.parametrize("dtype", ["float32", "int16", "float64"])
 def test_long_rows_are_sorted_by_digits(dtype, on_device, monkeypatch):
-    monkeypatch.setattr(sorts.text, "SHORT", 64)
-    monkeypatch.setattr(sorts.text, "MIDDLE", 64)
-    monkeypatch.setattr(sorts.text, "BLOCK", 64)
+    monkeypatch.setattr(sorting.text, "SHORT", 64)
+    monkeypatch.setattr(sorting.text, "MIDDLE", 64)
+    monkeypatch.setattr(sorting.text, "BLOCK", 64)
     x = (draw(3, 150) * 9).to(getattr(ingot, dtype))
     both(lambda t: ingot.argsort(t, dim=1, stable=True), x, grad=False)
     both(lambda t: t.topk(20, dim=1)[1], x, grad=False)
@@ -97,10 +101,10 @@ def test_long_rows_are_sorted_by_digits(dtype, on_device, monkeypatch):
 @pytest.mark.parametrize("dtype", ["float32", "int16", "float64", "int64"])
 def test_rows_of_middle_length_are_merged(dtype, length, on_device, monkeypatch):
     """Runs of 64: one, two, an odd one left over, many; keys of 64 bits go by halves."""
-    monkeypatch.setattr(sorts.text, "SHORT", 16)
-    monkeypatch.setattr(sorts.text, "RUN", 64)
-    monkeypatch.setattr(sorts.text, "BLOCK", 32)
-    monkeypatch.setattr(sorts, "sorted_keys", lambda *rest: pytest.fail("sorted by digits"))
+    monkeypatch.setattr(sorting.text, "SHORT", 16)
+    monkeypatch.setattr(sorting.text, "RUN", 64)
+    monkeypatch.setattr(sorting.text, "BLOCK", 32)
+    monkeypatch.setattr(sorting, "sorted_keys", lambda *rest: pytest.fail("sorted by digits"))
     x = (draw(3, length) * (1 << 40 if dtype == "int64" else 9)).to(getattr(ingot, dtype))
     x[:, ::7] = x[0, 0]          # equal ones keep their order
     for down in (False, True):
@@ -324,7 +328,7 @@ def test_attention_in_steps(dtype, case, causal, on_device, monkeypatch):
     """float64 always is; the others where vectors are too long for tiles."""
     if causal and CASES[case][-1]:
         pytest.skip("a causal mask and another one are two masks")
-    monkeypatch.setattr(attentions, "_WIDEST", 1)
+    monkeypatch.setattr(attention, "_WIDEST", 1)
     tolerance = {"float64": 1e-12, "float32": 2e-5, "bfloat16": 2e-2}[dtype]
     tensors, f = attention_case(case, causal, dtype)
     both(f, *tensors, tolerance=tolerance)

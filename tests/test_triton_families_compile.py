@@ -21,7 +21,7 @@ from ingot.passes.codegen.triton.ir.nest import SIZE
 from ingot.passes.codegen.triton.linalg import cholesky, fourier, householder, lu, triangular
 from ingot.passes.codegen.triton.loops import configs
 from ingot.passes.codegen.triton.sequence import class_targets, ctc
-from ingot.runtime.cuda import compile as compiler
+from ingot.runtime.cuda.compiler import compile as compiler
 from test_triton_compile import ARCHS, SHARED, built, loads, variant
 
 FOUND = importlib.util.find_spec("triton") is not None

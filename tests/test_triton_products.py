@@ -10,7 +10,8 @@ from ingot.ir import dtype as dt
 from ingot.passes.codegen.triton.contract import matmul, matmul_hopper
 from ingot.passes.codegen.triton.ir.dots import FAST, Kinds
 from ingot.passes.codegen.triton.ir.nest import POINTER
-from ingot.runtime.cuda import backend, products
+from ingot.runtime.cuda import backend
+from ingot.runtime.cuda.ops.products import products
 
 
 def test_the_widest_tiles_are_for_chips_that_multiply_from_shared_memory():

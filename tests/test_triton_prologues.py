@@ -25,8 +25,8 @@ from ingot.passes.codegen.triton.ir.nest import SIZE
 from ingot.passes.codegen.triton.loops import configs
 from ingot.passes.fusion import fuse_prologue
 from ingot.passes.schedule.device_plan import ProductStep, plan
-from ingot.runtime.cuda import products
-from ingot.runtime.cuda.factors import Beside, Computed
+from ingot.runtime.cuda.ops.products import products
+from ingot.runtime.cuda.ops.products.factors import Beside, Computed
 from test_triton_compile import ARCHS, built, caches, variant  # noqa: F401 (a fixture)
 
 SEED = 29

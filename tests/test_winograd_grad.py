@@ -13,9 +13,9 @@ from ingot.passes.codegen.llvm.conv.pooling import AVERAGE_GRAD
 from ingot.passes.codegen.llvm.conv.pooling_blocked import MAX_GRAD, PLACES, BlockedPoolKernel
 from ingot.passes.codegen.llvm.conv.winograd_grad import WinogradGradKernel
 from ingot.passes.codegen.llvm.conv.winograd_transforms import filter_line, gradient_line, output_line, weight_line
-from ingot.runtime.cpu import compile as compiler
-from ingot.runtime.cpu import conv, conv_blocked_grad, winograd_grad
-from ingot.runtime.cpu.conv_fused import block
+from ingot.runtime.cpu.compiler import compile as compiler
+from ingot.runtime.cpu.conv import conv, conv_blocked_grad, winograd_grad
+from ingot.runtime.cpu.conv.conv_fused import block
 
 pytestmark = pytest.mark.skipif(not host().fma, reason="Winograd needs fused multiply-adds")
 SIZES = [(2, 16, 16, (9, 9), 1), (3, 20, 40, (8, 11), 0), (1, 33, 70, (5, 6), 1), (2, 130, 24, (3, 3), 2),

@@ -8,8 +8,8 @@ from ingot import jit, nn
 from ingot.ir import config, target
 from ingot.ir.ops.nn import conv as ops
 from ingot.passes.codegen.llvm.conv.winograd_rows import RowsKernel
-from ingot.runtime.cpu import compile as compiler
-from ingot.runtime.cpu import conv, conv_algorithm, conv_fused, winograd_rows
+from ingot.runtime.cpu.compiler import compile as compiler
+from ingot.runtime.cpu.conv import conv, conv_algorithm, conv_fused, winograd_rows
 from seeds import seeds
 
 pytestmark = pytest.mark.skipif(not target.host().fma, reason="the algorithm needs a fused multiply-add")

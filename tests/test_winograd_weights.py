@@ -11,7 +11,7 @@ from ingot import jit, nn
 from ingot.ir import target
 from ingot.ir.ops.packed import blocked as ops
 from ingot.ir.ops.packed import blocked_grad as grads
-from ingot.runtime.cpu import conv_fused, winograd
+from ingot.runtime.cpu.conv import conv_fused, winograd
 
 NETS = {
     "plain": lambda: (nn.Conv2d(100, 136, 3, padding=1),),

@@ -11,7 +11,8 @@ import sys
 import numpy as np
 
 from ...ir import target as targets
-from ...runtime.cpu import compile, pool
+from ...runtime.cpu.calls import pool
+from ...runtime.cpu.compiler import compile
 from ...runtime.serialization.save_load import save
 from ...runtime.tensor import wrap
 from . import archive

@@ -19,7 +19,8 @@ from ...ir.target import Target
 from ...ir.version import VERSION
 from ...passes.codegen.llvm.loops import programs
 from ...passes.codegen.llvm.pool import fork_join
-from ...runtime.cpu import amx, compile, pool
+from ...runtime.cpu.calls import pool
+from ...runtime.cpu.compiler import amx, compile
 from ...runtime.serialization.save_load import replacing
 from ..errors import ExportError
 from . import archive, c_header, structure, writer

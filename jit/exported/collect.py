@@ -14,7 +14,8 @@ import numpy as np
 
 from ...ir import target as targets
 from ...ir.errors import ShapeError
-from ...runtime.cpu import call, compile, pool
+from ...runtime.cpu.calls import call, pool
+from ...runtime.cpu.compiler import compile
 from ...runtime.serialization.save_load import load, save
 from ...runtime.tensor import wrap
 from . import archive, loaded

@@ -13,10 +13,11 @@ import numpy as np
 from ...ir.errors import DeviceError, ShapeError
 from ...ir.graph.printer import format_line
 from ...ir.opdef.aval import Aval
-from ...runtime.cuda import compile as compiler
-from ...runtime.cuda import eager, ready
-from ...runtime.cuda.planning import Planner
-from ...runtime.cuda.program import Called
+from ...runtime.cuda.compiler import compile as compiler
+from ...runtime.cuda.graph import eager
+from ...runtime.cuda.graph.program import Called
+from ...runtime.cuda.offline import ready
+from ...runtime.cuda.offline.planning import Planner
 from ...runtime.serialization.save_load import load, save
 from ...runtime.tensor import wrap
 from ..errors import ExportError

@@ -11,8 +11,10 @@ import numpy as np
 
 from ...ir.dtype import BY_NAME
 from ...ir.errors import FileError
-from ...runtime.cpu import alloc, call, compile, pool
-from ...runtime.cpu.arenas import Arenas
+from ...runtime.cpu.calls import call, pool
+from ...runtime.cpu.compiler import compile
+from ...runtime.cpu.memory import alloc
+from ...runtime.cpu.memory.arenas import Arenas
 
 _WORD = 8
 _LARGEST = 1 << 40

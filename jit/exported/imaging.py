@@ -8,8 +8,10 @@ import numpy as np
 from ...ir.dtype import of
 from ...ir.target import host
 from ...passes.codegen.llvm.loops import programs
-from ...runtime.cpu import compile, pool, program
-from ...runtime.cpu.native_run import RELEASE_AT, NativeRun
+from ...runtime.cpu.calls import pool
+from ...runtime.cpu.compiler import compile
+from ...runtime.cpu.graph import program
+from ...runtime.cpu.graph.plan_runner import RELEASE_AT, NativeRun
 from .. import execute
 from .image import Image
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ...ir.errors import GraphError
-from ...runtime.cpu import elf
-from ...runtime.cpu.relocations import FIELDS
+from ...runtime.cpu.compiler import elf
+from ...runtime.cpu.compiler.relocations import FIELDS
 
 TEXT, RODATA, DATA, BSS = range(4)           # kinds of merged sections, in the order of a library's memory
 _WRITE, _EXECUTE, _NOBITS = 1, 4, 8          # section flags and a section type of ELF

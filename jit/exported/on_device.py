@@ -8,9 +8,11 @@ from ...passes import pipelines
 from ...passes.schedule import specialize_shapes
 from ...passes.schedule.batched_launches import EndStep, ManyStep
 from ...passes.schedule.device_plan import KernelStep
-from ...runtime.cuda import backend, eager, ready
-from ...runtime.cuda import compile as compiler
-from ...runtime.cuda.program import DeviceGraph
+from ...runtime.cuda import backend
+from ...runtime.cuda.compiler import compile as compiler
+from ...runtime.cuda.graph import eager
+from ...runtime.cuda.graph.program import DeviceGraph
+from ...runtime.cuda.offline import ready
 from ...runtime.device import Device, require
 from ...runtime.device_array import DeviceArray
 from ...runtime.placement import moved

@@ -7,7 +7,8 @@ import numpy as np
 
 from ...ir.errors import FileError
 from ...ir.target import Target, cpu, host
-from ...runtime.cpu import amx, compile, pool
+from ...runtime.cpu.calls import pool
+from ...runtime.cpu.compiler import amx, compile
 from ...runtime.serialization import safetensors
 from .image import Image, Ready
 

@@ -3,7 +3,7 @@
 import struct
 
 from ...ir.errors import GraphError
-from ...runtime.cpu.relocations import FIELDS, GLOB_DAT, RELATIVE, STUBS
+from ...runtime.cpu.compiler.relocations import FIELDS, GLOB_DAT, RELATIVE, STUBS
 from . import elf_format as fmt
 from .link import BSS, DATA, RODATA, TEXT, Link
 

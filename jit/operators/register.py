@@ -6,7 +6,7 @@ from .custom import EARLY_FAKES, REGISTERED, CustomOpDef
 from .schema import infer_schema, parsed
 from .tags import Tag, as_tags
 
-contexts = lazy(__package__, "...runtime.cuda.context")
+contexts = lazy(__package__, "...runtime.cuda.driver.context")
 
 BACKENDS = {"": None, "CPU": "cpu", "CUDA": "cuda", "CompositeExplicitAutograd": None}      # dispatch keys of kernels
 WHOLE, TAPED, META = "CompositeImplicitAutograd", ("Autograd", "AutogradCPU", "AutogradCUDA"), "Meta"

@@ -4,7 +4,7 @@
                                                           %2 = sum(reshape(%1, (n, c, 4, 4, 8)), dim=4)
                                                           %3 = div(%2, 64)
 
-A window that is the whole plane is one sum. So eager kernels have it (`runtime/cpu/pooling.py`), whose bits these are.
+A window that is the whole plane is one sum. So eager kernels have it (`runtime/cpu/conv/pooling.py`), whose bits these are.
 """
 
 from math import prod

@@ -1,7 +1,7 @@
 """How a call of a remembered function (`remembered.py`) is watched, and written out as a function of its own.
 
 What is written calls the operators one after the other. Once such calls without gradients were so many that compiling them
-takes less than they took, they run as one graph, as traced code does (`cpu/eager_composites.py`), with the same bits.
+takes less than they took, they run as one graph, as traced code does (`graph/composites.py`), with the same bits.
 """
 
 from collections.abc import Callable
@@ -18,12 +18,12 @@ from ...ir.lazy import lazy
 from ...ir.ops.core.shape import select, slice_
 from .. import doors
 from ..at_door import AtDoor
-from ..cpu.often import often
 from ..dispatch import call, call_view, looks
+from ..memo.compile_threshold import often
 from ..tensor import Tensor, wrap
 from .remembered import TAPED, TENSORS, is_kept_table
 
-eager_composites = lazy(__package__, "..cpu.eager_composites")
+composites = lazy(__package__, "..cpu.graph.composites")
 
 _MANY = 64              # operators of which more are not written out
 _LONG = 1e-3            # seconds of a call of which understanding the arguments is no part worth mentioning
@@ -341,7 +341,7 @@ def compiled_run(watched: Watched, outs: list) -> Callable | None:
             made = b.append(step.op, tuple([_in_graph(v, values) for v in step.operands]),
                             {name: _in_graph(v, values) for name, v in step.params.items()})
             values.update(zip(step.out, made) if type(step.out) is tuple else [(step.out, made)])
-        compiled = eager_composites.Whole(b.finish([values[v] for v in outs]))
+        compiled = composites.Whole(b.finish([values[v] for v in outs]))
     except IngotError:
         return None
     if not compiled.is_native:

@@ -23,7 +23,7 @@ from ..structure import add_hook
 
 tensors = lazy(__package__, "..tensor")
 moved = lazy(__package__, ".moved")
-eager_composites = lazy(__package__, "..cpu.eager_composites")
+composites = lazy(__package__, "..cpu.graph.composites")
 LARGE = 1 << 15                  # elements from which the operations of a gradient rule are worth a kernel
 OFTEN = 128                      # calls of a rule on small arrays that take about as long as compiling it
 TRACE_LINES, CHECK_NAN = 1, 2    # what anomaly mode does: note the line of each operation, and stop at the first nan
@@ -169,7 +169,7 @@ class Node:
                 made = g.backend.gradients(self.op, needs, arguments, self.params)
             else:
                 often = 1 if one.size >= LARGE else OFTEN
-                made = eager_composites.joint_rule(self.op, needs, arguments, self.params, often)
+                made = composites.joint_rule(self.op, needs, arguments, self.params, often)
             if made is not None:
                 found = iter(made)
                 return [next(found) if need else None for need in needs]
@@ -183,7 +183,7 @@ class Node:
             made = g.backend.gradients(self.op, goals, arguments, self.params)
         else:
             often = OFTEN if g.size < LARGE and not any_large(values) else 1
-            run = eager_composites.rules_of(self.op, goals).find(arguments, self.params, often)
+            run = composites.rules_of(self.op, goals).find(arguments, self.params, often)
             made = None if run is None else run(arguments)
         if made is None or len(goals) == 1:
             return None if made is None else list(made)

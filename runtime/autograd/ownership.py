@@ -13,8 +13,8 @@ from ..tensor import Tensor, wrap
 from ..writes import overlaps
 from .node import LARGE
 
-copies = lazy(__package__, "..cpu.copies")
-kernels = lazy(__package__, "..cpu.kernels")
+copies = lazy(__package__, "..cpu.loops.copies")
+kernels = lazy(__package__, "..cpu.loops.kernels")
 
 
 def add_to(total, g):

@@ -15,48 +15,20 @@ from ...passes.layout.channels_last import channels_last
 from ...passes.layout.pad_columns import even_columns
 from ...passes.simplify.zero_signs import zero_signs
 from ..device_array import DeviceArray
-from . import (
-    attentions,
-    checks,
-    cholesky,
-    classes,
-    complexes,
-    convolutions,
-    ctc,
-    draws,
-    eager,
-    fourier,
-    gathers,
-    graphs,
-    in_place,
-    integers,
-    late,
-    lists,
-    lu,
-    many,
-    moves,
-    pools,
-    precision,
-    products,
-    program,
-    qr,
-    recurrent,
-    rules,
-    running,
-    scans,
-    sliding,
-    small_matrices,
-    sorts,
-    special,
-    streams,
-    taps,
-    transfer,
-    triangular,
-)
-from . import context as contexts
-from . import driver as library
-from .pinned import PINNED
-from .traced import Sized, Traced
+from .compiler import precision
+from .driver import context as contexts
+from .driver import driver as library
+from .driver import launch_queue, streams
+from .graph import eager, gradient_graphs, inplace_ops, program
+from .graph.traced import Sized, Traced
+from .memory import pools, status_words, transfer
+from .memory.pinned import PINNED
+from .ops.index import cumulative, data_movement, draws, gathers, scans, sorting
+from .ops.linalg import cholesky, complex_products, fourier, lu, qr, small_matrices, triangular
+from .ops.math import integers, multi_tensor, multi_tensor_norms, special_functions
+from .ops.nn import attention, class_targets, convolutions, ctc, recurrent, resample, sliding_windows
+from .ops.products import products
+from .replay import graphs
 
 
 def ordered_images(graph: Graph) -> Graph:
@@ -64,10 +36,12 @@ def ordered_images(graph: Graph) -> Graph:
     return channels_last(graph, precision.of_convolutions() != "ieee")
 
 
-for _module in (draws, products, moves, sorts, gathers, attentions, convolutions, classes, recurrent, running, taps, scans,
-                sliding, complexes, integers, fourier, lists, special, ctc, triangular, cholesky, lu, qr, small_matrices):
+for _module in (draws, products, data_movement, sorting, gathers, attention, convolutions, class_targets, recurrent, cumulative,
+                resample, scans,
+                sliding_windows, complex_products, integers, fourier, multi_tensor_norms, special_functions, ctc, triangular,
+                cholesky, lu, qr, small_matrices):
     eager.OWN.update(_module.OPERATORS)
-for _module in (attentions, gathers, moves):
+for _module in (attention, gathers, data_movement):
     eager.INTO.update(_module.INTO)
 _DEVICE_ORDINAL = 9          # a number of CUpointer_attribute
 count = contexts.count
@@ -83,14 +57,14 @@ sized = Sized
 contiguous = eager.contiguous
 copied = eager.copied
 converted = eager.converted
-sweep = many.sweep
-fresh = many.fresh
-overwrite = in_place.overwrite
-overwrite_each = in_place.overwrite_each
-gradients = rules.gradients
+sweep = multi_tensor.sweep
+fresh = multi_tensor.fresh
+overwrite = inplace_ops.overwrite
+overwrite_each = inplace_ops.overwrite_each
+gradients = gradient_graphs.gradients
 key = draws.key
 to_host = transfer.to_host
-write = in_place.write
+write = inplace_ops.write
 
 
 
@@ -134,7 +108,7 @@ def foreign(index: int, pointer: int, shape, dtype, strides, owner) -> DeviceArr
 def before_export(a: DeviceArray, stream):
     """Makes work that a consumer puts into its stream (DLPack's number: -1 wants no waiting) follow ours on an array. What of
     ours waits for kernels to be compiled, no consumer sees."""
-    late.stop()
+    launch_queue.stop()
     contexts.serve_triton()
     here = streams.current(a.device)
     if stream in (None, -1) or _handle(stream) == here.handle:
@@ -163,7 +137,7 @@ def _handle(stream):
 
 def import_stream(index: int) -> int:
     """The stream, as DLPack numbers it, that a producer's work is to be followed in."""
-    late.stop()
+    launch_queue.stop()
     return streams.current(index).handle or 1
 
 
@@ -174,7 +148,7 @@ def synchronize(index: int):
     """Waits for everything launched on a device."""
     with graphs.between_captures(index):
         contexts.context(index).driver.cuCtxSynchronize()
-    checks.verify(index)
+    status_words.verify(index)
 
 
 def name(index: int) -> str:

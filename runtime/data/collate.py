@@ -9,7 +9,7 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.errors import DTypeError, ShapeError
 from ..api.register import FUNCTIONS
-from ..cpu import alloc
+from ..cpu.memory import alloc
 from ..creation import array_of, as_array_tensor
 from ..state import tls
 from ..tensor import Tensor, wrap

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..cpu.alloc import size_class
+from ..cpu.memory.alloc import size_class
 from ..multiprocessing.blocks import CAN_SHARE, SharedBlock
 from ..multiprocessing.sharing import check_sendable
 from ..tensor import Tensor, wrap

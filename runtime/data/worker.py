@@ -16,7 +16,7 @@ from typing import Any
 import numpy
 
 from ...ir.errors import IngotError
-from ..cpu.pool import set_num_threads
+from ..cpu.calls.pool import set_num_threads
 from .collate import Memory
 from .fetch import FETCHERS, Exhausted, WorkerSeeds
 from .transport import Outbox, send, socket_of

@@ -15,8 +15,8 @@ from ..storage import user_line
 from ..tensor import Tensor
 from .events import FunctionEvent
 
-program = lazy(__package__, "..cpu.program")
-timed = lazy(__package__, "..cpu.timed")
+program = lazy(__package__, "..cpu.graph.program")
+timed = lazy(__package__, "..cpu.graph.timed")
 
 
 class Session(AtDoor):

@@ -1,3 +1,3 @@
-from ..runtime.cuda import *
+from ..runtime.cuda.api import *
 from . import comm as comm
 from . import streams as streams

@@ -1,1 +1,1 @@
-from ..runtime.cuda.graphs import *
+from ..runtime.cuda.replay.graphs import *

@@ -1,1 +1,1 @@
-from ..runtime.cuda.memory import *
+from ..runtime.cuda.api.memory import *

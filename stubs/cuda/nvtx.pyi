@@ -1,1 +1,1 @@
-from ..runtime.cuda.nvtx import *
+from ..runtime.cuda.api.nvtx import *

@@ -1,1 +1,1 @@
-from ..runtime.cuda.profiler import *
+from ..runtime.cuda.api.profiler import *

@@ -1,1 +1,1 @@
-from ..runtime.cuda.random import *
+from ..runtime.cuda.api.random import *

@@ -1,1 +1,1 @@
-from ..runtime.cuda.streams import *
+from ..runtime.cuda.driver.streams import *

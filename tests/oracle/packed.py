@@ -5,7 +5,9 @@ rows hold plain weights, and both operators run: as kernels where the machine ha
 """
 
 from ingot.ir.opdef.op import OPS
-from ingot.runtime.cpu import blocked, conv_blocked_grad, conv_fused, pool, recurrent
+from ingot.runtime.cpu.calls import pool
+from ingot.runtime.cpu.conv import blocked, conv_blocked_grad, conv_fused
+from ingot.runtime.cpu.nn import recurrent
 
 CALLS: dict = {}
 

@@ -22,7 +22,7 @@ def pytest_configure(config):
 
 def pytest_collection_finish():
     """Have code generators run where their texts are known from an earlier process."""
-    texts: Any = sys.modules.get("ingot.runtime.cpu.texts")
+    texts: Any = sys.modules.get("ingot.runtime.cpu.compiler.ir_cache")
     if texts is not None:
         texts._sources = str
 

@@ -9,8 +9,9 @@ from ingot.ir.graph.interp import interpret
 from ingot.passes.fusion import join_sums as passes
 from ingot.passes.fusion import recompute
 from ingot.passes.schedule import device_plan as plans
-from ingot.runtime.cuda import backend, eager
-from ingot.runtime.cuda.program import DeviceGraph
+from ingot.runtime.cuda import backend
+from ingot.runtime.cuda.graph import eager
+from ingot.runtime.cuda.graph.program import DeviceGraph
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ from ingot.passes.fusion.fuse import fuse
 from ingot.passes.fusion.lower import lower
 from ingot.passes.rewrite.kernel_body import Body, Unfit
 from ingot.passes.simplify.decompose import decompose
-from ingot.runtime.cpu.program import CompiledGraph
+from ingot.runtime.cpu.graph.program import CompiledGraph
 from ingot.runtime.dispatch import kernel_of
 
 

@@ -18,8 +18,9 @@ from ingot.nn import functional as F
 from ingot.passes.codegen.triton.loops import configs
 from ingot.passes.fusion import recompute as passes
 from ingot.passes.schedule import device_plan as plans
-from ingot.runtime.cuda import backend, eager
-from ingot.runtime.cuda.program import DeviceGraph
+from ingot.runtime.cuda import backend
+from ingot.runtime.cuda.graph import eager
+from ingot.runtime.cuda.graph.program import DeviceGraph
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ from ingot import jit
 from ingot.passes.fusion.fuse import fuse
 from ingot.passes.fusion.rematerialize import remake
 from ingot.passes.schedule.plan_memory import arrange, place
-from ingot.runtime.cpu import program
-from ingot.runtime.cpu.program import CompiledGraph, arranged
+from ingot.runtime.cpu.graph import program
+from ingot.runtime.cpu.graph.program import CompiledGraph, arranged
 from ingot.runtime.dispatch import kernel_of
 
 STEP = """

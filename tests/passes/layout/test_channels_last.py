@@ -14,8 +14,8 @@ from ingot.ir.ops.packed import conv_channels_last as ops
 from ingot.nn import functional as F
 from ingot.passes.codegen.triton.conv import conv_channels_last as text
 from ingot.passes.layout.channels_last import channels_last
-from ingot.runtime.cuda import context as contexts
-from ingot.runtime.cuda import conv_last
+from ingot.runtime.cuda.driver import context as contexts
+from ingot.runtime.cuda.ops.conv import conv_channels_last
 
 
 @pytest.fixture(autouse=True)
@@ -156,7 +156,7 @@ def test_training_is_as_on_the_host(how, monkeypatch):
     dtype, train, order = how["dtype"], how.get("train", True), how.get("order")
     more = {k: v for k, v in how.items() if k in ("bias", "momentum", "stride")}
     monkeypatch.setattr(text, "WIDE", 64)
-    monkeypatch.setattr(conv_last, "DEPTH", 16)
+    monkeypatch.setattr(conv_channels_last, "DEPTH", 16)
     monkeypatch.setattr(ingot.backends.cudnn, "allow_tf32", dtype is ingot.float32)
 
     def given(dtype=dtype):

@@ -15,8 +15,8 @@ from ingot.ir.ops.linalg import products
 from ingot.ir.ops.packed import blocked as ops
 from ingot.jit.execute import compiled_kernel_of
 from ingot.passes.layout.layout import layout
-from ingot.runtime.cpu import blocked
-from ingot.runtime.cpu.program import CompiledGraph
+from ingot.runtime.cpu.conv import blocked
+from ingot.runtime.cpu.graph.program import CompiledGraph
 from seeds import seeds, several
 
 

@@ -24,8 +24,8 @@ from ingot.jit.execute import compiled_kernel_of
 from ingot.nn import functional as F
 from ingot.passes.layout.layout import Asked, layout
 from ingot.passes.layout.layout_gradients import RULES
-from ingot.runtime.cpu import blocked
-from ingot.runtime.cpu.program import CompiledGraph
+from ingot.runtime.cpu.conv import blocked
+from ingot.runtime.cpu.graph.program import CompiledGraph
 from ingot.runtime.dispatch import kernel_of
 from seeds import several
 

@@ -6,7 +6,7 @@ import pytest
 import ingot
 from graphs import check_rewrite, check_untouched
 from ingot.passes.layout.materialize_transposes import turned_operands
-from ingot.runtime.cpu import copies
+from ingot.runtime.cpu.loops import copies
 
 
 def turned(graph):

@@ -8,7 +8,7 @@ from graphs import check_untouched, graph_of
 from ingot import jit
 from ingot.ir.graph.interp import interpret
 from ingot.passes.layout.plain_operands import PLAIN, ROWS, STRIDED, pattern_of, plain_operands
-from ingot.runtime.cpu.program import CalledNode
+from ingot.runtime.cpu.graph.program import CalledNode
 
 TURNED = """
     graph g(%x: f32[4,6], %w: f32[4,5]) {

@@ -11,7 +11,8 @@ from ingot.ir.graph.verify import verify
 from ingot.ir.ops.packed.blocked import conv_chain_blocked
 from ingot.ir.target import host
 from ingot.passes.networks.chain_convs import chain_convs
-from ingot.runtime.cpu import conv_bands, conv_chain, native
+from ingot.runtime.cpu.calls import lowering_rules
+from ingot.runtime.cpu.conv import conv_chain, conv_chain_schedule
 from seeds import seeds
 
 KIND = "f64[2,2,5,4,4]"
@@ -75,8 +76,8 @@ def traced(f, x, monkeypatch, pieces, room=1 << 40):
         made.extend(found := pieces(layers, images, threads))
         return found
 
-    monkeypatch.setattr(conv_bands, "pieces", noted)
-    monkeypatch.setattr(conv_bands, "_room", lambda: room)
+    monkeypatch.setattr(conv_chain_schedule, "pieces", noted)
+    monkeypatch.setattr(conv_chain_schedule, "_room", lambda: room)
     run = jit.trace(lambda x: f(x))
     with ingot.no_grad():
         run(x)
@@ -137,7 +138,7 @@ def test_threads_have_buffers_of_their_own(same_bits, threads):
 
 
 def test_a_chain_that_python_calls_gives_the_same_bits(same_bits, monkeypatch):
-    monkeypatch.delitem(native._MAKERS, conv_chain_blocked)
+    monkeypatch.delitem(lowering_rules._MAKERS, conv_chain_blocked)
     net = nn.Sequential(nn.Conv2d(3, 33, 3), nn.ReLU6(), nn.Conv2d(33, 33, 3, padding=1, groups=33), nn.Conv2d(33, 9, 1)).eval()
     assert same_bits(net, ingot.randn(2, 3, 15, 17)) == 1
 
@@ -145,7 +146,7 @@ def test_a_chain_that_python_calls_gives_the_same_bits(same_bits, monkeypatch):
 # What is done in which order.
 
 
-class Rows(conv_bands.Layer):
+class Rows(conv_chain_schedule.Layer):
     """A layer of which nothing but the rows is known."""
 
     def __init__(self, window):
@@ -158,7 +159,7 @@ class Rows(conv_bands.Layer):
 
 def window(size, taps, stride, low, dilation):
     out = (size + 2 * low - dilation * (taps - 1) - 1) // stride + 1
-    return conv_bands.Window(size, out, taps, stride, low, dilation)
+    return conv_chain_schedule.Window(size, out, taps, stride, low, dilation)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -176,7 +177,7 @@ def test_bands_make_every_row_before_it_is_read_and_none_twice(seed):
         pytest.skip("too few rows")
     first = int(rng.integers(0, size - 1))
     end = int(rng.integers(first + 1, size + 1))
-    bands, rooms = conv_bands.bands_of(layers, first, end, int(rng.integers(1, end - first + 1)))
+    bands, rooms = conv_chain_schedule.bands_of(layers, first, end, int(rng.integers(1, end - first + 1)))
     made = [[] for _ in layers]
     there: list = [{} for _ in layers]          # {place in the buffer: row}
     for band in bands:
@@ -199,11 +200,11 @@ def test_bands_make_every_row_before_it_is_read_and_none_twice(seed):
 
 
 def test_what_moves_much_is_chained_and_what_fits_is_not(threads, monkeypatch):
-    monkeypatch.setattr(conv_bands.cache_sizes, "second_level", lambda: 1 << 20)
+    monkeypatch.setattr(conv_chain_schedule.cache_sizes, "second_level", lambda: 1 << 20)
     threads(2)
     found = []
-    chosen = conv_bands.pieces
-    monkeypatch.setattr(conv_bands, "pieces", lambda *given: found.append(chosen(*given)) or found[-1])
+    chosen = conv_chain_schedule.pieces
+    monkeypatch.setattr(conv_chain_schedule, "pieces", lambda *given: found.append(chosen(*given)) or found[-1])
     for channels, size in ((24, 56), (160, 7)):
         wide = 6 * channels
         net = nn.Sequential(nn.Conv2d(channels, channels, 1), nn.ReLU6(), nn.Conv2d(channels, wide, 1), nn.ReLU6(),

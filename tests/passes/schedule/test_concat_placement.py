@@ -16,8 +16,10 @@ from ingot.ir import config
 from ingot.ir.graph.interp import interpret
 from ingot.nn import functional as F
 from ingot.passes.schedule import device_plan as plans
-from ingot.runtime.cuda import backend, eager, kernels
-from ingot.runtime.cuda.program import DeviceGraph
+from ingot.runtime.cuda import backend
+from ingot.runtime.cuda.compiler import kernels
+from ingot.runtime.cuda.graph import eager
+from ingot.runtime.cuda.graph.program import DeviceGraph
 
 COPIED: list = []          # bytes of strided copies
 

@@ -10,7 +10,7 @@ from ingot.ir.graph.interp import interpret
 from ingot.passes.schedule import plan_memory, plan_steps
 from ingot.passes.schedule.plan_memory import arrange, place, plan
 from ingot.passes.schedule.plan_steps import LINE, Call, Fused, Run
-from ingot.runtime.cpu.program import CompiledGraph
+from ingot.runtime.cpu.graph.program import CompiledGraph
 from ingot.runtime.dispatch import kernel_of
 
 CHAIN = """

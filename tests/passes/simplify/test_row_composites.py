@@ -7,7 +7,7 @@ from graphs import check_untouched, graph_of, same_bits
 from ingot.ir.graph.verify import verify
 from ingot.ir.opdef.op import OPS
 from ingot.passes.simplify.row_composites import BODIES, row_bodies
-from ingot.runtime.cpu.program import CompiledGraph
+from ingot.runtime.cpu.graph.program import CompiledGraph
 from ingot.runtime.dispatch import kernel_of
 
 CALLS = [

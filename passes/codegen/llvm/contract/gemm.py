@@ -5,7 +5,7 @@ One module serves every shape of a (precision, epilogue, road); sizes and stride
 for the widths alone that its products meet (`GemmKernel.fitted`). Roads:
 
     tiles   register tiles over panels of B's columns; B is read in place or packed, a block at a time, into the worker's
-            scratch, as are tiles of a transposed A; blocks are cut for the caches (`runtime/cpu/tile_plan.py`);
+            scratch, as are tiles of a transposed A; blocks are cut for the caches (`runtime/cpu/gemm/tile_plan.py`);
             operands may have changed places (`gemm_swapped.py`), and tiles of few vectors have more rows
     vector  one row times a matrix in place: sweeps along whole rows of B, a few at a time, as memory likes to be read
     pairs   tiles for bfloat with the processor's dot instruction, B packed in pairs along the depth

@@ -12,7 +12,7 @@ the scratch, strip after strip. Finished ones go through a block of the stack, w
 Packing what lies along the depth is dear, copying it is not: where both operands do, the smaller one is packed, if need be as
 the right operand of the product of the transposed matrices. Its blocks are turned on the stack (`turned`).
 
-Whoever takes this road must have been allowed to use tiles by the system (`runtime/cpu/amx.py`).
+Whoever takes this road must have been allowed to use tiles by the system (`runtime/cpu/compiler/amx.py`).
 """
 
 from ..ir.types import BF16, F32, I8, I16, I32, I64, PTR, VOID, Value, bytes_of, constant, vector

@@ -11,9 +11,9 @@ module serves all shapes of a (precision, V, epilogue). No halo: the taps that f
 knows its range of taps; left and right, a tile is a list of *segments*, each a range of taps and the pixels that they meet.
 Tiles with several segments gather their sums in y.
 
-Which tiles and segments a row has is worked out beforehand (`runtime/cpu/conv_plan.py`) and comes in tables; long rows are cut
-into parts for threads to share. Where a panel of weights is too large to stay near, an item goes over all its rows with some
-channel blocks after the other (*depths*), each of which has a table entry for each part:
+Which tiles and segments a row has is worked out beforehand (`runtime/cpu/conv/conv_plan.py`) and comes in tables; long rows are
+cut into parts for threads to share. Where a panel of weights is too large to stay near, an item goes over all its rows with
+some channel blocks after the other (*depths*), each of which has a table entry for each part:
 
     part     {where the runs are, runs}
     run      {first pixel, pixels of a tile, tiles, where the segments are, segments, clear}: equal tiles side by side

@@ -18,7 +18,7 @@ A step list is 64-bit words: the number of steps, then for each step, without ga
 and after the last step the tables that jobs read. Before a step runs, its job is copied to the runner's stack and patched
 there, so that threads may run one list at the same time; a base of 0 is the job itself. A job that finds wrong data stores
 anything but 0 in the status, and the runner returns at once. The words that are addresses of code and of tables are put in when
-the list is loaded; `runtime/cpu/step_list.py` keeps their places, so that a list can be stored and loaded elsewhere.
+the list is loaded; `runtime/cpu/calls/step_list.py` keeps their places, so that a list can be stored and loaded elsewhere.
 
 `program_text` makes `void <name>(ptr table)`. The table holds, 8 bytes each, the arena's address, the arguments' addresses in
 order, then the program's symbols. The function runs every kernel in order, each spreading over the pool where its work is worth

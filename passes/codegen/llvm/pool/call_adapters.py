@@ -1,7 +1,7 @@
 """Doors: native functions `void <name>(ptr block)` that take numpy arrays apart and launch a kernel.
 
-The block is what `runtime/cpu/call.py` lays out: for each array {data, sizes[rank], strides[rank] in bytes}. A door fills the
-kernel's slots from it: `rules` says for each symbol where its value is found.
+The block is what `runtime/cpu/calls/call.py` lays out: for each array {data, sizes[rank], strides[rank] in bytes}. A door fills
+the kernel's slots from it: `rules` says for each symbol where its value is found.
 
     ("size", array, dim)      a size          ("stride", array, dim)   a stride, in elements
     ("sizes", array, i, j)    the product of the sizes of dims i .. j-1

@@ -2,7 +2,7 @@
 
 It reads a *descriptor* (which kernel, which arguments it takes), checks each argument and lays data pointers, sizes and
 strides into a block on its stack, then calls `void kernel(ptr block)`. Some 60 ns for a few arrays, against microseconds
-through ctypes. `runtime/cpu/call.py` makes descriptors and knows on which interpreters the object layouts below hold.
+through ctypes. `runtime/cpu/calls/call.py` makes descriptors and knows on which interpreters the object layouts below hold.
 """
 
 from .....ir.target import Target
@@ -18,7 +18,7 @@ BLOCK_BYTES = 1 << 15
 SYMBOL = "ingot_entry"
 CAPSULE = b"ingot.entry"
 
-# CPython objects (with GIL) and numpy arrays on 64-bit systems; `runtime/cpu/call.py` looks whether they are laid out so.
+# CPython objects (with GIL) and numpy arrays on 64-bit systems; `runtime/cpu/calls/call.py` looks whether they are laid out so.
 OBJECT_TYPE = 8
 ARRAY_DATA, ARRAY_RANK, ARRAY_SIZES, ARRAY_STRIDES, ARRAY_DTYPE, ARRAY_FLAGS = 16, 24, 32, 40, 56, 64
 DTYPE_ORDER, DTYPE_NUMBER = 26, 28

@@ -1,4 +1,4 @@
-"""The native fork-join pool as LLVM IR text (Linux): what `runtime/cpu/pool.py` compiles and drives.
+"""The native fork-join pool as LLVM IR text (Linux): what `runtime/cpu/calls/pool.py` compiles and drives.
 
 A *job* is {fn, arg, n}: fn(arg, chunk, worker) for each chunk in 0 .. n-1. Worker w of P owns the chunks [w n/P, (w+1) n/P)
 and takes them in order; a worker without chunks left steals from the others. Each worker has one 64-bit *ticket*:

@@ -1,0 +1,63 @@
+"""From a kernel to callables on numpy arrays: compile, add doors, allocate results."""
+
+import functools
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ....ir.kernel.kernel import Kernel
+from ....ir.target import Target, host
+from ....passes.codegen.llvm.ir.emit import Module
+from ....passes.codegen.llvm.loops import strategies as code
+from ....passes.codegen.llvm.pool import call_adapters as native_doors
+from ..compiler import compile
+from ..compiler.ir_cache import Text, text_of
+from . import call, pool  # noqa: F401 (pool gives kernels the thread pool's entry)
+
+
+@dataclass(frozen=True)
+class WrittenKernel:
+    """What the module of a kernel of loops is made for: `how` is a strategy of the code generator (known by its name), `doors`
+    are (name, ranks, rules)."""
+
+    target: Target
+    kernel: Kernel
+    strategy: str
+    doors: tuple = ()
+    how: Any = field(default=None, repr=False, compare=False)
+
+    def text(self) -> str:
+        """The module as LLVM IR."""
+        module = Module(self.target)
+        code.write(module, self.kernel, self.how)
+        for name, ranks, rules in self.doors:
+            native_doors.write_door(module, name, self.kernel, ranks, dict(rules))
+        return module.text()
+
+
+def kernel_text(kernel: Kernel, how=None, doors: tuple = ()) -> str | Text:
+    """The LLVM IR of a kernel, by a strategy, for this machine; from the disk where it was written before."""
+    return text_of(WrittenKernel(host(), kernel, "" if how is None else how.__name__, doors, how))
+
+
+def entries(kernel: Kernel, ranks_of_doors: dict, rules: dict, how=None) -> dict:
+    """Compiles a kernel with its doors, by a strategy: {name of door: callable on arrays}."""
+    doors = tuple([(name, ranks, tuple(rules[name].items())) for name, ranks in ranks_of_doors.items()])
+    addresses = compile.compile_module(kernel_text(kernel, how, doors), list(ranks_of_doors))
+    out = {}
+    for name, ranks in ranks_of_doors.items():
+        parameters = [call.array(b.dtype.np, rank, b.written) for b, rank in zip(kernel.buffers, ranks)]
+        out[name] = call.entry(kernel.name, addresses[name], parameters)
+    return out
+
+
+@functools.lru_cache(None)
+def planned_entry(name: str, inputs: tuple, outputs: tuple):
+    """The entry of kernels whose symbols were worked out before, for arrays of these (dtype, rank): called with the arrays and
+    a plan, an int64 array of the kernel's address and its symbols in order."""
+    ranks = [rank for _, rank in inputs + outputs]
+    symbol = "door_" + "_".join(map(str, ranks))
+    address = compile.compile_module(native_doors.plan_door_text(symbol, ranks, host()), [symbol])[symbol]
+    parameters = [call.array(d, rank) for d, rank in inputs] + [call.array(d, rank, True) for d, rank in outputs]
+    return call.entry(name, address, [*parameters, call.array(np.int64, 1)])

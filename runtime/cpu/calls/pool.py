@@ -1,0 +1,205 @@
+"""Threads for native kernels: one fork-join pool per process (made of `passes/codegen/llvm/pool/fork_join.py`).
+
+A kernel's *task* is native code `void task(ptr arg, i64 chunk, i64 worker)`; `run` calls it for each chunk, on as many threads
+as there are. Compiled modules reach the pool as `void @ingot_pool_run(ptr task, ptr arg, i64 chunks)`. Nothing starts before
+the first job with more than one chunk; importing this file compiles nothing. Results must not depend on which worker runs a
+chunk; `worker` (below the number of threads) is only for scratch memory that belongs to the call.
+
+Where there is no Linux futex, or the pool's own code cannot be compiled, every job runs on the calling thread.
+"""
+
+import atexit
+import ctypes
+import os
+import sys
+import threading
+import time
+from typing import Any
+
+from ....ir import blas_threads, config
+from ....ir.errors import ArgumentError
+from ....ir.target import host, usable_cpus
+from ....passes.codegen.llvm.pool import fork_join
+from ..compiler import compile as compiler
+
+_SPIN_TURNS = 6000          # pauses before a waiting thread sleeps: 100 to 200 microseconds, longer than eager code thinks
+_STEP = ctypes.c_int64 * 3
+
+
+class _Pool:
+    """The compiled pool: its functions and the address of its state."""
+
+    def __init__(self):
+        symbols = compiler.compile_module(_pool_text(), fork_join.SYMBOLS)
+        self.addresses = symbols
+        pointer, number = ctypes.c_void_p, ctypes.c_int64
+        self.run = ctypes.CFUNCTYPE(None, pointer, pointer, number)(symbols["ingot_pool_run"])
+        self.steps = ctypes.CFUNCTYPE(number, pointer, number, pointer)(symbols["ingot_pool_steps"])
+        self.stop = ctypes.CFUNCTYPE(None)(symbols["ingot_pool_stop"])
+        self.try_acquire = ctypes.CFUNCTYPE(ctypes.c_int32)(symbols["ingot_pool_try_acquire"])
+        self.state = symbols["ingot_pool_state"]
+        self.configure(_State.threads)
+
+    def field(self, offset, kind=ctypes.c_int32):
+        """A field of the state, to read or set."""
+        return kind.from_address(self.state + offset)
+
+    def configure(self, threads):
+        """Set the number of threads; no worker runs."""
+        fits = threads <= usable_cpus()
+        self.field(fork_join.THREADS, ctypes.c_int64).value = threads
+        self.field(fork_join.SPIN, ctypes.c_int64).value = _SPIN_TURNS if fits else 50
+        self.field(fork_join.CURE).value = int(fits and threads > 1)
+
+    def acquire(self, seconds):
+        """Take the pool as a submitting thread would; False when others keep it that long."""
+        deadline = time.monotonic() + seconds
+        while not self.try_acquire():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.0002)
+        return True
+
+    def release(self):
+        """Let other threads submit again."""
+        self.field(fork_join.BUSY).value = 0
+
+    def forget_workers(self):
+        """In a forked child: the workers were left behind, and whoever held the pool too."""
+        threads = self.field(fork_join.THREADS, ctypes.c_int64).value
+        ctypes.memset(self.state, 0, fork_join.STATE_BYTES)
+        self.configure(threads)
+
+
+class _State:
+    """The one pool of this process."""
+
+    lock = threading.Lock()
+    pool: Any = None
+    threads = changes = 0
+
+
+def get_num_threads() -> int:
+    """How many threads a kernel may use, the calling one among them."""
+    if not _State.threads:
+        _State.threads = _default_threads()
+    return _State.threads
+
+
+blas_threads.most = get_num_threads
+
+
+def changes() -> int:
+    """How often the number of threads was set: a plan is for one number if this is the same before and after."""
+    return _State.changes
+
+
+def set_num_threads(count: int) -> None:
+    """Set how many threads a kernel may use from now on. Results do not depend on it.
+
+    What other Python threads compute meanwhile goes on with as many as it was planned for, or fewer.
+    """
+    if not isinstance(count, int) or not 1 <= count <= fork_join.MAX_THREADS:
+        raise ArgumentError(f"set_num_threads expects an int from 1 to {fork_join.MAX_THREADS}, got {count!r}")
+    count = count if _has_futex() else 1
+    with _State.lock:
+        pool = _State.pool
+        if pool is not None and count != _State.threads:
+            if not pool.acquire(seconds=60):
+                raise ArgumentError("set_num_threads: the thread pool is busy with another thread's kernel; try again later")
+            pool.stop()
+            pool.configure(count)
+            pool.release()
+        _State.threads, _State.changes = count, _State.changes + 1
+
+
+def run(task: int, arg: int, chunks: int):
+    """Call the native function at address `task` as task(arg, chunk, worker) for each chunk; returns when all are done."""
+    (_State.pool or _ready()).run(task, arg, chunks)
+
+
+class StepList:
+    """An array of (task address, argument address, chunks) run in order by one native call, without the interpreter.
+
+    `keep` holds whatever owns the memory behind the arguments. With `status`, the address of an i64, the list stops after
+    the first step that leaves it nonzero. Calling it gives the number of steps run.
+    """
+
+    __slots__ = ("_address", "_array", "_count", "_keep", "_run", "_status")
+
+    def __init__(self, steps, keep=(), status: int | None = None):
+        steps = [tuple(step) for step in steps]
+        self._array = (_STEP * len(steps))(*(_STEP(*step) for step in steps))
+        self._address, self._count = ctypes.addressof(self._array), len(steps)
+        self._keep, self._status = keep, status
+        self._run = (_State.pool or _ready()).steps
+
+    def __len__(self):
+        return self._count
+
+    def __call__(self) -> int:
+        return self._run(self._address, self._count, self._status)
+
+    @property
+    def address(self) -> int:
+        """Where the array of steps lies, for native code that runs it itself."""
+        return self._address
+
+
+def address_of(name: str) -> int:
+    """Address of one of the pool's functions (ingot_pool_run, ingot_pool_steps)."""
+    return (_State.pool or _ready()).addresses[name]
+
+
+def is_running() -> bool:
+    """True when worker threads exist."""
+    pool = _State.pool
+    return pool is not None and bool(pool.field(fork_join.STARTED).value)
+
+
+def shutdown():
+    """End the worker threads; the next job with several chunks starts them again."""
+    pool = _State.pool
+    if pool is not None and pool.acquire(seconds=1):
+        pool.stop()
+        pool.release()
+
+
+def _ready():
+    with _State.lock:
+        if _State.pool is None:
+            get_num_threads()
+            _State.pool = _Pool()
+        return _State.pool
+
+
+def compile_code():
+    """Compiles the pool's functions without starting it, for machines that this one is not."""
+    compiler.compile_module(_pool_text(), fork_join.SYMBOLS)
+
+
+def _pool_text():
+    return fork_join.pool_text(host()) if _has_futex() else fork_join.serial_text(host())
+
+
+def _has_futex():
+    return sys.platform == "linux" and host().arch in ("x86_64", "aarch64")
+
+
+def _default_threads():
+    if not _has_futex():
+        return 1
+    return max(1, min(config.current().num_threads or usable_cpus(), fork_join.MAX_THREADS))
+
+
+def _after_fork():
+    _State.lock = threading.Lock()
+    if _State.pool is not None:
+        _State.pool.forget_workers()
+
+
+for _name in ("ingot_pool_run", "ingot_pool_steps"):
+    compiler.provide(_name, lambda name=_name: address_of(name))
+atexit.register(shutdown)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,221 @@
+"""The disk cache of compiled objects: checksummed files, written atomically, bounded in size.
+
+Folder: `INGOT_CACHE_DIR`, else `$XDG_CACHE_HOME/ingot`, else `~/.cache/ingot`. One file per key, `<k1k2>/<key>.<kind>`:
+
+    magic "INGOTOBJ" | u32 format | u32 maker length | u64 payload length | sha256(maker + payload) | maker | payload
+
+`maker` says which compiler made the payload. An entry that is short, altered, of another format or owned by another user
+counts as absent. Writers put a temporary file in place by rename, so racing processes only ever see whole files. A hit
+refreshes the file's time; when the total passes `INGOT_CACHE_SIZE` (MiB, 512 unless set) or there are very many, the least
+recently used go. That is looked at once an hour, by whichever process stores then, and by one that stores a lot.
+A folder that cannot be written costs one warning per process, never an error.
+"""
+
+import contextlib
+import hashlib
+import os
+import struct
+import tempfile
+import threading
+import time
+import warnings
+from pathlib import Path
+
+from ....ir import config
+
+_MAGIC = b"INGOTOBJ"
+_FORMAT = 1
+_HEAD = struct.Struct("<8sIIQ32s")
+_REFRESH_SECONDS = 3600
+_SWEEP_SECONDS = 3600
+_SWEPT = "swept"                # the file whose time says when that was done last
+MOST_ENTRIES = 1 << 15          # each takes a block of the disk, however small it is, and time to be looked at
+_STALE_TEMPORARY_SECONDS = 3600
+
+
+class _State:
+    """What this process remembers: the warning given, how many entries and bytes it may still store before it looks again."""
+
+    lock = threading.Lock()
+    warned = False
+    allowance: tuple[float, float] | None = None        # None before its first store
+
+
+def folder() -> Path:
+    """Where the cache lives; the folder may not exist yet."""
+    chosen = config.current().cache_dir
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ingot"
+
+
+def load(key: str, kind: str = "o") -> tuple[bytes, str] | None:
+    """(payload, maker) of an entry, or None when there is no sound one."""
+    try:
+        path = _path(key, kind)
+        with open(path, "rb") as file:
+            status = os.fstat(file.fileno())
+            if not _trusted(status):
+                return None
+            data = file.read()
+        if time.time() - status.st_mtime > _REFRESH_SECONDS:
+            os.utime(path)
+    except (OSError, RuntimeError):
+        return None
+    return _unpack(data)
+
+
+def store(key: str, payload: bytes, maker: str = "", kind: str = "o") -> bool:
+    """Put an entry in place; False (and one warning per process) when the disk does not take it."""
+    try:
+        path = _path(key, kind)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _write(path, _pack(payload, maker))
+    except (OSError, RuntimeError) as error:
+        _warn(error)
+        return False
+    if _is_due(len(payload)):
+        trim()
+    return True
+
+
+def _is_due(size):
+    """Whether the folder is to be looked at after a store of so many bytes."""
+    with _State.lock:
+        if _State.allowance is None:
+            _State.allowance = _allowed(MOST_ENTRIES, _cap())       # nothing is known of the folder
+            return _was_swept_long_ago()
+        entries, total = _State.allowance
+        _State.allowance = entries - 1, total - size
+        return entries < 1 or total < size
+
+
+def _allowed(entries, total):
+    """How many entries and bytes may be stored unseen, beside so many that are there."""
+    return max(MOST_ENTRIES / 16, (MOST_ENTRIES - entries) / 4), max(_cap() / 16, (_cap() - total) / 4)
+
+
+def info() -> dict:
+    """Folder, number of entries, bytes in use and the cap in bytes."""
+    entries = _entries()
+    return {"folder": str(folder()), "entries": len(entries), "bytes": sum(size for _, size, _ in entries), "cap": _cap()}
+
+
+def clear() -> int:
+    """Remove every entry; gives how many there were."""
+    entries = _entries()
+    for _, _, path in entries:
+        _remove(path)
+    return len(entries)
+
+
+def trim(cap: int | None = None):
+    """Remove the least recently used entries, to 80 % of a cap that their total passes, or of the most that there may be."""
+    with contextlib.suppress(OSError):
+        (folder() / _SWEPT).touch(mode=0o600)
+    cap = _cap() if cap is None else cap
+    entries = sorted(_entries())
+    total, count = sum(size for _, size, _ in entries), len(entries)
+    if total > cap or count > MOST_ENTRIES:
+        for _, size, path in entries:
+            if total <= 0.8 * cap and count <= 0.8 * MOST_ENTRIES:
+                break
+            _remove(path)
+            total, count = total - size, count - 1
+    with _State.lock:
+        _State.allowance = _allowed(count, total)
+
+
+def _was_swept_long_ago():
+    try:
+        return time.time() - (folder() / _SWEPT).stat().st_mtime > _SWEEP_SECONDS
+    except OSError:
+        return True
+
+
+def _path(key, kind):
+    return folder() / key[:2] / f"{key}.{kind}"
+
+
+def _cap():
+    return int(config.current().cache_size * 2**20)
+
+
+def _trusted(status):
+    """Machine code is run as found, so only files of this user (or root) count."""
+    return not hasattr(os, "getuid") or status.st_uid in (os.getuid(), 0)
+
+
+def _pack(payload, maker):
+    maker = maker.encode()
+    digest = hashlib.sha256(maker + payload).digest()
+    return _HEAD.pack(_MAGIC, _FORMAT, len(maker), len(payload), digest) + maker + payload
+
+
+def _unpack(data):
+    if len(data) < _HEAD.size:
+        return None
+    magic, version, maker_length, length, digest = _HEAD.unpack_from(data)
+    body = data[_HEAD.size:]
+    if magic != _MAGIC or version != _FORMAT or len(body) != maker_length + length:
+        return None
+    if hashlib.sha256(body).digest() != digest:
+        return None
+    return body[maker_length:], body[:maker_length].decode(errors="replace")
+
+
+def _write(path, data):
+    handle, temporary = tempfile.mkstemp(prefix=".new-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        _remove(temporary)
+        raise
+
+
+def _entries():
+    """(time last used, size, path) of each entry; temporary files left by a killed process are removed on the way."""
+    found = []
+    for entry in _files():
+        try:
+            status = entry.stat()
+        except OSError:
+            continue
+        if entry.name.startswith(".new-"):
+            if time.time() - status.st_mtime > _STALE_TEMPORARY_SECONDS:
+                _remove(entry.path)
+        elif "." in entry.name:
+            found.append((status.st_mtime, status.st_size, entry.path))
+    return found
+
+
+def _files():
+    """What lies in the folders of two letters."""
+    with contextlib.suppress(OSError), os.scandir(folder()) as parts:
+        for part in parts:
+            if len(part.name) == 2:
+                with contextlib.suppress(OSError), os.scandir(part.path) as files:
+                    yield from files
+
+
+def _remove(path):
+    with contextlib.suppress(OSError):
+        os.unlink(path)
+
+
+def _warn(error):
+    with _State.lock:
+        first, _State.warned = not _State.warned, True
+    if first:
+        warnings.warn(f"ingot: the kernel cache {folder()} cannot be written ({error}); kernels are compiled again in each "
+                      "process. Set INGOT_CACHE_DIR to a folder that can be.", RuntimeWarning, stacklevel=3)
+
+
+def _after_fork():
+    _State.lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,379 @@
+"""From LLVM IR text to callable addresses: memory, then the disk cache, then LLVM.
+
+`compile_module` is the one road. A module found in the disk cache is mapped by `elf.load` and never imports llvmlite; LLVM
+is imported here only, and only to make what no cache has. The same module asked for by several threads is made once.
+
+    addresses = compile_module(module.text(), ["gemm"])        # {"gemm": 140213...}
+    stats()                                                    # {"compiles": 1, "disk_hits": 0, "memory_hits": 0, ...}
+"""
+
+import ctypes
+import functools
+import hashlib
+import importlib.util
+import itertools
+import os
+import re
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from ....ir import config
+from ....ir.errors import DeviceError, FileError, GraphError
+from ....ir.target import Target, host, supports, usable_cpus
+from . import cache, elf, module_parts
+from .ir_cache import Text, digest_of, text_by
+
+# Part of every key: raised when the meaning of a cached object changes other than through its IR text.
+_OBJECT_FORMAT = 1
+_DEFINED = re.compile(r"^define (?!internal)[^@]*@([\w.]+)\(|^@([\w.]+) = (?!internal|external)", re.M)
+
+
+class _State:
+    """Everything this process has compiled or loaded."""
+
+    lock = threading.Lock()            # guards the tables
+    llvm_lock = threading.Lock()       # LLVM's target machines serve one thread at a time
+    modules: dict = {}                 # key -> addresses of all global symbols
+    objects: dict = {}                 # key -> the object that was loaded
+    origins: dict = {}                 # address -> (key, symbol)
+    pending: dict = {}                 # key -> lock held by the thread that makes it
+    providers: dict = {}               # outside name -> function that gives its address
+    machines: dict = {}                # (target, level, worker) -> LLVM target machine
+    ready: dict = {}                   # short key -> object that a loaded model brought along
+    made: dict | None = None           # short key -> object of each module loaded since `collect`
+    plan_only = False                  # whether modules are compiled and not loaded
+    checked = False                    # whether LLVM verifies modules, as it does where INGOT_DEBUG is set
+    stand_ins = itertools.count(1 << 40, 16)
+    jit_keep: list = []                # LLVM's own loader and its trackers, where elf.load does not apply
+    counts = {"compiles": 0, "disk_hits": 0, "memory_hits": 0, "compile_seconds": 0.0}
+
+
+def compile_module(ir_text: str | Text, symbols, target: Target | None = None, passes: str | None = None) -> dict[str, int]:
+    """{symbol: address} of the named functions of a module, compiled for `target` (this machine unless given).
+
+    `passes=None` runs code generation alone, which is right for IR that already says its vectors; `passes="O3"` runs
+    LLVM's optimiser first, for scalar IR.
+    """
+    target = target or host()
+    key = module_key(ir_text, target, passes)
+    found = _State.modules.get(key)
+    if found is None:
+        found = _make_once(key, ir_text, target, passes)
+    else:
+        _State.counts["memory_hits"] += 1
+    missing = [name for name in symbols if name not in found]
+    if missing:
+        raise GraphError(f"compiled module defines no {', '.join(missing)}; it has {', '.join(sorted(found))}")
+    return {name: found[name] for name in symbols}
+
+
+@functools.lru_cache(1024)
+def task_of(kernel, symbol: str, *arguments) -> int:
+    """Where a compiled function of a kernel is, whose text is `kernel.text(*arguments)`. Sizes that come for the first time ask
+    for it, so it is known by the record."""
+    return compile_module(text_by(type(kernel).text, kernel, *arguments), [symbol])[symbol]
+
+
+def emit_object(ir_text: str | Text, target: Target | None = None, passes: str | None = None) -> bytes:
+    """The relocatable object of a module for any target, from the cache or LLVM, without loading it."""
+    target = target or host()
+    return _object(module_key(ir_text, target, passes), ir_text, target, passes)
+
+
+def module_key(ir_text: str | Text, target: Target, passes: str | None = None) -> str:
+    """The name under which a module's object is cached: its text, the CPU features it needs, how it is compiled."""
+    words = f"{_OBJECT_FORMAT}|{target.llvm_triple}|{target.llvm_cpu}|{target.llvm_features}|{passes}|"
+    return hashlib.sha256((words + digest_of(ir_text)).encode()).hexdigest()
+
+
+def provide(name: str, address):
+    """Let modules call the outside symbol `name`; `address` is a function that gives its address when first needed."""
+    _State.providers[name] = address
+
+
+def short_key(ir_text: str | Text, target: Target, passes: str | None = None) -> str:
+    """The name of a module's object beside a model: its text and what its code must run on, but not what a machine can do
+    beyond that."""
+    words = f"{_OBJECT_FORMAT}|{target.llvm_triple}|{target.llvm_cpu}|{passes}|"
+    return hashlib.sha256((words + str(ir_text)).encode()).hexdigest()[:32]
+
+
+def use_objects(objects: dict):
+    """Takes ready objects, by short key, that the caller trusts: modules among them are not compiled."""
+    with _State.lock:
+        _State.ready = {**_State.ready, **objects}
+
+
+def load_object(name: str, data) -> dict[str, int]:
+    """{symbol: address} of an object that the caller trusts, without its text; loaded once under a name of its content."""
+    key = f"object {name}"
+    found = _State.modules.get(key)
+    if found is None:
+        with _State.lock:
+            mine = _State.pending.setdefault(key, threading.Lock())
+        with mine:
+            found = _State.modules.get(key)
+            if found is None:
+                found = _State.modules[key] = elf.load(bytes(data), _resolve)
+        with _State.lock:
+            _State.pending.pop(key, None)
+    return found
+
+
+def plan_only():
+    """From now on this process compiles modules and does not load them: addresses only tell functions apart. For planning what
+    another machine is to run."""
+    _State.plan_only = True
+
+
+def _stand_ins(data, target):
+    """An address that means nothing for each global symbol of an object."""
+    symbols = elf.Object(data, elf.MACHINES[target.arch]).symbols
+    return {s.name: next(_State.stand_ins) for s in symbols if s.binding == 1 and s.section}
+
+
+def collect() -> dict:
+    """From now on notes the object of every module that this process loads: {short key: object}."""
+    with _State.lock:
+        _State.made = {} if _State.made is None else _State.made
+        return _State.made
+
+
+def stats() -> dict:
+    """Counters since the process started: compiles (by LLVM), disk_hits, memory_hits, compile_seconds, modules."""
+    return {**_State.counts, "modules": len(_State.modules)}
+
+
+def _make_once(key, ir_text, target, passes):
+    with _State.lock:
+        mine = _State.pending.setdefault(key, threading.Lock())
+    with mine:
+        found = _State.modules.get(key)
+        if found is None:
+            if not supports(target):
+                raise DeviceError(f"code for {target} does not run on this machine ({host()})")
+            found = _load(key, ir_text, target, passes)
+            _State.origins.update({address: (key, name) for name, address in found.items()})
+            _State.modules[key] = found
+        else:
+            _State.counts["memory_hits"] += 1
+    with _State.lock:
+        _State.pending.pop(key, None)
+    return found
+
+
+def origin(address: int) -> tuple[str, str]:
+    """(key of the module, symbol) of a compiled function."""
+    found = _State.origins.get(address)
+    if found is None:
+        raise GraphError(f"no compiled function lies at {address:#x}")
+    return found
+
+
+def object_of(key: str) -> bytes:
+    """The relocatable object of a module that this process has loaded."""
+    return _State.objects[key]
+
+
+def _load(key, ir_text, target, passes):
+    """Addresses from an object; one that turns out damaged is compiled again."""
+    data = _State.objects[key] = _object(key, ir_text, target, passes)
+    if _State.made is not None:
+        _State.made[short_key(ir_text, target, passes)] = data
+    if _State.plan_only:
+        return _stand_ins(data, target)
+    if not _maps_elf(target):
+        return _load_with_llvm(key, str(ir_text), data)
+    try:
+        return elf.load(data, _resolve)
+    except FileError:
+        data = _State.objects[key] = _compile(key, ir_text, target, passes)
+    try:
+        return elf.load(data, _resolve)
+    except FileError:
+        return _load_with_llvm(key, str(ir_text), data)
+
+
+def maps_objects() -> bool:
+    """Whether this machine's objects are loaded without LLVM."""
+    return _maps_elf(host())
+
+
+def _maps_elf(target):
+    return sys.platform != "win32" if target.arch == "x86_64" else target.arch in elf.MACHINES and sys.platform == "linux"
+
+
+def _object(key, ir_text, target, passes):
+    if _State.ready:
+        data = _State.ready.get(short_key(ir_text, target, passes))
+        if data is not None:
+            _State.counts["disk_hits"] += 1
+            return bytes(data)
+    entry = cache.load(key)
+    if entry is not None and (entry[1] == _llvm_version() or not _llvm_version()):
+        _State.counts["disk_hits"] += 1
+        return entry[0]
+    return _compile(key, ir_text, target, passes)
+
+
+def _compile(key, ir_text, target, passes):
+    start = time.perf_counter()
+    with _State.llvm_lock:
+        data = _run_llvm(str(ir_text), target, passes)
+    _State.counts["compiles"] += 1
+    _State.counts["compile_seconds"] += time.perf_counter() - start
+    cache.store(key, data, _llvm_version())
+    return data
+
+
+def _resolve(name):
+    """Address of a symbol that a module calls outside itself."""
+    provider = _State.providers.get(name)
+    if provider is not None:
+        return provider()
+    for library in (ctypes.pythonapi, ctypes.CDLL(None)):
+        try:
+            return ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+        except AttributeError:
+            continue
+    raise DeviceError(f"compiled code calls {name!r}, which this system's libraries do not have")
+
+
+# --- LLVM, imported here only ---
+def _binding():
+    try:
+        import llvmlite.binding as binding
+    except ImportError as error:
+        raise DeviceError("compiling a kernel needs llvmlite, which is not installed: pip install llvmlite") from error
+    return binding
+
+
+@functools.lru_cache(None)
+def _llvm_version():
+    """Version of the installed llvmlite, found without importing it; empty when there is none."""
+    spec = importlib.util.find_spec("llvmlite")
+    if spec is None or not spec.origin:
+        return ""
+    names = sorted(path.name for path in Path(spec.origin).parent.parent.glob("llvmlite-*.dist-info"))
+    return names[-1].removesuffix(".dist-info") if names else "llvmlite"
+
+
+def _machine(target, level, worker=0):
+    binding = _binding()
+    found = _State.machines.get((target, level, worker))
+    if found is None:
+        if not _State.machines:
+            binding.initialize_all_targets()
+            binding.initialize_all_asmprinters()
+        found = binding.Target.from_triple(target.llvm_triple).create_target_machine(
+            cpu=target.llvm_cpu, features=target.llvm_features, opt=level, reloc="pic", codemodel="small")
+        _State.machines[target, level, worker] = found
+    return found
+
+
+def _parsed(ir_text, target, machine, context=None):
+    """LLVM's module of a text. Beyond what reading it finds, LLVM looks for values that are read where they are not made, and
+    the like: mistakes of generators, which tests and whoever debugs want to be told rather than have compiled."""
+    try:
+        module = _binding().parse_assembly(ir_text, context)
+        if _State.checked or config.current().debug >= 1:
+            module.verify()
+    except RuntimeError as error:
+        raise GraphError(f"generated LLVM IR for {target} is not valid: {error}") from error
+    module.triple, module.data_layout = target.llvm_triple, str(machine.target_data)
+    return module
+
+
+def _run_llvm(ir_text, target, passes):
+    threads = config.current().num_threads or usable_cpus()
+    if passes is None and threads > 1 and target.llvm_triple.endswith("linux-gnu"):
+        parts = module_parts.split(ir_text, threads)
+        if len(parts) > 1:
+            return module_parts.join(_at_once(parts, target))
+    binding, machine = _binding(), _machine(target, 3 if passes else 2)
+    module = _parsed(ir_text, target, machine)
+    if passes:
+        options = binding.create_pipeline_tuning_options(speed_level=int(passes.removeprefix("O")))
+        options.loop_vectorization = options.slp_vectorization = True
+        builder = binding.create_pass_builder(machine, options)
+        builder.getModulePassManager().run(module, builder)
+    return machine.emit_object(module)
+
+
+def _at_once(texts, target) -> list:
+    """The objects of modules, made by a thread for each."""
+    binding = _binding()
+    machines, made, problems = [_machine(target, 2, worker) for worker in range(len(texts))], {}, []
+
+    def work(i):
+        try:
+            made[i] = _emitted(machines[i], _parsed(texts[i], target, machines[i], binding.create_context()))
+        except Exception as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(1, len(texts))]
+    for t in threads:
+        t.start()
+    work(0)
+    for t in threads:
+        t.join()
+    if problems:
+        raise problems[0]
+    return [made[i] for i in range(len(texts))]
+
+
+def _emitted(machine, module) -> bytes:
+    """The object of a module. llvmlite calls LLVM under one lock, which this call does without: LLVM asks for no more than that
+    threads have contexts and target machines of their own."""
+    ffi: Any = importlib.import_module("llvmlite.binding.ffi")
+    emit = getattr(ffi.lib.LLVMPY_TargetMachineEmitToMemory, "_cfn", ffi.lib.LLVMPY_TargetMachineEmitToMemory)
+    with ffi.OutputString() as problem:
+        memory = emit(machine, module, 1, problem)
+        if not memory:
+            raise GraphError(f"LLVM made no object: {problem}")
+    try:
+        return ctypes.string_at(ffi.lib.LLVMPY_GetBufferStart(memory), ffi.lib.LLVMPY_GetBufferSize(memory))
+    finally:
+        ffi.lib.LLVMPY_DisposeMemoryBuffer(memory)
+
+
+def assembly(ir_text: str | Text, target: Target | None = None, passes: str | None = None) -> str:
+    """The assembly text that LLVM makes of a module, for people."""
+    target = target or host()
+    with _State.llvm_lock:
+        module = _binding().parse_assembly(str(ir_text))
+        machine = _machine(target, 3 if passes else 2)
+        module.triple, module.data_layout = target.llvm_triple, str(machine.target_data)
+        return machine.emit_assembly(module)
+
+
+def _load_with_llvm(key, ir_text, data):
+    """LLVM's own loader, for systems whose objects `elf.load` does not read."""
+    binding = _binding()
+    names = [function or variable for function, variable in _DEFINED.findall(ir_text)]
+    outside = {name: provider() for name, provider in list(_State.providers.items())
+               if f"@{name}" in ir_text and name not in names}
+    with _State.llvm_lock:
+        machine = _machine(host(), 2)
+        if not _State.jit_keep:
+            _State.jit_keep.append(binding.create_lljit_compiler(machine, use_jit_link=True))
+        builder = binding.JITLibraryBuilder().add_object_img(data).add_current_process()
+        for name, address in outside.items():
+            builder.import_symbol(name, address)
+        for name in names:
+            builder.export_symbol(name)
+        tracker = builder.link(_State.jit_keep[0], key)
+        _State.jit_keep.append(tracker)
+        return {name: tracker[name] for name in names}
+
+
+def _after_fork():
+    _State.lock, _State.llvm_lock = threading.Lock(), threading.Lock()
+    _State.pending = {}
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,118 @@
+"""Batch normalisation of plain arrays (N, C, ...) on generated kernels: with the batch's statistics, with given ones,
+gradients.
+
+float32 and float64. Rows of channels (N, C) are read as they lie; planes shorter than a few vectors are gathered channel by
+channel first.
+"""
+
+import ctypes
+import functools
+import struct
+from math import prod
+
+import numpy as np
+
+from ....ir.target import host
+from ....passes.codegen.llvm.conv import batch_norm as codegen
+from ..calls import call, conv_steps, pool
+from ..calls.conv_steps import EXTRA, OPERANDS, W, X, Y, plain
+from ..compiler.compile import compile_module
+from ..compiler.ir_cache import text_of
+from ..loops import copies
+from ..memory.alloc import empty
+
+_ELEMENTS = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
+_KEPT = 2048                        # plans
+_SHORT = 16                         # elements of a plane below which channels are gathered
+
+
+def supported(x, *others) -> bool:
+    """Whether the kernels take these arrays (None stands for those that are left out)."""
+    kind = x.dtype
+    for a in others:
+        if a is not None and a.dtype is not kind and a.dtype != kind:
+            return False
+    return kind in _ELEMENTS and x.ndim >= 2 and x.size > 0
+
+
+@functools.lru_cache(None)
+def _task(made):
+    return compile_module(text_of(made), [made.symbol])[made.symbol]
+
+
+@functools.lru_cache(_KEPT)
+def plan(kind, shape, eps, dtype, relu, threads):
+    """The job of one kind on arrays (N, C, ...); `codegen.OPERANDS` says what its operand words are."""
+    (images, channels), size = shape[:2], prod(shape[2:])
+    steps, made = conv_steps.Steps(threads), codegen.BatchNormKernel(host(), kind, _ELEMENTS[dtype], relu, len(shape) == 2)
+    items = -(-channels // made.block)
+    chunks = conv_steps.share(2 * images * channels * size, items, threads)
+    words = {"items": items, "chunks": chunks, "images": images, "channels": channels, "size": size,
+             "eps": struct.unpack("<q", struct.pack("<d", eps))[0]}
+    steps.add(_task(made), chunks, codegen.WORDS, words,
+              {"x": (X, 0), "g": (W, 0), "y": (Y, 0), "operands": (OPERANDS, 0), "out": (EXTRA, 0)})
+    return steps.plan()
+
+
+@functools.lru_cache(_KEPT)
+def is_direct(shape) -> bool:
+    """Whether planes, or rows of channels, are read where they lie."""
+    return len(shape) == 2 or prod(shape[2:]) >= _SHORT or shape[0] == 1
+
+
+def _run(kind, x, g, eps, operands, relu=False, result=None):
+    """One job; `operands` in the order of the code's, each an array with an element for each channel or None."""
+    bring = plain if is_direct(x.shape) else _gather
+    same, x = g is x, bring(x)
+    g, result = x if same else bring(g), None if result is None else bring(result)
+    held = [None if a is None else plain(a) for a in operands]
+    block = _Block(*[0 if a is None else call.address_of(a) for a in held])
+    out = empty(x.shape, x.dtype)
+    run = plan(kind, x.shape, float(eps), x.dtype, relu, pool.get_num_threads())
+    run(x, g, out, ctypes.addressof(block), 0 if result is None else call.address_of(result))
+    return out
+
+
+_Block = ctypes.c_int64 * len(codegen.OPERANDS)
+
+
+def _gather(x):
+    """(N, C, ...) as (1, C, N * ...)."""
+    return copies.dense(np.moveaxis(x, 1, 0)).reshape(1, x.shape[1], x.size // x.shape[1])
+
+
+def _restored(out, shape):
+    """What `_gather` did undone."""
+    if out.shape == shape:
+        return out
+    return copies.dense(np.moveaxis(out.reshape(shape[1], shape[0], *shape[2:]), 0, 1))
+
+
+def relu_train(x, w, b, *, eps):
+    """`train` with a relu."""
+    return train(x, w, b, eps=eps, relu=True)
+
+
+def train(x, w, b, *, eps, relu: bool = False):
+    """(normalised x, mean, biased variance) by the statistics of the batch."""
+    mean, var = np.empty(x.shape[1], x.dtype), np.empty(x.shape[1], x.dtype)
+    out = _run(codegen.TRAIN, x, x, eps, (w, b, mean, var), relu)
+    return _restored(out, x.shape), mean, var
+
+
+def evaluate(x, w, b, mean, var, *, eps, relu: bool = False):
+    """x normalised by given statistics."""
+    out = _run(codegen.EVAL, x, x, eps, (w, b, mean, var), relu)
+    return _restored(out, x.shape)
+
+
+def relu_gradient(g, out, g_mean, g_var, x, w, mean, var, *, eps):
+    """The gradients of `train` with a relu, whose result was `out`."""
+    return gradient(g, g_mean, g_var, x, w, mean, var, eps=eps, out=out)
+
+
+def gradient(g, g_mean, g_var, x, w, mean, var, *, eps, out=None):
+    """The gradients of `train` for its input, weight and bias; `out` is its result where a relu followed."""
+    scale, shift = np.empty(x.shape[1], x.dtype), np.empty(x.shape[1], x.dtype)
+    dx = _run(codegen.GRAD, x, g, eps, (w, None, mean, var, g_mean, g_var, scale, shift), out is not None, out)
+    return _restored(dx, x.shape), scale, shift

@@ -1,0 +1,279 @@
+"""Convolutions of plain arrays (N, C, *spatial) on generated kernels: forward, and the gradients of input and weight.
+
+`supported` says whether the kernels take given arrays: float32 and float64, up to three spatial dims. Results do not depend on
+the number of threads. A plan is made once per shape: how the operands are brought into blocks, by which algorithm, and back.
+"""
+
+import dataclasses
+import functools
+import itertools
+
+import numpy as np
+
+from ....ir import config
+from ....passes.codegen.llvm.contract.epilogue import RowBias
+from ..calls import call, conv_steps, pool
+from ..calls.conv_steps import WORKSPACE, W, X, Y, plain
+from ..gemm import gemm
+from ..memory import alloc
+from . import conv_algorithm, conv_depthwise, conv_grad_plan, conv_layout, conv_plan, winograd
+from .conv_algorithm import Algorithm
+from .conv_bias import Bias
+from .conv_plan import Geometry, Window
+
+DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
+MAX_DIMS = 3
+_KEPT = 2048                        # plans of each kind, 4 KB each: those of a large network for some forty image sizes
+_WIDE_PIXELS = 192                  # planes from which 1x1 windows are matrix products in place
+
+
+def supported(*arrays) -> bool:
+    """Whether the kernels take these arrays (None stands for those that are left out)."""
+    first = arrays[0]
+    for a in arrays:
+        if a is not None and not a.size:
+            return False
+    return first.dtype in DTYPES and 3 <= first.ndim <= 2 + MAX_DIMS and first.dtype.isnative
+
+
+def geometry(x_shape, w_shape, stride, padding, dilation, groups, item) -> Geometry:
+    """The geometry of a convolution of shapes; missing spatial dims in front have size 1."""
+    dims: list[Window] = []
+    for size, taps, step, (low, high), gap in zip(x_shape[2:], w_shape[2:], stride, padding, dilation):
+        out = (size + low + high - gap * (taps - 1) - 1) // step + 1
+        dims.append(Window(size, out, taps, step, low, gap))
+    missing = (Window(1, 1),) * (MAX_DIMS - len(dims))
+    return Geometry(x_shape[0], groups, w_shape[1], w_shape[0] // groups, (*missing, *dims), item)
+
+
+def state():
+    """What plans depend on beside shapes."""
+    return pool.get_num_threads(), config.current().numerics
+
+
+# Forward.
+
+
+def forward(x, w, b, *, stride, padding, dilation, groups):
+    """conv(x, w) + b."""
+    x, w = plain(x), plain(w)
+    run = forward_plan(x.shape, w.shape, stride, padding, dilation, groups, x.dtype, state())
+    return run(x, w, b)
+
+
+@functools.lru_cache(_KEPT)
+def forward_plan(x_shape, w_shape, stride, padding, dilation, groups, dtype, state):
+    """The forward convolution of these shapes."""
+    g = geometry(x_shape, w_shape, stride, padding, dilation, groups, dtype.itemsize)
+    algorithm = conv_algorithm.choose(g)
+    shape = (x_shape[0], w_shape[0], *(d.out for d in g.dims[MAX_DIMS - len(stride):]))
+    if conv_depthwise.takes(g):
+        return conv_depthwise.forward(g, dtype, shape)
+    if conv_depthwise.is_narrow(g):
+        return conv_depthwise.Depthwise(g, dtype, shape)
+    return Pointwise(g, dtype, shape) if is_pointwise(g) else Direct(g, dtype, shape, algorithm)
+
+
+class Pointwise:
+    """1x1 windows on every pixel: a matrix product of each image, read and written in place."""
+
+    def __init__(self, g: Geometry, dtype, shape):
+        self.g, self.shape = g, shape
+        self.product = gemm.product_of(dtype, RowBias("float" if g.item == 4 else "double"))
+        self.plain = gemm.product_of(dtype)
+        self.taken = (g.images, g.inputs, g.pixels) if g.groups == 1 else (g.images, g.groups, g.inputs, g.pixels)
+
+    def __call__(self, x, w, b):
+        g = self.g
+        if g.groups == 1 and b is not None:
+            b = plain(b)
+            words = np.array([call.address_of(b)], np.int64)
+            return self.product(w.reshape(g.outputs, g.inputs), x.reshape(self.taken), None,
+                                call.address_of(words)).reshape(self.shape)
+        w = w.reshape(g.outputs, g.inputs) if g.groups == 1 else w.reshape(g.groups, g.outputs, g.inputs)
+        out = self.plain(w, x.reshape(self.taken)).reshape(self.shape)
+        if b is not None:
+            out += b.reshape((-1,) + (1,) * (len(self.shape) - 2))
+        return out
+
+
+def is_pointwise(g):
+    """Whether a matrix product per image is the better way: whole vectors of pixels, and windows of one pixel."""
+    return (g.pixels == g.out_pixels and all(d.taps == d.stride == 1 and d.low == 0 for d in g.dims)
+            and (g.pixels >= _WIDE_PIXELS or g.pixels % (4 * g.lanes) == 0 or (g.images == 1 and g.pixels > 1)))
+
+
+class Direct:
+    """Blocks of x, panels of w, the direct or the Winograd kernel, y back."""
+
+    def __init__(self, g: Geometry, dtype, shape, algorithm: Algorithm | None):
+        self.shape, self.dtype = shape, dtype
+        steps = conv_steps.Steps()
+        self.bias = Bias(g.groups, g.outputs, g.lanes, dtype)
+        g = dataclasses.replace(g, x_plain=reads_planes(g, algorithm))
+        x = _packed_input(steps, g)
+        y = WORKSPACE, steps.room(conv_layout.blocked_bytes(g.images * g.groups, g.y_blocks, g.out_pixels))
+        if algorithm:
+            _add_winograd(steps, g, algorithm, x, winograd.Taps((W, 0)), y)
+        else:
+            filters = conv_plan.filters_of(g)
+            w = WORKSPACE, steps.room(g.groups * filters.group)
+            conv_layout.pack_weight(steps, (W, 0), w, g.groups, filters)
+            conv_plan.add_direct(steps, g, filters, x, w, y)
+        conv_layout.unpack_activation(steps, y, (Y, 0), g.images * g.groups, g.y_blocks, g.out_pixels)
+        self.plan = steps.plan()
+
+    def __call__(self, x, w, b):
+        out = alloc.empty(self.shape, self.dtype)
+        _bias, words = self.bias(b)       # the words hold its address
+        self.plan(x, w, out, call.address_of(words))
+        return out
+
+
+def _add_winograd(steps, g, algorithm, x, taps, y):
+    """The steps of a Winograd convolution."""
+    u = WORKSPACE, steps.room(algorithm.filter_bytes(g))
+    algorithm.add_weight(steps, g, taps, u)
+    algorithm.add(steps, g, x, taps, u, y)
+
+
+def reads_planes(g: Geometry, algorithm: Algorithm | None) -> bool:
+    """Whether a plain x is read as it lies."""
+    return algorithm.planes if algorithm else conv_plan.few_inputs(g)
+
+
+def _packed_input(steps, g):
+    """Where x lies in blocks: in place where it does already."""
+    if g.inputs == 1 or g.x_plain:
+        return X, 0
+    x = WORKSPACE, steps.room(conv_layout.blocked_bytes(g.images * g.groups, g.x_blocks, g.pixels))
+    conv_layout.pack_activation(steps, (X, 0), x, g.images * g.groups, g.x_blocks, g.pixels)
+    return x
+
+
+# The gradient of the input.
+
+
+def input_grad(g, w, *, size, stride, padding, dilation, groups):
+    """The transposed convolution: the gradient of conv for an input of spatial `size`."""
+    g, w = plain(g), plain(w)
+    run = input_grad_plan(g.shape, w.shape, tuple(size), stride, padding, dilation, groups, g.dtype, state())
+    return run(g, w)
+
+
+@functools.lru_cache(_KEPT)
+def input_grad_plan(g_shape, w_shape, size, stride, padding, dilation, groups, dtype, state):
+    """The gradient of the input for these shapes."""
+    shape = (g_shape[0], w_shape[1] * groups, *size)
+    forward = geometry(shape, w_shape, stride, padding, dilation, groups, dtype.itemsize)
+    if conv_depthwise.takes(forward):
+        return conv_depthwise.input_grad(forward, dtype, shape)
+    if conv_depthwise.is_narrow(forward) and all(d.stride == 1 for d in forward.dims):
+        return conv_depthwise.NarrowGrad(forward, dtype, shape)
+    return PointwiseGrad(forward, dtype, shape) if is_pointwise(forward) else DirectGrad(forward, dtype, shape)
+
+
+class PointwiseGrad:
+    """The input gradient of 1x1 windows on every pixel."""
+
+    def __init__(self, g: Geometry, dtype, shape):
+        self.g, self.shape = g, shape
+        self.product = gemm.product_of(dtype)
+
+    def __call__(self, grad, w):
+        g = self.g
+        if g.groups == 1:
+            w, grad = w.reshape(g.outputs, g.inputs), grad.reshape(g.images, g.outputs, g.pixels)
+        else:
+            w, grad = w.reshape(g.groups, g.outputs, g.inputs), grad.reshape(g.images, g.groups, g.outputs, g.pixels)
+        return self.product(w.swapaxes(-1, -2), grad).reshape(self.shape)
+
+
+class DirectGrad:
+    """Stride 1: a convolution of the gradient with the weight turned around. Else one such for each phase of the strides."""
+
+    def __init__(self, forward: Geometry, dtype, shape):
+        self.shape, self.dtype = shape, dtype
+        turned = Geometry(forward.images, forward.groups, forward.outputs, forward.inputs,
+                          tuple(Window(d.out, d.size) for d in forward.dims), forward.item)
+        self.bias, steps = Bias(turned.groups, turned.outputs, turned.lanes, dtype), conv_steps.Steps()
+        x = _packed_input(steps, turned)
+        y = WORKSPACE, steps.room(conv_layout.blocked_bytes(turned.images * turned.groups, turned.y_blocks, forward.pixels))
+        for phase in itertools.product(*map(conv_plan.phases, forward.dims)):
+            self._add_phase(steps, forward, turned, phase, x, y)
+        conv_layout.unpack_activation(steps, y, (Y, 0), turned.images * turned.groups, turned.y_blocks, forward.pixels)
+        self.plan = steps.plan()
+
+    @staticmethod
+    def _add_phase(steps, forward, turned, phase, x, y):
+        g = dataclasses.replace(turned, dims=tuple(window for _, window, _ in phase))
+        one = all(d.stride == 1 for d in forward.dims)
+        algorithm = conv_algorithm.choose(g) if one else None
+        if algorithm:
+            _add_winograd(steps, g, algorithm, x, winograd.Taps((W, 0), turned=True), y)
+            return
+        filters = conv_plan.filters_of(g)
+        w = WORKSPACE, steps.room(g.groups * filters.group)
+        places = conv_plan.tap_places(forward, [taps for *_, taps in phase])
+        if g.taps:
+            conv_layout.pack_turned_weight(steps, (W, 0), w, g.groups, filters, places)
+        scatter = None if one else conv_plan.Scatter(tuple(d.size for d in forward.dims), tuple(d.stride for d in forward.dims),
+                                    tuple(first for first, *_ in phase))
+        conv_plan.add_direct(steps, g, filters, x, w, y, scatter=scatter)
+
+    def __call__(self, grad, w):
+        out = alloc.empty(self.shape, self.dtype)
+        _, words = self.bias.nothing
+        self.plan(grad, w, out, call.address_of(words))
+        return out
+
+
+# The gradient of the weight.
+
+
+def weight_grad(x, g, *, size, stride, padding, dilation, groups):
+    """The gradient of conv for a weight whose kernel has `size`."""
+    x, g = plain(x), plain(g)
+    run = weight_grad_plan(x.shape, g.shape, tuple(size), stride, padding, dilation, groups, x.dtype, state())
+    return run(x, g)
+
+
+@functools.lru_cache(_KEPT)
+def weight_grad_plan(x_shape, g_shape, size, stride, padding, dilation, groups, dtype, state):
+    """The gradient of the weight for these shapes."""
+    shape = (g_shape[1], x_shape[1] // groups, *size)
+    g = geometry(x_shape, shape, stride, padding, dilation, groups, dtype.itemsize)
+    if conv_depthwise.takes(g):
+        return conv_depthwise.DepthwiseWeightGrad(g, dtype, shape)
+    small = g.outputs * g.inputs <= 2 * g.pixels * (g.outputs + g.inputs)
+    return (PointwiseWeightGrad if small and is_pointwise(g) else WeightGrad)(g, dtype, shape)
+
+
+class PointwiseWeightGrad:
+    """The weight gradient of 1x1 windows on every pixel: a product for each image, added in the order of the images."""
+
+    def __init__(self, g: Geometry, dtype, shape):
+        self.shape, self.product = shape, gemm.product_of(dtype)
+        self.x_shape, self.g_shape = ((g.images, g.groups, n, g.pixels) for n in (g.inputs, g.outputs))
+
+    def __call__(self, x, g):
+        each = self.product(g.reshape(self.g_shape), x.reshape(self.x_shape).swapaxes(-1, -2))
+        return each.sum(axis=0).reshape(self.shape)
+
+
+class WeightGrad:
+    """Blocks of x and of the gradient, the weight gradient kernel, panels back."""
+
+    def __init__(self, g: Geometry, dtype, shape):
+        self.shape, self.dtype = shape, dtype
+        steps = conv_steps.Steps()
+        x = _packed_input(steps, g)
+        y = WORKSPACE, steps.room(conv_layout.blocked_bytes(g.images * g.groups, g.y_blocks, g.out_pixels))
+        conv_layout.pack_activation(steps, (W, 0), y, g.images * g.groups, g.y_blocks, g.out_pixels)
+        conv_grad_plan.add_plain_weight_grad(steps, g, x, y, (Y, 0))
+        self.plan = steps.plan()
+
+    def __call__(self, x, g):
+        out = alloc.empty(self.shape, self.dtype)
+        self.plan(x, g, out)
+        return out

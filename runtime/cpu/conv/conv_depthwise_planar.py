@@ -1,0 +1,102 @@
+"""Plans of depthwise convolutions of plain arrays without blocks (`passes/codegen/llvm/conv/conv_depthwise_planar.py`)."""
+
+import dataclasses
+import functools
+
+from ....ir.target import host
+from ....passes.codegen.llvm.contract.epilogue import ColumnBias
+from ....passes.codegen.llvm.conv import conv_depthwise_planar as codegen
+from ....passes.codegen.llvm.conv.conv_epilogue import Lines, following
+from ..calls import call, conv_steps
+from ..calls.conv_steps import OPERANDS, W, X, Y, plain
+from ..compiler.compile import compile_module
+from ..compiler.ir_cache import text_of
+from ..memory import alloc
+from .conv_bias import Bias
+from .conv_plan import Geometry, Window
+
+_MASKED_BYTES = 32                  # vectors from which loading some of their lanes is an instruction
+_PLANES_A_THREAD = 4                # planes from which their rows are not shared out
+_ELEMENTS = {4: "float", 8: "double"}
+
+
+def takes(g: Geometry) -> bool:
+    """Whether each group is one channel, in images whose windows the kernel can write out."""
+    depth, _, width = g.dims
+    return (g.inputs == 1 and g.groups > 1 and depth == Window(1, 1) and width.stride in codegen.STRIDES
+            and 0 < g.taps <= _most_taps() and host().vector_bytes >= _MASKED_BYTES)
+
+
+def _most_taps():
+    """Taps up to which this is quicker than blocks: weights that registers do not hold are read anew for each product."""
+    return 25 if host().vector_registers >= 32 else 12
+
+
+@functools.lru_cache(None)
+def _task(item, window, rows, lanes, turned, epilogue):
+    made = codegen.PlanesKernel(host(), _ELEMENTS[item], window, rows, lanes, turned, epilogue)
+    return made, compile_module(text_of(made), [made.symbol])[made.symbol]
+
+
+def rows_of(height: int) -> int:
+    """Rows of a tile: as many as registers take, all tiles about the same."""
+    most = 8 if host().vector_registers >= 32 else 4
+    return -(-height // -(-height // most))
+
+
+def add_planes(steps, g: Geometry, turned: bool = False, epilogue=None):
+    """The step of a depthwise convolution from X and W to Y; `turned` takes the taps the other way round."""
+    _, height, width = g.dims
+    window = codegen.PlaneWindow(*((getattr(height, name), getattr(width, name)) for name in ("taps", "stride", "dilation")))
+    lanes = g.lanes // 2 if g.lanes * g.item > _MASKED_BYTES and width.out <= g.lanes // 2 else g.lanes
+    made, task = _task(g.item, window, rows_of(height.out), lanes, turned, epilogue or ColumnBias(_ELEMENTS[g.item]))
+    channels, tiles, threads = g.groups * g.outputs, -(-height.out // made.rows), steps.threads
+    planes = g.images * channels
+    parts = 1 if threads == 1 else min(tiles, -(-_PLANES_A_THREAD * threads // planes))
+    items = planes * parts
+    chunks = conv_steps.share(g.work, items, threads)
+    last = min(width.out - lanes, (width.size - made.span[1] + width.low) // width.stride)
+    words = {"items": items, "chunks": chunks, "inputs": g.groups, "channels": channels, "times": g.outputs, "parts": parts,
+             "tiles": tiles, "x_plane": g.pixels * g.item, "y_plane": g.out_pixels * g.item, "height": height.size,
+             "width": width.size, "out_height": height.out, "out_width": width.out, "pad_h": height.low, "pad_w": width.low,
+             "inner_first": max(0, -(-width.low // (width.stride * lanes)) * lanes), "inner_end": last + 1}
+    steps.add(task, chunks, codegen.WORDS, words, {"x": (X, 0), "w": (W, 0), "y": (Y, 0), "operands": (OPERANDS, 0)})
+
+
+def turned(forward: Geometry) -> Geometry | None:
+    """The convolution of the gradient that gives the gradient of the input, with the taps turned around, or None."""
+    if forward.outputs != 1 or any(d.stride != 1 for d in forward.dims):
+        return None
+    g = dataclasses.replace(forward, dims=tuple(
+        Window(d.out, d.size, d.taps, 1, (d.taps - 1) * d.dilation - d.low, d.dilation) for d in forward.dims))
+    return g if takes(g) else None
+
+
+class Planes:
+    """A depthwise convolution with a bias, or its gradient for the input."""
+
+    def __init__(self, g: Geometry, dtype, shape, turned: bool = False):
+        self.shape, self.dtype, self.bias = shape, dtype, Bias(1, g.groups * g.outputs, 1, dtype)
+        steps = conv_steps.Steps()
+        add_planes(steps, g, turned)
+        self.plan = steps.plan()
+
+    def __call__(self, x, w, b=None):
+        out = alloc.empty(self.shape, self.dtype)
+        _bias, words = self.bias(b)       # the words hold its address
+        self.plan(x, w, out, call.address_of(words))
+        return out
+
+
+class FusedPlanes:
+    """A depthwise convolution with what follows it in compiled graphs."""
+
+    def __init__(self, g: Geometry, dtype, shape, lines: Lines):
+        self.shape, self.dtype, steps = shape, dtype, conv_steps.Steps()
+        self.after = following(lines, shares=False)
+        add_planes(steps, g, epilogue=self.after.code)
+        self.plan = steps.plan()
+
+    def run(self, x, w, beside=(), taps=()):
+        """The convolution; `beside` are the arrays that the epilogue reads."""
+        return self.plan.result(self.shape, x, plain(w), self.after, beside, taps)

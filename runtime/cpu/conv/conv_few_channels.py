@@ -1,0 +1,103 @@
+"""Planning direct convolutions with few output channels (`passes/codegen/llvm/conv/conv_few_channels.py`): when sums along
+input channels pay, and the weight as they read it. Everything else is that of direct convolutions (`conv_plan.py`)."""
+
+import functools
+from dataclasses import dataclass, replace
+
+from ....ir.target import host
+from ....passes.codegen.llvm.contract.microkernel import Precision
+from ....passes.codegen.llvm.conv import conv_few_channels as codegen
+from ....passes.codegen.llvm.conv.conv_epilogue import Usual
+from ..calls import conv_steps
+from ..compiler.compile import compile_module
+from ..compiler.ir_cache import text_of
+from .conv_layout import Blocks
+
+_MOST_WRITTEN = 8                   # vectors of a row of taps that are written out
+_ADDING = 3                         # what adding up the lanes of a vector takes, in multiply-adds
+_GAIN = 1.2                         # by which the other way must be slower
+_ELEMENTS = {4: "float", 8: "double"}
+
+
+@dataclass(frozen=True)
+class FewFilters:
+    """A weight as it is read; the names of `conv_layout.Filters`, and the bytes from one `output` to the next."""
+
+    blocks: Blocks
+    outputs: int
+    taps: int
+    panels: int = 1
+
+    @property
+    def tap(self) -> int:
+        """Bytes of a tap."""
+        return self.blocks.pixel
+
+    @property
+    def block(self) -> int:
+        """Bytes of a block of input channels."""
+        return self.taps * self.tap
+
+    @property
+    def output(self) -> int:
+        """Bytes of an output channel."""
+        return self.blocks.count * self.block
+
+    @property
+    def panel(self) -> int:
+        """Bytes of the only panel."""
+        return self.outputs * self.output
+
+    @property
+    def group(self) -> int:
+        """Bytes of a group."""
+        return self.panel
+
+
+def _row(geometry) -> int:
+    """Elements of x that lie side by side at the taps of a row of a window."""
+    width = geometry.dims[2]
+    return geometry.x_blocks.width * (width.taps if width.dilation == 1 else 1)
+
+
+def pays(geometry) -> bool:
+    """Whether vectors along input channels do with fewer multiply-adds than vectors of output channels."""
+    if geometry.outputs > geometry.lanes // 2 or geometry.x_plain:
+        return False
+    row = _row(geometry)
+    rows = geometry.taps * geometry.x_blocks.width // max(1, row) * geometry.x_blocks.count
+    each = rows * -(-row // geometry.lanes) + _ADDING
+    return _GAIN * each * geometry.outputs < geometry.taps * geometry.inputs
+
+
+def kernel(geometry, epilogue=None) -> codegen.FewOutputsKernel:
+    """The kernel, with tiles of all heights."""
+    row, element = _row(geometry), _ELEMENTS[geometry.item]
+    written = row if row <= _MOST_WRITTEN * geometry.lanes else 0
+    return codegen.FewOutputsKernel(host(), Precision.of(element), 1, epilogue or Usual(element), written=written,
+                                    outputs=geometry.outputs)
+
+
+@functools.lru_cache(None)
+def task(kernel: codegen.FewOutputsKernel, heights: tuple) -> int:
+    """The address of a kernel that has tiles of these heights, or of all if there are none."""
+    made = replace(kernel, heights=heights)
+    return compile_module(text_of(made), [made.symbol])[made.symbol]
+
+
+@functools.lru_cache(None)
+def _turn(item):
+    made = codegen.TurnKernel(host(), _ELEMENTS[item])
+    return compile_module(text_of(made), [made.symbol])[made.symbol]
+
+
+def add_turned(steps, geometry, filters, w):
+    """(filters, place) of the weight as it is read, made of a packed one at (slot, offset)."""
+    found = FewFilters(filters.blocks, geometry.outputs, filters.taps)
+    target, rows = (conv_steps.WORKSPACE, steps.room(geometry.groups * found.group)), found.output // geometry.item
+    items = geometry.groups * rows
+    chunks = conv_steps.share(items * geometry.outputs, items, steps.threads)
+    words = {"items": items, "chunks": chunks, "rows": rows, "outputs": geometry.outputs, "source_group": filters.group,
+             "source_row": filters.step, "target_group": found.group, "target_output": found.output}
+    steps.add(_turn(geometry.item), chunks, codegen.TURN_WORDS, words, {"source": w, "target": target})
+    return found, target

@@ -1,0 +1,120 @@
+"""Planning the weight gradient of direct convolutions (`passes/codegen/llvm/conv/conv_grad.py`)."""
+
+import functools
+
+from ....ir.target import host
+from ....passes.codegen.llvm.contract.microkernel import Precision
+from ....passes.codegen.llvm.conv import conv_grad as codegen
+from ..calls import conv_steps
+from ..compiler.compile import compile_module
+from ..compiler.ir_cache import text_of
+from . import conv_layout, conv_plan, winograd_grad
+from . import winograd as winograd_forward
+from .conv_layout import Filters
+from .conv_plan import Geometry, flattened
+
+_ITEMS = 16                         # items that a gradient is cut into at least, where it has so much to add
+_BLOCK_PIXELS = 80                  # pixels of a block of rows: what it reads of x and dy stays in the nearest cache
+_ELEMENTS = {4: "float", 8: "double"}
+
+
+@functools.lru_cache(None)
+def _kernel(item, vectors):
+    made = codegen.WeightGradKernel(host(), Precision.of(_ELEMENTS[item]), vectors)
+    found = compile_module(text_of(made), [made.symbol, made.reduce_symbol])
+    return made, found[made.symbol], found[made.reduce_symbol]
+
+
+def add_plain_weight_grad(steps, geometry: Geometry, x, y, target):
+    """The steps that make a plain dw, from a blocked x and dy, by the algorithm that is quicker."""
+    winograd = winograd_grad.pays(geometry)
+    filters = (winograd_forward if winograd else conv_plan).filters_of(geometry)
+    w = conv_steps.WORKSPACE, steps.room(geometry.groups * filters.group)
+    if winograd:
+        winograd_grad.add_weight_grad(steps, geometry, x, y, w)
+    else:
+        add_weight_grad(steps, geometry, filters, x, y, w)
+    conv_layout.unpack_weight(steps, w, target, geometry.groups, filters)
+
+
+def add_weight_grad(steps, geometry: Geometry, filters: Filters, x, y, w):
+    """The steps that make a packed dw, from a blocked x and dy; all operands are (slot, offset)."""
+    geometry = flattened(geometry)
+    made, task, reduce_task = _kernel(geometry.item, filters.vectors)
+    depth, height, width = geometry.dims
+    block_rows = max(1, min(height.out, _BLOCK_PIXELS // width.out))
+    row_blocks = -(-height.out // block_rows)
+    tiles, units = geometry.groups * filters.panels * geometry.x_blocks.count, geometry.images * depth.out * row_blocks
+    parts = max(1, min(units, -(-_ITEMS // tiles)))
+    size = geometry.groups * filters.group
+    made_at = w if parts == 1 else (conv_steps.WORKSPACE, steps.room(parts * size))
+    threads, items = steps.threads, tiles * parts
+    chunks = conv_steps.share(geometry.work, items, threads)
+    channels = geometry.x_blocks
+    whole, last = (_segments(geometry, filters, made.rows, n) for n in (channels.width, channels.rest or channels.width))
+    words = _operand_words(geometry, filters) | {
+        "items": items, "chunks": chunks, "groups": geometry.groups, "parts": parts, "panels": filters.panels,
+        "blocks": channels.count, "units": units, "row_blocks": row_blocks, "block_rows": block_rows, "w_part": size,
+        "segments": steps.table([word for s in whole for word in s]), "segment_count": len(whole),
+        "last_segments": steps.table([word for s in last for word in s]), "last_segment_count": len(last)}
+    steps.add(task, chunks, codegen.WORDS, words, {"x": x, "y": y, "w": made_at})
+    if parts > 1:
+        vectors = size // (geometry.lanes * geometry.item)
+        chunks = conv_steps.share(vectors * geometry.lanes * parts, vectors, threads)
+        steps.add(reduce_task, chunks, codegen.REDUCE_WORDS, {"parts": parts, "part_bytes": size, "vectors": vectors,
+                                                             "chunks": chunks}, {"source": made_at, "target": w})
+
+
+def _operand_words(geometry, filters):
+    depth, height, width = geometry.dims
+    pixel, plane = geometry.x_blocks.pixel, geometry.pixels * geometry.x_blocks.pixel
+    out_pixel, blocks = geometry.lanes * geometry.item, -(-geometry.outputs // geometry.lanes)
+    out_plane = geometry.out_pixels * out_pixel
+    words = {"x_image": geometry.groups * geometry.x_blocks.count * plane, "x_group": geometry.x_blocks.count * plane,
+             "x_block": plane, "x_slice": height.size * width.size * pixel, "x_row": width.size * pixel,
+             "x_pixel": width.stride * pixel, "y_image": geometry.groups * blocks * out_plane, "y_group": blocks * out_plane,
+             "y_block": out_plane, "y_slice": height.out * width.out * out_pixel, "y_row": width.out * out_pixel,
+             "w_group": filters.group, "w_panel": filters.panel, "w_block": filters.block,
+             "w_tap_h": width.taps * filters.tap, "w_tap_d": height.taps * width.taps * filters.tap, "out_blocks": blocks,
+             "out_depth": depth.out, "out_height": height.out, "depth": depth.size, "height": height.size}
+    for name, dim in (("d", depth), ("h", height)):
+        words |= {f"taps_{name}": dim.taps, f"stride_{name}": dim.stride, f"pad_{name}": dim.low,
+                  f"dilation_{name}": dim.dilation}
+    return words
+
+
+def _segments(geometry, filters, most, channels):
+    """Rows of tiles and the columns that they meet: channels of one tap, or of several where they are few and lie together."""
+    width, blocks = geometry.dims[2], geometry.x_blocks
+    spans = [width.taps_seen(0, width.out, tap) for tap in range(width.taps)]
+    joined = blocks.width == channels and blocks.count == 1 and width.dilation == 1 and width.taps > 1 and channels < most
+    inner: tuple | None = (max(low for low, _ in spans), min(high for _, high in spans)) if joined else (0, 0)
+    found = []
+    if inner is not None and inner[0] < inner[1]:
+        for first, rows in _cut(width.taps * channels, most):
+            found.append(_segment(geometry, filters, 0, first, rows, inner))
+    else:
+        inner = None
+    for tap, (low, high) in enumerate(spans):
+        pieces = [(low, high)] if inner is None else [(low, inner[0]), (inner[1], high)]
+        for piece in pieces:
+            if piece[0] < piece[1]:
+                found += [_segment(geometry, filters, tap, first, rows, piece) for first, rows in _cut(channels, most)]
+    return [tuple(segment) for segment in found]
+
+
+def _segment(geometry, filters, tap, first, rows, columns):
+    width, blocks = geometry.dims[2], geometry.x_blocks
+    x = (columns[0] * width.stride + tap * width.dilation - width.low) * blocks.pixel + first * geometry.item
+    y, w = columns[0] * geometry.lanes * geometry.item, tap * filters.tap + first * filters.step
+    return rows, columns[1] - columns[0], x, y, w
+
+
+def _cut(rows, most):
+    """Rows cut as evenly as they can be: [(first, count)]."""
+    tiles, found, at = -(-rows // most), [], 0
+    for number in range(tiles):
+        count = rows // tiles + (number < rows % tiles)
+        found.append((at, count))
+        at += count
+    return found

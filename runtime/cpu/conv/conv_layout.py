@@ -1,0 +1,238 @@
+"""Steps that bring activations and weights into the blocked layouts of convolutions, and back.
+
+    activation  [image][group][channel block][pixel][block channels]
+    weight      [group][panel][channel block][tap][block channels][panel columns]
+"""
+
+import functools
+from dataclasses import dataclass
+from math import prod
+
+from ....ir.target import host
+from ....passes.codegen.llvm.conv import conv_reorder as reorder
+from ..calls import conv_steps
+from ..compiler.compile import compile_module
+from ..compiler.ir_cache import text_by
+
+_RUN = 512                          # pixels that one item of a copy moves
+_ROWS = 64                          # rows that one item of a copy moves without turning them
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Channels of one group cut into blocks of `width`: all lanes, or fewer where there are no more channels than that.
+
+    `full` blocks have all lanes however few the channels; `single` ones have one channel: planes, one after the other.
+    """
+
+    channels: int
+    lanes: int
+    item: int
+    full: bool = False
+    single: bool = False
+
+    @property
+    def width(self) -> int:
+        """Channels of a block as laid out."""
+        return 1 if self.single else self.lanes if self.full else min(self.channels, self.lanes)
+
+    @property
+    def count(self) -> int:
+        """Blocks, the last of which may be part of one."""
+        return -(-self.channels // self.width)
+
+    @property
+    def whole(self) -> int:
+        """Blocks with all their channels."""
+        return self.channels // self.width
+
+    @property
+    def rest(self) -> int:
+        """Channels of the last block where they are fewer."""
+        return self.channels % self.width
+
+    @property
+    def pixel(self) -> int:
+        """Bytes of a pixel."""
+        return self.width * self.item
+
+
+@dataclass(frozen=True)
+class Filters:
+    """A packed weight: `panels` of `columns` output channels over blocks of input channels and taps."""
+
+    blocks: Blocks
+    outputs: int
+    vectors: int
+    taps: int
+
+    @property
+    def columns(self) -> int:
+        """Output channels of a panel."""
+        return self.vectors * self.blocks.lanes
+
+    @property
+    def panels(self) -> int:
+        """Panels of a group."""
+        return -(-self.outputs // self.columns)
+
+    @property
+    def step(self) -> int:
+        """Bytes of one input channel at one tap."""
+        return self.columns * self.blocks.item
+
+    @property
+    def tap(self) -> int:
+        """Bytes of a tap."""
+        return self.blocks.width * self.step
+
+    @property
+    def block(self) -> int:
+        """Bytes of a block of input channels."""
+        return self.taps * self.tap
+
+    @property
+    def panel(self) -> int:
+        """Bytes of a panel."""
+        return self.blocks.count * self.block
+
+    @property
+    def group(self) -> int:
+        """Bytes of a group."""
+        return self.panels * self.panel
+
+
+def blocked_bytes(images: int, blocks: Blocks, pixels: int) -> int:
+    """Size of a blocked activation; `images` counts groups apart."""
+    return images * blocks.count * pixels * blocks.pixel
+
+
+@functools.lru_cache(None)
+def _task(variant, element):
+    name = reorder.symbol(variant, element)
+    return compile_module(text_by(reorder.reorder_text, host(), element, variant), [name])[name]
+
+
+def _element(item):
+    return "float" if item == 4 else "double"
+
+
+def _add(steps, variant, item, words, slots):
+    words = {"outer": 1, "row_chunks": 1, "column_chunks": 1, "extra": 1} | words
+    items = prod(words[name] for name in ("outer", "row_chunks", "column_chunks", "extra"))
+    work = items * words["rows"] * words["columns"]
+    chunks = conv_steps.share(work, items, steps.threads)
+    steps.add(_task(variant, _element(item)), chunks, reorder.WORDS, words | {"items": items, "chunks": chunks}, slots)
+
+
+def pack_activation(steps, source, target, images: int, blocks: Blocks, pixels: int):
+    """[image][channel][pixel] to blocks; `source` and `target` are (slot, offset)."""
+    run = min(pixels, _RUN)
+    _add(steps, "plain", blocks.item, {
+        "outer": images, "source_outer": blocks.channels * pixels * blocks.item,
+        "target_outer": blocks.count * pixels * blocks.pixel,
+        "rows": blocks.width, "rows_total": blocks.channels, "row_chunks": blocks.count, "row_stride": pixels * blocks.item,
+        "source_row_chunk": blocks.width * pixels * blocks.item, "target_row_chunk": pixels * blocks.pixel,
+        "columns": run, "columns_total": pixels, "column_chunks": -(-pixels // run), "source_column_chunk": run * blocks.item,
+        "target_column_chunk": run * blocks.pixel, "column_step": blocks.pixel, "width": blocks.width, "fill": 1,
+    }, {"source": source, "target": target})
+
+
+def unpack_activation(steps, source, target, images: int, blocks: Blocks, pixels: int):
+    """Blocks of all lanes back to [image][channel][pixel]."""
+    run, pixel = min(-(-pixels // blocks.lanes) * blocks.lanes, _RUN), blocks.lanes * blocks.item
+    count = -(-blocks.channels // blocks.lanes)
+    _add(steps, "plain", blocks.item, {
+        "outer": images, "source_outer": count * pixels * pixel, "target_outer": blocks.channels * pixels * blocks.item,
+        "rows": run, "rows_total": pixels, "row_chunks": -(-pixels // run), "row_stride": pixel,
+        "source_row_chunk": run * pixel, "target_row_chunk": run * blocks.item, "group_step": pixel,
+        "columns": blocks.lanes, "columns_total": blocks.channels, "column_chunks": count,
+        "source_column_chunk": pixels * pixel, "target_column_chunk": blocks.lanes * pixels * blocks.item,
+        "column_step": pixels * blocks.item, "width": blocks.lanes,
+    }, {"source": source, "target": target})
+
+
+def pack_weight(steps, source, target, groups: int, filters: Filters):
+    """[group][output][input][tap] to panels."""
+    blocks, taps = filters.blocks, filters.taps
+    item, per_output = blocks.item, blocks.channels * taps * blocks.item
+    table = [(q % taps) * filters.tap + q // taps * filters.step for q in range(blocks.width * taps)]
+    _add(steps, "scatter", item, {
+        "outer": groups, "source_outer": filters.outputs * per_output, "target_outer": filters.group,
+        "rows": filters.columns, "rows_total": filters.outputs, "row_chunks": filters.panels, "row_stride": per_output,
+        "source_row_chunk": filters.columns * per_output, "target_row_chunk": filters.panel,
+        "group_step": blocks.lanes * item, "columns": blocks.width * taps, "columns_total": blocks.channels * taps,
+        "column_chunks": blocks.count, "source_column_chunk": blocks.width * taps * item, "target_column_chunk": filters.block,
+        "width": blocks.lanes, "fill": 1, "column_table": steps.table(table),
+    }, {"source": source, "target": target})
+
+
+def unpack_weight(steps, source, target, groups: int, filters: Filters):
+    """Panels back to [group][output][input][tap]."""
+    blocks, taps = filters.blocks, filters.taps
+    item, per_output = blocks.item, blocks.channels * taps * blocks.item
+    table = [(q % taps) * filters.tap + q // taps * filters.step for q in range(blocks.width * taps)]
+    _add(steps, "gather", item, {
+        "outer": groups, "source_outer": filters.group, "target_outer": filters.outputs * per_output,
+        "rows": blocks.width * taps, "rows_total": blocks.channels * taps, "row_chunks": blocks.count,
+        "source_row_chunk": filters.block, "target_row_chunk": blocks.width * taps * item, "group_step": blocks.lanes * item,
+        "columns": filters.columns, "columns_total": filters.outputs, "column_chunks": filters.panels,
+        "source_column_chunk": filters.panel, "target_column_chunk": filters.columns * per_output,
+        "column_step": per_output, "width": blocks.lanes, "row_table": steps.table(table),
+    }, {"source": source, "target": target})
+
+
+def pack_turned_weight(steps, source, target, groups: int, filters: Filters, places, outputs: int = 0):
+    """[group][input][output][tap] (a forward weight seen from its gradient) to panels of the taps that `places` lists.
+
+    `filters` describes the result: its inputs are the forward outputs; its outputs may be the first of so many `outputs`.
+    `places[tap]` is the tap's place in it, or -1.
+    """
+    blocks, all_taps = filters.blocks, len(places)
+    item = blocks.item
+    if places == [0]:
+        _pack_turned_points(steps, source, target, groups, filters)
+        return
+    per_input = (outputs or filters.outputs) * all_taps * item
+    table = steps.table([-1 if place < 0 else place * filters.tap for place in places])
+    for group in range(groups):
+        for first, count, width in ((0, blocks.whole, blocks.width), (blocks.whole, int(blocks.rest > 0), blocks.rest)):
+            if not count:
+                continue
+            start = (group * blocks.channels + first * blocks.width) * per_input
+            _add(steps, "scatter", item, {
+                "outer": count, "source_outer": blocks.width * per_input, "target_outer": filters.block,
+                "extra": width, "source_extra": per_input, "target_extra": filters.step,
+                "rows": filters.columns, "rows_total": filters.outputs, "row_chunks": filters.panels,
+                "row_stride": all_taps * item, "source_row_chunk": filters.columns * all_taps * item,
+                "target_row_chunk": filters.panel, "group_step": blocks.lanes * item,
+                "columns": all_taps, "columns_total": all_taps, "width": blocks.lanes, "fill": 1, "column_table": table,
+            }, {"source": (source[0], source[1] + start),
+                "target": (target[0], target[1] + group * filters.group + first * filters.block)})
+
+
+def _pack_turned_points(steps, source, target, groups: int, filters: Filters):
+    """The same for windows of one pixel, whose outputs lie side by side already."""
+    blocks = filters.blocks
+    per_input = filters.outputs * blocks.item
+    _add(steps, reorder.STRAIGHT, blocks.item, {
+        "outer": groups, "source_outer": blocks.channels * per_input, "target_outer": filters.group,
+        "rows": _ROWS, "rows_total": blocks.channels, "row_chunks": -(-blocks.channels // _ROWS), "row_stride": per_input,
+        "source_row_chunk": _ROWS * per_input, "target_row_chunk": _ROWS * filters.step, "column_step": filters.step,
+        "columns": filters.columns, "columns_total": filters.outputs, "column_chunks": filters.panels,
+        "source_column_chunk": filters.columns * blocks.item, "target_column_chunk": filters.panel,
+    }, {"source": source, "target": target})
+
+
+def pack_depthwise_weight(steps, source, target, blocks: Blocks, places, inputs: int = 1):
+    """[channel][input of its group][tap] to [block][tap][input][block channels]; `places[tap]` is the tap's place in the
+    result, or -1."""
+    taps = len(places)
+    kept = sum(place >= 0 for place in places)
+    table = [-1 if place < 0 else (place * inputs + number) * blocks.pixel for number in range(inputs) for place in places]
+    _add(steps, "scatter", blocks.item, {
+        "rows": blocks.width, "rows_total": blocks.channels, "row_chunks": blocks.count,
+        "row_stride": inputs * taps * blocks.item, "source_row_chunk": blocks.width * inputs * taps * blocks.item,
+        "target_row_chunk": kept * inputs * blocks.pixel, "columns": inputs * taps, "columns_total": inputs * taps,
+        "width": blocks.width, "fill": 1, "column_table": steps.table(table),
+    }, {"source": source, "target": target})

@@ -1,0 +1,268 @@
+"""Matrix products on numpy arrays, on our own kernels.
+
+    matmul(a, b)                      matrices or stacks that broadcast; any strides; float32, float64, float16, bfloat16
+    Product(dtype, epilogue=...)      the same with a fused epilogue and another result dtype; `product_of` gives the kept one
+
+Kernels are compiled per (dtype, road, epilogue) and kind of width, never per shape; plans are kept per layout. Results do not
+depend on the number of threads.
+"""
+
+import functools
+import threading
+
+import numpy as np
+
+from ....ir import dtype as dt
+from ....ir.errors import DTypeError, ShapeError
+from ....ir.target import host
+from ....passes.codegen.llvm.contract import gemm as codegen
+from ....passes.codegen.llvm.contract.epilogue import Identity
+from ....passes.codegen.llvm.ir.types import BF16, F16, F32, F64
+from ..calls import call, pool
+from ..compiler import amx
+from ..compiler.compile import compile_module
+from ..compiler.ir_cache import text_of
+from ..memory import alloc
+from .gemm_plan import Layout, Plan, make_adding_plan, make_packed_plan, make_plan, packed_road, packed_steps, result_shape
+
+_STORED = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.float16): F16, dt.bfloat16.np: BF16}
+_MAX_PLANS = 4096
+_local = threading.local()
+
+
+class Product:
+    """A family of matrix products: one dtype of operands, one of results, one epilogue; compiled when first needed."""
+
+    def __init__(self, dtype, out_dtype=None, epilogue=None):
+        self.dtype, self.out_dtype = np.dtype(dtype), np.dtype(out_dtype or dtype)
+        for kind in (self.dtype, self.out_dtype):
+            if kind not in _STORED:
+                raise DTypeError(f"matmul takes float32, float64, float16 and bfloat16, got {kind}")
+        self.epilogue = epilogue or Identity()
+        self.precision = codegen.Precision.of(_STORED[self.dtype], _STORED[self.out_dtype])
+        self.sums_in_place = self.precision.out == self.precision.accumulate
+        self.pairs = self.precision.a == BF16 and host().has("avx512bf16")
+        self._kernels, self._tasks, self._plans = {}, {}, {}
+        self._launchers = None          # entries that keep (for short products) and release the interpreter lock
+
+    def __call__(self, a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None,
+                 operands: int | np.ndarray = 0) -> np.ndarray:
+        """out = epilogue(a @ b), for a (..., M, K) and b (..., K, N); `operands` is the address of the epilogue's words, or the
+        array that its only word is the address of."""
+        if out is not None:
+            return self._into(a, b, out, operands)
+        key = a.shape, a.strides, b.shape, b.strides, pool.get_num_threads()
+        plan = self._plans.get(key) or self._make_plan(key)
+        result = plan.make(plan.shape, self.out_dtype)
+        self._run(plan, a, b, result, operands)
+        return result
+
+    def add(self, a: np.ndarray, b: np.ndarray, out: np.ndarray):
+        """out += a @ b, for plain arrays of float32 or float64 of 2 or 3 dimensions; rows of b and out are contiguous."""
+        key = "adds", a.shape, a.strides, b.shape, b.strides, out.strides, pool.get_num_threads()
+        plan = self._plans.get(key)
+        if plan is None:
+            left, right, result = (Layout(x.shape, x.strides) for x in (a, b, out))
+            plan = self._keep(key, make_adding_plan(left, right, result, self.dtype.itemsize, self, key[-1]))
+        self._run(plan, a, b, out, 0)
+
+    def pack(self, b: np.ndarray) -> "Packed":
+        """B (K, N) laid out as the kernels read it, for products with many A: constant weights."""
+        return Packed(self, b)
+
+    def with_packed(self, a: np.ndarray, b: "Packed", out: np.ndarray | None = None, operands: int = 0) -> np.ndarray:
+        """As a call, with a B that this product has packed; `a` (..., K) of any leading dimensions, `out` C-contiguous."""
+        shape = (*a.shape[:-1], b.shape[1])
+        if a.shape[-1] != b.shape[0] or a.dtype != self.dtype:
+            raise ShapeError(f"matmul: {a.dtype}{list(a.shape)} does not multiply the packed {self.dtype}{list(b.shape)}")
+        if out is None:
+            out = alloc.empty(shape, self.out_dtype)
+        elif out.shape != shape or out.dtype != self.out_dtype or not out.flags.c_contiguous or np.may_share_memory(out, a):
+            raise ShapeError(f"matmul: out must be {self.out_dtype}{list(shape)}, C-contiguous and apart from the operands")
+        if out.size:
+            a = np.ascontiguousarray(a)
+            key = "packed", a.shape, b.shape, pool.get_num_threads()
+            plan = self._plans.get(key)
+            if plan is None:
+                layouts = (Layout(x.shape, x.strides) for x in (a, out))
+                plan = self._keep(key, make_packed_plan(next(layouts), b.shape[1], next(layouts), self.dtype.itemsize, self,
+                                                        key[-1]))
+            self._run(plan, a, b.panels, out, operands)
+        return out
+
+    @property
+    def amx(self) -> bool:
+        """Whether plans made now may take the road of matrix tiles."""
+        return self.pairs and amx.is_wanted()
+
+    def kernel(self, road: str) -> codegen.GemmKernel:
+        """The kernel of a road, for all sizes."""
+        found = self._kernels.get(road)
+        if found is None:
+            found = self._kernels[road] = codegen.GemmKernel(host(), self.precision, road, self.epilogue)
+        return found
+
+    def task(self, road: str, columns: int, turned: bool) -> int:
+        """The address of the task of a road for products of so many columns, compiled when first asked for."""
+        kernel = self.kernel(road).fitted(columns, turned)
+        key = road, kernel.variants, kernel.turned
+        found = self._tasks.get(key)
+        if found is None:
+            found = self._tasks[key] = compile_module(text_of(kernel), [kernel.symbol])[kernel.symbol]
+        return found
+
+    def _make_plan(self, key, out_strides=None):
+        a_shape, a_strides, b_shape, b_strides, threads = key[:5]
+        shape = result_shape(a_shape, b_shape)
+        strides = out_strides or _c_strides(shape, self.out_dtype.itemsize)
+        return self._keep(key, make_plan(Layout(a_shape, a_strides), Layout(b_shape, b_strides), Layout(shape, strides),
+                                         self.dtype.itemsize, self.out_dtype.itemsize, self, threads))
+
+    def _keep(self, key, plan):
+        if len(self._plans) >= _MAX_PLANS:
+            self._plans.clear()
+        self._plans[key] = plan
+        return plan
+
+    def _into(self, a, b, out, operands):
+        shape = result_shape(a.shape, b.shape)
+        if out.shape != shape or out.dtype != self.out_dtype:
+            raise ShapeError(f"matmul: out is {out.dtype}{list(out.shape)}, the result is {self.out_dtype}{list(shape)}")
+        if not self._fits(out, a, b):
+            out[...] = self(a, b, None, operands)
+            return out
+        key = a.shape, a.strides, b.shape, b.strides, pool.get_num_threads(), out.strides
+        plan = self._plans.get(key) or self._make_plan(key, out.strides)
+        self._run(plan, a, b, out, operands)
+        return out
+
+    def _fits(self, out, a, b):
+        """True where the kernels can store into `out` itself: aligned, a unit stride, apart from the operands."""
+        item, (rows, columns) = out.dtype.itemsize, out.shape[-2:]
+        straight = out.strides[-1] == item or columns == 1
+        turned = (out.strides[-2] == item or rows == 1) and not self.epilogue.name
+        return ((straight or turned) and out.flags.aligned and out.flags.writeable and out.dtype.isnative
+                and not np.may_share_memory(out, a) and not np.may_share_memory(out, b))
+
+    def _run(self, plan: Plan, a, b, out, operands):
+        left, right = (b, a) if plan.swapped else (a, b)
+        if plan.copies_a:
+            left = _even_depth(left.swapaxes(-1, -2) if plan.swapped else left)
+        if self._launchers is None:
+            self._launchers = _launchers(self.dtype, self.out_dtype)
+        beside = operands.__class__ is not int
+        launch = self._launchers[beside][plan.parallel]
+        try:
+            launch(left, right, out, plan.address, _scratch(plan.scratch_bytes) if plan.scratch_bytes else 0, operands)
+        except TypeError:
+            readable = not beside or (self._is_plain(operands) and operands.flags.c_contiguous)
+            if readable and self._is_plain(a) and self._is_plain(b):
+                raise
+            out[...] = self(self._plain(a), self._plain(b), None, operands if readable else self._copied(operands))
+
+    def _is_plain(self, array):
+        return type(array) is np.ndarray and array.dtype == self.dtype and array.dtype.isnative and array.flags.aligned
+
+    def _plain(self, array):
+        """The array, or an aligned, native, exact one with its elements."""
+        return array if self._is_plain(array) else self._copied(array)
+
+    def _copied(self, array):
+        if array.dtype != self.dtype:
+            raise DTypeError(f"matmul: expected {self.dtype}, got {array.dtype}")
+        return np.array(array, self.dtype.newbyteorder("="), order="C", subok=False)
+
+
+@functools.lru_cache(None)
+def product_of(dtype, epilogue=None) -> Product:
+    """The family of products of a dtype, with an epilogue or without."""
+    return Product(dtype, None, epilogue)
+
+
+@functools.lru_cache(None)
+def _launchers(dtype, out_dtype):
+    """What runs plans, keeping the interpreter lock and releasing it; then the same with an epilogue's array."""
+    addresses = compile_module(codegen.launch_text(host()), [codegen.LAUNCH, codegen.LAUNCH_BESIDE])
+    operand, result = call.array(dtype, -1), call.array(out_dtype, -1, writable=True)
+    beside = call.array(dtype, -1, contiguous=True)
+    return tuple([tuple([call.entry("matmul", addresses[symbol], (operand, operand, result, call.INTEGER, call.INTEGER, last),
+                                    release_at) for release_at in (-1, 0)])
+                  for symbol, last in ((codegen.LAUNCH, call.INTEGER), (codegen.LAUNCH_BESIDE, beside))])
+
+
+class Packed:
+    """A matrix B (K, N) in panels [panel][step of the depth][column], the last one padded with zeros; a copy."""
+
+    __slots__ = ("panels", "shape")
+
+    def __init__(self, product: Product, b: np.ndarray):
+        if b.ndim != 2 or b.dtype != product.dtype:
+            raise ShapeError(f"pack: expected a {product.dtype} matrix, got {b.dtype}{list(b.shape)}")
+        (depth, columns), width = b.shape, product.kernel(packed_road(product)).panel
+        self.shape = b.shape
+        group = 2 if product.pairs else 1
+        steps = packed_steps(depth, product)
+        self.panels = alloc.aligned_zeros((-(-columns // width), steps, width, group), b.dtype)
+        for number in range(self.panels.shape[0]):
+            part = b[:, number * width:(number + 1) * width]
+            for place in range(group):
+                rows = part[place::group]
+                self.panels[number, :len(rows), :part.shape[1], place] = rows
+
+
+def matmul(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """The matrix product of arrays of 2 or more dimensions and one float dtype; leading dimensions broadcast."""
+    if a.dtype != b.dtype:
+        raise DTypeError(f"matmul: operands of different dtypes, {a.dtype} and {b.dtype}; cast one of them")
+    if a.ndim < 2 or b.ndim < 2:
+        raise ShapeError(f"matmul: needs matrices or stacks of them, got shapes {a.shape} and {b.shape}")
+    return _product(a.dtype).__call__(a, b, out)        # a method: quicker to call than an object
+
+
+def add_product(a: np.ndarray, b: np.ndarray, out: np.ndarray):
+    """out += a @ b; see `Product.add`."""
+    _product(a.dtype).add(a, b, out)
+
+
+@functools.lru_cache(None)
+def _product(dtype):
+    if dtype == np.float16 and not host().half_conversions:
+        return _WideHalf()
+    return product_of(dtype)
+
+
+class _WideHalf:
+    """float16 products on processors without its conversions: numpy converts, float32 multiplies."""
+
+    def __call__(self, a, b, out=None):
+        wide = _product(np.dtype(np.float32))(a.astype(np.float32), b.astype(np.float32))
+        if out is None:
+            return wide.astype(np.float16)
+        if out.shape != wide.shape:
+            raise ShapeError(f"matmul: out has shape {out.shape}, the result {wide.shape}")
+        out[...] = wide
+        return out
+
+
+def _c_strides(shape, item):
+    strides = [item]
+    for size in reversed(shape[1:]):
+        strides.insert(0, strides[0] * size)
+    return tuple(strides)
+
+
+def _even_depth(a):
+    """A copy contiguous along an even depth, padded with a zero."""
+    depth = a.shape[-1]
+    copy = np.zeros((*a.shape[:-1], depth + depth % 2), a.dtype)
+    copy[..., :depth] = a
+    return copy
+
+
+def _scratch(size):
+    """Address of this thread's memory for packed panels."""
+    kept = getattr(_local, "scratch", None)
+    if kept is None or kept[0] < size:
+        memory = np.empty(size + 64, np.uint8)
+        kept = _local.scratch = size, -(-memory.ctypes.data // 64) * 64, memory
+    return kept[1]

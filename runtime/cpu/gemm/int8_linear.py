@@ -1,0 +1,61 @@
+"""Products with weights of 8 bits on generated kernels: `linear(x, weight, scale, bias)`, as `ir/ops/quantized/int8_linear.py`
+defines it."""
+
+import functools
+from math import prod
+
+from ....ir.target import host
+from ....passes.codegen.llvm.contract import int8_linear as codegen
+from ....passes.codegen.llvm.contract.int8_products import COLUMNS, LINE, PAIR
+from ..calls import jobs, pool
+from ..compiler.compile import compile_module
+from ..compiler.ir_cache import text_of
+from ..memory import alloc
+
+_BLOCK_BYTES = 1 << 18          # of numbers, or of weights, that stay near
+_MOST_COLUMNS = 256             # of a block
+_FEWER = 8                      # products of bytes take as long as one of these sums of floats
+_KEPT = 1024
+
+
+def linear(x, weight, scale, bias):
+    """x @ (weight * scale).T + bias."""
+    out = alloc.empty((*x.shape[:-1], weight.shape[0]), x.dtype)
+    depth = weight.shape[1]
+    if out.size:
+        rows = prod(x.shape[:-1])
+        made = plan(rows, weight.shape[0], depth, bias is not None, pool.get_num_threads())
+        scale = alloc.dense(scale)
+        made(alloc.dense(x).reshape(rows, depth), alloc.dense(weight), scale, scale if bias is None else alloc.dense(bias), out)
+    return out
+
+
+@functools.lru_cache(None)
+def _tasks(bias):
+    kernel = codegen.Int8Kernel(host(), bias)
+    made = compile_module(text_of(kernel), kernel.symbols)
+    return [made[symbol] for symbol in kernel.symbols]
+
+
+@functools.lru_cache(_KEPT)
+def plan(rows, columns, depth, bias, threads) -> jobs.JobsPlan:
+    """The jobs on (x, weight, scale, bias, out), all of them contiguous."""
+    quantize, dots = _tasks(bias)
+    numbers_row = -(-depth // LINE) * LINE
+    pairs = rows * numbers_row
+    block_rows = min(rows, max(COLUMNS, _BLOCK_BYTES // max(numbers_row, 1)))
+    block_columns = _whole(min(_MOST_COLUMNS, _BLOCK_BYTES // max(numbers_row, 1), -(-columns // (4 * threads))))
+    blocks = -(-columns // block_columns)
+    items, work = -(-rows // block_rows) * blocks, 2 * rows * columns * depth // _FEWER
+    words = {"rows": rows, "columns": columns, "depth": depth, "numbers_row": numbers_row, "pairs": pairs,
+             "blocks": blocks, "block_rows": block_rows, "block_columns": block_columns}
+    todo = jobs.Jobs(threads)
+    for task, count, effort in ((quantize, rows, 8 * rows * depth), (dots, items, work)):
+        chunks = jobs.chunks_for(effort, count, threads)
+        todo.add(task, codegen.WORDS[len(codegen.ARRAYS) + 2:], chunks=chunks, items=count, **words)
+    return todo.plan(pairs + PAIR * rows, work)
+
+
+def _whole(columns):
+    """Columns in whole tiles."""
+    return max(COLUMNS, -(-columns // COLUMNS) * COLUMNS)

@@ -1,0 +1,420 @@
+"""Composites as one kernel in eager mode: variance, log-sum-exp, norms, losses, whatever has a body and no kernel of its own,
+and gradient rules.
+
+A call is a graph of one node, through the passes that traced code takes, and kept for calls of the same shapes. It gives the
+bits of the operators of its body, one after the other, because each of them is computed by the same scalar code and the same
+reduction tree, or the very kernel that runs it elsewhere; so calls whose shapes are seen for the first time, which may never
+come again, run operator by operator. What does not become native code alone stays so.
+"""
+
+import functools
+import threading
+from typing import Any
+
+import numpy as np
+
+from ....ir import dim_order
+from ....ir import dtype as dt
+from ....ir.errors import GraphError, IngotError
+from ....ir.graph.graph import Builder, Value
+from ....ir.opdef.aval import Aval
+from ....ir.opdef.op import Op
+from ....ir.ops.core.constant import constant
+from ....ir.ops.core.shape import expand, permute
+from ....passes import pipelines
+from ....passes.rewrite.rewrite import rebuild
+from ....passes.schedule.plan_steps import Fused
+from ....passes.simplify.class_losses import class_losses
+from ....passes.simplify.decompose import decompose
+from ....passes.simplify.row_composites import row_bodies
+from ...gradient_rules import write_joint_rule, write_rules
+from ...memo.compile_threshold import LEAST, often
+from ..loops import copies
+from . import eager, program
+
+_KINDS = {d.np for d in dt.ALL if d not in dt.FLOAT8}
+_MOST = 512             # kinds of calls that are remembered for each operator
+_NONE = object()
+_ndarray = np.ndarray
+_lock = threading.RLock()
+
+
+def decompose_bodies(graph):
+    """Composites become their bodies, but for those with a kernel of their own."""
+    return decompose(graph, eager.kept_whole(graph))
+
+
+PASSES = (*pipelines.SIMPLER, row_bodies, class_losses, decompose_bodies, *pipelines.SIMPLER)
+
+
+class Whole:
+    """A graph of an operator, compiled; its results are arrays of their own. Literal arrays in it are made once, and given to
+    it with those of each call."""
+
+    def __init__(self, graph):
+        self._literals: list = []
+        made = self._made = program.CompiledGraph(rebuild(pipelines.run(graph, PASSES), self._taken_out), eager.kernel_for,
+                                                  frozenset(range(len(graph.outputs))))
+        self.steps, self.is_native = made.steps, made.is_native
+        self.run = self._run if self._literals else made.run
+
+    def _taken_out(self, b, node, operands):
+        if node.op is not constant:
+            return None
+        self._literals.append(constant.ref(None, **node.params))
+        return b.input(f"literal{len(self._literals)}", node.output.aval)
+
+    def _run(self, arrays):
+        return self._made.run([*arrays, *self._literals])
+
+
+class Compiled:
+    """The compiled calls of a function that operators make up."""
+
+    also: tuple = (type(None),)      # what may stand among the arguments beside arrays
+    name = ""                        # that of its graphs
+
+    def __init__(self):
+        self._made: dict = {}
+        self.refused = 0            # kinds of calls that did not become one kernel
+        self._often: int | None = None      # calls that take as long as compiling them, once somebody had to know
+
+    def find(self, args, params, calls=1):
+        """What runs such a call on its arguments: None unless as many of the same kind were made before (fewer, if they are of
+        many operators), and it is one kernel."""
+        key, found = self._look(args, params)
+        if key is None:
+            return None
+        if found is None or found.__class__ is int:
+            return self._count(key, found or 0, calls, args, params)
+        return None if found is _NONE else found
+
+    def known(self, args, params):
+        """What runs such a call, if it was compiled already."""
+        _, found = self._look(args, params)
+        return None if found.__class__ is int or found is _NONE else found
+
+    def _look(self, args, params) -> tuple:
+        """(the kind of a call, what is known of it); the kind is None if such calls are not compiled."""
+        key: list = []
+        for a in args:
+            if a.__class__ is _ndarray:
+                if not a.flags.c_contiguous:
+                    return None, None
+                key.append(a.shape)
+                key.append(a.dtype)
+            elif a is None or a.__class__ is Aval:
+                key.append(a)
+            elif a.__class__ in self.also:
+                key.append(_told(a))
+            else:
+                return None, None
+        if params:
+            key.extend(params)
+            for v in params.values():           # floats by themselves: most are sound
+                key.append(v if v.__class__ is float and v and v == v else _told(v))
+        kind = tuple(key)
+        try:
+            return kind, self._made.get(kind)
+        except TypeError:       # a parameter that cannot be a key
+            return None, None
+
+    def _count(self, key, seen, calls, args, params):
+        """Counts a call, and compiles it if there were enough."""
+        if any([a.__class__ is np.ndarray and a.dtype not in _KINDS for a in args]):  # noqa: C419  (quicker)
+            return None
+        if seen < calls and (seen < LEAST or seen < self._often_of(args, params)):
+            if len(self._made) >= _MOST:
+                self._made.clear()
+            self._made[key] = seen + 1
+            return None
+        with _lock:
+            found = self._made[key] = self._compiled(args, params)
+        if found is _NONE:
+            self.refused += 1
+            return None
+        return found
+
+    def _compiled(self, args, params):
+        """A function of the arguments, or _NONE."""
+        if any(a.__class__ is np.ndarray and not a.size for a in args):
+            return _NONE
+        try:
+            graph, many = self._graph(args, params)
+            compiled = Whole(graph)
+        except IngotError:      # the operators of the body say what is wrong
+            return _NONE
+        if not compiled.is_native:
+            return _NONE
+        return _caller(compiled, many, all(a.__class__ is np.ndarray for a in args))
+
+    def _graph(self, args, params) -> tuple:
+        """(the graph of such a call, whether it has several results)"""
+        b = Builder(f"eager_{self.name}")
+        operands = [b.input(f"x{i}", Aval(a.shape, dt.BY_NP[a.dtype])) if a.__class__ is np.ndarray else a
+                    for i, a in enumerate(args)]
+        out = self._written(b, operands, params)
+        many = type(out) is tuple
+        return b.finish(out if many else (out,)), many
+
+    def _often_of(self, args, params) -> int:
+        """How many calls take as long as compiling them, found by the first kind that came often enough to ask."""
+        if self._often is None:
+            try:
+                self._often = often(len(decompose_bodies(self._graph(args, params)[0]).nodes))
+            except IngotError:      # there is no such graph, as compiling it will find
+                self._often = LEAST
+        return self._often
+
+    def _written(self, b, operands, params) -> Any:
+        """The results, as values of a graph."""
+        raise NotImplementedError
+
+
+class Composites(Compiled):
+    """The compiled calls of one operator."""
+
+    def __init__(self, op: Op):
+        super().__init__()
+        self.op, self.name = op, op.name
+        self._lying: dict = {}      # by the orders of dims of arguments: those of arrays read as they lie
+
+    def find_lying(self, args, params):
+        """As `find`, for arrays of which some lie in other orders than that of rows, to be read so; None where none do, or they
+        are better copied."""
+        orders = tuple([dim_order.order_of(a) if a.__class__ is np.ndarray else None for a in args])
+        if orders.count(None) == len(orders):
+            return None
+        seen = tuple([a if order is None else a.transpose(order) for a, order in zip(args, orders)])
+        made = self._lying.get(orders) or self._lying.setdefault(orders, Lying(self.op, orders))
+        run = made.find(seen, params)
+        return None if run is None else lambda args: run(seen)
+
+    def _compiled(self, args, params):
+        return _NONE if "random" in self.op.traits else super()._compiled(args, params)
+
+    def _written(self, b, operands, params) -> Any:
+        return b.append(self.op, operands, params)
+
+
+class Drawn(Compiled):
+    """The compiled calls of a function of a key and arrays, which draws and computes by operators."""
+
+    def __init__(self, fn):
+        super().__init__()
+        self.fn, self.name = fn, fn.__name__
+
+    def _written(self, b, operands, params):
+        return self.fn(*operands, **params)
+
+
+class Lying(Composites):
+    """The compiled calls of an operator on arrays whose dims come in other orders, as they lie in memory, and which it reduces:
+    what it makes of them is less, and they are read once or twice."""
+
+    def __init__(self, op: Op, orders: tuple):
+        super().__init__(op)
+        self.orders = orders
+
+    def _written(self, b, operands, params):
+        made = super()._written(b, [v if order is None else permute(v, dims=dim_order.inverse(order))
+                                    for v, order in zip(operands, self.orders)], params)
+        results, given = (made if type(made) is tuple else (made,)), [v for v in operands if type(v) is Value]
+        if 2 * sum(v.aval.size for v in results) > sum(v.aval.size for v in given):
+            raise GraphError("as much comes out as goes in")
+        return made
+
+
+class Rules(Composites):
+    """The compiled gradient rules of an operator; `goals` as in `runtime/gradient_rules.py`."""
+
+    also = (type(None), Aval, bool, int, float)
+
+    def __init__(self, op: Op, goals: tuple):
+        super().__init__(op)
+        self.goals = goals
+        self.of_one: dict = {}      # by shapes of gradients that are one number everywhere
+
+    def find(self, args, params, calls=1):
+        """As of composites; a gradient that is one number everywhere (that of a sum) is handed over as that number."""
+        g = args[0]
+        if g.flags.c_contiguous:
+            return super().find(args, params, calls)
+        if g.size > 1 and not any(g.strides):
+            rules = self.of_one.get(g.shape) or self.of_one.setdefault(g.shape, RulesOfOne(self.op, self.goals, g.shape))
+            few = (one_of(g), *args[1:])
+            run = rules.find(few, params, calls)
+            return None if run is None else lambda args: run(few)
+        order, seen = in_order(args, True) if self.op.is_pointwise else (None, args)
+        if order is None:
+            return super().find(args, params, calls)
+        run, back = super().find(seen, params, calls), dim_order.inverse(order)
+        return None if run is None else lambda args: tuple([made.transpose(back) for made in run(seen)])
+
+    def _written(self, b, operands, params):
+        return write_rules(b, self.op, self.goals, operands, params)
+
+
+class JointRule(Composites):
+    """The compiled rule of a composite that gives all gradients at once (trait "rule_as_one"); `needs` says which, `lengths`
+    how many there are of each argument (those of several results are tuples)."""
+
+    also = Rules.also
+
+    def __init__(self, op: Op, needs: tuple, lengths: tuple):
+        super().__init__(op)
+        self.needs, self.lengths = needs, lengths
+
+    def find(self, args, params, calls=1):
+        """As of composites, for arguments in one row; views are laid out first, which costs little beside such a rule."""
+        dense = tuple([copies.dense(a) if a.__class__ is np.ndarray else a for a in args])
+        run = super().find(dense, params, calls)
+        return None if run is None else lambda args: run(dense)
+
+    def _written(self, b, operands, params):
+        at = iter(operands)
+        given = [next(at) if n is None else tuple([next(at) for _ in range(n)]) for n in self.lengths]
+        return write_joint_rule(b, self.op, self.needs, given, params)
+
+
+def joint_rule(op: Op, needs: tuple, args, params, often: int):
+    """The gradients that a joint rule gives, by one graph; None as long as such calls are not worth it."""
+    lengths = tuple([len(a) if a.__class__ is tuple else None for a in args])
+    row: list = []
+    for a in args:
+        if a.__class__ is tuple:
+            row.extend(a)
+        else:
+            row.append(a)
+    run = joint_rule_of(op, needs, lengths).find(row, params, often)
+    return None if run is None else run(row)
+
+
+class RulesOfOne(Rules):
+    """The rules for a gradient of a shape that is one number everywhere."""
+
+    def __init__(self, op: Op, goals: tuple, shape: tuple):
+        super().__init__(op, goals)
+        self.shape = shape
+
+    def _written(self, b, operands, params):
+        return super()._written(b, [expand(operands[0], shape=self.shape), *operands[1:]], params)
+
+
+def in_order(args, of_elements=False) -> tuple:
+    """(order, arguments with row-major arrays): those that lie otherwise (images with channels last) are copied, which costs
+    little beside many operators. Those of functions `of_elements` are seen in the order on which they agree
+    (`ir/dim_order.py`), in which the result then is, too; what is spread over dims stays so there."""
+    arrays = [a for a in args if a.__class__ is np.ndarray]
+    order = None
+    if of_elements and not all([a.flags.c_contiguous for a in arrays]):  # noqa: C419  (quicker)
+        shapes = [a.shape for a in args if hasattr(a, "shape")]
+        if len({len(shape) for shape in shapes}) == 1:
+            shape = np.broadcast_shapes(*shapes)
+            order = dim_order.agreed(shape, [np.broadcast_to(a, shape).strides for a in arrays])
+    return order, tuple([_in_rows(a, order, of_elements) for a in args])
+
+
+def _in_rows(a, order, stays_spread):
+    if a.__class__ is Aval and order is not None:
+        return a.with_shape(tuple([a.shape[d] for d in order]))
+    if a.__class__ is not np.ndarray:
+        return a
+    seen = a if order is None else a.transpose(order)
+    return seen if stays_spread and 0 in seen.strides else copies.dense(seen)
+
+
+def one_of(g):
+    """An array of all the dims of another one, with its first element."""
+    return g[(slice(0, 1),) * g.ndim]
+
+
+@functools.cache
+def rules_of(op: Op, goals: tuple) -> Rules:
+    """The rules of an operator for the arguments that need gradients."""
+    return Rules(op, goals)
+
+
+@functools.cache
+def joint_rule_of(op: Op, needs: tuple, lengths: tuple) -> JointRule:
+    """The rule of an operator for the arguments that need gradients."""
+    return JointRule(op, needs, lengths)
+
+
+def _told(param):
+    """What tells a parameter from others: floats by their bits, as -0.0 equals 0.0 and nan nothing; others with their type."""
+    return param.hex() if type(param) is float else (type(param), param)
+
+
+@functools.cache
+def composites_of(op: Op) -> Composites:
+    """The compiled calls of an operator, for all who run it."""
+    return Composites(op)
+
+
+@functools.cache
+def drawn_by(fn) -> Drawn:
+    """The compiled calls of a function that draws."""
+    return Drawn(fn)
+
+
+def _caller(compiled, many, plain):
+    """What runs a compiled call on a tuple of arguments; its attribute `into` writes into an array, where that is possible."""
+
+    whole = compiled.run
+
+    def run(args):
+        arrays = args
+        if not plain:
+            arrays = []
+            for a in args:              # a loop, since a list in one expression is a call of its own
+                if a.__class__ is _ndarray:
+                    arrays.append(a)
+        results = whole(arrays)
+        return tuple(results) if many else results[0]
+
+    parts = getattr(compiled.run, "parts", None)
+    if plain and not many and parts is not None:
+        run = _straight(run, *parts)
+    run.into = _writer(compiled)         # type: ignore[attr-defined]
+    return run
+
+
+def _straight(general, entry, address, arenas, make, shapes):
+    """`general` for one result of arrays alone, with less between."""
+    (shape, dtype), = shapes
+    take, give = arenas.take, arenas.give
+
+    def run(args):
+        arena, out = take(), make(shape, dtype)
+        try:
+            entry(address, arena, *args, out)
+        except TypeError:       # an operand that native code takes as a copy alone
+            return general(args)
+        give(arena)
+        return out
+
+    return run
+
+
+def _writer(compiled):
+    """A function of the arguments and an array for the result, which may be one of them; None unless the graph is one step with
+    one result, so that whatever is read of an element is read before it is written."""
+    parts = getattr(compiled.run, "parts", None)
+    if parts is None or len(parts[-1]) != 1 or [type(s) for s in compiled.steps[0].source.steps] != [Fused]:
+        return None
+    entry, address, arenas, _, ((shape, dtype),) = parts
+
+    def into(args, out) -> bool:
+        if out.shape != shape or out.dtype != dtype:
+            return False
+        arena = arenas.take()
+        try:
+            entry(address, arena, *[a for a in args if a.__class__ is np.ndarray], out)
+        except TypeError:       # an operand that native code takes as a copy alone
+            return False
+        finally:
+            arenas.give(arena)
+        return True
+
+    return into

@@ -1,0 +1,267 @@
+"""Copies of an arrangement for sizes that were never met, made in little time.
+
+A decoder whose cache grows meets new sizes at every call. Which steps are native code, what the arena holds and from when to
+when, where everything stands in the environment and in the list of words: this is found once, over the arrangement itself,
+whose sizes are symbolic. For given sizes there are left the native calls of the steps that sizes change, each kind of them
+once, however many layers have it, and the places in the arena.
+"""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ....ir.graph.graph import Value
+from ....ir.symbols.substitute import data_evaluator, evaluator, has_symbols
+from ....passes.schedule.plan_memory import lay_out, place, room_for, room_of
+from ....passes.schedule.plan_steps import Fused, Run, shallow, values_of
+from ....passes.schedule.specialize_shapes import Binder, Copies
+from ..calls import pool
+from ..calls.step_list import OPERANDS, Template
+from .plan_runner import NativeRun, work_of
+from .program import CalledNode, CompiledGraph, Numbers, SharedCalls
+from .step_cache import Kinds, form_of, places_of
+
+_MOST_PLANS = 8
+_MOST_LAID_OUT = 64     # places of what is in an arena
+_LARGE = 1 << 20        # bytes of a value
+_MET_AGAIN = 3          # the run by which sizes are no longer new
+
+
+class Outline:
+    """What copies of an arrangement have in common."""
+
+    def __init__(self, binder: Binder, calls: SharedCalls, kernel_of):
+        self.binder, self._calls, self._kernel_of = binder, calls, kernel_of
+        plan = binder.plan
+        self.in_place = frozenset(i for i, v in enumerate(plan.graph.outputs) if v in plan.in_place)
+        self._fixed = [s for s in plan.steps if s in binder.steps and type(s) is not Fused]
+        self._plans: dict = {}          # what is native, and how -> its plan
+        self._prepared: dict = {}       # number of threads -> what is prepared of the steps that no size changes
+
+    @cached_property
+    def kinds(self) -> Kinds:
+        """The kinds of the steps that sizes change."""
+        return Kinds([s for s in self.binder.plan.steps if s not in self.binder.steps], self.binder.names)
+
+    @cached_property
+    def _called(self) -> list:
+        """The kinds of the steps that are no fused kernels."""
+        return list(dict.fromkeys([kind for s, kind in self.kinds.of.items() if type(s) is not Fused]))
+
+    def copy(self, values: dict) -> "SizedGraph":
+        """The arrangement for `values` of the names, ready to run."""
+        copies, changes, threads = self.binder.copies(values), pool.changes(), pool.get_num_threads()
+        fixed, fixed_form = self._for_threads(threads)
+        numbers = tuple([values[name] for name in self.binder.names])
+        sized = self.kinds.sized(numbers, copies)
+        prepared = _Prepared(fixed, self.kinds.of, sized)
+        most = threads if pool.changes() == changes else 1
+        key = most, fixed_form, tuple([sized[kind].form for kind in self._called])
+        plan = self._plans.get(key)
+        if plan is None:
+            if len(self._plans) > _MOST_PLANS:
+                self._plans.clear()
+            plan = self._plans[key] = _SharedPlan(self, prepared, copies, most)
+        steps = plan.steps(prepared, copies, numbers, self._kernel_of)
+        return SizedGraph(self, values, plan, steps, threads)
+
+    def _for_threads(self, threads: int) -> tuple:
+        """(what is prepared of the steps that no size changes, its form)."""
+        found = self._prepared.get(threads)
+        if found is None:
+            changes = pool.changes()
+            made = {s: self._calls.prepare(s) for s in self._fixed}
+            found = made, tuple(map(form_of, made.values()))
+            if pool.changes() == changes:
+                self._prepared[threads] = found
+        return found
+
+    def whole(self, values: dict) -> CompiledGraph:
+        """The compiled graph of a copy of everything."""
+        return CompiledGraph(self.binder.bind(values), self._kernel_of, prepare=self._calls.prepare)
+
+
+class _Prepared(dict):
+    """{step: what is prepared of it}: of those that no size changes, and, where somebody asks, of the others."""
+
+    def __init__(self, fixed: dict, kind_of: dict, sized: list):
+        super().__init__(fixed)
+        self.kind_of, self.sized = kind_of, sized
+
+    def __missing__(self, step):
+        made = self.sized[self.kind_of[step]].prepared
+        made = self[step] = None if made is None else made.at(places_of(step))
+        return made
+
+
+class _SharedPlan:
+    """The plan of an arrangement whose sizes are symbolic, given which steps are native and what they may be written over."""
+
+    def __init__(self, outline: Outline, prepared: dict, copies: Copies, threads: int):
+        self.outline, self.threads = outline, threads
+        self._names = names = outline.binder.names
+        plan = self.plan = place(outline.binder.plan,
+                                 lambda s: None if prepared[s] is None else prepared[s].call.scratch_bytes,
+                                 lambda s: {} if prepared[s] is None else prepared[s].over_values,
+                                 lambda v: room_of(copies.value(v)))
+        graph = plan.graph
+        self.number = number = Numbers(zip(graph.inputs, range(len(graph.inputs))))
+        for s in plan.steps:
+            for v in (*s.reads, *s.writes, *s.over_inputs) if type(s) is Run else (*values_of(s.node), *s.node.outputs):
+                number[v]           # (asked for, it gets a number)
+        self.outputs = tuple([number[v] for v in graph.outputs])
+        self.room = [None] * (len(number) - len(graph.inputs))
+        self.is_native = all([type(s) is Run for s in plan.steps])  # noqa: C419
+        self._runs: dict = {}           # run -> its outline
+        self._called: dict = {}         # called node -> what gives it for some sizes
+        runs = [s for s in plan.steps if type(s) is Run]
+        self._laid_out: dict = {s: {} for s in runs}        # run -> sizes in its arena -> one that was laid out for these
+        self._rooms = {s: _rooms(s, names) for s in runs}
+        self._results = {s: data_evaluator(tuple([v.shape for v in s.writes]), names) for s in runs}
+
+    def steps(self, prepared: "_Prepared", copies: Copies, numbers: tuple, kernel_of) -> tuple:
+        """The steps for some sizes, the values of the names."""
+        found: list[Any] = []
+        for s in self.plan.steps:
+            if type(s) is not Run:
+                if s not in self._called:
+                    self._called[s] = _called(CalledNode(s, self.number, kernel_of, self.plan.in_place), self._names)
+                found.append(self._called[s](numbers))
+                continue
+            run = shallow(s)
+            self._lay_out(s, run, [prepared[x].call.scratch_bytes for x in s.scratch], numbers)
+            if s in self._runs:
+                made = self._runs[s].resized(run, self._results[s](*numbers), prepared, copies)
+            else:
+                made = NativeRun(run, prepared, self.number, kernel_of, self.threads, copies)
+                self._runs[s] = _RunOutline(made, self.outline.kinds.of)
+            made.forget()
+            found.append(made)
+        return tuple(found)
+
+    def _lay_out(self, shared: Run, run: Run, scratch: list, numbers: tuple):
+        """Gives what lives in the arena its place: the one that it had for other sizes, where these took as much room."""
+        values, bytes_of = self._rooms[shared]
+        sizes = tuple(map(_with_room, (*bytes_of(*numbers), *scratch)))
+        known = self._laid_out[shared]
+        found = known.get(sizes)
+        if found is None:
+            if len(known) >= _MOST_LAID_OUT:
+                known.clear()
+            room = dict(zip((*values, *shared.scratch), map(room_for, sizes)))
+            lay_out(run, {x: room[x] for x in shared.scratch}, room.__getitem__)
+            known[sizes] = run
+        else:
+            run.scratch, run.arena, run.arena_bytes = found.scratch, found.arena, found.arena_bytes
+
+
+def _with_room(size: int) -> int:
+    """Bytes for so many, and a few more, so that sizes seldom ask for another place; what is large has what it needs."""
+    step = 1 << max(0, size.bit_length() - 4)
+    return size if size >= _LARGE else -(-size // step) * step
+
+
+def _rooms(run: Run, names) -> tuple:
+    """(the values that live in a run's arena, a function of the names' values that gives their bytes)."""
+    values = [x for x, *_ in run.lives if type(x) is Value]
+    return values, evaluator([v.aval.size * v.dtype.itemsize for v in values], names)
+
+
+def _called(made: CalledNode, names) -> Callable:
+    """A function of the names' values that gives a called node."""
+    params, constants = made.params, tuple([x for i, x in made.sources if i < 0])
+    data = tuple(params.values()), constants
+    if not has_symbols(data):
+        return lambda numbers: made
+    evaluate = data_evaluator(data, names)
+
+    def of(numbers):
+        given, others = evaluate(*numbers)
+        return made.with_numbers(dict(zip(params, given)), others)
+
+    return of
+
+
+class _RunOutline:
+    """What is the same in a run for all sizes, taken from one that was made for some."""
+
+    def __init__(self, sample: NativeRun, kind_of: dict):
+        run, made = sample.source, sample.list
+        self._sample, self._template, self._slots = sample, Template(made), made.slots
+        self._alive = [x for x, *_ in run.lives]            # what has a place of its own in the arena
+        place = {x: i for i, x in enumerate(self._alive, 1)}
+        for v, read in run.shared.items():
+            place[v] = place[read]
+        self._varying: list = []        # (step, its number, its kind, the number of its first operand's base)
+        bases: list = []                # the numbers of the bases of their operands
+        places, within = [], []         # of each base: what it is a place of, 0 for an argument; the bytes from there
+        for number, step in enumerate(run.steps):
+            operands, first = sample.operands_of(step), len(places) + OPERANDS
+            if step in kind_of:
+                self._varying.append((step, number, kind_of[step], first))
+                bases += range(first, first + len(operands))
+            places += [place.get(step, 0), 0, 0, *[place.get(v, 0) for v, _ in operands]]
+            within += [*[0] * OPERANDS, *[offset for _, offset in operands]]
+        self._places, self._bases = np.array(places, np.intp), np.array(bases, np.intp)
+        self._within = np.array(within, np.int64)
+        self._work = sum([work_of(s, sample.prepared, sample.copies) for s in run.steps if s not in kind_of])
+
+    def resized(self, run: Run, shapes: tuple, prepared: "_Prepared", copies: Copies) -> NativeRun:
+        """The run for other sizes, with results of these shapes."""
+        made, sized = self._sample.resized(run, shapes, prepared, copies), prepared.sized
+        offsets, instead, work = self._offsets(run, sized), [], self._work
+        for step, number, kind, first in self._varying:
+            found = sized[kind]
+            if found.asks:
+                written = made.written(step, lambda i, first=first: (self._slots[first + i], offsets[first + i]))
+            else:
+                written = found.written(made.threads)
+            work += found.work
+            instead.append((number, written))
+        calls = self._sample.list.calls
+        if all([written.form == calls[number].form for number, written in instead]):  # noqa: C419
+            made.take(self._template.filled(offsets, instead), work)
+            return made
+        made.list = self._sample.list.with_others(instead)
+        made.take(Template(made.list).filled(offsets), work)
+        return made
+
+    def _offsets(self, run: Run, sized: list):
+        """The bytes from each base's slot to where it lies."""
+        within = self._within.copy()
+        within[self._bases] = [offset for _, _, kind, _ in self._varying for offset in sized[kind].offsets]
+        starts = np.array([0, *[run.scratch[x] if x in run.scratch else run.arena[x] for x in self._alive]], np.int64)
+        return within + starts[self._places]
+
+
+class SizedGraph:
+    """A copy of an outline, ready to run. What else is asked of it is asked of the compiled graph for these sizes, the `whole`,
+    which also takes over where they are met again."""
+
+    def __init__(self, outline: Outline, values: dict, shared: _SharedPlan, steps: tuple, threads: int):
+        self._outline, self._values, self._shared, self._steps, self._threads = outline, values, shared, steps, threads
+        self.in_place, self.is_native = outline.in_place, shared.is_native
+        self._runs = 0
+
+    @cached_property
+    def whole(self) -> CompiledGraph:
+        """The compiled graph."""
+        return self._outline.whole(self._values)
+
+    def run(self, arrays) -> list:
+        """The results, as arrays, in order."""
+        self._runs += 1
+        if self._runs >= _MET_AGAIN or pool.get_num_threads() != self._threads:
+            return self.whole.run(arrays)
+        env = [*arrays, *self._shared.room]
+        for step in self._steps:
+            step.run(env)
+        return [env[i] for i in self._shared.outputs]
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.whole, name)
+

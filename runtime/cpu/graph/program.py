@@ -1,0 +1,203 @@
+"""Running fused graphs: plans (`passes/schedule/plan_memory.py`) prepared once, then run with little Python between the steps.
+
+    p = CompiledGraph(graph, kernel_of, owned={0})
+    outputs = p.run(arrays)              # arrays in the order of the graph's inputs
+
+Steps that are native code and follow each other are one native call, for most graphs the only one (`plan_runner.py`). What has
+no native code is called between, by the kernels that eager mode uses. Any number of threads may run one compiled graph at the
+same time.
+"""
+
+from collections import Counter
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ....ir.graph.graph import Graph, Value
+from ....passes.fusion.rematerialize import remake
+from ....passes.layout.materialize_transposes import turned_operands
+from ....passes.layout.plain_operands import plain_operands
+from ....passes.schedule.hoist_index_checks import checked_indices
+from ....passes.schedule.plan_memory import arrange, place
+from ....passes.schedule.plan_steps import Plan, Run, shallow
+from ...doors import lies_by_rows
+from ..calls import lowering_rules, pool
+from ..conv import native_blocked, native_conv, native_pools  # noqa: F401 (the families register their makers)
+from ..gemm import matmul  # noqa: F401 (the families register their makers)
+from ..index import native_ordering, native_point_taps, native_random, native_rows  # noqa: F401 (the families register their makers)
+from ..linalg import native_fourier  # noqa: F401 (the families register their makers)
+from ..loops import copies, integer_division, native_moves  # noqa: F401 (the families register their makers)
+from ..loops.copies import dense
+from ..nn import native_int8, native_losses, native_recurrent, native_sequence, resample, sliding_windows  # noqa: F401 (the families register their makers)
+from .inplace_kernels import writer_for
+from .plan_runner import NativeRun, call_kernel, kernel_text
+
+__all__ = ["CalledNode", "CompiledGraph", "NativeRun", "arranged", "kernel_text"]
+
+
+def arranged(graph: Graph, owned=frozenset(), targets=None) -> Plan:
+    """The steps of a graph for this backend, not placed in memory yet; arguments as for `CompiledGraph`."""
+    graph = checked_indices(graph) if targets else graph
+    graph = turned_operands(plain_operands(graph, lowering_rules.reads), copies.is_worth_turning)
+    return arrange(remake(graph), owned, targets)
+
+
+class CompiledGraph:
+    """A graph, ready to run.
+
+    graph      what is computed, after all graph passes; or its arrangement, made by `arranged`
+    owned      positions of results that get memory of their own
+    targets    {position of a result: number of the input that it replaces}; `in_place` says for which of them the run
+               itself writes into the input
+    kernel_of  gives the eager kernel of an operator
+    prepare    gives the native call of a step, or None; `SharedCalls.prepare` where arrangements have steps in common
+    """
+
+    def __init__(self, graph: Graph | Plan, kernel_of, owned=frozenset(), targets=None, prepare=lowering_rules.prepare):
+        self._arranged = graph if isinstance(graph, Plan) else arranged(graph, owned, targets)
+        self._kernel_of, self._native_call = kernel_of, prepare
+        graph = self.graph = self._arranged.graph
+        self.in_place = frozenset(i for i, v in enumerate(graph.outputs) if v in self._arranged.in_place)
+        self._prepare()
+
+    @property
+    def whole(self) -> "CompiledGraph":
+        """Itself: it is made as a whole, unlike what an outline gives (`incremental_bind.py`)."""
+        return self
+
+    def _prepare(self):
+        """Makes plan and steps for the threads that there are now. Where their number changes meanwhile, some operators may be
+        planned for fewer, so one thread does everything."""
+        changes, threads, prepared = pool.changes(), pool.get_num_threads(), {}
+
+        def scratch_of(step):
+            made = prepared[step] = self._native_call(step)
+            return None if made is None else made.call.scratch_bytes
+
+        def over_of(step):
+            made = prepared[step]
+            return {} if made is None else made.over_values
+
+        self.plan = place(self._arranged, scratch_of, over_of)
+        most = threads if pool.changes() == changes else 1
+        number = Numbers(zip(self.graph.inputs, range(len(self.graph.inputs))))
+        self.steps: tuple = tuple([self._step(s, prepared, number, most) for s in self.plan.steps])
+        self.outputs = tuple([number[v] for v in self.graph.outputs])
+        often, inputs = Counter(self.outputs), len(self.graph.inputs)
+        self.are_made = tuple([often[i] == 1 and i >= inputs for i in self.outputs])    # which are no inputs, nor given twice
+        self.room = [None] * (len(number) - len(self.graph.inputs))
+        self.is_native = all(type(s) is NativeRun for s in self.steps)     # nothing in it calls numpy
+        self.threads = threads if any(p is not None for p in prepared.values()) else 0
+        self._run_made = self._run_steps
+        if len(self.steps) == 1 and self.is_native:
+            self._run_made = self.steps[0].alone(len(self.graph.inputs), self.outputs) or self._run_steps
+        self.run = self._run_for_threads if self.threads else self._run_made
+
+    def _run_for_threads(self, arrays):
+        """Native calls of operators are cut for a number of threads; they are made again when it changes."""
+        if pool.get_num_threads() != self.threads:
+            self._prepare()
+        return self._run_made(arrays)
+
+    def run_into(self, arrays, given) -> list:
+        """The results, of which the first ones lie in arrays that are given for them; where that cannot be, they are copied."""
+        if self.threads and pool.get_num_threads() != self.threads:
+            self._prepare()
+        found = self._run_steps(arrays, [(i, a) for i, a, is_made in zip(self.outputs, given, self.are_made) if is_made])
+        for n, array in enumerate(given):
+            if found[n] is not array:
+                np.copyto(array, found[n])
+                found[n] = array
+        return found
+
+    def _step(self, step, prepared, number, threads):
+        if type(step) is Run:
+            return NativeRun(step, prepared, number, self._kernel_of, threads)
+        return CalledNode(step, number, self._kernel_of, self.plan.in_place)
+
+    def _run_steps(self, arrays, into=()) -> list:
+        """The results, as arrays, in order; those of some places of the environment go `into` arrays."""
+        env = [*arrays, *self.room]
+        for i, array in into:
+            env[i] = array
+        for step in self.steps:
+            step.run(env)
+        return [env[i] for i in self.outputs]
+
+
+class Numbers(dict):
+    """{value: its place in the environment}; inputs come first, others as they are asked for."""
+
+    def __missing__(self, value):
+        number = self[value] = len(self)
+        return number
+
+
+class SharedCalls:
+    """The native calls of `steps`, which are the same in each copy of an arrangement; those of others are made each time."""
+
+    def __init__(self, steps: frozenset):
+        self._steps = steps
+        self._made: dict = {}       # (step, number of threads) -> its call
+
+    def prepare(self, step):
+        """The native call of a step, or None."""
+        if step not in self._steps:
+            return lowering_rules.prepare(step)
+        changes, key = pool.changes(), (step, pool.get_num_threads())
+        if key in self._made:
+            return self._made[key]
+        made = lowering_rules.prepare(step)
+        if pool.changes() == changes:
+            self._made[key] = made
+        return made
+
+
+class CalledNode:
+    """One operator, called on arrays by the kernel that eager mode uses; `in_place` says what is written over an input."""
+
+    def __init__(self, step, number: dict, kernel_of, in_place):
+        node = step.node
+        self.node, self.source = node, step
+        self.kernel = kernel_of(node.op)
+        self.params = node.params
+        self.is_by_rows = lies_by_rows(node.op)
+        self.sources = tuple([(number[x], None) if type(x) is Value else (-1, x) for x in node.inputs])
+        self.outs = tuple([number[v] for v in node.outputs])
+        self.dead = tuple([number[v] for v in step.dead])
+        home = in_place.get(node.outputs[0])
+        self.home = None if home is None else number[home]
+        self.write: Any = None if home is None else writer_for(node.op)
+
+    def run(self, env):
+        """Computes; results go into `env`."""
+        arguments = [env[i] if i >= 0 else x for i, x in self.sources]
+        if self.home is not None:
+            env[self.outs[0]] = self._update(env[self.home], arguments)
+        else:
+            result = self._call(self.kernel, arguments)
+            for i, r in zip(self.outs, result if self.node.multi else (result,)):
+                env[i] = self._lying(r if type(r) is np.ndarray else np.asarray(r))
+        for i in self.dead:
+            env[i] = None
+
+    def _lying(self, a):
+        """A result in the order in memory that eager mode gives it."""
+        return a if not self.is_by_rows or a.flags.c_contiguous else dense(a)
+
+    def _update(self, home, arguments):
+        """Writes the result over an input."""
+        if not self._call(partial(self.write, home), arguments):
+            np.copyto(home, self._call(self.kernel, arguments))
+        return home
+
+    def _call(self, kernel, arguments):
+        return call_kernel(self.node, kernel, arguments, self.params)
+
+    def with_numbers(self, params: dict, constants) -> "CalledNode":
+        """The same with other parameters, and operands that are no arrays, in order."""
+        made, others = shallow(self), iter(constants)
+        made.params = params
+        made.sources = tuple([(i, None) if i >= 0 else (i, next(others)) for i, _ in self.sources])
+        return made

@@ -1,0 +1,74 @@
+"""Orders along a dim on generated kernels: the indices that sort, or those of the first few elements in order.
+
+    argsort(x, dim=1, descending=False)
+    arg_topk(x, k=5, dim=1, largest=True)
+
+The order is that of `ir/ops/index/sort.py`: total and stable, nan after every number. Rows are shared out between threads.
+"""
+
+import functools
+
+import numpy as np
+
+from ....ir import dtype as dt
+from ....ir.target import host
+from ....passes.codegen.llvm.index import ordering as codegen
+from ..calls import jobs, pool
+from ..compiler.compile import compile_module
+from ..loops import copies
+from ..memory import alloc
+
+KINDS = {np.dtype(np.float16): "f16", dt.bfloat16.np: "bf16", np.dtype(np.float32): "f32",
+          np.dtype(np.float64): "f64", np.dtype(np.bool_): "u8",
+          **{np.dtype(f"{sign}{size}"): f"{sign}{8 * size}" for sign in "iu" for size in (1, 2, 4, 8)}}
+_LEAST_ROOM = 512       # entries between two cuts of a selection
+_FEW, _SMALL_ROOM = 12, 8       # for so few that are kept, these: what is cut is sorted by insertion
+_LONGEST = 2**31 - 1
+_LINE = 64
+_KEPT = 512
+_INDEX = np.dtype(np.int64)
+
+
+def can_order(x, dim: int) -> bool:
+    """Whether the kernels order this array."""
+    return x.dtype in KINDS and x.size > 0 and x.shape[dim] <= _LONGEST
+
+
+@functools.lru_cache(None)
+def _task(kind):
+    kernel = codegen.OrderKernel(host(), kind)
+    return kernel, compile_module(kernel.text(), [kernel.symbol])[kernel.symbol]
+
+
+@functools.lru_cache(_KEPT)
+def plan(dtype, rows: int, size: int, keep: int, descending: bool, threads: int) -> jobs.JobsPlan:
+    """The jobs on (x, out) that give the first `keep` indices of each row's order."""
+    kernel, task = _task(KINDS[dtype])
+    few = keep <= _FEW
+    room = size if (16 if few else 4) * keep >= size else min(size, 2 * keep + (_SMALL_ROOM if few else _LEAST_ROOM))
+    scratch = -(-2 * room * kernel.entry_bytes // _LINE) * _LINE + max(_LINE, kernel.entry_bytes * kernel.lanes)
+    todo, work = jobs.Jobs(threads), rows * (size + 16 * room)
+    chunks = jobs.chunks_for(8 * work, rows, threads)
+    todo.add(task, codegen.WORDS[len(codegen.ARRAYS) + 2:], chunks=chunks, rows=rows, size=size, keep=keep, room=room,
+             flip=kernel.flip(descending), scratch_bytes=scratch)
+    return todo.plan(scratch * (threads if chunks > 1 else 1), work)
+
+
+def _ordered(x, keep, dim, descending):
+    last = dim in (-1, x.ndim - 1)
+    rows = copies.dense(x if last else np.moveaxis(x, dim, -1))
+    out = alloc.empty((*rows.shape[:-1], keep), _INDEX)
+    if out.size:
+        made = plan(x.dtype, rows.size // rows.shape[-1], rows.shape[-1], keep, descending, pool.get_num_threads())
+        made(rows, out)
+    return out if last else copies.dense(np.moveaxis(out, -1, dim))
+
+
+def argsort(x, *, dim, descending):
+    """The indices that sort along a dim."""
+    return _ordered(x, x.shape[dim], dim, descending)
+
+
+def arg_topk(x, *, k, dim, largest):
+    """The indices of the first k along a dim."""
+    return _ordered(x, k, dim, largest)

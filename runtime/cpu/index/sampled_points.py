@@ -1,0 +1,71 @@
+"""Elements at given places of planes on generated kernels: what runs the operators of `ir/ops/nn/sampled_points.py`."""
+
+import functools
+import math
+
+import numpy as np
+
+from ....ir.ops.nn import sampled_points as ops
+from ....ir.target import host
+from ....passes.codegen.llvm.index import sampled_points as codegen
+from ....passes.codegen.llvm.ir.types import F32, F64
+from ..calls import jobs, pool
+from ..compiler.compile import task_of
+from ..memory import alloc
+
+_ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
+_MOST_TAPS = 16             # a kernel writes its taps out
+_KEPT = 512
+
+
+@functools.lru_cache(_KEPT)
+def plan(kind: str, dtype, weighted: bool, images: int, channels: int, size: int, points: int, taps: int, threads: int):
+    """The job on (x, places, weights, y)."""
+    kernel = codegen.TapsKernel(host(), _ELEMENTS[dtype], taps, weighted)
+    symbol, blocks = kernel.symbol(kind), -(-points // codegen.BLOCK)
+    items, work = images * (channels if kind == "put" else blocks), 4 * images * channels * points * taps
+    todo = jobs.Jobs(threads)
+    todo.add(task_of(kernel, symbol, kind), codegen.WORDS[len(codegen.ARRAYS) + 2:],
+             chunks=jobs.chunks_for(work, items, threads), items=items, channels=channels, plane=size, points=points,
+             blocks=blocks)
+    return todo.plan(0, work)
+
+
+def runs(x, places) -> bool:
+    """Whether there is a kernel for such planes and places."""
+    return x.dtype in _ELEMENTS and places.dtype == np.int32 and 0 < places.shape[1] <= _MOST_TAPS and places.size > 0
+
+
+def _run(kind, x, places, weights, y, weighted=True):
+    images, channels = x.shape[:2]
+    made = plan(kind, x.dtype, weighted, images, channels, math.prod(x.shape[2:]), math.prod(places.shape[2:]), places.shape[1],
+                pool.get_num_threads())
+    made(x, alloc.dense(places), weights, y)
+
+
+def take(x, places, weights):
+    """What `taps_take` computes."""
+    out_shape = (*x.shape[:2], *places.shape[2:])
+    if not runs(x, places) or not x.size:
+        return np.asarray(ops.taps_take.ref(x, places, weights), x.dtype)
+    out, x = alloc.empty(out_shape, x.dtype), alloc.dense(x)
+    _run("take", x, places, x if weights is None else alloc.dense(weights), out, weights is not None)
+    return out
+
+
+def put(y, places, weights, *, size):
+    """What `taps_put` computes."""
+    if not runs(y, places) or not y.size or not math.prod(size):
+        return np.asarray(ops.taps_put.ref(y, places, weights, size=size), y.dtype)
+    out, y = alloc.empty((*y.shape[:2], *size), y.dtype), alloc.dense(y)
+    _run("put", out, places, y if weights is None else alloc.dense(weights), y, weights is not None)
+    return out
+
+
+def dots(x, y, places):
+    """What `taps_dots` computes."""
+    if not runs(x, places) or not x.size:
+        return np.asarray(ops.taps_dots.ref(x, y, places), x.dtype)
+    out = alloc.empty(places.shape, x.dtype)
+    _run("dots", alloc.dense(x), places, out, alloc.dense(y))
+    return out

@@ -1,0 +1,87 @@
+"""Scans along a dim on generated kernels: `scan("add", x, dim=1)`. Values are those of one step after the other."""
+
+import functools
+import math
+
+import numpy as np
+
+from ....ir import dtype as dt
+from ....ir.ops.core import scan as scan_ops
+from ....ir.target import host
+from ....passes.codegen.llvm.index import leave_one_out_products
+from ....passes.codegen.llvm.index import scans as codegen
+from ....passes.codegen.llvm.ir.types import F32, F64, I32, I64
+from ..calls import jobs, pool
+from ..compiler.compile import task_of
+from ..loops import copies, kernels
+from ..memory import alloc
+
+_ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.int32): I32, np.dtype(np.int64): I64}
+_WIDE = 4           # complex numbers side by side from which parts fill vectors
+_KEPT = 512
+# The step of each operator of one array.
+STEPS = {scan_ops.cumsum: codegen.ADD, scan_ops.cumprod: codegen.MUL, scan_ops.logcumsumexp: codegen.LOG_ADD,
+         scan_ops.cummax: codegen.MOST, scan_ops.cummin: codegen.LEAST,
+         scan_ops.products_of_others: leave_one_out_products.OTHERS}
+
+
+def can_scan(x) -> bool:
+    """Whether the kernels take this array."""
+    return x.dtype in _ELEMENTS and x.size > 0 and len(x.shape) > 0
+
+
+def can_scan_parts(x, how: str, dim: int) -> bool:
+    """Whether they take it as real numbers, of which the last dim has the parts: sums of complex numbers are those of these."""
+    return how == codegen.ADD and x.dtype in dt.NP_PARTS and x.size > 0 and len(x.shape) > 0 and sizes(x.shape, dim)[2] >= _WIDE
+
+
+@functools.lru_cache(_KEPT)
+def plan(how: str, dtype, shape: tuple, dim: int, threads: int) -> jobs.JobsPlan:
+    """The job on (x, z, y), all of a shape, along a dim; z is not touched by sums and products."""
+    outer, size, inner = sizes(shape, dim)
+    if dtype in dt.NP_PARTS:
+        dtype, inner = dt.NP_PARTS[dtype], 2 * inner
+    kind = leave_one_out_products.OtherProducts if how == leave_one_out_products.OTHERS else codegen.ScanKernel
+    kernel = kind(host(), _ELEMENTS[dtype], how)
+    symbol = kernel.along if inner == 1 else kernel.across
+    items = -(-outer // kernel.rows) if inner == 1 else outer * -(-inner // kernel.block)
+    todo, work = jobs.Jobs(threads), kernel.cost * outer * size * inner
+    todo.add(task_of(kernel, symbol), codegen.WORDS[len(codegen.ARRAYS) + 2:],
+             chunks=jobs.chunks_for(work, items, threads), items=items, outer=outer, size=size, inner=inner)
+    return todo.plan(0, work)
+
+
+def sizes(shape, dim: int) -> tuple:
+    """(outer, size, inner) of a shape along a dim."""
+    dim %= len(shape)
+    return math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1:])
+
+
+def scan(how: str, x, *, dim):
+    """The sums (products) of everything up to and including each element."""
+    x, out = copies.dense(x), alloc.empty(x.shape, x.dtype)
+    plan(how, x.dtype, x.shape, dim, pool.get_num_threads())(x, x, out)
+    return out
+
+
+def complex_sums(x, *, dim):
+    """Running sums of complex numbers."""
+    if can_scan_parts(x, codegen.ADD, dim):
+        return scan(codegen.ADD, x, dim=dim)
+    kind = dt.BY_NP[x.dtype]
+    return kernels.function("complex", *[dt.PARTS[kind]] * 2)(
+        *[scan(codegen.ADD, kernels.function(part, kind)(x), dim=dim) for part in ("real", "imag")])
+
+
+def linear(a, b, *, dim):
+    """h[t] = a[t] * h[t - 1] + b[t]"""
+    out = alloc.empty(a.shape, a.dtype)
+    plan(codegen.LINEAR, a.dtype, a.shape, dim, pool.get_num_threads())(copies.dense(a), copies.dense(b), out)
+    return out
+
+
+def extreme(how: str, x, *, dim):
+    """(the largest or smallest so far, where it was seen last)"""
+    out, places = alloc.empty(x.shape, x.dtype), alloc.empty(x.shape, np.dtype(np.int64))
+    plan(how, x.dtype, x.shape, dim, pool.get_num_threads())(copies.dense(x), places, out)
+    return out, places

@@ -1,0 +1,43 @@
+"""Places of values in sorted rows on the generated kernel: `searchsorted(rows, values, right=False)`."""
+
+import functools
+import math
+
+import numpy as np
+
+from ....ir.target import host
+from ....passes.codegen.llvm.index import search as codegen
+from ....passes.codegen.llvm.ir.types import F32, F64, I32, I64
+from ..calls import jobs, pool
+from ..compiler.compile import task_of
+from ..memory import alloc
+
+ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.int32): I32, np.dtype(np.int64): I64}
+_BLOCK = 1 << 12        # values of a row that one chunk takes at least
+_KEPT = 512
+
+
+def can_search(dtype, shape: tuple, wanted: tuple) -> bool:
+    """Whether the kernel finds values of this shape in rows of that one."""
+    return dtype in ELEMENTS and 0 not in shape and 0 not in wanted
+
+
+@functools.lru_cache(_KEPT)
+def plan(dtype, shape: tuple, wanted: tuple, right: bool, threads: int) -> jobs.JobsPlan:
+    """The job on (sorted rows, values, places), all of them contiguous."""
+    kernel, size = codegen.SearchKernel(host(), ELEMENTS[dtype], right), shape[-1]
+    rows = math.prod(shape[:-1])
+    count = math.prod(wanted) // rows
+    blocks, halvings = -(-count // _BLOCK), (size - 1).bit_length()
+    todo, work = jobs.Jobs(threads), 4 * rows * count * (halvings + 1)
+    todo.add(task_of(kernel, kernel.symbol), codegen.WORDS[len(codegen.ARRAYS) + 2:],
+             chunks=jobs.chunks_for(work, rows * blocks, threads), items=rows * blocks, rows=rows, blocks=blocks, block=_BLOCK,
+             count=count, size=size, row=size if len(shape) > 1 else 0, halvings=halvings)
+    return todo.plan(0, work)
+
+
+def searchsorted(rows, values, *, right):
+    """Where each value would be put in a sorted row, or in its own one of several."""
+    out = alloc.empty(values.shape, np.dtype(np.int64))
+    plan(rows.dtype, rows.shape, values.shape, right, pool.get_num_threads())(alloc.dense(rows), alloc.dense(values), out)
+    return out

@@ -1,0 +1,104 @@
+"""Cholesky factors on generated kernels: `factor(x)` gives L with L @ L^T = x for each matrix of a batch, of which
+the lower triangle is read.
+
+The work is done on upper triangles, whose rows lie along vectors. A large matrix goes block by block: the block on the
+diagonal, the triangular system to its right, and the products of that taken off the rest, strip by strip of its triangle.
+"""
+
+import functools
+import math
+
+import numpy as np
+
+from ....ir.target import host
+from ....passes.codegen.llvm.linalg import cholesky as codegen
+from ..calls import jobs, pool
+from ..compiler.compile import compile_module
+from ..compiler.ir_cache import text_of
+from ..gemm import gemm
+from ..memory import alloc
+from . import triangular
+
+_BLOCK = 128                # rows that are factored together, and columns whose products are taken off together
+_MOST_WHOLE = 256           # rows up to which a matrix is such a block itself
+_STRIP = 256                # rows of the rest that products are taken off together
+_LINE, _CROWDED = 64, 512   # rows so many bytes apart fall on few places of a cache
+_KEPT = 1024
+
+
+def factor(x: np.ndarray):
+    """(L, the order from 1 of the first minor that is not positive, or 0); L is no factor where there is such a minor."""
+    *lead, n, _ = x.shape
+    x = alloc.dense(x).reshape(math.prod(lead), n, n)
+    out, info = alloc.empty(x.shape, x.dtype), np.zeros(len(x), np.int32)
+    apart, high = _room(x.dtype, n)
+    upper = alloc.empty((len(x), high, apart), x.dtype)
+    threads = pool.get_num_threads()
+    if n <= _MOST_WHOLE:
+        _plan(x.dtype, x.shape, codegen.TASKS, 0, threads)(x, upper, out, info)
+    else:
+        _plan(x.dtype, x.shape, ("turn",), 0, threads)(x, upper, out, info)
+        for one, number in zip(upper, range(len(x))):
+            _factor_large(one[None, :n, :n], info[number:number + 1])
+        _plan(x.dtype, x.shape, ("lower",), 0, threads)(x, upper, out, info)
+    return out.reshape((*lead, n, n)), info.reshape(lead)
+
+
+def _factor_large(upper, info):
+    """Makes U of the upper triangle of a matrix (1, n, n)."""
+    n = upper.shape[1]
+    for start in range(0, n, _BLOCK):
+        stop = min(start + _BLOCK, n)
+        block = upper[:, start:stop, start:stop]
+        _factor_block(block.dtype, block.shape, block.strides, start, pool.get_num_threads())(block, block, block, info)
+        if info[0] or stop == n:
+            return
+        minus = alloc.empty((1, stop - start, n - stop), upper.dtype)
+        right = upper[:, start:stop, stop:]
+        triangular.solve_block(block.transpose(0, 2, 1), right, minus=minus)
+        for row in range(stop, n, _STRIP):
+            end = min(row + _STRIP, n)
+            gemm.add_product(minus[:, :, row - stop:end - stop].transpose(0, 2, 1), right[:, :, row - stop:],
+                             upper[:, row:end, row:])
+
+
+def _room(dtype, n):
+    """(elements from row to row, rows) of an upper triangle's memory."""
+    lanes = _tasks(dtype)[0].tile.lanes
+    wide = -(-n // lanes) * lanes
+    return wide + (_LINE // dtype.itemsize if wide * dtype.itemsize % _CROWDED == 0 else 0), wide
+
+
+@functools.lru_cache(None)
+def _tasks(dtype):
+    """(kernel, its tasks by name) for a dtype."""
+    kernel = codegen.CholeskyKernel(host(), triangular.ELEMENTS[dtype])
+    made = compile_module(text_of(kernel), kernel.symbols)
+    return kernel, {name: made[symbol] for name, symbol in zip(codegen.TASKS, kernel.symbols)}
+
+
+@functools.lru_cache(_KEPT)
+def _plan(dtype, shape, names, first, threads):
+    """Jobs on (x, upper, out, info)."""
+    (batch, n, _), item = shape, dtype.itemsize
+    apart, high = _room(dtype, n)
+    strides = {"x_row": n * item, "x_batch": n * n * item, "out_row": n * item, "out_batch": n * n * item,
+               "upper_row": apart * item, "upper_batch": high * apart * item}
+    return _jobs(dtype, batch, n, names, strides, first, threads)
+
+
+@functools.lru_cache(_KEPT)
+def _factor_block(dtype, shape, strides, first, threads):
+    """The job that factors blocks where they lie."""
+    return _jobs(dtype, shape[0], shape[1], ("factor",), {"upper_row": strides[1], "upper_batch": strides[0]}, first, threads)
+
+
+def _jobs(dtype, batch, n, names, strides, first, threads):
+    kernel, tasks = _tasks(dtype)
+    todo, blocks, total = jobs.Jobs(threads), -(-n // kernel.tile.lanes), 0
+    for name in names:
+        items, work = (batch, batch * n ** 3 // 3) if name == "factor" else (batch * blocks, 2 * batch * n * n)
+        total += work
+        todo.add(tasks[name], codegen.WORDS[len(codegen.ARRAYS) + 2:], chunks=jobs.chunks_for(work, items, threads),
+                 items=items, blocks=blocks, rows=n, first=first, **strides)
+    return todo.plan(0, total)

@@ -1,0 +1,188 @@
+"""Discrete Fourier transforms on generated kernels, of sizes with the factors 2, 3 and 5
+(`passes/codegen/llvm/linalg/fourier.py`).
+
+    made = fourier.transform("rows", x.dtype, x.shape, -1, scale=1 / n, inverse=True, threads=2)      # None: not of this size
+    out = made(x)
+
+The tasks: "rows" of complex numbers, along the last dim; "columns", along any other; "halves", the n // 2 + 1 frequencies of n
+real numbers along the last dim, and back "wholes", which are n // 2 complex numbers each. Arrays are dense. What fits the
+second-level cache is taken; larger transforms are left to numpy.
+"""
+
+import functools
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ....ir import dtype as dt
+from ....ir.target import host
+from ....passes.codegen.llvm.ir.types import bytes_of
+from ....passes.codegen.llvm.linalg import fourier as codegen
+from ..calls import jobs
+from ..compiler.compile import compile_module
+from ..compiler.ir_cache import text_of
+from ..memory import alloc, cache_sizes
+from . import triangular
+
+_KEPT = 1024
+_COMPLEX = {part: whole for whole, part in dt.NP_PARTS.items()}
+
+
+class Planned(NamedTuple):
+    """A transform of arrays of one shape: the job on (x, out, factors), its factors, the shape and the dtype of the result."""
+
+    plan: jobs.JobsPlan
+    factors: np.ndarray
+    shape: tuple
+    dtype: np.dtype
+
+
+@functools.lru_cache(_KEPT)
+def transform(task: str, dtype, shape: tuple, dim: int, scale: float, inverse: bool, threads: int):
+    """What transforms arrays of a dtype and shape; None where no kernel does."""
+    made = transform_plan(task, dtype, shape, dim, scale, inverse, threads)
+    if made is None:
+        return None
+    (plan, factors, out_shape, kind), empty = made, alloc.empty
+
+    def run(x):
+        out = empty(out_shape, kind)
+        plan(x, out, factors)
+        return out
+
+    return run
+
+
+@functools.lru_cache(_KEPT)
+def transform_plan(task, dtype, shape, dim, scale, inverse, threads) -> Planned | None:
+    """The same as a plan."""
+    have, size = shape[dim], math.prod(shape)
+    part, width = dt.NP_PARTS.get(dtype, dtype), 1 if task != "columns" else math.prod(shape[dim + 1:])
+    n = 2 * (have - 1) if task == "wholes" else have
+    lanes = _lanes(part, n, task) if size else 0
+    if not lanes:
+        return None
+    many, item, blocks = size // (have * width), part.itemsize, -(-width // lanes) if task == "columns" else 1
+    if task in ("rows", "columns"):
+        apart, out_shape, kind = (2 * n * width * item,) * 2, shape, dtype
+    elif task == "halves":
+        apart, out_shape, kind, scale = (n * item, (n + 2) * item), (*shape[:-1], n // 2 + 1), _COMPLEX[dtype], scale / 2
+    else:
+        apart, out_shape, kind = ((n + 2) * item, n * item), (*shape[:-1], n), part
+    plan, factors = _plan(part, lanes, n, task, many * blocks, width, blocks, apart, float(scale), inverse, threads)
+    return Planned(plan, factors, out_shape, kind)
+
+
+# Sizes.
+
+
+def _radices(n: int):
+    """The radices of the passes over n rows, from the first one on; None where other factors are left."""
+    found = []
+    for prime in (5, 3):
+        while n % prime == 0:
+            found.append(prime)
+            n //= prime
+    if n & (n - 1):
+        return None
+    twos = n.bit_length() - 1
+    while twos:
+        step = min(twos, 2 if twos in (2, 4) else 3)
+        found.append(1 << step)
+        twos -= step
+    return sorted(found)
+
+
+@functools.lru_cache(_KEPT)
+def _lanes(part, n, task) -> int:
+    """How many numbers stand side by side; 0 where kernels do not take a size."""
+    element, most = triangular.ELEMENTS.get(part), cache_sizes.second_level() // 2
+    if element is None or n < 2:
+        return 0
+    lanes = host().lanes(bytes_of(element))
+    if task == "columns":
+        return lanes if _radices(n) and n * 2 * lanes * part.itemsize <= most else 0
+    if task != "rows":
+        if n % 2:
+            return 0
+        n //= 2
+    if 2 * n * part.itemsize > most:
+        return 0
+    while lanes > 1 and (n % lanes or lanes * lanes > n or not _radices(n // lanes)):
+        lanes //= 2
+    return lanes if lanes > 1 else 0
+
+
+# Plans.
+
+
+@functools.lru_cache(None)
+def _tasks(element, lanes):
+    """(kernel, its tasks by name)."""
+    kernel = codegen.FourierKernel(host(), element, lanes)
+    made = compile_module(text_of(kernel), kernel.symbols)
+    return kernel, {name: made[symbol] for name, symbol in zip(codegen.TASKS, kernel.symbols)}
+
+
+def _plan(part, lanes, n, task, items, width, blocks, apart, scale, inverse, threads):
+    """(the job on (x, out, factors), the factors)"""
+    kernel, tasks = _tasks(triangular.ELEMENTS[part], lanes)
+    m = n if task == "columns" else n // lanes if task == "rows" else n // 2 // lanes
+    factors, passes, (between, half_factors) = _factors(part, lanes, m, task)
+    row = kernel.row_bytes if task != "columns" else width * 2 * part.itemsize
+    size = (m + codegen.SPARE) * kernel.row_bytes
+    if task != "rows":          # what is made beside it, with a vector before and one behind
+        size += (m + 2) * kernel.row_bytes
+    work = 5 * items * m * lanes * max(1, m.bit_length())
+    todo, chunks = jobs.Jobs(threads), jobs.chunks_for(work, items, threads)
+    todo.add(tasks[task], codegen.WORDS[len(codegen.ARRAYS) + 2:], chunks=chunks, items=items, rows=m,
+             places=todo.table(_places(m, kernel)), passes=todo.table(passes), count=len(passes) // codegen.PASS_WORDS,
+             x_outer=apart[0], x_row=row, out_outer=apart[1], out_row=row, width=width, blocks=blocks, between=between,
+             halves=half_factors, inverse=int(inverse), scale=scale, scratch_bytes=size)
+    return todo.plan(size * (threads if chunks > 1 else 1), work), factors
+
+
+def _places(m, kernel):
+    """At which byte of the scratch each row of a transform is laid down, so that passes make the natural order of it."""
+    order = np.zeros(1, np.int64)
+    for radix in _radices(m):
+        order = (np.arange(radix)[:, None] + radix * order).reshape(-1)
+    places = np.full(-(-m // kernel.lanes) * kernel.lanes, m, np.int64)
+    places[order] = np.arange(m)
+    return (places * kernel.row_bytes).tolist()
+
+
+@functools.lru_cache(_KEPT)
+def _factors(part, lanes, m, task):
+    """(the factors of a transform, the words of its passes, (byte of the factors between, byte of those of real rows))."""
+    found, passes, span, bytes_, starts = [], [], 1, 0, []
+
+    def add(numbers):
+        nonlocal bytes_
+        found.append(np.asarray(numbers, part).reshape(-1))
+        bytes_ += found[-1].nbytes
+
+    for radix in _radices(m):
+        joined = radix * span
+        passes += [radix, span, m // joined, bytes_]
+        pairs = roots(np.arange(span)[:, None] * np.arange(1, radix), joined)
+        add(np.stack(pairs, -1))
+        span = joined
+    starts.append(bytes_)
+    if task != "columns":
+        at = np.arange(-(-m // lanes) * lanes).reshape(-1, 1, lanes)
+        add(np.stack(roots(at * np.arange(1, lanes)[:, None], m * lanes), -2))
+    starts.append(bytes_)
+    if task in ("halves", "wholes"):
+        add(np.stack(roots(np.arange((m + 1) * lanes).reshape(-1, lanes), 2 * m * lanes), -2))
+    return np.concatenate(found), passes, starts
+
+
+def roots(k, n):
+    """The cosines and sines of -2 pi k / n, as near as their dtype comes, and exact where they are 0 or 1."""
+    quarter, rest = np.divmod(4 * (k % n), n)
+    near = np.minimum(rest, n - rest) * (math.pi / (2 * n))
+    far = 2 * rest > n
+    c, s = np.where(far, np.sin(near), np.cos(near)), np.where(far, np.cos(near), np.sin(near))
+    return (np.choose(quarter, (c, -s, -c, s)), np.choose(quarter, (-s, -c, s, c)))

@@ -1,0 +1,62 @@
+"""Triangular systems on generated kernels: `solve(t, x)` puts the solution of T @ X = B in the place of B.
+
+Systems up to `_BLOCK` rows are one job; larger ones go block by block, and what a block makes of the other rows is a product.
+"""
+
+import functools
+
+import numpy as np
+
+from ....ir.target import host
+from ....passes.codegen.llvm.ir.types import F32, F64
+from ....passes.codegen.llvm.linalg import triangular as codegen
+from ..calls import jobs, pool
+from ..compiler.compile import compile_module
+from ..compiler.ir_cache import text_of
+from ..gemm import gemm
+from ..memory import alloc
+
+ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
+_BLOCK = 256                # rows whose part of T stays in the second-level cache
+_KEPT = 1024
+
+
+def solve(t: np.ndarray, x: np.ndarray, upper: bool = False, unit: bool = False):
+    """Solves batches of systems: t (batch, n, n) of any strides, x (batch, n, k) with contiguous rows. One triangle of t is
+    read; its diagonal counts as ones if `unit`."""
+    n = t.shape[1]
+    if n <= _BLOCK:
+        return solve_block(t, x, upper, unit)
+    starts = range(0, n, _BLOCK)
+    for start in reversed(starts) if upper else starts:
+        part = slice(start, min(start + _BLOCK, n))
+        rest = slice(0, start) if upper else slice(part.stop, n)
+        minus = alloc.empty((x.shape[0], part.stop - start, x.shape[2]), x.dtype)
+        solve_block(t[:, part, part], x[:, part], upper, unit, minus)
+        if rest.start < rest.stop:
+            gemm.add_product(t[:, rest, part], minus, x[:, rest])
+    return None
+
+
+def solve_block(t, x, upper=False, unit=False, minus=None):
+    """Solves small systems; `minus` gets the negated solution."""
+    if upper:               # a lower triangle, from its end
+        t, x = t[:, ::-1, ::-1], x[:, ::-1]
+        minus = None if minus is None else minus[:, ::-1]
+    _plan(x.dtype, x.shape, t.strides, x.strides, minus is not None and minus.strides, unit, pool.get_num_threads())(
+        t, x, x if minus is None else minus)
+
+
+@functools.lru_cache(_KEPT)
+def _plan(dtype, shape, t_strides, x_strides, minus_strides, unit, threads):
+    """The job on (t, x, minus)."""
+    batch, rows, columns = shape
+    kernel = codegen.TriangularKernel(host(), ELEMENTS[dtype])
+    strips = -(-columns // kernel.shape.columns)
+    todo, work, items = jobs.Jobs(threads), batch * rows * rows * columns, batch * strips
+    words = {"minus_batch": minus_strides[0], "minus_row": minus_strides[1]} if minus_strides else {}
+    todo.add(compile_module(text_of(kernel), [kernel.symbol])[kernel.symbol], codegen.WORDS[len(codegen.ARRAYS) + 2:],
+             chunks=jobs.chunks_for(work, items, threads), items=items, strips=strips, rows=rows, columns=columns,
+             t_batch=t_strides[0], t_row=t_strides[1], t_step=t_strides[2], x_batch=x_strides[0], x_row=x_strides[1],
+             unit=int(unit), **words)
+    return todo.plan(0, work)

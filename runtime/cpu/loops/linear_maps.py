@@ -1,0 +1,114 @@
+"""Fixed maps along a dim on generated kernels: `apply(x, axis, table)`, which gives the bits of
+`ir.ops.nn.linear_maps.apply_table`."""
+
+import functools
+import math
+
+import numpy as np
+
+from ....ir.ops.nn import linear_maps
+from ....ir.target import host
+from ....passes.codegen.llvm.index import linear_maps as codegen
+from ....passes.codegen.llvm.ir.types import F32, F64
+from ..calls import jobs, pool
+from ..compiler.compile import task_of
+from ..memory import alloc
+from . import copies
+
+_WEIGHTED = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
+_COPIED = {1: "i8", 2: "i16", 4: F32, 8: F64}       # elements of their size
+_FEW = 1 << 10                                      # elements below which numpy is as quick
+_KEPT = 512
+
+
+@functools.lru_cache(_KEPT)
+def plan(dtype, weighted: bool, shape: tuple, axis: int, count: int, number: int, threads: int) -> jobs.JobsPlan:
+    """The job on (x of a shape, places, together, weights, y) of a map to `count` places along a dim by `number` taps."""
+    kernel = codegen.MapKernel(host(), _WEIGHTED[dtype] if weighted else _COPIED[dtype.itemsize], weighted)
+    outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1:])
+    symbol = kernel.along if inner == 1 else kernel.across
+    items, work = outer if inner == 1 else outer * count, 4 * outer * count * inner * number
+    todo = jobs.Jobs(threads)
+    todo.add(task_of(kernel, symbol, symbol), codegen.WORDS[len(codegen.ARRAYS) + 2:],
+             chunks=jobs.chunks_for(work, items, threads), items=items, size=shape[axis], count=count, inner=inner, taps=number)
+    return todo.plan(0, work)
+
+
+def takes(kind, weighted: bool) -> bool:
+    """Whether the kernels map elements of a dtype."""
+    return kind in _WEIGHTED if weighted else kind.itemsize in _COPIED
+
+
+def apply(x, axis: int, table: tuple):
+    """x mapped along an axis by a table (places, weights) of taps."""
+    places, weights = table
+    count, kind = places.shape[1], x.dtype
+    if not takes(kind, weights is not None) or not x.size or not count or x.size // x.shape[axis] * count < _FEW:
+        return linear_maps.apply_table(x, axis, table)
+    out = alloc.empty((*x.shape[:axis], count, *x.shape[axis + 1:]), kind)
+    made = plan(kind, weights is not None, x.shape, axis, count, len(places), pool.get_num_threads())
+    x = copies.dense(x)
+    places, together, factors = prepared(places, weights, kind)
+    made(x, places, together, x if factors is None else factors, out)
+    return out
+
+
+def bordered(x, low: tuple, high: tuple, mode: str):
+    """x with numbers from inside around it, as `ir.ops.nn.resample.border_pad` has it: one dim after the other, the last one
+    first, each with the borders of those before."""
+    out = alloc.empty(tuple([n + lo + hi for n, lo, hi in zip(x.shape, low, high)]), x.dtype)
+    part: list = [slice(lo, lo + n) for n, lo in zip(x.shape, low)]
+    copies.into(out[tuple(part)], x)
+    for axis in range(x.ndim - 1, -1, -1):
+        before = tuple(part[:axis])
+        for goal, start, step, count in border_runs(mode, x.shape[axis], low[axis], high[axis]):
+            out[(*before, slice(goal, goal + count))] = out[(*before, _slice(start, step, count))]
+        part[axis] = slice(None)
+    return out
+
+
+def _slice(start: int, step: int, count: int) -> slice:
+    """So many places from a first one on; one for all of them where the step is 0."""
+    end = start + step * count
+    return slice(start, start + 1) if step == 0 else slice(start, None if end < 0 else end, step)
+
+
+@functools.lru_cache(_KEPT)
+def border_runs(mode: str, n: int, low: int, high: int) -> list:
+    """Where the borders of a dim come from, in places of the result: [(first of some, its source, step of sources, count)]."""
+    places, runs = (linear_maps.border_table(mode, n, low, high)[0][0] + low).tolist(), []
+    for goal, end in ((0, low), (low + n, low + n + high)):
+        while goal < end:
+            step = places[goal + 1] - places[goal] if goal + 1 < end else 0
+            count = 1
+            while goal + count < end and places[goal + count] == places[goal] + step * count:
+                count += 1
+            runs.append((goal, places[goal], step, count))
+            goal += count
+    return runs
+
+
+def prepared(places, weights, kind):
+    """(places, which of them are together, weights) as the kernel reads them, kept for tables that come again."""
+    key = id(places), id(weights), kind
+    found = _tables.get(key)
+    if found is None:
+        dense = alloc.dense(places, np.int64)
+        found = (dense, _together(dense, host().lanes(kind.itemsize)), None if weights is None else alloc.dense(weights, kind),
+                 places, weights)           # which keep their identity while they are kept
+        if len(_tables) >= _KEPT:
+            _tables.clear()
+        _tables[key] = found
+    return found[:3]
+
+
+_tables: dict = {}
+
+
+def _together(places, lanes: int):
+    """For each tap and vector of results, whether their places are neighbours in order."""
+    number, count = places.shape
+    steps = np.ones((number, -(-count // lanes) * lanes), np.bool_)
+    np.equal(places[:, 1:], places[:, :-1] + 1, out=steps[:, 1:count])
+    steps[:, ::lanes] = True
+    return steps.reshape(number, -1, lanes).all(2).astype(np.int64)

@@ -1,0 +1,46 @@
+"""Which kernel reduces in eager mode: floats and complex numbers always take the generated one, whose tree of sums is fixed;
+integers and bools, of which every order gives the same, take numpy where arrays are small."""
+
+from ....ir import dtype as dt
+from ....ir.lazy import lazy
+from ....ir.opdef.op import Op
+from .scalars import COMPLEX_KINDS, FLOAT_KINDS, LARGE
+
+kernels = lazy(__package__, ".kernels")
+
+_LONG_ROW = 64      # elements from which numpy finds the place of a row's extreme by comparing whole vectors
+
+
+def of_any(op: Op):
+    """A reduction over dims."""
+    kind, of_others, by_dtype = op.lower.kind, of_whole_numbers(op.lower.kind, op.ref), {}
+    kinds = FLOAT_KINDS if kind.endswith(("max", "min")) else FLOAT_KINDS | COMPLEX_KINDS     # (which have no order)
+
+    def run(x, *, dim, keepdim):
+        made = by_dtype.get(x.dtype)
+        if made is None or not x.size:
+            if x.dtype not in kinds or not x.size:
+                return of_others(x, dim=dim, keepdim=keepdim)
+            made = by_dtype[x.dtype] = kernels.reduction(kind, dt.BY_NP[x.dtype]).__call__      # a method: quicker to call
+        return made(x, dim, keepdim)
+
+    return run
+
+
+def of_whole_numbers(kind: str, ref):
+    """A reduction of integers and bools; `ref` is the reference, for small arrays and any other dtype."""
+    by_dtype: dict = {}
+
+    def run(x, *, dim, keepdim):
+        if x.size < LARGE or x.dtype.kind not in "biu" or (kind.startswith("arg") and _is_along_rows(x, dim)):
+            return ref(x, dim=dim, keepdim=keepdim)
+        made = by_dtype.get(x.dtype)
+        if made is None:
+            made = by_dtype[x.dtype] = kernels.reduction(kind, dt.BY_NP[x.dtype]).__call__
+        return made(x, dim, keepdim)
+
+    return run
+
+
+def _is_along_rows(x, dim) -> bool:
+    return dim == (x.ndim - 1,) and x.shape[-1] >= _LONG_ROW and x.flags.c_contiguous

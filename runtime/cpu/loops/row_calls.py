@@ -1,0 +1,335 @@
+"""Callables of compiled kernels other than elementwise ones: reductions, row operators, random draws."""
+
+import math
+import struct
+import threading
+from typing import Any
+
+import numpy as np
+
+from ....ir import dtype as dt
+from ....ir.errors import ShapeError
+from ....ir.kernel.kernel_builder import KernelBuilder
+from ....passes.codegen import reduction_kernels, row_kernels
+from ....passes.codegen.llvm.loops.strategies import suited
+from ..calls import kernel_steps, pool
+from ..calls.kernel_entry import entries, planned_entry
+from ..index import draws
+from ..memory.alloc import SMALL_BYTES, empty
+from . import copies
+
+MAX_PLANS = 4096  # shapes remembered per kernel
+
+
+class Reduction:
+    """A reduction of one kind and dtype over any dims of an array."""
+
+    def __init__(self, kind: str, dtype, correction=1):
+        self.kind, self.dtype, self.correction = kind, dtype, correction
+        self.result = reduction_kernels.reduction_dtypes(kind, dtype)[1].np
+        self._kernels: dict[tuple, Any] = {}
+        self._made: dict[tuple, Any] = {}
+        self._plans: dict[tuple, tuple] = {}
+        self._ready: dict[tuple, tuple] = {}
+        self._lying: dict[tuple, Any] = {}
+
+    def __call__(self, x, dims=None, keepdim=False, out=None):
+        """The reduction over `dims` (all of them if None)."""
+        if x.__class__ is not np.ndarray:
+            x = np.asarray(x)       # numpy's scalars
+        if out is None and x.flags.c_contiguous:
+            key = x.shape, dims, keepdim
+            entry, words, shape, make = self._ready.get(key) or self._make_ready(key)
+            out = make(shape, self.result)
+            if words is not None:
+                entry(x, out, words)
+            return out
+        return self._general(x, dims, keepdim, out)
+
+    def _make_ready(self, key):
+        """(native entry, its plan, shape of the result, what makes it) for contiguous arrays; no plan for an empty result."""
+        (pattern, merged, kept, shape, _), words, entry = self._plan(*key), None, None
+        if 0 not in shape:
+            kernel, how = self._kernel(pattern, len(merged) - 1, merged)
+            values = {f"n{i}": n for i, n in enumerate(merged)}
+            values |= {f"s{i}": math.prod(merged[i + 1:]) for i in range(len(merged))}
+            places = [i for i, c in enumerate(pattern) if c == "P"]
+            values |= {f"t{i}": math.prod(kept[d + 1:]) for d, i in enumerate(places)}
+            words = np.array([kernel_steps.address_of(kernel, how), *[values[s] for s in kernel.symbols]], np.int64)
+            entry = planned_entry(kernel.name, ((self.dtype.np, len(key[0])),), ((self.result, len(shape)),))
+        if len(self._ready) >= MAX_PLANS:
+            self._ready.clear()
+        make = np.empty if math.prod(shape) * self.result.itemsize < SMALL_BYTES else empty
+        self._ready[key] = found = entry, words, shape, make
+        return found
+
+    def _plan(self, shape, dims, keepdim):
+        key = shape, dims, keepdim
+        plan = self._plans.get(key)
+        if plan is None:
+            if len(self._plans) >= MAX_PLANS:
+                self._plans.clear()
+            plan = self._plans[key] = reduction_plan(*key)
+        return plan
+
+    def _general(self, x, dims, keepdim, out):
+        """An array of any strides, or into one that is there."""
+        pattern, merged, kept, shape, ready = self._plan(x.shape, dims, keepdim)
+        unit = len(merged) - 1
+        if not x.flags.c_contiguous:
+            found = self._strided(x.shape, x.strides, x.itemsize, pattern, _reduced(len(x.shape), dims))
+            if found is None:
+                x = copies.dense(x)
+            else:
+                pattern, merged, kept, unit, ready = found
+        if out is None:
+            out = empty(shape, self.result)
+        if out.size:
+            target = out if out.shape == kept else out.reshape(kept)
+            view = x if x.shape == merged else x.reshape(merged)
+            entry = ready.get(unit)
+            if entry is None:
+                entry = ready[unit] = self._entry(pattern, unit, merged)
+            entry(view, target)
+        return out
+
+    def _strided(self, shape, strides, item, usual, over):
+        """The plan for an array that is read as it lies; None where it is better copied."""
+        key = shape, strides, over
+        if key not in self._lying:
+            if len(self._lying) >= MAX_PLANS:
+                self._lying.clear()
+            self._lying[key] = strided_plan(shape, strides, item, usual, over)
+        return self._lying[key]
+
+    def _kernel(self, pattern, unit, merged):
+        """The kernel for a pattern, and the strategy that suits the sizes."""
+        if (pattern, unit) not in self._kernels:
+            self._kernels[pattern, unit] = reduction_kernels.reduction(f"{self.kind}_{pattern}", self.kind, self.dtype, pattern,
+                                                                       unit,
+                                                                       correction=self.correction)
+        kernel = self._kernels[pattern, unit]
+        return kernel, suited_to(kernel, pattern, merged)
+
+    def _entry(self, pattern, unit, merged):
+        """The native entry for a pattern and arrays of any strides."""
+        kernel, how = self._kernel(pattern, unit, merged)
+        if (pattern, unit, how) not in self._made:
+            kept = [i for i, c in enumerate(pattern) if c == "P"]
+            rules = {f"n{i}": ("size", 0, i) for i in range(len(pattern))}
+            rules |= {f"s{i}": ("stride", 0, i) for i in range(len(pattern))}
+            rules |= {f"t{i}": ("stride", 1, d) for d, i in enumerate(kept)}
+            self._made[pattern, unit, how] = entries(kernel, {"door": (len(pattern), len(kept))}, {"door": rules}, how)["door"]
+        return self._made[pattern, unit, how]
+
+
+def suited_to(kernel, pattern, merged):
+    """The strategy for a reduction of a merged shape."""
+    return suited(kernel, [n for letter in "PR" for n, c in zip(merged, pattern) if c == letter])
+
+
+def reduction_plan(shape, dims, keepdim):
+    """(pattern, merged shape of x, merged shape of the result, shape of the result, {}: native entries, by the dim whose
+    elements lie side by side). P and R alternate in the pattern."""
+    over = _reduced(len(shape), dims)
+    pattern, merged = "P", [1]
+    for d, n in enumerate(shape):
+        letter = "R" if d in over else "P"
+        if pattern[-1] == letter:
+            merged[-1] *= n
+        else:
+            pattern += letter
+            merged.append(n)
+    if "R" not in pattern:
+        pattern, merged = pattern + "R", [*merged, 1]
+    if merged[0] == 1 and pattern.count("P") > 1:
+        pattern, merged = pattern[1:], merged[1:]
+    kept = tuple(n for n, c in zip(merged, pattern) if c == "P")
+    result = tuple(1 if d in over else n for d, n in enumerate(shape) if keepdim or d not in over)
+    return pattern, tuple(merged), kept, result, {}
+
+
+def _reduced(rank, dims) -> frozenset:
+    """The dims that are reduced."""
+    if dims is None:
+        return frozenset(range(rank))
+    return frozenset([d % rank if rank else 0 for d in ((dims,) if isinstance(dims, int) else dims)])
+
+
+def strided_plan(shape, strides, item, usual, over):
+    """(pattern, merged shape of x, merged shape of the result, the dim whose elements lie side by side, {}) for an array that
+    lies otherwise than in rows; None where no dim lies so that its elements are vectors, or sums would go another way than in
+    the `usual` pattern."""
+    pattern, merged, steps = "", [], []
+    for d, (n, s) in enumerate(zip(shape, strides)):
+        letter = "R" if d in over else "P"
+        if n == 1:
+            continue
+        if pattern and pattern[-1] == letter and steps[-1] == s * n:
+            merged[-1] *= n
+            steps[-1] = s
+        else:
+            pattern += letter
+            merged.append(n)
+            steps.append(s)
+    unit = steps.index(item) if item in steps else None
+    same_way = "RR" not in pattern and pattern.count("R") == usual.count("R") and "P" in pattern
+    if not same_way or unit is None or (pattern[unit] == "P" and merged[unit] < _FEW_COLUMNS) or min(steps) < 0:
+        return None
+    return pattern, tuple(merged), tuple([n for n, c in zip(merged, pattern) if c == "P"]), unit, {}
+
+
+_FEW_COLUMNS = 8        # up to which columns are better laid out as rows
+
+
+class RowOp:
+    """A composite along one dim: arrays of shape [..., R, ...], per row, or along R, as the library says."""
+
+    def __init__(self, kind: str, dtype, params):
+        self.kind, self.dtype, self.params = kind, dtype, params
+        self._kernels: dict[str, Any] = {}
+        self._plans: dict[tuple, tuple] = {}
+
+    def __call__(self, *arrays, dim=-1):
+        """Runs on arrays in the library's order; gives the outputs, one alone or a tuple."""
+        if len(arrays) == 1:
+            x, = arrays
+            ready = self._plans.get((dim, x.shape))
+            if ready is not None and len(ready[2]) == 1 and x.flags.c_contiguous:
+                entry, words, made, make = ready
+                result = make(*made[0])
+                entry(x, result, words)
+                return result
+        key: list = [dim]
+        given: list = []
+        for a in arrays:                # a loop, since a list in one expression is a call of its own
+            key.append(a.shape)
+            given.append(a if a.flags.c_contiguous else copies.dense(a))
+        entry, words, made, make = self._plans.get(tuple(key)) or self._plan(tuple(key))
+        outs = tuple([make(shape, kind) for shape, kind in made])
+        entry(*given, *outs, words)
+        return outs if len(outs) > 1 else outs[0]
+
+    def _plan(self, key):
+        """(native entry, its plan, shape and dtype of each output, what makes outputs) for arrays of some shapes."""
+        dim, *shapes = key
+        whole = max(shapes, key=len)
+        shape = whole or (1,)
+        dim %= len(shape)
+        a, r, b = math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1:])
+        side_by_side = b != 1 or self.kind in (row_kernels.scan.__name__, row_kernels.norm_weight_backward.__name__)
+        kernel, how = self._kernel(*((row_kernels.COLUMNS, (a, b, r)) if side_by_side else (row_kernels.ROWS, (a, r))))
+        kinds = [_shape_kind(o, side_by_side) for o in kernel.buffers]
+        count = {"full": a * r * b, "row": a * b, "along": r}
+        for given, kind in zip(shapes, kinds):
+            if math.prod(given) != count[kind]:
+                raise ShapeError(f"{self.kind} of {list(whole)} along dim {dim} takes an array of {count[kind]} elements, got "
+                                 f"{list(given)}")
+        shaped = {"full": whole, "row": shape[:dim] + shape[dim + 1:], "along": (r,)}
+        made = [(shaped[kind], o.dtype.np) for kind, o in zip(kinds, kernel.buffers) if o.written]
+        values = {"A": a, "R": r, "B": b, "RB": r * b}
+        words = np.array([kernel_steps.address_of(kernel, how), *[values[s] for s in kernel.symbols]], np.int64)
+        inputs = [o.dtype.np for o in kernel.buffers if not o.written]
+        entry = planned_entry(kernel.name, tuple([(kind, len(given)) for kind, given in zip(inputs, shapes)]),
+                              tuple([(kind, len(given)) for given, kind in made]))
+        if len(self._plans) >= MAX_PLANS:
+            self._plans.clear()
+        make = np.empty if all(math.prod(shape) * kind.itemsize < SMALL_BYTES for shape, kind in made) else empty
+        found = self._plans[key] = entry, words, made, make
+        return found
+
+    def _kernel(self, layout, extents):
+        """The kernel of a layout, and the strategy that suits the extents."""
+        if layout not in self._kernels:
+            self._kernels[layout] = row_kernels.ROW_KERNELS[self.kind](f"{self.kind}_{layout}", self.dtype, layout,
+                                                                       **self.params)
+        return self._kernels[layout], suited(self._kernels[layout], extents)
+
+
+def _shape_kind(buffer, side_by_side):
+    """How a buffer of a row kernel is shaped: full, row or along."""
+    if side_by_side:
+        return {("RB", 1, "B"): "full", ("B", 1, 0): "row"}.get(buffer.strides, "along")
+    return {("R", 1): "full", (1, 0): "row"}.get(buffer.strides, "along")
+
+
+DRAW_DTYPES = {"random_bits": dt.uint32, "random_uniform": dt.float32, "random_uniform_double": dt.float64,
+               "random_normal": dt.float32, "random_normal_double": dt.float64, "random_below": dt.int64,
+               draws.MASK: dt.bool_}
+
+
+class Draw:
+    """Random numbers by element index, as ir/reference/philox.py defines them."""
+
+    def __init__(self, name: str):
+        self.name, self.dtype = name, DRAW_DTYPES[name]
+        self._kind = self.dtype.np
+        self._entry: Any = None
+        self._scaled: Any = None
+
+    def _make(self, scaled=False):
+        k = KernelBuilder(f"{self.name}_scaled" if scaled else self.name)
+        k.parallel("i", "n")
+        buffers = [k.input(b, dt.int64, (0,)) for b in ("start", "seed", "call", "span")]
+        numbers = [k.input(b, self.dtype, (0,)) for b in ("factor", "summand") if scaled]
+        k.output("y", self.dtype, (1,))
+        with k.point():
+            start, *key, span = (k.load(b) for b in buffers)
+            at = (k.index("i") + start, *key)
+            if self.name == draws.MASK:
+                made = k.fn.lt(k.append("random_bits", dt.uint32, at).to(dt.int64), span)
+            else:
+                made = k.append(self.name, self.dtype, (*at, span) if self.name == "random_below" else at)
+            k.store(made * k.load(numbers[0]) + k.load(numbers[1]) if scaled else made, "y")
+        ranks = (*[0] * (len(buffers) + len(numbers)), 1)
+        return entries(k.build(), {"door": ranks}, {"door": {"n": ("size", len(ranks) - 1, 0)}})["door"]
+
+    def __call__(self, seed: int, call: int, n: int, start: int = 0, span: int = 0, out=None):
+        """Elements start .. start + n - 1 of a call, as a 1-D array."""
+        words, parts = _local.__dict__.get("words") or _make_words()
+        if n < _LONG_DRAW and not start and self._entry is not None:        # the shortest road
+            if out is None:
+                out = _few(n, self._kind)
+            _pack_words(words, 0, 0, seed, call, span & _WORD)
+            self._entry(*parts, out)
+            return out
+        if out is None:
+            out = empty((n,), self._kind)
+        if n >= _LONG_DRAW and not start % (each := draws.OF_BLOCK[self.name]) and out.flags.c_contiguous:
+            _pack_words(words, 0, seed, call, span & _WORD, start // each)
+            draws.plan(self.name, n, pool.get_num_threads())(words, out)
+            return out
+        _pack_words(words, 0, start, seed, call, span & _WORD)
+        if self._entry is None:
+            self._entry = self._make()
+        self._entry(*parts, out)
+        return out
+
+    def scaled(self, seed: int, call: int, factor: float, summand: float, out) -> bool:
+        """Fills a contiguous vector with the first elements of a call, times a factor, plus a summand, in one sweep; not one
+        that is long, as others draw those quicker."""
+        if out.size >= _LONG_DRAW:
+            return False
+        words, parts = _local.__dict__.get("words") or _make_words()
+        _pack_words(words, 0, 0, seed, call, 0)
+        numbers, pair = _local.numbers[self._kind]
+        numbers[0], numbers[1] = factor, summand
+        if self._scaled is None:
+            self._scaled = self._make(scaled=True)
+        self._scaled(*parts, *pair, out)
+        return True
+
+
+_LONG_DRAW = 256                # elements from which all words of a block are used (`draws.py`)
+_local = threading.local()      # the four words of a draw, where its kernel reads them; one draw runs in a thread at a time
+_pack_words = struct.Struct("=4Q").pack_into
+_WORD, _few = 2**64 - 1, np.empty
+
+
+def _make_words():
+    """This thread's words, and each as an array of its own; beside them, for each kind, a factor and a summand likewise."""
+    words = np.zeros(4, np.int64)
+    _local.words = words, tuple([words[i, ...] for i in range(4)])
+    pairs = [np.zeros(2, d.np) for d in (dt.float32, dt.float64)]
+    _local.numbers = {pair.dtype: (pair, (pair[0, ...], pair[1, ...])) for pair in pairs}
+    return _local.words

@@ -1,0 +1,264 @@
+"""Memory for arrays: small ones from numpy, large ones from a heap that uses again what the system gave (`heap.py`).
+
+A piece of 128 KiB and more belongs to an array (and all its views) through the array's base; it comes back when the last of
+them is gone. Sizes are rounded up to one of eight steps per power of two, so at most an eighth is wasted. All pieces start on a
+page. What came back waits for a request of its very size. Other requests go to the heap; where one is large, or much waits, all
+that waits goes there first.
+Kept memory is bounded (`set_cache_limit`); what exceeds the bound by an eighth goes back to the system at once.
+"""
+
+import contextlib
+import ctypes
+import functools
+import math
+import mmap
+import os
+import threading
+import weakref
+from typing import Any
+
+import numpy as np
+
+from ....ir.dim_order import inverse
+from .heap import Heap
+
+SMALL_BYTES = 128 * 1024
+_DEFAULT_LIMIT = 4 << 30
+_A_FEW = 8
+_SMALL_PIECE = 1 << 20              # bytes of a request for which shelves are not cleared
+_MAY_WAIT = 8 << 20                 # while no more bytes than these wait there: programs ask for the same sizes again
+
+
+class _Lease(weakref.ref):
+    """Watches the buffer object that is an array's base; its death, with the array and all views, frees the piece."""
+
+    __slots__ = ("piece",)
+    piece: Any
+
+
+class _Shelf:
+    """Where pieces of one size wait for a request of that size, in the leases that ended, the latest last.
+
+    memory_at   makes an object of the memory at an address: one that numpy takes and that may be watched by a weak reference
+    put         adds a lease: no Python runs for it, and no lock is taken
+    """
+
+    __slots__ = ("ended", "memory_at", "put", "size")
+
+    def __init__(self, size: int):
+        self.size = size
+        self.memory_at = (ctypes.c_char * size).from_address
+        self.ended: list = []
+        self.put = self.ended.append
+
+
+class _State:
+    """What there is in the process. `leases` are those of live arrays and of pieces on shelves."""
+
+    __slots__ = ("at_once", "heap", "leases", "limit", "lock", "mapped", "peak", "reused", "shelves", "unseen", "unwatched")
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.leases: dict = {}
+        self.shelves: dict = {}
+        self.heap = Heap()
+        self.limit: int | None = None
+        self.unwatched = 0          # while no more bytes than this are taken, nobody looks at what comes back
+        self.at_once = 0            # bytes from which a piece that comes back later is looked at right away,
+        self.unseen = 0             # the others a few at a time
+        self.reused = self.mapped = self.peak = 0
+
+
+_state = _State()
+# Arrays do not hold the region that they lie in: leases do, and outlive every array, also when the interpreter ends.
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(_state.leases))
+_dtype, _new_array = np.dtype, np.empty
+
+
+def empty(shape, dtype=np.float32) -> np.ndarray:
+    """An uninitialised C-contiguous array of a shape (an int or a tuple), as `numpy.empty`, but large memory is reused."""
+    if type(dtype) is not _dtype:
+        dtype = np.dtype(dtype)
+    size = dtype.itemsize
+    for n in shape if isinstance(shape, tuple) else (shape,):
+        size *= n
+    if size < SMALL_BYTES or dtype.hasobject:
+        return _new_array(shape, dtype)
+    state, shelf = _state, _shelf(size)
+    try:
+        piece = shelf.ended.pop().piece
+        state.reused += 1
+    except IndexError:
+        piece = _from_heap(shelf.size)
+    memory = shelf.memory_at(piece.address)
+    lease = _Lease(memory, shelf.put if state.heap.taken <= state.unwatched else _give_back)
+    lease.piece = piece
+    state.leases[piece] = lease                               # a weak reference calls back only while it lives itself
+    return np.ndarray(shape, dtype, memory)
+
+
+def empty_in_order(shape: tuple, dtype, order: tuple | None, make=empty) -> np.ndarray:
+    """The same, with dims in an order in memory (`ir/dim_order.py`)."""
+    if order is None:
+        return make(shape, dtype)
+    return make(tuple([shape[d] for d in order]), dtype).transpose(inverse(order))
+
+
+def zeros(shape, dtype=np.float32) -> np.ndarray:
+    """An array of zeros."""
+    array = empty(shape, dtype)
+    array.fill(0)
+    return array
+
+
+def dense(array: np.ndarray, dtype=None) -> np.ndarray:
+    """The array in C order, aligned, of a dtype: itself where it is so, else a copy."""
+    flags = array.flags
+    if flags.c_contiguous and flags.aligned and (dtype is None or array.dtype == dtype):
+        return array
+    return np.require(array, dtype, "CA")
+
+
+def aligned_zeros(shape: tuple, dtype=np.float32) -> np.ndarray:
+    """An array of zeros that starts on a cache line, whatever its size."""
+    dtype = np.dtype(dtype)
+    size = math.prod(shape) * dtype.itemsize
+    if size >= SMALL_BYTES:
+        return zeros(shape, dtype)
+    room = np.zeros(size + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    return room[start:start + size].view(dtype).reshape(shape)
+
+
+def empty_cache():
+    """Give all kept memory back to the system."""
+    with _state.lock:
+        _clear_shelves()
+        _state.heap.cool(0)
+
+
+def set_cache_limit(size: int):
+    """Bound the bytes kept for reuse; 0 keeps nothing."""
+    with _state.lock:
+        _set_limit(max(0, int(size)))
+        _trim()
+
+
+def stats() -> dict:
+    """Bytes in use by live large arrays (`in_use`; `peak`, at most, with the little that waited then), bytes kept (`cached`,
+    `limit`), arrays in memory that was `reused` and that was `mapped` anew."""
+    with _state.lock:
+        _trim()
+        waiting = _waiting()
+        return {"in_use": _state.heap.taken - waiting, "peak": _state.peak, "cached": _state.heap.warm + waiting,
+                "limit": _limit(), "reused": _state.reused, "mapped": _state.mapped}
+
+
+def reset_peak():
+    """Start counting the peak anew."""
+    with _state.lock:
+        _clear_shelves()
+        _state.peak = _state.heap.taken
+
+
+def size_class(size: int) -> int:
+    """The block size used for a request: rounded up to an eighth of a power of two, whole pages."""
+    step = max(mmap.PAGESIZE, 1 << max(0, (size - 1).bit_length() - 4))
+    return -(-size // step) * step
+
+
+@functools.lru_cache(4096)
+def _shelf(size) -> _Shelf:
+    """The shelf of a request."""
+    whole = size_class(size)
+    return _state.shelves.setdefault(whole, _Shelf(whole))
+
+
+def _from_heap(size):
+    """A piece of a size of which none waits. What is taken then is what is in use or waits, and the most that ever was."""
+    state = _state
+    with state.lock:
+        if size >= _SMALL_PIECE or _waiting() > _MAY_WAIT:
+            _clear_shelves()
+        warm = state.heap.warm
+        try:
+            piece = state.heap.take(size)
+        except (OSError, ValueError, OverflowError) as error:
+            piece = _second_try(size, error)
+        if state.heap.warm <= warm - size:
+            state.reused += 1
+        else:
+            state.mapped += 1
+        state.peak = max(state.peak, state.heap.taken)
+        _trim()
+        return piece
+
+
+def _second_try(size, error):
+    _state.heap.cool(0)
+    try:
+        return _state.heap.take(size)
+    except (OSError, ValueError, OverflowError):
+        raise MemoryError(f"no memory for an array of {size} bytes: {error}") from error
+
+
+def _give_back(lease):
+    """Called when an array dies while much is in use, in any thread, possibly while this thread holds the lock: never waits."""
+    state = _state
+    if state is None:
+        return          # the interpreter is ending, and takes the memory with it
+    size = lease.piece.size
+    state.shelves[size].put(lease)
+    state.unseen += 1
+    if (size > state.at_once or state.unseen >= _A_FEW) and state.lock.acquire(blocking=False):
+        try:
+            _trim()
+        finally:
+            state.lock.release()
+
+
+def _waiting() -> int:
+    """Bytes on shelves."""
+    return sum([shelf.size * len(shelf.ended) for shelf in list(_state.shelves.values())])
+
+
+def _trim():
+    """Drops what exceeds the bound; the lock is held."""
+    _state.unseen, limit = 0, _limit()
+    if _state.heap.warm + _waiting() > limit:
+        _clear_shelves()
+        _state.heap.cool(limit)
+
+
+def _clear_shelves():
+    """Gives the heap every piece that waits; the lock is held, but other threads may come and take from shelves."""
+    for shelf in list(_state.shelves.values()):
+        with contextlib.suppress(IndexError):
+            while True:
+                piece = shelf.ended.pop().piece
+                del _state.leases[piece]
+                _state.heap.give(piece)
+
+
+def _limit() -> int:
+    """Unless set: 4 GiB, or a quarter of the machine's memory where that is less."""
+    if _state.limit is None:
+        try:
+            physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        except (AttributeError, ValueError, OSError):
+            physical = 4 * _DEFAULT_LIMIT
+        _set_limit(min(_DEFAULT_LIMIT, physical // 4))
+    return _state.limit or 0
+
+
+def _set_limit(limit):
+    """An eighth of the bound may be kept beyond it, by what nobody looks at."""
+    _state.limit, _state.unwatched, _state.at_once = limit, limit // 8, limit // (8 * _A_FEW)
+
+
+def _after_fork():
+    _state.lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

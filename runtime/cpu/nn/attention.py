@@ -1,0 +1,346 @@
+"""Attention of arrays on generated kernels: forward, and the gradients of queries, keys, values and mask.
+
+Rows may look at a stretch of keys of their own, and scores be shifted by a table of distances, which kernels read as a mask
+whose rows begin a number earlier each. float32 and float64; float16 and bfloat16 are computed in float32. Operands are read in
+place with their strides; results have their dims in memory in the order in which the operand has them, so that what was cut
+from a fused projection goes back into one without a copy. Results do not depend on the number of threads. Plans are kept per
+layout.
+"""
+
+import functools
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ....ir import dtype as dt
+from ....ir.ops.nn.attention_bounds import distances_summed
+from ....ir.target import host
+from ....passes.codegen.llvm.attention import attention as codegen
+from ....passes.codegen.llvm.attention import attention_grad as codegen_grad
+from ....passes.codegen.llvm.attention.attention_bounds import RANGE
+from ....passes.codegen.llvm.attention.attention_few import FEW_ROWS
+from ....passes.codegen.llvm.attention.attention_softmax import ADDED_MASK, BOOL_MASK, NO_MASK
+from ....passes.codegen.llvm.ir.types import F32, F64
+from ..calls import jobs, pool
+from ..compiler.compile import compile_module
+from ..compiler.ir_cache import text_of
+from ..loops import kernels
+from ..memory import alloc
+
+_ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
+_KEY_BLOCK_BYTES = 2048             # of a row of scores: rows of a register tile and a panel of keys fit the nearest cache
+_LINE = 64
+_BLOCKS_PER_THREAD = 4
+_SPLIT_ROWS = 96                    # rows that share the turned keys of an item, at least
+_KEPT = 512
+
+
+class Layout(NamedTuple):
+    """Shape and strides (bytes) of an array (..., heads, rows, columns)."""
+
+    shape: tuple
+    strides: tuple
+    start: int = 0          # bytes to the first element
+
+    @property
+    def head(self) -> int:
+        """Bytes from a head to the next."""
+        return self.strides[-3]
+
+    @property
+    def row(self) -> int:
+        """Bytes from a row to the next."""
+        return self.strides[-2]
+
+
+def supported(*arrays) -> bool:
+    """Whether the kernels take these arrays."""
+    return arrays[0].dtype in _ELEMENTS and all(a.size for a in arrays if a is not None)
+
+
+def like(array, columns: int) -> np.ndarray:
+    """Memory for (..., heads, rows, columns) with heads and rows in the order in which `array` has them in memory."""
+    *lead, heads, rows, _ = array.shape
+    if array.strides[-3] < array.strides[-2] and heads > 1 and rows > 1:
+        return alloc.empty((*lead, rows, heads, columns), array.dtype).swapaxes(-2, -3)
+    return alloc.empty((*lead, heads, rows, columns), array.dtype)
+
+
+_NO_MASK = np.zeros(1, np.int8)
+_NO_BOUNDS = np.zeros(1, np.int64)
+
+
+def mask_kind(mask) -> str:
+    """What kernels do with a mask."""
+    return NO_MASK if mask is None else BOOL_MASK if mask.dtype == np.bool_ else ADDED_MASK
+
+
+def _readable(mask):
+    """A mask that kernels can read by strides."""
+    return mask if mask is None or not mask.ndim or mask.shape[-1] == 1 else jobs.as_rows(mask)
+
+
+def _mask_over(mask, q, k) -> Layout:
+    """The layout of a mask over (..., heads, rows, keys)."""
+    shape = (*q.shape[:-1], k.shape[-2])
+    if mask is None:
+        return Layout(shape, (0,) * len(shape))
+    lead = [0] * (len(shape) - len(mask.shape))
+    return Layout(shape, (*lead, *[0 if n == 1 else s for n, s in zip(mask.shape, mask.strides)]), mask.start)
+
+
+class Geometry:
+    """What forward and gradient plans share: sizes, strides and the starts of key heads, from the operands' layouts.
+
+    One query row per head, without the causal rule: the heads that share keys are rows of one matrix.
+    """
+
+    def __init__(self, q: Layout, k: Layout, v: Layout, mask: Layout, causal: bool, others=()):
+        self.heads = q.shape[-3] // k.shape[-3]
+        if q.shape[-2] == 1 and self.heads > 1 and not causal:
+            q, mask, *others = (_heads_as_rows(x, self.heads) for x in (q, mask, *others))
+            self.heads = 1
+        self.q, self.k, self.v, self.mask, self.others = q, k, v, mask, tuple(others)
+        self.rows, self.size, self.v_size = q.shape[-2], q.shape[-1], v.shape[-1]
+        self.keys = min(k.shape[-2], self.rows) if causal else k.shape[-2]
+        self.groups = math.prod(k.shape[:-2])
+        self.mask_step = mask.strides[-1] if mask.shape[-1] > 1 else 0
+        self.work = self.groups * self.heads * self.rows * self.keys * (self.size + self.v_size) // (1 + causal)
+
+    def words(self, **layouts) -> dict:
+        """The words of the named layouts: the bytes between rows and between heads."""
+        found = {f"{name}_{what}": getattr(x, what) for name, x in layouts.items() for what in ("row", "head")}
+        return {"heads": self.heads, "rows": self.rows, "keys": self.keys, "size": self.size, "v_size": self.v_size,
+                "mask_step": self.mask_step, **found}
+
+    def starts(self, *layouts) -> np.ndarray:
+        """Table of byte offsets: for each key head of each batch, where each layout's first head lies."""
+        *batch, heads = self.k.shape[:-2]
+        strides = [[*x.strides[:-3], x.shape[-3] // heads * x.head] for x in layouts]
+        return _indices((*batch, heads)) @ np.array(strides, np.int64).T + [x.start for x in layouts]
+
+
+@functools.lru_cache(_KEPT)
+def _indices(shape):
+    """The indices of all places of a shape, a row for each."""
+    return np.indices(shape, np.int64).reshape(len(shape), -1).T
+
+
+def _heads_as_rows(x, heads):
+    *lead, count, _, columns = x.shape
+    return Layout((*lead, count // heads, heads, columns), (*x.strides[:-3], heads * x.head, x.head, x.strides[-1]), x.start)
+
+
+def _plain(shape, item) -> Layout:
+    """The layout of an array in C order."""
+    strides = [item]
+    for size in reversed(shape[1:]):
+        strides.insert(0, strides[0] * size)
+    return Layout(shape, tuple(strides))
+
+
+@functools.lru_cache(_KEPT)
+def _address(kernel):
+    return compile_module(text_of(kernel), [kernel.symbol])[kernel.symbol]
+
+
+def _blocks(groups: int, rows: int, threads: int) -> int:
+    """Into how many parts the rows of a key head are cut, so that all threads are busy."""
+    if threads == 1 or groups >= _BLOCKS_PER_THREAD * threads:
+        return 1
+    return max(1, min(rows // _SPLIT_ROWS, -(-_BLOCKS_PER_THREAD * threads // groups)))
+
+
+class Looks(NamedTuple):
+    """What rows look at, as part of a plan: the kind of mask, whether rows have bounds, the two numbers of a tanh or None."""
+
+    mask: str
+    causal: bool
+    bounds: bool = False
+    squash: tuple | None = None
+
+    @property
+    def kernel(self) -> dict:
+        """What a kernel is made for."""
+        return {"mask": self.mask, "bounds": self.bounds, "squash": self.squash is not None}
+
+    def words(self, bounds: Layout, ranges_at: int) -> dict:
+        """The words of bounds and of the tanh."""
+        inner, outer = self.squash or (1.0, 1.0)
+        return {"causal": self.causal, "bounds_row": bounds.row, "bounds_head": bounds.head, "ranges_at": ranges_at,
+                "squash_inner": inner, "squash_outer": outer}
+
+
+# Forward.
+
+
+def forward(q, k, v, mask, *, causal, scale):
+    """(attention, logsumexp of each row)."""
+    q, k, v, mask = jobs.as_rows(q), jobs.as_rows(k), jobs.as_rows(v), _readable(mask)
+    out, lse = like(q, v.shape[-1]), alloc.empty(q.shape[:-1], q.dtype)
+    plan = forward_plan(tuple([layout_of(a) for a in (q, k, v, mask, out, None)]), Looks(mask_kind(mask), causal), float(scale),
+                        q.dtype, pool.get_num_threads())
+    plan(q, k, v, _NO_MASK if mask is None else mask, out, lse, _NO_BOUNDS)
+    return out, lse
+
+
+@functools.lru_cache(_KEPT)
+def forward_plan(layouts, looks, scale, dtype, threads):
+    """The jobs of a forward call on (q, k, v, mask, out, lse, bounds); `layouts` are those of all but lse."""
+    q, k, v, mask, out, bounds = map(_layout, layouts)
+    mask, bounds, item = _mask_over(mask, q, k), _bounds_over(bounds, q), dtype.itemsize
+    lse = _plain((*q.shape[:-1], 1), item)
+    g = Geometry(q, k, v, mask, looks.causal, (out, lse, bounds))
+    out, lse, bounds = g.others
+    is_few = g.heads * g.rows <= FEW_ROWS
+    kernel = codegen.AttentionKernel(host(), _ELEMENTS[dtype], **looks.kernel, few=is_few)
+    key_block = min(_KEY_BLOCK_BYTES // item, -(-g.keys // kernel.shape.lanes) * kernel.shape.lanes)
+    panels = 0 if is_few else -(-key_block // kernel.shape.columns) * kernel.shape.columns * g.size * item
+    score_row = (-(-key_block * item // _LINE) | 1) * _LINE
+    scores_at = -(-panels // _LINE) * _LINE
+    stats_at = scores_at + codegen.ROWS * score_row
+    strips = g.heads * -(-g.rows // codegen.ROWS)
+    blocks = _blocks(g.groups, g.heads * g.rows, threads)
+    most = strips // blocks + 1
+    ranges_at = -(-(stats_at + most * codegen.STATS * item) // _LINE) * _LINE
+    scratch_bytes = -(-(ranges_at + looks.bounds * most * RANGE) // _LINE) * _LINE + _LINE
+    todo, items = jobs.Jobs(threads), g.groups * blocks
+    chunks = jobs.chunks_for(g.work, items, threads)
+    words = g.words(q=g.q, k=g.k, v=g.v, o=out, mask=g.mask) | {"lse_head": lse.head} | looks.words(bounds, ranges_at)
+    words = {name: value for name, value in words.items() if name in codegen.WORDS}
+    todo.add(_address(kernel), codegen.WORDS[len(codegen.ARRAYS) + 2:],
+             offsets=todo.table(g.starts(g.q, g.k, g.v, g.mask, out, lse, bounds)), items=items, chunks=chunks, blocks=blocks,
+             scale=scale, key_block=key_block, score_row=score_row, scratch_bytes=scratch_bytes,
+             scores_at=scores_at, stats_at=stats_at, **words)
+    return todo.plan(scratch_bytes * (threads if chunks > 1 else 1), g.work)
+
+
+def bounded(q, k, v, bounds, table, *, scale, squash):
+    """(attention over each row's keys, logsumexp of each row)."""
+    q, k, v = map(jobs.as_rows, (q, k, v))
+    table, bounds = [a if a is None else np.ascontiguousarray(a) for a in (table, bounds)]
+    out, lse = like(q, v.shape[-1]), alloc.empty(q.shape[:-1], q.dtype)
+    layouts = bounded_layouts(q, k, v, out, table, bounds)
+    plan = forward_plan(layouts, looks_of(table, bounds, squash), float(scale), q.dtype, pool.get_num_threads())
+    plan(q, k, v, _NO_MASK if table is None else table, out, lse, _NO_BOUNDS if bounds is None else bounds)
+    return out, lse
+
+
+def layout_of(a):
+    """What plans take for the layout of an array, None for None."""
+    return None if a is None else (a.shape, a.strides)
+
+
+def bounded_layouts(q, k, v, out, table, bounds):
+    """The layouts of a forward plan."""
+    return (*map(layout_of, (q, k, v)), distances_over(table, q, k), layout_of(out), layout_of(bounds))
+
+
+def _layout(given):
+    return given if given is None else Layout(*given)
+
+
+def looks_of(table, bounds, squash) -> Looks:
+    """What rows with bounds and a table of distances look at."""
+    return Looks(NO_MASK if table is None else ADDED_MASK, False, bounds is not None, squash)
+
+
+def _bounds_over(bounds, q) -> Layout:
+    """The layout of bounds over all rows, or of bounds that nobody reads."""
+    shape = (*q.shape[:-1], 2)
+    if bounds is None:
+        return Layout(shape, (0,) * len(shape))
+    lead = [0 if n == 1 else s for n, s in zip(bounds.shape[:-2], bounds.strides)]
+    return Layout(shape, (*lead, *bounds.strides[-2:]))
+
+
+def distances_over(table, q, k):
+    """The layout of a table of distances over (..., heads, rows, keys): a row further down begins a number earlier."""
+    if table is None:
+        return None
+    shape = (*q.shape[:-1], k.shape[-2])
+    lead, item = [0 if n == 1 else s for n, s in zip(table.shape[:-1], table.strides)], table.strides[-1]
+    return Layout(shape, (*lead, -item, item), (shape[-2] - 1) * item)
+
+
+# Gradients.
+
+
+def gradients(g, q, k, v, mask, lse, delta, *, causal, scale, mask_grad):
+    """(dq, dk, dv, the mask's gradient, empty unless asked for)."""
+    g, q, k, v = map(jobs.as_rows, (g, q, k, v))
+    lse, delta, read = np.ascontiguousarray(lse), np.ascontiguousarray(delta), _readable(mask)
+    results = [like(a, a.shape[-1]) for a in (q, k, v)]
+    ds = (alloc.zeros if causal else alloc.empty)((*q.shape[:-1], k.shape[-2]) if mask_grad else (0,) * q.ndim, q.dtype)
+    plan = grad_plan(tuple([layout_of(a) for a in (g, q, k, v, read, *results, None)]), Looks(mask_kind(mask), causal),
+                     float(scale), q.dtype, mask_grad, pool.get_num_threads())
+    plan(g, q, k, v, _NO_MASK if read is None else read, lse, delta, *results, ds, _NO_BOUNDS)
+    return (*results, _summed(ds, mask.shape) if mask_grad else ds)
+
+
+def bounded_gradients(g, q, k, v, bounds, table, lse, delta, *, scale, squash, table_grad):
+    """(dq, dk, dv) and, if asked for, the table's gradient, for which the gradients of all scores are kept."""
+    g, q, k, v = map(jobs.as_rows, (g, q, k, v))
+    lse, delta = (np.ascontiguousarray(a) for a in (lse, delta))
+    table, bounds = [a if a is None else np.ascontiguousarray(a) for a in (table, bounds)]
+    results = dq, dk, dv = [like(a, a.shape[-1]) for a in (q, k, v)]
+    ds = alloc.zeros((*q.shape[:-1], k.shape[-2]) if table_grad else (0,) * q.ndim, q.dtype)
+    layouts = bounded_grad_layouts(g, q, k, v, dq, dk, dv, table, bounds)
+    plan = grad_plan(layouts, looks_of(table, bounds, squash), float(scale), q.dtype, table_grad, pool.get_num_threads())
+    plan(g, q, k, v, _NO_MASK if table is None else table, lse, delta, *results, ds, _NO_BOUNDS if bounds is None else bounds)
+    return (*results, distances_summed(ds, table.shape)) if table_grad else tuple(results)
+
+
+def bounded_grad_layouts(g, q, k, v, dq, dk, dv, table, bounds):
+    """The layouts of a plan of gradients."""
+    return (*map(layout_of, (g, q, k, v)), distances_over(table, q, k), *map(layout_of, (dq, dk, dv, bounds)))
+
+
+def _summed(x, shape):
+    """The sum of x over the dims along which a shape was broadcast."""
+    lead = x.ndim - len(shape)
+    dims = (*range(lead), *(i + lead for i, n in enumerate(shape) if n == 1 and x.shape[i + lead] > 1))
+    if not dims:
+        return x.reshape(shape)
+    return kernels.reduction("sum", dt.BY_NP[x.dtype])(x, dims, True).reshape(shape)
+
+
+@functools.lru_cache(_KEPT)
+def grad_plan(layouts, looks, scale, dtype, mask_grad, threads):
+    """The jobs of gradients on (g, q, k, v, mask, lse, delta, dq, dk, dv, ds, bounds); `layouts` are those of g, q, k, v, mask,
+    dq, dk, dv and bounds."""
+    upstream, q, k, v, mask, dq, dk, dv, bounds = map(_layout, layouts)
+    mask, bounds = _mask_over(mask, q, k), _bounds_over(bounds, q)
+    item, kernel = dtype.itemsize, codegen_grad.AttentionGradKernel(host(), _ELEMENTS[dtype], **looks.kernel)
+    each = _plain((*q.shape[:-1], 1), item)
+    g = Geometry(q, k, v, mask, looks.causal, (upstream, each, dq, _plain((*q.shape[:-1], k.shape[-2]), item), bounds))
+    upstream, each, dq, ds, bounds = g.others
+    ranges_at = -(-kernel.scratch(g.size, g.v_size) // _LINE) * _LINE
+    squares = g.heads * -(-g.rows // codegen_grad.SIDE)
+    todo, scratch = jobs.Jobs(threads), -(-(ranges_at + looks.bounds * squares * RANGE) // _LINE) * _LINE + _LINE
+    words = g.words(q=g.q, k=g.k, v=g.v, mask=g.mask, g=upstream, lse=each, delta=each, dq=dq, dk=dk, dv=dv, ds=ds)
+    words |= looks.words(bounds, ranges_at)
+    words = {name: value for name, value in words.items() if name in codegen_grad.WORDS}
+    table = todo.table(g.starts(upstream, g.q, g.k, g.v, g.mask, each, each, dq, dk, dv, ds, bounds))
+    most = 1
+    for gives, blocks in _tasks(g, threads):
+        items = g.groups * blocks
+        chunks = jobs.chunks_for(2 * g.work, items, threads)
+        most = max(most, min(chunks, threads))
+        todo.add(_address(kernel), codegen_grad.WORDS[len(codegen_grad.ARRAYS) + 2:], offsets=table, items=items, chunks=chunks,
+                 blocks=blocks, scale=scale, scratch_bytes=scratch, gives=gives, all_keys=k.shape[-2],
+                 keeps_ds=mask_grad and bool(gives & codegen_grad.GIVES_ROWS), **words)
+    return todo.plan(scratch * (threads if most > 1 else 1), g.work)
+
+
+def _tasks(g: Geometry, threads: int):
+    """[(what a task gives, parts of a key head)]: all at once, or keys and rows apart where heads are too few to share out."""
+    both = codegen_grad.GIVES_ROWS | codegen_grad.GIVES_KEYS
+    wanted = -(-2 * threads // g.groups)
+    if threads == 1 or g.groups % threads == 0 or g.groups >= 4 * threads:
+        return [(both, 1)]
+    rows, keys = (-(-n // codegen_grad.SIDE) for n in (g.rows, g.keys))
+    if min(rows, keys) < 2:
+        return [(both, 1)]
+    return [(codegen_grad.GIVES_KEYS, min(keys, wanted)), (codegen_grad.GIVES_ROWS, min(rows, wanted))]

@@ -1,0 +1,66 @@
+"""Connectionist temporal classification on generated kernels: all sequences in one native call."""
+
+import functools
+
+import numpy as np
+
+from ....ir.ops.nn.ctc import labels_of, sequences
+from ....ir.target import host
+from ....passes.codegen.llvm.ir.types import F32, F64
+from ....passes.codegen.llvm.sequence import ctc as codegen
+from ..calls import jobs, pool
+from ..compiler.compile import task_of
+from ..loops import copies
+from ..memory import alloc
+
+_ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
+_OPERATIONS = 64        # what a step takes for a state
+_KEPT = 256
+
+
+def losses(log_probs, targets, input_lengths, target_lengths, *, blank):
+    """-log of the probability of each target."""
+    given = _given(log_probs, targets, input_lengths, target_lengths, blank)
+    out = alloc.empty((log_probs.shape[1],), log_probs.dtype)
+    _plan(log_probs.dtype, log_probs.shape, given[0].shape[1], blank, False, pool.get_num_threads())(
+        copies.dense(log_probs), *given, out, out)
+    return out
+
+
+def gradients(g, log_probs, targets, input_lengths, target_lengths, *, blank):
+    """Their gradients with respect to the log probabilities."""
+    given = _given(log_probs, targets, input_lengths, target_lengths, blank)
+    out = alloc.empty(log_probs.shape, log_probs.dtype)
+    _plan(log_probs.dtype, log_probs.shape, given[0].shape[1], blank, True, pool.get_num_threads())(
+        copies.dense(log_probs), *given, copies.dense(g), out)
+    return out
+
+
+def _given(log_probs, targets, input_lengths, target_lengths, blank) -> tuple:
+    """(labels, where two may be skipped, sizes) as the kernels take them."""
+    targets, steps, counts = sequences(log_probs, targets, input_lengths, target_lengths)
+    found, skip = labels_of(targets, counts, blank)
+    lanes, (count, states) = _kernel(log_probs.dtype).lanes, found.shape
+    width = -(-states // lanes) * lanes
+    labels = np.full((count, width), blank, np.int32)
+    labels[:, :states] = found
+    allow = np.full((count, width + lanes), -np.inf, log_probs.dtype)
+    allow[:, :states][skip] = 0
+    return labels, allow, np.stack([steps, counts], 1)
+
+
+@functools.lru_cache(None)
+def _kernel(dtype) -> codegen.CtcKernel:
+    return codegen.CtcKernel(host(), _ELEMENTS[dtype])
+
+
+@functools.lru_cache(_KEPT)
+def _plan(dtype, shape, width, blank, is_gradient, threads) -> jobs.JobsPlan:
+    """The job for log probabilities of a shape, and rows of so many states."""
+    steps, items, classes = shape
+    kernel, todo = _kernel(dtype), jobs.Jobs(threads)
+    room, work = kernel.room(width, steps if is_gradient else 0), _OPERATIONS * steps * items * width
+    todo.add(task_of(kernel, kernel.gradients if is_gradient else kernel.losses), codegen.WORDS[len(codegen.ARRAYS) + 2:],
+             chunks=jobs.chunks_for(work, items, threads), items=items, steps=steps, classes=classes, width=width, blank=blank,
+             room=room)
+    return todo.plan(room * threads, work)

@@ -1,0 +1,171 @@
+"""Convolutions of bytes on generated kernels, as `ir/ops/quantized/int8_conv.py` defines them: for eager calls, and as
+steps."""
+
+import functools
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from ....ir.ops.quantized.int8_conv import BLOCK, GROUP, window_counts_of
+from ....ir.target import host
+from ....passes.codegen.llvm.conv import int8_conv as dense_code
+from ....passes.codegen.llvm.conv import int8_depthwise as depthwise_code
+from ..calls import jobs, pool
+from ..compiler.compile import compile_module
+from ..compiler.ir_cache import text_of
+from ..memory import alloc
+
+_KEPT = 1024
+_BLOCK_BYTES = 1 << 17          # of images that an item goes over, panel after panel
+_FEWER = 8                      # products of bytes take as long as one of these sums of floats
+_ITEMS = 4                      # for each thread, at least
+_ROW_TILES = 8                  # tiles of a row that pixels of windows of one are cut into
+KINDS = {np.dtype(np.uint8): "u8", np.dtype(np.float32): "f32"}
+
+
+class Where(NamedTuple):
+    """An array as kernels see it: sizes, and bytes from element to element of each dim; the last one is whole."""
+
+    shape: tuple
+    strides: tuple
+
+
+def where_of(array) -> Where:
+    """Of a numpy array, or an operand of a native step."""
+    return Where(tuple(array.shape), tuple(array.strides))
+
+
+def conv(x, w, start, factor, beside, *, dtype, **params):
+    """The convolution of arrays, by `conv_int8`'s or `depthwise_int8`'s parameters."""
+    x, w, start, factor = _with_whole_pixels(x), alloc.dense(w), alloc.dense(start), alloc.dense(factor)
+    depthwise = w.ndim == 3
+    window = w.shape[:2] if depthwise else w.shape[1:3]
+    counts = window_counts_of("convolution", x, window, params["stride"], params["dilation"])
+    out = alloc.empty((x.shape[0], *counts, w.shape[2] if depthwise else params["outs"]), dtype.np)
+    if not out.size:
+        return out
+    added = None if beside is None else _with_whole_pixels(beside)
+    made = plan(where_of(x), w.shape, None if added is None else where_of(added), where_of(out), KINDS[out.dtype],
+                tuple(sorted(params.items())), pool.get_num_threads())
+    made(x, w, start, factor, x if added is None else added, out)
+    return out
+
+
+def _with_whole_pixels(a):
+    """An array whose pixels' channels lie side by side, forwards."""
+    good = type(a) is np.ndarray and a.flags.aligned and a.strides[-1] == 1 and min(a.strides) >= 0
+    return a if good else np.ascontiguousarray(a)
+
+
+@functools.lru_cache(_KEPT)
+def plan(x: Where, weight: tuple, beside: Where | None, y: Where, kind: str, params: tuple, threads: int) -> jobs.JobsPlan:
+    """The job on (x, w, start, factor, beside, y); weights and numbers of channels are in C order."""
+    said = dict(params)
+    words = _distances(x, beside, y, said)
+    if len(weight) == 3:
+        return _depthwise_plan(x, weight, beside, y, kind, said, words, threads)
+    return _dense_plan(x, weight, beside, y, kind, said, words, threads)
+
+
+def _distances(x, beside, y, said):
+    """Words about where images, rows and pixels lie, and numbers of the last steps."""
+    _, row, pixel = x.strides[:3]
+    stride, dilation = said["stride"], said["dilation"]
+    words = {"x_image": x.strides[0], "x_row": stride[0] * row, "x_pixel": stride[1] * pixel, "tap_h": dilation[0] * row,
+             "tap_w": dilation[1] * pixel}
+    for name, array in (("y", y), ("beside", beside)):
+        if array is not None:
+            words |= dict(zip((f"{name}_image", f"{name}_row", f"{name}_pixel"), array.strides))
+    return words | {name: float(said[name]) for name in ("zero", "low", "high", "beside_zero", "beside_scale")}
+
+
+def _follows(array, dims) -> bool:
+    """Whether dims (in order, before the last) lie as one."""
+    return array is None or all(array.shape[d] == 1 or array.strides[d - 1] == array.strides[d] * array.shape[d]
+                                for d in dims)
+
+
+def _dense_plan(x, weight, beside, y, kind, said, words, threads):
+    groups, outs = said["groups"], said["outs"]
+    blocks, (taps_h, taps_w, steps) = weight[0] // groups, weight[1:4]
+    images, rows, width = y.shape[:3]
+    pixels = rows * width
+    if words["tap_w"] == steps * GROUP and groups == 1:          # the bytes of taps side by side follow each other
+        steps, taps_w = steps * taps_w, 1
+    if taps_h == taps_w == 1 and said["stride"] == (1, 1) and all(_follows(a, (1, 2)) for a in (x, beside, y)) \
+            and weight[1:3] == (1, 1):
+        images, pixels = 1, images * pixels
+        panel, most = _best_panel(host(), blocks, pixels)
+        width = min(pixels, _ROW_TILES * most)
+        rows = -(-pixels // width)
+        words |= {"x_row": width * words["x_pixel"], "y_row": width * words["y_pixel"]}
+        if beside is not None:
+            words["beside_row"] = width * words["beside_pixel"]
+    else:
+        panel, most = _best_panel(host(), blocks, width)
+    widths = {width, pixels - (rows - 1) * width}
+    most = max(-(-n // -(-n // most)) for n in widths)
+    heights = {size for n in widths for size in (n // -(-n // most), -(-n // -(-n // most)))}
+    task = _dense_task(panel, tuple(sorted(heights)), kind, beside is not None)
+    panels = blocks // panel
+    row_blocks = min(rows, max(1, -(-abs(words["x_row"]) * rows // _BLOCK_BYTES)))
+    row_blocks, shares = _shared_out(images * groups, rows, row_blocks, panels, threads)
+    items, work = images * groups * row_blocks * shares, 2 * prod(y.shape[:3]) * outs * prod(weight[1:4]) * GROUP // _FEWER
+    todo = jobs.Jobs(threads)
+    todo.add(task, dense_code.WORDS[len(dense_code.ARRAYS) + 2:], chunks=jobs.chunks_for(work, items, threads), items=items,
+             groups=groups, row_blocks=row_blocks, shares=shares, panels=panels, rows=rows, width=width, pixels=pixels,
+             channels=outs // groups, x_group=weight[3] * GROUP, taps_h=taps_h, taps_w=taps_w, steps=steps,
+             w_block=prod(weight[1:4]) * BLOCK * GROUP, **words)
+    return todo.plan(0, work)
+
+
+def _shared_out(others, rows, row_blocks, panels, threads):
+    """(blocks of rows, shares of panels) that give each thread enough items."""
+    wanted = _ITEMS * threads if threads > 1 else 1
+    if others * row_blocks < wanted:
+        row_blocks = min(rows, -(-wanted // others))
+    shares = 1
+    if others * row_blocks < wanted:
+        shares = min(panels, -(-wanted // (others * row_blocks)))
+    return row_blocks, shares
+
+
+def _best_panel(target, blocks, width):
+    """(blocks of a panel, pixels of a tile): the cheapest for rows of so many pixels."""
+    def cost(panel):
+        most = dense_code.tile_pixels(target, panel)
+        tiles = -(-width // most)
+        return blocks // panel * (max(width * panel / 2, 5 * tiles) + tiles * (panel + 1) + width / 2)
+
+    fitting = [n for n in (4, 3, 2, 1) if blocks % n == 0 and dense_code.tile_pixels(target, n)]
+    panel = min(fitting, key=cost)
+    return panel, dense_code.tile_pixels(target, panel)
+
+
+def _depthwise_plan(x, weight, beside, y, kind, said, words, threads):
+    images, rows, width, channels = y.shape
+    work = 2 * prod(y.shape) * prod(weight[:2]) // _FEWER
+    row_blocks = min(rows, max(1, -(-_ITEMS * threads // images))) if threads > 1 else 1
+    items, todo = images * row_blocks, jobs.Jobs(threads)
+    window, step = (), 0
+    if depthwise_code.goes_wide(host(), weight[:2], channels):
+        window, step = weight[:2], said["stride"][1] if said["dilation"][1] == 1 else 0
+    todo.add(_depthwise_task(kind, beside is not None, window, step), depthwise_code.WORDS[len(depthwise_code.ARRAYS) + 2:],
+             chunks=jobs.chunks_for(work, items, threads), items=items, row_blocks=row_blocks, rows=rows, width=width,
+             channels=channels, taps_h=weight[0], taps_w=weight[1], **words)
+    return todo.plan(0, work)
+
+
+@functools.lru_cache(None)
+def _dense_task(panel, heights, kind, beside):
+    return _compiled(dense_code.Int8ConvKernel(host(), panel, heights, kind, beside))
+
+
+@functools.lru_cache(None)
+def _depthwise_task(kind, beside, window, step):
+    return _compiled(depthwise_code.Int8DepthwiseKernel(host(), kind, beside, window, step))
+
+
+def _compiled(kernel):
+    return compile_module(text_of(kernel), [kernel.symbol])[kernel.symbol]

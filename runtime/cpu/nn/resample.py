@@ -1,0 +1,81 @@
+"""Resampling and borders as steps of a native call."""
+
+from math import prod
+
+from ....ir.ops.nn import linear_maps
+from ....ir.ops.nn import resample as ops
+from ..calls import pool
+from ..calls.kernel_steps import move, words_of
+from ..calls.lowering_rules import native
+from ..calls.native_scratch import Steps, wide
+from ..calls.step_list import At, NativeCall, Table
+from ..loops import linear_maps as maps
+
+
+@native(ops.resample)
+def resample(node, operands, results):
+    """One dim after the other, those that shrink most first."""
+    return _mapped(ops.resample_tables(*operands, **node.params), operands, results)
+
+
+@native(ops.resample_grad)
+def resample_grad(node, operands, results):
+    """The same, by the transposed maps."""
+    return _mapped(ops.resample_grad_tables(*operands, **node.params), operands, results)
+
+
+@native(ops.border_pad_grad)
+def border_pad_grad(node, operands, results):
+    """The same, by sums of what was repeated."""
+    return _mapped(ops.border_grad_tables(*operands, **node.params), operands, results)
+
+
+def _mapped(tables, operands, results):
+    """The steps of `taps.apply_tables`."""
+    (x,), (out,) = operands, results
+    weighted = any(w is not None for _, w in tables.values())
+    kind = wide(x.dtype) if weighted else x.dtype
+    if not maps.takes(kind, weighted):
+        return None
+    axes, made, shape = linear_maps.in_order(tables, x.shape), Steps(), x.shape
+    if not axes:
+        return NativeCall((move(x.shape, x.dtype.itemsize, At(0), x.strides, At(1), out.strides),))
+    at, end = (made.read(0, x), made.write(1, out)) if weighted else (At(0), At(1))
+    for axis in axes:
+        places, together, weights = maps.prepared(tables[axis][0], tables[axis][1], kind)
+        count = places.shape[1]
+        plan = maps.plan(kind, weights is not None, shape, axis, count, len(places), pool.get_num_threads())
+        shape = (*shape[:axis], count, *shape[axis + 1:])
+        to = end if axis == axes[-1] else made.room(prod(shape), kind)
+        factors = at if weights is None else Table(words_of(weights))
+        made.steps += plan.native([at, Table(places), Table(together), factors, to]).steps
+        at = to
+    return made.call()
+
+
+@native(ops.border_pad)
+def border_pad(node, operands, results):
+    """What is inside, then what is around it: one dim after the other, the last one first, each with the borders of those
+    before. Where something is cut away, by maps."""
+    (x,), (out,) = operands, results
+    low, high, mode = (node.params[name] for name in ("low", "high", "mode"))
+    if min(*low, *high) < 0:
+        return _mapped(ops.border_pad_tables(x, low=low, high=high, mode=mode), operands, results)
+    item, part = out.dtype.itemsize, [slice(lo, lo + n) for n, lo in zip(x.shape, low)]
+    steps = [move(x.shape, item, At(0), x.strides, At(1, _start(part, out)), out.strides)]
+    for axis in range(len(x.shape) - 1, -1, -1):
+        for goal, start, step, count in maps.border_runs(mode, x.shape[axis], low[axis], high[axis]):
+            sizes = [s.stop - s.start for s in part]
+            sizes[axis] = count
+            source, target = list(part), list(part)
+            source[axis], target[axis] = slice(start, None), slice(goal, None)
+            steps.append(move(sizes, item, At(1, _start(source, out)),
+                              [s * step if d == axis else s for d, s in enumerate(out.strides)],
+                              At(1, _start(target, out)), out.strides))
+        part[axis] = slice(0, out.shape[axis])
+    return NativeCall(tuple(steps))
+
+
+def _start(part, array) -> int:
+    """The bytes to the first element of a part."""
+    return sum(s.start * stride for s, stride in zip(part, array.strides))

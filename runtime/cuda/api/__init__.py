@@ -1,0 +1,243 @@
+"""`ingot.cuda`: NVIDIA devices under the names that scripts use, with plain answers on machines without one."""
+
+from types import SimpleNamespace
+
+from ....ir.errors import OutOfMemoryError
+from ... import accelerator
+from ...amp import on_cuda as amp
+from ...api.legacy import CUDA_TYPES
+from ...device import DRIVERS, Device, available
+from ...random import default_generator
+from ..driver import context as contexts
+from ..driver import driver as library
+from ..driver import streams as streams
+from ..driver.streams import Event, ExternalStream, Stream, StreamContext, get_sync_debug_mode, set_sync_debug_mode
+from ..replay import graphs
+from ..replay.graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
+from . import memory, nvtx, profiler, random
+from .graphed_callables import make_graphed_callables
+from .memory import (
+    caching_allocator_alloc,
+    caching_allocator_delete,
+    device_memory_used,
+    empty_cache,
+    get_allocator_backend,
+    get_per_process_memory_fraction,
+    host_memory_stats,
+    list_gpu_processes,
+    max_memory_allocated,
+    max_memory_cached,
+    max_memory_reserved,
+    mem_get_info,
+    memory_allocated,
+    memory_cached,
+    memory_reserved,
+    memory_snapshot,
+    memory_stats,
+    memory_stats_as_nested_dict,
+    memory_summary,
+    reset_accumulated_memory_stats,
+    reset_max_memory_allocated,
+    reset_max_memory_cached,
+    reset_peak_memory_stats,
+    set_per_process_memory_fraction,
+)
+from .random import (
+    get_rng_state,
+    get_rng_state_all,
+    initial_seed,
+    manual_seed,
+    manual_seed_all,
+    seed,
+    seed_all,
+    set_rng_state,
+    set_rng_state_all,
+)
+
+__all__ = ["BFloat16Tensor", "BoolTensor", "ByteTensor", "CUDAGraph", "CharTensor", "DoubleTensor", "Event", "ExternalStream",
+           "FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "OutOfMemoryError", "ShortTensor", "Stream", "StreamContext",
+           "amp", "caching_allocator_alloc", "caching_allocator_delete", "can_device_access_peer", "current_device",
+           "current_stream", "default_stream", "device", "device_count", "device_memory_used", "device_of", "driver_version",
+           "empty_cache", "get_allocator_backend", "get_arch_list", "get_device_capability", "get_device_name",
+           "get_device_properties", "get_per_process_memory_fraction", "get_rng_state", "get_rng_state_all",
+           "get_stream_from_external", "get_sync_debug_mode", "graph", "graph_pool_handle", "graphs", "host_memory_stats",
+           "init", "initial_seed", "ipc_collect", "is_available", "is_bf16_supported", "is_current_stream_capturing",
+           "is_initialized", "is_tf32_supported", "list_gpu_processes", "make_graphed_callables", "manual_seed",
+           "manual_seed_all", "max_memory_allocated", "max_memory_cached", "max_memory_reserved", "mem_get_info", "memory",
+           "memory_allocated", "memory_cached", "memory_reserved", "memory_snapshot", "memory_stats",
+           "memory_stats_as_nested_dict", "memory_summary", "nvtx", "profiler", "random", "reset_accumulated_memory_stats",
+           "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_memory_stats", "seed", "seed_all", "set_device",
+           "set_per_process_memory_fraction", "set_rng_state", "set_rng_state_all", "set_stream", "set_sync_debug_mode",
+           "stream", "synchronize", "why_not_available"]
+
+BFloat16Tensor, HalfTensor = CUDA_TYPES["BFloat16Tensor"], CUDA_TYPES["HalfTensor"]
+FloatTensor, DoubleTensor = CUDA_TYPES["FloatTensor"], CUDA_TYPES["DoubleTensor"]
+LongTensor, IntTensor, ShortTensor = CUDA_TYPES["LongTensor"], CUDA_TYPES["IntTensor"], CUDA_TYPES["ShortTensor"]
+CharTensor, ByteTensor, BoolTensor = CUDA_TYPES["CharTensor"], CUDA_TYPES["ByteTensor"], CUDA_TYPES["BoolTensor"]
+_is_in_bad_fork = contexts.is_in_bad_fork
+_NVML = "only NVML knows, which ingot does not load: ask nvidia-smi"
+_ABSENT = {
+    **dict.fromkeys(("utilization", "memory_usage", "temperature", "power_draw", "clock_rate"), _NVML),
+    "current_blas_handle": "ingot makes its own products and loads no cuBLAS",
+    "current_solver_handle": "ingot loads no cuSOLVER", "cudnn": "ingot makes its own convolutions and loads no cuDNN",
+    "cudart": "ingot is on the driver and loads no CUDA runtime", "nccl": "ingot has no NCCL",
+    "jiterator": "no C++ is compiled at run time; jit.trace fuses what operators compute",
+    **dict.fromkeys(("CUDAPluggableAllocator", "change_current_allocator"), "the allocator cannot be another one"),
+    **dict.fromkeys(("MemPool", "use_mem_pool"), "pools of memory belong to graphs: see graph_pool_handle")}
+
+
+def __getattr__(name):
+    """The generators of all devices; and why there is none of what else scripts may ask for."""
+    if name == "default_generators":
+        return (default_generator,) * device_count()
+    if name == "_initialized":          # as older libraries ask
+        return is_initialized()
+    why = _ABSENT.get(name)
+    raise AttributeError(f"module 'ingot.cuda' has no attribute {name!r}" + (f": {why}" if why else ""))
+
+
+def is_available() -> bool:
+    """Whether there is a CUDA device that ingot can use."""
+    return available("cuda")
+
+
+def is_initialized() -> bool:
+    """Whether CUDA has been used."""
+    return contexts.is_started()
+
+
+def why_not_available() -> str:
+    """What is missing for CUDA here; empty if nothing is."""
+    return library.why_not()
+
+
+def driver_version() -> int:
+    """The CUDA version that the driver supports: 13000 for 13.0."""
+    return library.get().version
+
+
+def init():
+    """Makes CUDA ready, or says that there is none."""
+    library.get()
+    contexts.context()
+
+
+def device_count() -> int:
+    """How many CUDA devices there are."""
+    return DRIVERS["cuda"].count() if is_available() else 0
+
+
+def _index(device) -> int:
+    return accelerator.index_of(device, "cuda")
+
+
+def current_device() -> int:
+    """The index of the device in use."""
+    return accelerator.driver("cuda").current()
+
+
+def set_device(device):
+    """Makes a device the one in use."""
+    accelerator.driver("cuda").set_current(_index(device))
+
+
+class device:
+    """Uses another device inside; None or a negative index changes nothing."""
+
+    def __init__(self, device):
+        if isinstance(device, int) or device is None:
+            self.index = device
+        else:
+            self.index = Device(device).index
+        if self.index is not None and self.index < 0:
+            self.index = None
+        self.before: list = []          # what to go back to, for each `with`
+
+    def __enter__(self):
+        if self.index is not None:
+            self.before.append(current_device())
+            set_device(self.index)
+        return self
+
+    def __exit__(self, *exc):
+        if self.index is not None:
+            set_device(self.before.pop())
+
+
+def get_device_name(device=None) -> str:
+    """The name of a device."""
+    return accelerator.driver("cuda").name(_index(device))
+
+
+def get_device_capability(device=None) -> tuple:
+    """The compute capability of a device, (major, minor)."""
+    return accelerator.driver("cuda").capability(_index(device))
+
+
+def get_device_properties(device=None):
+    """Name, memory, capability and limits of a device."""
+    return SimpleNamespace(**accelerator.driver("cuda").properties(_index(device)))
+
+
+def device_of(obj):
+    """Uses the device of a tensor (or of whatever has a device) inside; anything else changes nothing."""
+    there = getattr(obj, "device", None)
+    return device(there.index if isinstance(there, Device) and there.type == "cuda" else None)
+
+
+def get_arch_list() -> list:
+    """The architectures that kernels can be made for here."""
+    return sorted({"sm_%d%d" % get_device_capability(i) for i in range(device_count())})
+
+
+def can_device_access_peer(device, peer_device) -> bool:
+    """Whether two devices can read each other's memory."""
+    return accelerator.driver("cuda").can_access_peer(_index(device), _index(peer_device))
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether bfloat16 runs on the device in use."""
+    return is_available() and (including_emulation or get_device_capability()[0] >= 8)
+
+
+def is_tf32_supported() -> bool:
+    """Whether the device in use multiplies float32 by tensor cores."""
+    return is_available() and get_device_capability()[0] >= 8
+
+
+def ipc_collect():
+    """Frees memory that other processes have given back; ingot frees it at once."""
+
+
+def synchronize(device=None):
+    """Waits for everything launched on a device."""
+    accelerator.driver("cuda").synchronize(_index(device))
+
+
+# Streams and events.
+
+
+def current_stream(device=None):
+    """The stream that work goes to."""
+    return accelerator.driver("cuda").stream(_index(device))
+
+
+def default_stream(device=None):
+    """The stream that work goes to unless another is set."""
+    return accelerator.driver("cuda").default_stream(_index(device))
+
+
+def set_stream(stream):
+    """Makes a stream the one that work goes to."""
+    if stream is not None:
+        accelerator.driver("cuda").set_stream(stream)
+
+
+def stream(stream):
+    """Sends work to a stream inside; None changes nothing."""
+    return StreamContext(stream)
+
+
+def get_stream_from_external(data_ptr: int, device=None) -> Stream:
+    """A stream of another library, by the driver's handle."""
+    return ExternalStream(data_ptr, device)

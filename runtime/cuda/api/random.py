@@ -1,0 +1,53 @@
+"""`ingot.cuda.random`: random numbers come from the seed alone, on every device; these are there because scripts call them. All
+of it is in `ingot.cuda`, too."""
+
+from ...device import DRIVERS, available
+from ...random import default_generator
+from ...tensor import Tensor
+
+__all__ = ["get_rng_state", "get_rng_state_all", "initial_seed", "manual_seed", "manual_seed_all", "seed", "seed_all",
+           "set_rng_state", "set_rng_state_all"]
+
+
+def manual_seed(seed: int):
+    """Accepted: `ingot.manual_seed` seeds every device."""
+    int(seed)
+
+
+def manual_seed_all(seed: int):
+    """Accepted: `ingot.manual_seed` seeds every device."""
+    int(seed)
+
+
+def seed():
+    """Accepted: `ingot.seed` seeds every device."""
+
+
+def seed_all():
+    """Accepted: `ingot.seed` seeds every device."""
+
+
+def initial_seed() -> int:
+    """The seed of the generator that every device draws from."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state(device="cuda") -> Tensor:
+    """The state of the generator that every device draws from."""
+    return default_generator.get_state()
+
+
+def get_rng_state_all() -> list:
+    """That state, once for each device."""
+    return [default_generator.get_state() for _ in range(DRIVERS["cuda"].count() if available("cuda") else 0)]
+
+
+def set_rng_state(new_state: Tensor, device="cuda") -> None:
+    """Puts the generator that every device draws from into a state."""
+    default_generator.set_state(new_state)
+
+
+def set_rng_state_all(new_states) -> None:
+    """Puts it into the state that `get_rng_state_all` has found; changes nothing where there was no device."""
+    for state in new_states:
+        default_generator.set_state(state)

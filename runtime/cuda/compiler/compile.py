@@ -1,0 +1,431 @@
+"""Triton source to machine code for a GPU, without a GPU; kept on disk, so that a second process needs no Triton.
+
+Triton is a compiler here and nothing else: it never launches, and torch is never asked for. This is the one file that
+imports it. A `Binary` is what a launch needs to know: the code, its entry, and how its parameters lie in memory.
+
+Threads may compile beside the program (`asked`): most of the work is Triton's own, which lets other threads run.
+"""
+
+import functools
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+import linecache
+import os
+import pickle
+import re
+import struct
+import threading
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from ....ir import config
+from ....ir import dtype as dt
+from ....ir.errors import DeviceError, IngotError
+from ....ir.symbols.substitute import PARSING
+from ....passes.codegen.triton.ir.nest import NUMBER, NUMBERS_AS, POINTER, Source
+from ...cpu.compiler import cache
+from ..driver.workers import Threads
+
+FORMAT = 3
+LANES_GO_LAST = 3, 7    # the release of Triton from which lanes go along the last dim of tiles whose strides it does not know
+ALIGNED = 16           # bytes (or units) of which a parameter is a multiple, where it is marked
+EVEN = 8, 4            # and what sizes are multiples of that are none of these, from
+LONG = 64              # on: of less, nobody loads many vectors, and batches of any size had better share their code
+_TYPES = {dt.bool_: "u8", dt.float16: "fp16", dt.bfloat16: "bf16", dt.float32: "fp32", dt.float64: "fp64", dt.int8: "i8",
+          dt.int16: "i16", dt.int32: "i32", dt.int64: "i64", dt.uint8: "u8", dt.uint16: "u16", dt.uint32: "u32",
+          dt.uint64: "u64", dt.float8_e4m3fn: "fp8e4nv", dt.float8_e5m2: "fp8e5"}
+_CODES = {"i1": "b", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "u1": "B", "u8": "B", "u16": "H", "u32": "I",
+          "u64": "Q", "fp32": "f", "fp64": "d"}
+_PTX_SIZES = {"u64": 8, "s64": 8, "b64": 8, "f64": 8, "u32": 4, "s32": 4, "b32": 4, "f32": 4, "u16": 2, "s16": 2,
+              "b16": 2, "u8": 1, "s8": 1, "b8": 1}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to compile a source: what of its parameters is known in advance.
+
+    wide       addresses and sizes are 64-bit integers
+    aligned    numbers of the parameters (pointers, sizes) that are multiples of 16
+    even       (number, 4 or 8) of the sizes that are multiples of that and no more, which halves and quarters vectors
+    """
+
+    source: Source
+    constants: tuple
+    warps: int
+    arch: int
+    wide: bool = False
+    aligned: frozenset = frozenset()
+    stages: int = 3
+    even: tuple = ()
+
+    def signature(self) -> dict:
+        """Triton's type of every parameter."""
+        size = "i64" if self.wide else "i32"
+        found = {}
+        for p in self.source.parameters:
+            if p.kind == POINTER:
+                found[p.name] = "*" + _TYPES[p.dtype]
+            else:
+                found[p.name] = _TYPES[NUMBERS_AS.get(p.dtype, p.dtype)] if p.kind == NUMBER else size
+        return found | dict.fromkeys(self.source.constants, "constexpr")
+
+    def key(self) -> str:
+        """What identifies the machine code."""
+        said = (FORMAT, self.source.text, self.source.name, sorted(self.signature().items()), sorted(self.constants),
+                self.warps, self.stages, self.arch, self.wide, sorted(self.aligned), self.even, self.source.flush)
+        return hashlib.sha256(repr(said).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Binary:
+    """Machine code for one GPU architecture.
+
+    layout     struct format of the parameter block, the two trailing scratch pointers included
+    offsets    where each parameter starts in it
+    spills     bytes per thread that did not fit into registers
+    """
+
+    code: bytes
+    name: str
+    shared: int
+    threads: int
+    clusters: int
+    scratch: int
+    layout: str
+    offsets: tuple
+    registers: int = 0
+    spills: int = 0
+    maker: str = ""
+
+    def pack(self) -> bytes:
+        """As it is kept on disk."""
+        said = {k: v for k, v in asdict(self).items() if k != "code"}
+        head = json.dumps(said).encode()
+        return struct.pack("<I", len(head)) + head + self.code
+
+    @classmethod
+    def unpack(cls, data: bytes) -> "Binary":
+        """What `pack` wrote."""
+        length = struct.unpack_from("<I", data)[0]
+        said = json.loads(data[4:4 + length])
+        return cls(code=data[4 + length:], **(said | {"offsets": tuple(said["offsets"])}))
+
+
+_MOST_THREADS = 16
+_TRIES = 4
+_lock = threading.Lock()
+_coming: dict[Variant, Future] = {}    # what is being compiled
+_threads = Threads(lambda variant, future: _ended(variant, future, DeviceError("the program has ended")))     # that compile
+_stand_in: Any = None                  # what gives a binary in Triton's place where nothing is to run
+_made: dict[Variant, Binary] = {}
+_ready: dict[str, Binary] = {}         # by key: what files brought along
+
+
+def compiled(variant: Variant) -> Binary:
+    """The machine code of a variant: from memory, from disk, or made now."""
+    found = _made.get(variant) or _asked(variant, _now)
+    return found if isinstance(found, Binary) else found.result()
+
+
+def asked(variant: Variant) -> Binary | Future:
+    """The same, or what will be it: a thread compiles what is not there."""
+    return _made.get(variant) or _asked(variant, _later if _version() and compilers() else _now)
+
+
+def compilers() -> int:
+    """How many threads compile beside the program."""
+    wanted = config.current().cuda_compilers
+    return min(_MOST_THREADS, os.cpu_count() or 1) if wanted < 0 else wanted
+
+
+def _asked(variant, work):
+    with _lock:
+        found = _made.get(variant) or _coming.get(variant)
+        if found is not None:
+            return found
+        found = _coming[variant] = Future()
+    try:
+        there = _stand_in(variant) if _stand_in else _ready.get(variant.key()) or _load(variant)
+    except BaseException as error:
+        _ended(variant, found, error)
+        raise
+    if there is not None:
+        _ended(variant, found, there)
+    else:
+        work(variant, found)
+    return found if not found.done() else found.result()
+
+
+def _later(variant, future):
+    """Has a thread compile a variant."""
+    _threads.submit(compilers(), _now, variant, future)
+
+
+def _now(variant, future):
+    """Compiles a variant for whoever waits for it."""
+    try:
+        made = _make(variant)
+    except BaseException as error:
+        _ended(variant, future, error)
+    else:
+        _ended(variant, future, made)
+
+
+def _ended(variant, future, found):
+    """Tells what came of a variant; what could not be is tried again when it is asked for again."""
+    with _lock:
+        if isinstance(found, Binary):
+            _made[variant] = found
+        _coming.pop(variant, None)
+    if isinstance(found, Binary):
+        future.set_result(found)
+    else:
+        future.set_exception(found)
+
+
+def _in_child():
+    """In a forked process nobody compiles."""
+    global _lock
+    _lock = threading.Lock()
+    _coming.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
+
+
+def stand_in(maker):
+    """Has `maker(variant)` give binaries from now on, which go to no disk; for a process that only looks at launches."""
+    global _stand_in
+    _stand_in = maker
+
+
+def made() -> dict:
+    """The machine code of this process, by variant."""
+    return dict(_made)
+
+
+def use_binaries(binaries: dict):
+    """Takes ready machine code, by the keys of variants, that the caller trusts: it is not compiled."""
+    with _lock:
+        _ready.update(binaries)
+
+
+def is_there(variant: Variant) -> bool:
+    """Whether a variant's machine code is in memory or on disk."""
+    return variant in _made or variant.key() in _ready or _load(variant) is not None
+
+
+def build_all(stream) -> int:
+    """Compiles the variants that another process of ours has pickled into a stream, into the cache."""
+    for variant in pickle.load(stream):
+        try:
+            compiled(variant)
+        except DeviceError:
+            continue          # (the process that asked meets the error itself, if it wants the variant)
+    return 0
+
+
+def _load(variant):
+    entry = cache.load(variant.key(), "cubin")
+    if entry is None or (_version() and entry[1] != _version()):
+        return None
+    return Binary.unpack(entry[0])
+
+
+def _make(variant):
+    binary = build(variant)
+    cache.store(variant.key(), binary.pack(), _version(), "cubin")
+    return binary
+
+
+@functools.lru_cache(None)
+def _version() -> str:
+    """Triton's version without importing it; empty if there is none."""
+    if importlib.util.find_spec("triton") is None:
+        return ""
+    try:
+        return "triton " + importlib.metadata.version("triton")
+    except importlib.metadata.PackageNotFoundError:
+        return "triton"
+
+
+def build(variant: Variant) -> Binary:
+    """Compiles a variant with Triton."""
+    if not _version():
+        raise DeviceError(f"kernel {variant.source.name} must be compiled for sm_{variant.arch}, which needs Triton: install "
+                          "ingot[gpu] (pip install 'triton>=3.6'), or bring the compile cache of a machine that has it")
+    try:
+        made = _run_triton(variant)
+    except IngotError:
+        raise
+    except Exception as e:
+        raise DeviceError(f"Triton could not compile kernel {variant.source.name} for sm_{variant.arch}: {e}\n"
+                          f"{variant.source.text}") from e
+    return _binary(variant, made)
+
+
+_PASSES_FAILED = "PassManager::run failed"
+
+
+def _run_triton(variant) -> Any:
+    import triton
+    import triton.language as tl
+    from triton.backends.compiler import GPUTarget
+
+    constants = dict(variant.constants)
+    if "INDEX" in variant.source.constants:
+        constants["INDEX"] = tl.int64 if variant.wide else tl.int32
+    if "LAST" in variant.source.constants:
+        constants["LAST"] = int(_release(triton.__version__) >= LANES_GO_LAST)
+    units = dict.fromkeys(sorted(variant.aligned), ALIGNED) | dict(variant.even)
+    attributes = {(i,): [["tt.divisibility", unit]] for i, unit in units.items()}
+    options = {"num_warps": variant.warps, "num_stages": variant.stages, "enable_fp_fusion": False,
+               "enable_reflect_ftz": variant.source.flush}
+
+    def compiled(attributes):
+        source = _read_in_turn()(fn=_function(variant.source), signature=variant.signature(), constexprs=constants,
+                                 attrs=attributes)
+        for _ in range(_TRIES - 1):
+            try:
+                return triton.compile(source, target=GPUTarget("cuda", variant.arch, 32), options=options)
+            except SystemError:         # another thread parsed something at the same time
+                continue
+        return triton.compile(source, target=GPUTarget("cuda", variant.arch, 32), options=options)
+
+    try:
+        return compiled(attributes)
+    except RuntimeError as error:
+        # Triton 3.6 fails on some kernels that load vectors of several widths: without alignment it loads single elements.
+        if not attributes or _PASSES_FAILED not in str(error):
+            raise
+        return compiled({})
+
+
+class TritonParts(NamedTuple):
+    """What Triton's drivers are made of."""
+
+    Driver: Any
+    Target: Any
+    in_use: Any
+    measure: Any
+
+
+def parts_of_drivers() -> TritonParts:
+    """What a driver of one's own is made of, and put in the place of (`triton_driver.py`)."""
+    from triton.backends.compiler import GPUTarget
+    from triton.backends.driver import DriverBase
+    from triton.runtime import driver
+    from triton.testing import do_bench
+
+    return TritonParts(DriverBase, GPUTarget, driver, do_bench)
+
+
+@functools.lru_cache(None)
+def _read_in_turn():
+    """Triton's source of a kernel, which one thread at a time reads (`PARSING`); Python's own lock is held meanwhile anyway."""
+    from triton.compiler import ASTSource
+
+    class Source(ASTSource):
+        def hash(self):
+            with PARSING:
+                return super().hash()
+
+        def make_ir(self, *args, **options):
+            with PARSING:
+                return super().make_ir(*args, **options)
+
+    return Source
+
+
+def _release(version: str) -> tuple:
+    """(major, minor) of a version."""
+    return tuple([int(n) for n in re.findall(r"\d+", version)[:2]])
+
+
+@functools.lru_cache(None)
+def _function(source: Source):
+    """The kernel's function: its text is where Python looks for the lines of a file."""
+    file = f"<ingot {source.name} {hashlib.sha256(source.text.encode()).hexdigest()[:12]}>"
+    linecache.cache[file] = (len(source.text), None, source.text.splitlines(True), file)
+    space: dict = {"__name__": f"{__name__.partition('.')[0]}.kernels.{source.name}"}       # part of this package for who looks
+    exec(compile(source.text, file, "exec"), space)
+    return space[source.name]
+
+
+def _binary(variant, made) -> Binary:
+    meta = made.metadata
+    kinds = [t for n, t in variant.signature().items() if t != "constexpr"]
+    layout, offsets = parameter_layout(made.asm["ptx"], kinds)
+    code = made.asm["cubin"]
+    registers, spills = resources(code)
+    scratch = getattr(meta, "global_scratch_size", 0) or 0
+    return Binary(code, meta.name, meta.shared, 32 * meta.num_warps, meta.num_ctas, scratch, layout, offsets, registers,
+                  spills, _version())
+
+
+def parameter_layout(ptx: str, kinds) -> tuple[str, tuple]:
+    """(struct format, offsets) of a kernel's parameters as its PTX lists them, checked against the types that we give."""
+    declared = re.search(r"\.visible \.entry \w+\((.*?)\)", ptx, re.S)
+    found = re.findall(r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)(?:\s+\.ptr[^,\n]*?)?\s+\w+_param_\d+(?:\[(\d+)\])?",
+                       declared.group(1) if declared else "")
+    given = [*kinds, "*i8", "*i8"]
+    if len(found) != len(given):
+        raise DeviceError(f"this version of Triton gives kernels {len(found)} parameters where {len(given)} were expected")
+    layout, offsets, at = "<", [], 0
+    for (align, kind, count), ours in zip(found, given):
+        size = _PTX_SIZES[kind] * int(count or 1)
+        code = "Q" if ours[0] == "*" else _CODES[ours]
+        if struct.calcsize("<" + code) != size:
+            raise DeviceError(f"a parameter of type {ours} takes {size} bytes in this version of Triton")
+        gap = -at % (int(align) if align else _PTX_SIZES[kind])
+        layout += f"{gap}x{code}" if gap else code
+        offsets.append(at + gap)
+        at += gap + size
+    return layout, tuple(offsets)
+
+
+def resources(code: bytes) -> tuple[int, int]:
+    """(registers, spilled bytes) per thread, read from the sections of a cubin."""
+    found = {_REGISTERS: 0, _FRAME_SIZE: 0}
+    for name, info, content in _sections(code):
+        if name.startswith(".text.") and info >> 24:
+            found[_REGISTERS] = max(found[_REGISTERS], info >> 24)
+        if name.startswith(".nv.info"):
+            for attribute, value in _attributes(content):
+                if attribute in found:
+                    found[attribute] = max(found[attribute], value)
+    return found[_REGISTERS], found[_FRAME_SIZE]
+
+
+def _sections(code):
+    """(name, info, content) of each section of a 64-bit ELF file."""
+    if code[:4] != b"\x7fELF" or len(code) < 64:
+        return
+    start, = struct.unpack_from("<Q", code, 40)
+    size, count, names_at = struct.unpack_from("<HHH", code, 58)
+    heads = [struct.unpack_from("<IIQQQQII", code, start + i * size) for i in range(count)]
+    names = heads[names_at]
+    for head in heads:
+        low = names[4] + head[0]
+        name = code[low:code.index(b"\0", low)].decode(errors="replace")
+        yield name, head[7], b"" if head[1] == _NO_BITS else code[head[4]:head[4] + head[5]]
+
+
+# .nv.info is a list of attributes; those of form 4 carry (symbol, value) for a function. NOBITS sections have no content.
+_FRAME_SIZE, _REGISTERS, _FORM_WORDS, _NO_BITS = 0x11, 0x2F, 4, 8
+
+
+def _attributes(content):
+    """(attribute, value) of each pair in a section of attributes."""
+    at = 0
+    while at + 4 <= len(content):
+        form, attribute, size = struct.unpack_from("<BBH", content, at)
+        at += 4
+        if form == _FORM_WORDS:
+            if size >= 8:
+                yield attribute, struct.unpack_from("<I", content, at + 4)[0]
+            at += size

@@ -1,0 +1,224 @@
+"""Kernels that users write in Triton, on ingot's devices, streams and memory.
+
+Triton asks a *driver* which device and stream are current, and to load and launch what it compiled. Its own takes both from
+PyTorch (where that is not there, newer ones take the default stream) and builds a launcher with a C compiler. The driver here
+does without either, and `serve` puts it in place. What it is asked has been the same since Triton 3.6.
+"""
+
+import ctypes
+import importlib
+import struct
+import threading
+from ctypes import addressof, byref, c_uint64, c_void_p
+from typing import Any
+
+from ....ir.errors import DeviceError, DTypeError
+from ...device import as_device
+from ...device_array import DeviceArray
+from ...tensor import Tensor
+from ..driver import context as contexts
+from ..driver import streams
+from ..memory.pools import Memory, beside_captures, with_room
+from .compile import parts_of_drivers
+from .launch import FREE_SHARED, MOST_SHARED_ATTRIBUTE, Attribute, Config
+
+TRITON: Any = parts_of_drivers()
+
+_MAX_THREADS, _LOCAL_BYTES, _REGISTERS = 0, 3, 4            # of CUfunction_attribute
+_COOPERATIVE, _CLUSTER, _CLUSTER_POLICY, _SERIALIZED = 2, 4, 5, 6       # of CUlaunchAttributeID
+_SPREAD = 1
+_POINTER_ON_DEVICE = 3                                      # of CUpointer_attribute
+_CODES = {"u1": "B", "i1": "b", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "u8": "B", "u16": "H", "u32": "I", "u64": "Q",
+          "fp16": "e", "fp32": "f", "f32": "f", "fp64": "d"}
+_CACHE_BYTES = 256 << 20        # what is written before each measurement, so that nothing of it is in a cache
+
+
+class Code:
+    """What Triton calls a driver's utils: loading machine code, and what devices are."""
+
+    def load_binary(self, name, code, shared, device):
+        """(module, function, registers, spilled words, most threads of a block); the module stays loaded."""
+        context = contexts.context(device)
+        cuda = context.driver
+        with beside_captures(cuda):
+            module = with_room(device, lambda: cuda.handle("cuModuleLoadData", code))
+            function = with_room(device, lambda: cuda.handle("cuModuleGetFunction", module, name.encode()))
+        if shared > FREE_SHARED:
+            cuda.cuFuncSetAttribute(function, MOST_SHARED_ATTRIBUTE, shared)
+        registers, local, threads = (cuda.number("cuFuncGetAttribute", attribute, function)
+                                     for attribute in (_REGISTERS, _LOCAL_BYTES, _MAX_THREADS))
+        return module, function, registers, local // 4, threads
+
+    def unload_module(self, module):
+        """Nothing: a kernel may be waiting in a stream when Python forgets it."""
+
+    def get_device_properties(self, device) -> dict:
+        """A device's figures by Triton's names."""
+        context = contexts.context(device)
+        said = context.properties()
+        return {"max_shared_mem": context.shared_memory, "max_num_regs": said["regs_per_multiprocessor"],
+                "multiprocessor_count": context.processors, "warpSize": said["warp_size"],
+                "sm_clock_rate": said["clock_rate"], "mem_clock_rate": said["memory_clock_rate"],
+                "mem_bus_width": said["memory_bus_width"]}
+
+    def get_device_capability(self, device) -> tuple[int, int]:
+        """(major, minor)"""
+        return contexts.context(device).capability
+
+
+def _leaves(kinds, values) -> list:
+    """(kind, value) of all parameters that machine code has, from those of the function: tuples are many, constants none."""
+    found = []
+    for kind, value in zip(kinds, values):
+        if isinstance(kind, tuple):
+            found += _leaves(kind, value)
+        elif kind != "constexpr":
+            found.append((kind, value))
+    return found
+
+
+def flat(kinds) -> list:
+    """The kinds of all parameters that machine code has."""
+    return [leaf for kind in kinds for leaf in (flat(kind) if isinstance(kind, tuple) else [kind]) if leaf != "constexpr"]
+
+
+class Launcher:
+    """Launches one compiled kernel, as often as Triton asks."""
+
+    def __init__(self, src, metadata):
+        self.name, self.kinds = metadata.name, tuple(src.signature.values())
+        leaves = flat(self.kinds)
+        if any(kind.startswith("tensordesc") for kind in leaves):
+            raise DeviceError(f"kernel {self.name} takes tensor descriptors from the host, which ingot does not make; make "
+                              "them in the kernel, by tl.make_tensor_descriptor")
+        self.clusters = getattr(metadata, "num_ctas", 1)
+        self.scratch = [getattr(metadata, f"{use}_scratch_size", 0) or 0 for use in ("global", "profile")]
+        self.threads, self.shared = 32 * metadata.num_warps, metadata.shared
+        self.cooperative = bool(getattr(metadata, "launch_cooperative_grid", False))
+        self.overlapping = bool(getattr(metadata, "launch_pdl", False))
+        self._pack = struct.Struct("=" + "".join(_slot(kind) for kind in (*leaves, "*scratch", "*scratch")))
+        self._lock = threading.Lock()
+        self._prepare()
+
+    def _prepare(self):
+        """Lays out what the driver reads: a slot of eight bytes for each parameter, and how the kernel is launched."""
+        count = self._pack.size // 8
+        self._slots = (c_uint64 * count)()
+        self._pointers = (c_void_p * count)(*[addressof(self._slots) + 8 * i for i in range(count)])
+        config = self._config = Config()
+        config.block[0], config.block[1], config.block[2] = self.threads, 1, 1
+        config.shared = self.shared
+        values: list[tuple[int, tuple]] = [(_COOPERATIVE, (1,))] * self.cooperative + [(_SERIALIZED, (1,))] * self.overlapping
+        if self.clusters > 1:
+            values += [(_CLUSTER, (self.clusters, 1, 1)), (_CLUSTER_POLICY, (_SPREAD,))]
+        self._attributes = (Attribute * max(1, len(values)))()
+        for attribute, (number, words) in zip(self._attributes, values):
+            attribute.id = number
+            for place, word in enumerate(words):
+                attribute.value[place] = word
+        config.attributes, config.count = ctypes.cast(self._attributes, ctypes.POINTER(Attribute)), len(values)
+
+    def __call__(self, x, y, z, stream, function, packed, launch_metadata, enter_hook, exit_hook, *args):
+        if x * y * z <= 0:
+            return
+        if enter_hook is not None:
+            enter_hook(launch_metadata)
+        context = contexts.context()
+        scratch = [Memory(context.index, x * y * z * self.clusters * size, stream) if size else None for size in self.scratch]
+        values = [_value(self.name, context, kind, value) for kind, value in _leaves(self.kinds, args)]
+        with self._lock:
+            grid, config = self._config.grid, self._config
+            grid[0], grid[1], grid[2], config.stream = x * self.clusters, y, z, stream
+            self._pack.pack_into(self._slots, 0, *values, *[memory.pointer if memory else 0 for memory in scratch])
+            context.driver.cuLaunchKernelEx(addressof(config), function, addressof(self._pointers), None)
+        if exit_hook is not None:
+            exit_hook(launch_metadata)
+
+
+def _slot(kind: str) -> str:
+    """How a parameter of a kind is packed into its slot."""
+    code = "Q" if kind[0] == "*" else "H" if kind == "bf16" else _CODES.get(kind)
+    if code is None:
+        raise DTypeError(f"a kernel has a parameter of the kind {kind}, which ingot does not pass")
+    return f"{code}{8 - struct.calcsize('=' + code)}x"
+
+
+def _value(name, context, kind, value) -> Any:
+    """A parameter as it is packed."""
+    if kind[0] == "*":
+        return _address(name, context, value)
+    if kind == "bf16":
+        return struct.unpack("<I", struct.pack("<f", value))[0] >> 16
+    return int(value) if kind == "i1" or kind == "u1" else value
+
+
+def _address(name, context, value) -> int:
+    if value is None or isinstance(value, int):
+        return value or 0
+    pointer = value.data_ptr()
+    if pointer and not _is_on_device(context, value, pointer):
+        raise DeviceError(f"kernel {name} was given a tensor in the memory of the host; move it by .cuda() first")
+    return pointer
+
+
+def _is_on_device(context, value, pointer) -> bool:
+    if isinstance(value, Tensor):
+        return value._a.__class__ is DeviceArray
+    return context.driver.raw["cuPointerGetAttribute"](byref(c_uint64()), _POINTER_ON_DEVICE, pointer) == 0
+
+
+class IngotDriver(TRITON.Driver):
+    """Triton's driver on ingot."""
+
+    def __init__(self):
+        self.utils, self.launcher_cls = Code(), Launcher
+        self.get_current_device, self.set_current_device = contexts.current, contexts.set_current
+        self.get_device_capability = self.utils.get_device_capability
+
+    @staticmethod
+    def is_active() -> bool:
+        """Whether there is a device."""
+        return contexts.count() > 0
+
+    def get_current_stream(self, device) -> int:
+        """The handle of the stream that this thread works in."""
+        return streams.current(contexts.current() if device is None else device).handle
+
+    def get_current_target(self):
+        """What code is compiled for."""
+        return TRITON.Target("cuda", contexts.context().arch, 32)
+
+    def map_python_to_cpp_type(self, ty: str) -> str:
+        """Refused: nothing is compiled by C compilers."""
+        raise DeviceError(f"ingot launches kernels without C++, so {ty} has no type there")
+
+    def get_active_torch_device(self):
+        """The current device."""
+        return as_device(f"cuda:{contexts.current()}")
+
+    def get_device_interface(self):
+        """The module with streams and events."""
+        return importlib.import_module("..api", __package__)
+
+    def get_benchmarker(self):
+        """What autotuning measures with."""
+        return TRITON.measure
+
+    def get_empty_cache_for_benchmark(self) -> Memory:
+        """Memory larger than what a device keeps near."""
+        return Memory(contexts.current(), _CACHE_BYTES)
+
+    def clear_cache(self, cache):
+        """Fills a device's caches with something else."""
+        cuda = contexts.context(cache.device).driver
+        cuda.cuMemsetD8Async(cache.pointer, 0, cache.nbytes, streams.current(cache.device).handle)
+
+    def assemble_tensormap_to_arg(self, tensormaps_info, args):
+        """The arguments as they are."""
+        return args
+
+
+def serve():
+    """Puts ingot's driver in the place of Triton's own."""
+    if not isinstance(TRITON.in_use._active, IngotDriver):
+        TRITON.in_use.set_active(IngotDriver())

@@ -1,0 +1,123 @@
+"""Which of several configurations a kernel takes.
+
+Without trying it is the first one, the same in every process. With INGOT_CUDA_TUNE=1 the others are compiled beside each other
+by child processes, those that ask for too much shared memory or spill registers (the first may) are left out, and the rest run
+on the device between events. What was found is kept on disk by kernel, sizes and chip, and taken by later processes that tune.
+"""
+
+import hashlib
+import json
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+
+from ....ir import config
+from ....ir.errors import DeviceError
+from ...cpu.compiler import cache
+from ..driver import context as contexts
+from ..driver import streams
+from ..replay import graphs
+from . import compile as compiler
+from .launch import function
+
+_WARM, _ROUNDS, _LAUNCHES = 2, 3, 5
+_MOST_CHILDREN = 8
+_CHILD = "import sys; from {package} import compile; sys.exit(compile.build_all(sys.stdin.buffer))"
+_chosen: dict = {}
+measured: dict = {}         # (the key of what was tried, the first candidate): (seconds, candidate) of each, the quickest first
+_lock = threading.RLock()
+
+
+def best(key: tuple, candidates: list, prepare: Callable, device: int):
+    """The candidate to take. `prepare(candidate)` gives (variant, run): what is compiled for it, and what launches it on data
+    that may be overwritten."""
+    if len(candidates) == 1 or not config.current().cuda_tune:
+        return candidates[0]
+    said = hashlib.sha256(repr((key, candidates, contexts.context(device).name)).encode()).hexdigest()
+    found = _chosen.get((device, said))
+    if found is None and not graphs.is_current_stream_capturing():
+        with _lock:
+            found = _chosen.get((device, said))
+            if found is None:
+                found = _chosen[device, said] = _kept(key, said, candidates) or _tried(key, said, candidates, prepare, device)
+    return candidates[0] if found is None else found
+
+
+def _kept(key, said, candidates):
+    """What an earlier process found."""
+    entry = cache.load(said, "tuned")
+    times = json.loads(entry[0]) if entry is not None and entry[0][:1] == b"[" else []
+    return _quickest(key, candidates, times) if len(times) == len(candidates) else None
+
+
+def _quickest(key, candidates, times):
+    """The candidate of the least time, which is None for those that are not fit; the first if none is."""
+    fit = sorted((seconds, number) for number, seconds in enumerate(times) if seconds is not None)
+    measured[key, candidates[0]] = [(seconds, candidates[number]) for seconds, number in fit]
+    return candidates[fit[0][1]] if fit else candidates[0]
+
+
+def _tried(key, said, candidates, prepare, device):
+    """The quickest candidate; the times go to disk."""
+    made = [(c, *prepare(c)) for c in candidates]
+    compile_together([variant for _, variant, _ in made])
+    times = [_seconds(run, device) if _is_fit(variant, device, n == 0) else None for n, (_, variant, run) in enumerate(made)]
+    found = _quickest(key, candidates, times)
+    if any(t is not None for t in times):
+        cache.store(said, json.dumps(times).encode(), kind="tuned")
+    if config.current().debug >= 1:
+        print(f"cuda: {found} of {len(candidates)} for {made[0][1].source.name}", file=sys.stderr)
+    return found
+
+
+def _is_fit(variant, device, may_spill) -> bool:
+    """Whether the chip has the shared memory and the registers that a variant asks for."""
+    try:
+        binary = compiler.compiled(variant)
+        return (binary.shared <= contexts.context(device).shared_memory and (may_spill or not binary.spills)
+                and bool(function(device, binary)))
+    except DeviceError:
+        return False
+
+
+def _seconds(run, device) -> float:
+    """The least time of a launch, by events."""
+    stream = streams.current(device)
+    for _ in range(_WARM):
+        run()
+    found = []
+    for _ in range(_ROUNDS):
+        start, end = streams.Event(True), streams.Event(True)
+        start.record(stream)
+        for _ in range(_LAUNCHES):
+            run()
+        end.record(stream)
+        end.synchronize()
+        found.append(start.elapsed_time(end))
+    return min(found) / _LAUNCHES / 1e3
+
+
+def compile_together(variants):
+    """Compiles what is not in the cache, in several child processes; what they cannot do is left to this one."""
+    wanted = [v for v in dict.fromkeys(variants) if not compiler.is_there(v)]
+    count = min(_MOST_CHILDREN, len(wanted), max(1, (os.cpu_count() or 2) // 2))
+    if count < 2:
+        return
+    command = [sys.executable, "-c", _CHILD.format(package=__package__)]
+    children = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                for _ in range(count)]
+    for n, child in enumerate(children):
+        assert child.stdin is not None
+        child.stdin.write(pickle.dumps(wanted[n::count]))
+        child.stdin.close()
+    for child in children:
+        child.wait()
+
+
+def forget():
+    """Forgets what was found in this process, for a driver that was replaced."""
+    _chosen.clear()
+    measured.clear()

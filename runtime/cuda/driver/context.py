@@ -1,0 +1,190 @@
+"""CUDA devices of this process: their primary contexts, what they are, and which one the current thread works on."""
+
+import os
+import sys
+import threading
+from ctypes import create_string_buffer
+from functools import cached_property
+from typing import Any
+
+from ....ir.errors import DeviceError
+from ....ir.lazy import lazy
+from . import driver as library
+
+triton_driver = lazy(__package__, "..compiler.triton_driver")
+
+# Numbers of CUdevice_attribute.
+_MAX_SHARED, _WARP, _PROCESSORS, _MAJOR, _MINOR, _SHARED_OPTIN, _L2 = 8, 10, 16, 75, 76, 97, 38
+_MAX_THREADS, _PCI_BUS, _PCI_DEVICE = 1, 33, 34
+_THREADS_PER_SM, _REGISTERS_PER_SM, _INTEGRATED, _CLOCK, _BUS_WIDTH, _MEMORY_CLOCK = 39, 82, 18, 13, 37, 36
+
+
+class Context:
+    """One device and its primary context (which other CUDA libraries of the process share)."""
+
+    def __init__(self, driver, index: int):
+        self.driver, self.index = driver, index
+        self.device = driver.number("cuDeviceGet", index)
+        self.handle = driver.handle("cuDevicePrimaryCtxRetain", self.device)
+
+    def attribute(self, number: int) -> int:
+        """A property of the device, by the driver's number."""
+        return self.driver.number("cuDeviceGetAttribute", number, self.device)
+
+    @cached_property
+    def capability(self) -> tuple[int, int]:
+        """(major, minor)"""
+        return self.attribute(_MAJOR), self.attribute(_MINOR)
+
+    @cached_property
+    def arch(self) -> int:
+        """The capability as one number: 90 for (9, 0)."""
+        return 10 * self.capability[0] + self.capability[1]
+
+    @cached_property
+    def processors(self) -> int:
+        """How many multiprocessors there are."""
+        return self.attribute(_PROCESSORS)
+
+    @cached_property
+    def shared_memory(self) -> int:
+        """Bytes of shared memory that one block may have."""
+        return self.attribute(_SHARED_OPTIN)
+
+    @cached_property
+    def name(self) -> str:
+        """The device's name."""
+        text = create_string_buffer(256)
+        self.driver.cuDeviceGetName(text, len(text), self.device)
+        return text.value.decode(errors="replace")
+
+    @cached_property
+    def total_memory(self) -> int:
+        """Bytes of device memory."""
+        return self.driver.size("cuDeviceTotalMem_v2", self.device)
+
+    @cached_property
+    def uuid(self) -> str:
+        """The device's own number, as hexadecimal digits."""
+        raw = create_string_buffer(16)
+        self.driver.cuDeviceGetUuid_v2(raw, self.device)
+        return raw.raw.hex()
+
+    def properties(self) -> dict:
+        """What is worth knowing of the device, by the names that users know."""
+        major, minor = self.capability
+        return {"name": self.name, "major": major, "minor": minor, "total_memory": self.total_memory,
+                "multi_processor_count": self.processors, "warp_size": self.attribute(_WARP),
+                "shared_memory_per_block": self.attribute(_MAX_SHARED), "shared_memory_per_block_optin": self.shared_memory,
+                "max_threads_per_multi_processor": self.attribute(_THREADS_PER_SM),
+                "regs_per_multiprocessor": self.attribute(_REGISTERS_PER_SM), "L2_cache_size": self.attribute(_L2),
+                "is_integrated": bool(self.attribute(_INTEGRATED)), "uuid": self.uuid,
+                "clock_rate": self.attribute(_CLOCK), "memory_clock_rate": self.attribute(_MEMORY_CLOCK),
+                "memory_bus_width": self.attribute(_BUS_WIDTH), "max_threads_per_block": self.attribute(_MAX_THREADS),
+                "pci_bus_id": self.attribute(_PCI_BUS), "pci_device_id": self.attribute(_PCI_DEVICE)}
+
+
+class _Thread(threading.local):
+    index = 0          # the device in use
+    bound: Any = None       # the Context that is current in the driver
+
+
+_thread = _Thread()
+_contexts: dict[int, Context] = {}
+_lock = threading.Lock()
+
+
+def count() -> int:
+    """How many devices there are; 0 without a driver."""
+    driver = library.find()
+    return 0 if driver is None else driver.devices
+
+
+def context(index: int | None = None) -> Context:
+    """A device's context (that of the device in use, for None), current in this thread from now on."""
+    index = _thread.index if index is None else index
+    found = _contexts.get(index) or _make(index)
+    if _thread.bound is not found:
+        found.driver.cuCtxSetCurrent(found.handle)
+        _thread.bound = found
+    return found
+
+
+def _make(index):
+    driver = library.get()
+    if _forked:
+        raise DeviceError("CUDA was in use when this process was forked, and no forked process can use it: start processes by "
+                          'the method "spawn" (DataLoader takes multiprocessing_context="spawn"), or leave the GPU to the '
+                          "process that forks")
+    if not 0 <= index < driver.devices:
+        raise DeviceError(f"there is no device cuda:{index}: this machine has {driver.devices}")
+    with _lock:
+        if index not in _contexts:
+            _contexts[index] = Context(driver, index)
+    serve_triton()
+    return _contexts[index]
+
+
+def serve_triton():
+    """Makes Triton, where the program has imported it, launch the program's own kernels through ingot; beside PyTorch it stays
+    PyTorch's."""
+    own = sys.modules[__name__.partition(".")[0]]
+    if "triton.runtime" in sys.modules and sys.modules.get("torch", own) is own:
+        triton_driver.serve()
+
+
+def is_started() -> bool:
+    """Whether any device was used."""
+    return bool(_contexts)
+
+
+def current() -> int:
+    """The index of the device in use by this thread."""
+    return _thread.index
+
+
+def set_current(index: int):
+    """Makes a device the one in use by this thread."""
+    context(index)
+    _thread.index = index
+
+
+def rebind():
+    """The next question makes a context current anew: something else may have become it."""
+    _thread.bound = None
+
+
+def index_of(device) -> int:
+    """The index that an int, a name such as "cuda:1", a device or None (the one in use) means."""
+    if device is None:
+        return _thread.index
+    if isinstance(device, int):
+        return device
+    kind, _, number = str(device).partition(":")
+    if kind != "cuda" or not (number.isdecimal() or not number):
+        raise DeviceError(f"{device} is no CUDA device")
+    return int(number) if number else _thread.index
+
+
+def forget():
+    """Forgets all contexts, for a driver that was replaced."""
+    _contexts.clear()
+    _thread.bound, _thread.index = None, 0
+
+
+def is_in_bad_fork() -> bool:
+    """Whether this process was forked while CUDA was in use, and cannot use it."""
+    return _forked
+
+
+def _in_child():
+    """A process that was forked has none of the contexts that it sees."""
+    global _forked
+    _forked = library.is_loaded()
+    if _forked:
+        forget()
+
+
+_forked = False
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

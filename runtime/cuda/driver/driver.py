@@ -1,0 +1,246 @@
+"""The CUDA driver (libcuda) through ctypes: functions by name, errors as ingot errors, and why there is none.
+
+`get()` gives the loaded driver and `find()` gives it or None; neither is asked before somebody wants a CUDA device.
+"""
+
+import ctypes
+import sys
+import threading
+from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from functools import cached_property
+from typing import Any
+
+from ....ir.errors import DeviceError, OutOfMemoryError
+from . import launch_queue
+from .driver_state import thread as noting
+from .launch_queue import waiting
+
+OUT_OF_MEMORY, NOT_READY = 2, 600
+# After these every call of a process fails: they are what a kernel did, and are met by whoever asks next.
+_FATAL = frozenset((226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721))
+_LIBRARIES = {"linux": ("libcuda.so.1", "libcuda.so"), "win32": ("nvcuda.dll",)}
+
+# Parameters of each function of the driver that ingot calls.
+_P, _I, _U, _Q, _Z = c_void_p, c_int, c_uint, c_uint64, c_size_t
+FUNCTIONS: dict[str, tuple] = {
+    "cuInit": (_U,), "cuDriverGetVersion": (_P,), "cuGetErrorName": (_I, _P), "cuGetErrorString": (_I, _P),
+    "cuDeviceGetCount": (_P,), "cuDeviceGet": (_P, _I), "cuDeviceGetName": (c_char_p, _I, _I),
+    "cuDeviceTotalMem_v2": (_P, _I), "cuDeviceGetAttribute": (_P, _I, _I), "cuDeviceCanAccessPeer": (_P, _I, _I),
+    "cuDeviceGetUuid_v2": (_P, _I), "cuDevicePrimaryCtxRetain": (_P, _I), "cuCtxSetCurrent": (_P,), "cuCtxGetCurrent": (_P,),
+    "cuCtxSynchronize": (), "cuCtxGetStreamPriorityRange": (_P, _P),
+    "cuMemGetInfo_v2": (_P, _P), "cuMemAlloc_v2": (_P, _Z), "cuMemFree_v2": (_Q,), "cuMemHostAlloc": (_P, _Z, _U),
+    "cuMemFreeHost": (_P,), "cuMemcpyHtoDAsync_v2": (_Q, _P, _Z, _P), "cuMemcpyDtoHAsync_v2": (_P, _Q, _Z, _P),
+    "cuMemcpyDtoDAsync_v2": (_Q, _Q, _Z, _P), "cuMemcpyPeerAsync": (_Q, _P, _Q, _P, _Z, _P),
+    "cuMemsetD8Async": (_Q, c_int, _Z, _P), "cuMemsetD32Async": (_Q, _U, _Z, _P), "cuPointerGetAttribute": (_P, _I, _Q),
+    "cuStreamCreateWithPriority": (_P, _U, _I), "cuStreamDestroy_v2": (_P,), "cuStreamSynchronize": (_P,),
+    "cuStreamQuery": (_P,), "cuStreamWaitEvent": (_P, _P, _U), "cuStreamIsCapturing": (_P, _P),
+    "cuEventCreate": (_P, _U), "cuEventDestroy_v2": (_P,), "cuEventRecord": (_P, _P), "cuEventSynchronize": (_P,),
+    "cuEventQuery": (_P,), "cuEventElapsedTime": (_P, _P, _P),
+    "cuModuleLoadData": (_P, c_char_p), "cuModuleUnload": (_P,), "cuModuleGetFunction": (_P, _P, c_char_p),
+    "cuFuncSetAttribute": (_P, _I, _I), "cuFuncGetAttribute": (_P, _I, _P), "cuLaunchKernelEx": (_P, _P, _P, _P),
+    "cuStreamBeginCapture_v2": (_P, _I), "cuStreamEndCapture": (_P, _P), "cuThreadExchangeStreamCaptureMode": (_P,),
+    "cuGraphInstantiateWithFlags": (_P, _P, _Q), "cuGraphLaunch": (_P, _P), "cuGraphExecDestroy": (_P,),
+    "cuGraphDestroy": (_P,), "cuGraphUpload": (_P, _P), "cuGraphDebugDotPrint": (_P, c_char_p, _U),
+    "cuProfilerStart": (), "cuProfilerStop": (),
+}
+
+
+# What asks nothing of a stream, and is answered at any time; what may wait in line (`launch_queue.py`); all else waits for the
+# line.
+ANYTIME = frozenset((
+    "cuInit", "cuDriverGetVersion", "cuGetErrorName", "cuGetErrorString", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName",
+    "cuDeviceTotalMem_v2", "cuDeviceGetAttribute", "cuDeviceCanAccessPeer", "cuDeviceGetUuid_v2", "cuDevicePrimaryCtxRetain",
+    "cuCtxSetCurrent", "cuCtxGetCurrent", "cuCtxGetStreamPriorityRange", "cuMemGetInfo_v2", "cuMemAlloc_v2", "cuMemHostAlloc",
+    "cuPointerGetAttribute", "cuStreamCreateWithPriority", "cuStreamIsCapturing", "cuEventCreate", "cuModuleLoadData",
+    "cuModuleGetFunction", "cuFuncSetAttribute", "cuFuncGetAttribute", "cuThreadExchangeStreamCaptureMode"))
+LATE = frozenset((
+    "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoDAsync_v2", "cuMemcpyPeerAsync", "cuMemsetD8Async", "cuMemsetD32Async",
+    "cuStreamWaitEvent", "cuEventRecord", "cuEventDestroy_v2"))
+
+
+class CudaError(DeviceError):
+    """A call of the CUDA driver that failed; `code` is the driver's number."""
+
+    def __init__(self, message, code=0):
+        super().__init__(message)
+        self.code = code
+
+
+class Driver:
+    """libcuda: every function of FUNCTIONS as a method that raises where the driver reports an error.
+
+    The plain functions, which give the driver's number, are in `raw`.
+    """
+
+    def __init__(self, library):
+        self.raw = {name: _bound(library, name, types) for name, types in FUNCTIONS.items()}
+        self.cuInit(0)
+
+    def __getattr__(self, name):
+        function = self.raw.get(name)
+        if function is None:
+            if name in FUNCTIONS:
+                raise CudaError(f"this CUDA driver has no {name}; a newer driver is needed")
+            raise AttributeError(name)
+
+        may_come_late, in_order = name in LATE, name not in ANYTIME
+
+        def checked(*args):
+            if noting.notes is not None:
+                noting.notes.asked += 1
+            if waiting and in_order:
+                if may_come_late and launch_queue.instead(self, checked, args):
+                    return
+                launch_queue.run_all()
+            code = function(*args)
+            if code:
+                raise self.error(name, code)
+
+        setattr(self, name, checked)
+        return checked
+
+    def error(self, name: str, code: int) -> DeviceError:
+        """The error for a call that gave a number other than 0."""
+        said = f"{name} failed: {self.words(code)}"
+        if code == OUT_OF_MEMORY:
+            return OutOfMemoryError(said)
+        if code in _FATAL:
+            said += ("; a kernel that was launched before has failed, and this process can use its devices no more: start it "
+                     "anew (compute-sanitizer names the kernel)")
+        return CudaError(said, code)
+
+    def words(self, code: int) -> str:
+        """A number of the driver with its name and explanation."""
+        found = []
+        for function in (self.raw["cuGetErrorName"], self.raw["cuGetErrorString"]):
+            text = c_char_p()
+            if function is not None and function(code, byref(text)) == 0 and text.value:
+                found.append(text.value.decode(errors="replace"))
+        return f"{': '.join(found) or 'unknown error'} (CUDA error {code})"
+
+    def number(self, name: str, *args) -> int:
+        """What a function writes as an int through its first parameter."""
+        value = c_int()
+        getattr(self, name)(byref(value), *args)
+        return value.value
+
+    def size(self, name: str, *args) -> int:
+        """What a function writes as a size through its first parameter."""
+        value = c_size_t()
+        getattr(self, name)(byref(value), *args)
+        return value.value
+
+    def handle(self, name: str, *args) -> int:
+        """The handle or address that a function writes through its first parameter."""
+        value = c_void_p()
+        getattr(self, name)(byref(value), *args)
+        return value.value or 0
+
+    def milliseconds(self, start: int, end: int) -> float:
+        """The time between two events that were reached."""
+        value = c_float()
+        self.cuEventElapsedTime(byref(value), start, end)
+        return value.value
+
+    def is_done(self, name: str, handle: int) -> bool:
+        """Whether a stream (cuStreamQuery) or an event (cuEventQuery) has nothing left to do."""
+        if noting.notes is not None:
+            noting.notes.asked += 1
+        if launch_queue.is_ahead():
+            launch_queue.hasten()
+            return False                # what it waits for may not be in its stream yet
+        code = self.raw[name](handle)
+        if code not in (0, NOT_READY):
+            raise self.error(name, code)
+        return code == 0
+
+    @cached_property
+    def devices(self) -> int:
+        """How many devices there are; what is known before a fork is known after it."""
+        return self.number("cuDeviceGetCount")
+
+    @property
+    def version(self) -> int:
+        """The CUDA version that the driver supports, as 1000 * major + 10 * minor."""
+        return self.number("cuDriverGetVersion")
+
+
+def _bound(library, name, types):
+    function: Any = getattr(library, name, None)
+    if hasattr(function, "argtypes"):
+        function.argtypes, function.restype = types, c_int
+    return function
+
+
+class _State:
+    """The driver of this process, once it was asked for."""
+
+    lock = threading.Lock()
+    driver: Any = None
+    why: str = ""
+    asked = False
+
+
+def find() -> Driver | None:
+    """The driver, or None; loaded at the first question."""
+    if not _State.asked:
+        with _State.lock:
+            if not _State.asked:
+                _State.driver, _State.why = _load()
+                _State.asked = True
+    return _State.driver
+
+
+def get() -> Driver:
+    """The driver, or an error that says what is missing."""
+    driver = find()
+    if driver is None:
+        raise DeviceError(f"there is no cuda device here: {_State.why}")
+    return driver
+
+
+def is_loaded() -> bool:
+    """Whether the driver was asked for, and is there."""
+    return _State.driver is not None
+
+
+def why_not() -> str:
+    """Why there is no driver; empty if there is one."""
+    return "" if find() is not None else _State.why
+
+
+def _load():
+    names = _LIBRARIES.get(sys.platform)
+    if names is None:
+        return None, f"there is no CUDA for {sys.platform}"
+    for name in names:
+        try:
+            library = ctypes.CDLL(name)
+            break
+        except OSError:
+            continue
+    else:
+        return None, (f"the driver library {names[0]} is not found; install the NVIDIA driver (inside a container, "
+                      "start it with --gpus all)")
+    try:
+        driver = Driver(library)
+        if driver.devices == 0:
+            return None, "the driver finds no CUDA device (is CUDA_VISIBLE_DEVICES empty?)"
+    except DeviceError as e:
+        return None, f"the driver is there, but does not start: {e}"
+    return driver, ""
+
+
+def replace(library) -> tuple:
+    """Puts another library in the driver's place (None: none) and gives the state before, for `restore`."""
+    launch_queue.run_all()
+    before = (_State.driver, _State.why, _State.asked, launch_queue.keep_order(getattr(library, "in_order", False)))
+    _State.driver = None if library is None else Driver(library)
+    _State.why, _State.asked = "no driver" if library is None else "", True
+    return before
+
+
+def restore(before: tuple):
+    """Brings back what `replace` gave."""
+    _State.driver, _State.why, _State.asked, in_order = before
+    launch_queue.keep_order(in_order)

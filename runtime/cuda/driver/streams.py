@@ -1,0 +1,273 @@
+"""Streams and events: queues of work on a device, marks in them, and the stream that each thread works on."""
+
+import threading
+import warnings
+from collections import deque
+from ctypes import byref, c_int
+from typing import Any
+
+from ....ir.errors import ArgumentError, DeviceError
+from ...device import Device
+from ...storage import user_line
+from . import context as contexts
+from . import driver as library
+from . import launch_queue
+
+_NON_BLOCKING = 1
+_BLOCKING_SYNC, _NO_TIMING = 1, 2
+_ACTIVE = 1
+
+
+class Stream:
+    """A queue of work on a device; what is in it runs in order, and beside what other streams hold.
+
+    `handle` is the driver's own (0: the default stream of the device). Those of streams that are gone serve new ones: memory
+    that they used may still name them.
+    """
+
+    def __init__(self, device=None, priority: int = 0, *, handle: int | None = None):
+        device = contexts.index_of(device)
+        self.device_index, self.priority = device, priority       # (the index of its device)
+        self._owned = handle is None
+        self.context = contexts.context(device)
+        self._idle = _idle.setdefault((device, priority), deque())
+        self.handle = self._taken() if handle is None else handle
+
+    def _taken(self):
+        try:
+            return self._idle.popleft()
+        except IndexError:
+            return self.context.driver.handle("cuStreamCreateWithPriority", _NON_BLOCKING, self.priority)
+
+    @property
+    def cuda_stream(self) -> int:
+        """The driver's handle."""
+        launch_queue.stop()
+        return self.handle
+
+    @property
+    def device(self) -> Device:
+        """Its device."""
+        return Device("cuda", self.device_index)
+
+    @staticmethod
+    def priority_range() -> tuple[int, int]:
+        """(the least priority, the greatest), which is the smaller number."""
+        low, high = c_int(), c_int()
+        contexts.context().driver.cuCtxGetStreamPriorityRange(byref(low), byref(high))
+        return low.value, high.value
+
+    def is_capturing(self) -> bool:
+        """Whether a graph is captured from the stream."""
+        status = c_int()
+        contexts.context(self.device_index).driver.cuStreamIsCapturing(self.handle, byref(status))
+        return status.value == _ACTIVE
+
+    def synchronize(self):
+        """Waits until everything in the stream has run."""
+        contexts.context(self.device_index).driver.cuStreamSynchronize(self.handle)
+
+    def query(self) -> bool:
+        """Whether everything in the stream has run."""
+        return contexts.context(self.device_index).driver.is_done("cuStreamQuery", self.handle)
+
+    def wait_event(self, event: "Event"):
+        """What follows in this stream waits until `event` is reached."""
+        if event.handle:
+            contexts.context(self.device_index).driver.cuStreamWaitEvent(self.handle, event.handle, 0)
+
+    def wait_stream(self, stream: "Stream"):
+        """What follows in this stream waits for all that is in another one now."""
+        self.wait_event(stream.record_event())
+
+    def record_event(self, event: "Event | None" = None) -> "Event":
+        """Puts a mark at the end of the stream."""
+        event = Event() if event is None else event
+        event.record(self)
+        return event
+
+    def __enter__(self):
+        _thread.before.append((current(self.device_index), contexts.current()))
+        set_current(self)
+        return self
+
+    def __exit__(self, *exc):
+        before, device = _thread.before.pop()
+        set_current(before)
+        contexts.set_current(device)
+
+    def __eq__(self, other):
+        return isinstance(other, Stream) and (self.device_index, self.handle) == (other.device_index, other.handle)
+
+    def __hash__(self):
+        return hash((self.device_index, self.handle))
+
+    def __repr__(self):
+        return f"<ingot.cuda.Stream device=cuda:{self.device_index} cuda_stream={self.handle:#x}>"
+
+    def __del__(self):
+        if getattr(self, "_owned", False) and getattr(self, "handle", 0):
+            self._idle.append(self.handle)
+
+
+class ExternalStream(Stream):
+    """A stream of another library, by the driver's handle; whoever made it keeps it."""
+
+    def __init__(self, stream_ptr: int, device=None):
+        super().__init__(device, handle=int(stream_ptr))
+        launch_queue.stop()
+
+
+class Event:
+    """A mark in a stream, to wait for or to measure the time between two."""
+
+    def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False):
+        if interprocess:
+            raise ArgumentError("events cannot be shared between processes")
+        library.get()
+        self.timing, self.blocking = enable_timing, blocking
+        self.handle = 0
+        self.device_index: Any = None
+        self.context: Any = None
+
+    def record(self, stream: Stream | None = None):
+        """Puts the mark at the end of a stream (the current one, for None)."""
+        stream = current() if stream is None else stream
+        here = contexts.context(stream.device_index)
+        if not self.handle:
+            flags = (0 if self.timing else _NO_TIMING) | (_BLOCKING_SYNC if self.blocking else 0)
+            self.handle = here.driver.handle("cuEventCreate", flags)
+            self.device_index, self.context = stream.device_index, here
+        elif self.device_index != stream.device_index:
+            raise DeviceError(f"an event of {self.device} cannot be recorded in a stream of {stream.device}")
+        here.driver.cuEventRecord(self.handle, stream.handle)
+
+    def wait(self, stream: Stream | None = None):
+        """What follows in a stream waits for the mark."""
+        (current() if stream is None else stream).wait_event(self)
+
+    def query(self) -> bool:
+        """Whether the mark was reached (or never set)."""
+        return not self.handle or contexts.context(self.device_index).driver.is_done("cuEventQuery", self.handle)
+
+    def synchronize(self):
+        """Waits for the mark."""
+        if self.handle:
+            contexts.context(self.device_index).driver.cuEventSynchronize(self.handle)
+
+    def elapsed_time(self, end_event: "Event") -> float:
+        """Milliseconds from this mark to a later one."""
+        if not (self.timing and end_event.timing):
+            raise ArgumentError("elapsed_time needs two events made with enable_timing=True")
+        if not (self.handle and end_event.handle):
+            raise ArgumentError("elapsed_time needs two events that were recorded")
+        self.synchronize()
+        end_event.synchronize()
+        return contexts.context(self.device_index).driver.milliseconds(self.handle, end_event.handle)
+
+    @property
+    def cuda_event(self) -> int:
+        """The driver's handle."""
+        launch_queue.stop()
+        return self.handle
+
+    @property
+    def device(self) -> Device | None:
+        """The device that it was recorded on, if it was."""
+        return None if self.device_index is None else Device("cuda", self.device_index)
+
+    def __repr__(self):
+        return f"<ingot.cuda.Event {self.handle:#x}>" if self.handle else "<ingot.cuda.Event, not recorded>"
+
+    def __del__(self):
+        if getattr(self, "handle", 0) and self.context is not None:
+            driver = self.context.driver
+            if driver.raw["cuEventDestroy_v2"] is not None:
+                launch_queue.after(driver, driver.raw["cuEventDestroy_v2"], (self.handle,))
+
+
+class _Thread(threading.local):
+    def __init__(self):
+        self.streams: dict[int, Stream] = {}
+        self.before: list = []          # (stream, device) to go back to, for each `with` that this thread is in
+
+
+_thread = _Thread()
+_defaults: dict[int, Stream] = {}
+_idle: dict[tuple, deque] = {}          # handles that nobody has, by device and priority
+
+
+def default(device: int | None = None) -> Stream:
+    """The default stream of a device."""
+    device = contexts.current() if device is None else device
+    found = _defaults.get(device)
+    if found is None:
+        found = _defaults[device] = Stream(device, handle=0)
+    return found
+
+
+def current(device: int | None = None) -> Stream:
+    """The stream that this thread's work on a device goes to. Whoever asks is about to give it some, so the device's context is
+    current in this thread from now on."""
+    device = contexts.current() if device is None else device
+    contexts.context(device)
+    return _thread.streams.get(device) or default(device)
+
+
+def set_current(stream: Stream):
+    """Makes a stream the one that this thread's work goes to, and its device the one in use."""
+    contexts.set_current(stream.device_index)
+    _thread.streams[stream.device_index] = stream
+
+
+class StreamContext:
+    """Sends work to a stream inside; None changes nothing."""
+
+    def __init__(self, stream: Stream | None):
+        self.stream = stream
+
+    def __enter__(self):
+        return None if self.stream is None else self.stream.__enter__()
+
+    def __exit__(self, *exc):
+        if self.stream is not None:
+            self.stream.__exit__(*exc)
+
+
+_SYNC_MODES = ("default", "warn", "error")
+
+
+class _Waiting:
+    """What happens where a copy waits for a device: a number of `_SYNC_MODES`."""
+
+    mode = 0
+
+
+def set_sync_debug_mode(debug_mode: int | str):
+    """Has copies that wait for a device warn (1 or "warn") or raise (2 or "error"), or neither (0 or "default")."""
+    mode = _SYNC_MODES.index(debug_mode) if debug_mode in _SYNC_MODES else debug_mode
+    if mode not in range(len(_SYNC_MODES)):
+        raise ArgumentError(f"set_sync_debug_mode takes 0, 1, 2 or one of {', '.join(_SYNC_MODES)}, got {debug_mode!r}")
+    _Waiting.mode = int(mode)
+
+
+def get_sync_debug_mode() -> int:
+    """The number of the mode that `set_sync_debug_mode` has set."""
+    return _Waiting.mode
+
+
+def say_that_a_copy_waits(device: int):
+    """To be called before a copy that is waited for: if it raises, none may be under way."""
+    if _Waiting.mode:
+        said = f"a copy between the host and cuda:{device} waits for the device (set_sync_debug_mode)"
+        if _Waiting.mode == 2:
+            raise DeviceError(said)
+        file, line = user_line(2)
+        warnings.warn_explicit(said, UserWarning, file, line)
+
+
+def forget():
+    """Forgets all streams, for a driver that was replaced."""
+    _defaults.clear()
+    _idle.clear()
+    _thread.streams.clear()

@@ -1,0 +1,366 @@
+"""Operators on device arrays: each is a graph of one node, through the passes and the code generator, which is kept for all
+sizes that give the same steps (`shape_families.py`).
+
+What no kernel computes (yet) runs on the host, with the kernel that the CPU uses, and its results come back: slower, never
+different. `INGOT_DEBUG=1` says when that happens.
+"""
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from ....ir import config
+from ....ir import dtype as dt
+from ....ir.dim_order import agreed, inverse
+from ....ir.errors import DeviceError
+from ....ir.graph.graph import Builder, Graph
+from ....ir.opdef.aval import Aval, broadcast_shapes
+from ....ir.opdef.op import Op
+from ....ir.ops.core.complex_numbers import complex_
+from ....ir.ops.core.elementwise import cast, copy, ne, where
+from ....ir.ops.core.elementwise_rules import NUMBERS
+from ....ir.ops.core.host_call import host_call
+from ....ir.ops.core.reduce import all_, amax, amin, any_, argmax, argmin, prod, sum_
+from ....ir.ops.core.shape import as_strided, full, iota
+from ....ir.ops.core.to_device import place
+from ....ir.symbols.substitute import data_evaluator
+from ....passes import pipelines
+from ....passes.rewrite.kernel_body import LOW, can_fuse
+from ....passes.schedule.device_plan import CallStep
+from ....passes.simplify.class_losses import class_losses
+from ....passes.simplify.decompose import decompose
+from ...cpu.graph import eager as host_kernels
+from ...device_array import DeviceArray
+from ..memory import pools, transfer
+from ..replay import launch_cache, shape_families
+from ..replay.layout_keys import viewed
+from .program import DeviceGraph, empty, filled
+
+
+def decompose_bodies(graph: Graph) -> Graph:
+    """Composites become their bodies, but for those that have device code of their own."""
+    return decompose(graph, frozenset([n.op for n in graph.nodes if n.op in OWN]))
+
+
+PASSES = (*pipelines.SIMPLER, class_losses, decompose_bodies, *pipelines.SIMPLER)
+_ON_HOST, _IN_ORDER = object(), object()     # plans: computed by the CPU; computed of contiguous copies
+INTO: dict = {}         # those that write into arrays: (inputs, params, device, into) -> the same
+OWN: dict = {}          # operators with device code of their own: (inputs, params, device) -> result, or NotImplemented
+
+
+def run(op: Op, inputs, params, device=None):
+    """The result of an operator on inputs of which at least one is a device array (or `device` is said)."""
+    if op.is_view:
+        return viewed(inputs[0], op, params)
+    if device is None:
+        for x in inputs:
+            if x.__class__ is DeviceArray:
+                device = x.memory.device
+                break
+    if op is full:              # which asks for a fill and no more
+        return filled(device, params["shape"], params["dtype"].np, params["value"])
+    if "one_by_one" in op.traits:
+        return tuple([run(copy, (x,), {}, device) for x in inputs])
+    if op.keeps_order:
+        for x in inputs:
+            if x.__class__ is DeviceArray and not x.is_contiguous:
+                return _in_order(op, inputs, params, device)
+    return launch_cache.run(op, inputs, params, device, _worked_out)
+
+
+def _in_order(op, inputs, params, device):
+    """The result of a function of elements, in the order of dims in memory on which its inputs agree (`ir/dim_order.py`)."""
+    arrays = [x for x in inputs if x.__class__ is DeviceArray]
+    shape = broadcast_shapes(*[x.shape for x in arrays])
+    spread = [_spread(x, len(shape)) for x in arrays]
+    order = agreed(shape, [[s if n > 1 else 0 for n, s in zip(x.shape, x.strides)] for x in spread])
+    if order is not None:
+        inputs = [_spread(x, len(shape)).transpose(order) if x.__class__ is DeviceArray else x for x in inputs]
+    found = launch_cache.run(op, inputs, params, device, _worked_out)
+    return found if order is None else found.transpose(inverse(order))
+
+
+def _spread(x, rank):
+    """An array with as many dims, those before its own of size 1."""
+    more = rank - x.ndim
+    return x.look((1,) * more + x.shape, (0,) * more + x.strides) if more else x
+
+
+def _worked_out(op: Op, inputs, params, device):
+    """What `run` gives, by the kernels that suit these inputs."""
+    common_device(op, inputs)
+    own = OWN.get(op)
+    if own is not None:
+        result = own(inputs, params, device)
+        if result is not NotImplemented:
+            return result
+    if op is not iota and any([isinstance(x, DeviceArray) and 0 in x.shape for x in inputs]):  # noqa: C419  (quicker)
+        result = _of_nothing(op, inputs, params, device)
+        if result is not NotImplemented:
+            return result
+    kind = shape_families.kind_of(op, inputs, params)
+    if not kind.is_key:
+        return on_host(op, inputs, params, device)
+    plan = shape_families.kept(kind, lambda sizes: planned(op, inputs, params, sizes))
+    if plan is _ON_HOST:
+        return on_host(op, inputs, params, device)
+    if plan is _IN_ORDER:
+        return run(op, [contiguous(x) if isinstance(x, DeviceArray) else x for x in inputs], params, device)
+    graph, taken, many = plan
+    if graph is None:
+        results = [empty(device, shape, dtype) for shape, dtype in taken(*kind.numbers)]
+        return tuple(results) if many else results[0]
+    results = graph.at(kind.numbers).run(given(inputs, taken))
+    return tuple(results) if many else results[0]
+
+
+def run_into(op: Op, inputs, params, device, into=None):
+    """The same; results with an array in `into` are written there, by the operator's own kernels if they can."""
+    if into is None:
+        return run(op, inputs, params, device)
+    own = INTO.get(op)
+    result = own(inputs, params, device, into) if own is not None else NotImplemented
+    if result is NotImplemented:
+        result = run(op, inputs, params, device)
+    found = result if type(result) is tuple else (result,)
+    for made, target in zip(found, into):
+        if target is not None and made is not target:
+            transfer.write(target, made)
+    found = tuple([made if target is None else target for made, target in zip(found, into)])
+    return found if type(result) is tuple else found[0]
+
+
+def common_device(op, inputs) -> int:
+    """The device that all arrays are on; host arrays without dims count as numbers, and keys are asked for anywhere."""
+    found: Any = None
+    for x in inputs:
+        if x.__class__ is DeviceArray:
+            here = x.memory.device
+            if found is not None and here != found:
+                raise DeviceError(f"{op.name} got tensors on cuda:{found} and cuda:{here}; move one with .to()")
+            found = here
+        elif isinstance(x, np.ndarray) and x.ndim and "random" not in op.traits:
+            where = next((a.device for a in inputs if isinstance(a, DeviceArray)), None)
+            if where is None:
+                continue
+            raise DeviceError(f"{op.name} got tensors on cpu and cuda:{where}; move one with .to()")
+    return found
+
+
+def planned(op, inputs, params, sizes, over=None):
+    """What runs an operator: (graph, which inputs it takes, whether it gives several results), _ON_HOST or _IN_ORDER; for
+    results without elements (None, what gives (shape, dtype) of each, whether they are several). The result may replace the
+    input number `over`."""
+    b = Builder(f"eager_{op.name}")
+    like = _like(inputs)
+    wide = like in LOW and "exact" in op.traits and any(isinstance(x, NUMBERS) for x in inputs)
+    operands: list[Any] = []
+    taken: list[Any] = []           # inputs by number, parts of complex ones as (number, which)
+    numbers: list[int] = []
+    for i, x in enumerate(inputs):
+        if x is None or type(x) is bool:
+            operands.append(x)
+            continue
+        taken.append(i)
+        if isinstance(x, DeviceArray):
+            v = stored(b, f"x{i}", x, sizes)
+            operands.append(b.append(cast, (v,), {"dtype": dt.float32}) if wide and v.dtype in LOW else v)
+        elif (isinstance(x, np.ndarray) and x.ndim) or (isinstance(x, complex) and not like.is_complex):
+            return _ON_HOST
+        else:
+            kind = dt.from_numpy(x.dtype) if isinstance(x, np.ndarray) else dt.float32 if wide else like
+            if kind.is_complex:
+                taken[-1:] = [(i, "real"), (i, "imag")]
+                numbers += range(len(taken) - 2, len(taken))
+                operands.append(b.append(complex_, [b.input(f"x{i}{n}", Aval((), dt.PARTS[kind])) for _, n in taken[-2:]], {}))
+                continue
+            numbers.append(len(taken) - 1)
+            number = b.input(f"x{i}", Aval((), kind))
+            if wide and kind is dt.float32:         # the number that the lower precision has
+                number = b.append(cast, (b.append(cast, (number,), {"dtype": like}),), {"dtype": kind})
+            operands.append(number)
+    out = b.append(op, operands, sizes.of_params(params))
+    many = type(out) is tuple
+    if all(0 in v.shape for v in (out if many else (out,))):
+        return None, data_evaluator(tuple([(v.shape, v.dtype.np) for v in (out if many else (out,))]), sizes.names), many
+    if wide and not many and out.dtype is dt.float32:
+        out = b.append(cast, (out,), {"dtype": like})
+    outs = out if many else (out,)
+    graph = pipelines.run(b.finish(outs), PASSES)
+    if any(n.op is op and not can_fuse(n) for n in graph.nodes):
+        return _ON_HOST
+    targets = {} if over is None else {0: taken.index(over)}
+    made = DeviceGraph(graph, run_into, frozenset(range(len(outs))), frozenset(numbers), targets, sizes.symbols)
+    if any(type(s) is CallStep and s.node.op is op for s in made.plan.steps):       # which would come here again
+        strided = any(isinstance(x, DeviceArray) and not x.is_contiguous for x in inputs)
+        return _IN_ORDER if strided else _ON_HOST
+    return made, tuple(taken), many
+
+
+def composed(body, inputs, params, device) -> tuple:
+    """The results of a function of operators, as a graph of its own; some may be None."""
+    kind = shape_families.kind_of(body, inputs, params)
+    graph, there = shape_families.kept(kind, lambda sizes: _composed(body, inputs, params, sizes))
+    results = iter(graph.at(kind.numbers).run([as_stored(x) for x in inputs if x is not None]))
+    return tuple([next(results) if is_there else None for is_there in there])
+
+
+def _composed(body, inputs, params, sizes):
+    """(the graph of a function of operators, which of its results are there)"""
+    b = Builder(body.__name__)
+    operands = [None if x is None else stored(b, f"x{i}", x, sizes) for i, x in enumerate(inputs)]
+    outs = body(*operands, **sizes.of_params(params))
+    graph = pipelines.run(b.finish([v for v in outs if v is not None]), PASSES)
+    made = DeviceGraph(graph, run_into, frozenset(range(len(graph.outputs))), names=sizes.symbols)
+    return made, tuple([v is not None for v in outs])
+
+
+def _like(inputs):
+    """The dtype that numbers beside these inputs take: the last array's that is not bool, else the last one's."""
+    kinds = [dt.from_numpy(x.dtype) for x in inputs if isinstance(x, (DeviceArray, np.ndarray))]
+    floats = [k for k in kinds if k is not dt.bool_]
+    return (floats or kinds or [dt.float32])[-1]
+
+
+def stored(b: Builder, name: str, x: DeviceArray, sizes: shape_families.Sizes):
+    """An array as an input of a graph: as it lies in memory, seen through its strides."""
+    kind, shape = dt.from_numpy(x.dtype), sizes.of(x.shape)
+    if shape_families.lies_plain(x):
+        return b.input(name, Aval(shape, kind))
+    strides = sizes.of([s // x.itemsize for s in x.strides])
+    reach = 1 + sum((n - 1) * s for n, s in zip(shape, strides))
+    flat = b.input(name, Aval((reach,), kind))
+    return b.append(as_strided, (flat,), {"shape": shape, "strides": strides, "offset": 0})
+
+
+def as_stored(x):
+    """The array that `stored` speaks of; numbers as they are."""
+    if isinstance(x, np.ndarray):
+        return x.item()
+    if not isinstance(x, DeviceArray) or x.is_contiguous or 0 in x.shape:
+        return x
+    if any(s % x.itemsize for s in x.strides):
+        return contiguous(x)
+    reach = 1 + sum((n - 1) * (s // x.itemsize) for n, s in zip(x.shape, x.strides))
+    return x.look((reach,), (x.itemsize,))
+
+
+def given(inputs, taken) -> list:
+    """What a plan takes of the inputs: some whole, of complex numbers each part."""
+    return [as_stored(inputs[i]) if type(i) is int else _part(inputs[i[0]], i[1]) for i in taken]
+
+
+def _part(x, name) -> float:
+    """A part of a number: an array of the host without dims, or Python's."""
+    return getattr(x.item() if isinstance(x, np.ndarray) else x, name)
+
+
+def _of_nothing(op, inputs, params, device):
+    """The results of an operator on empty arrays alone (and numbers), if they hold nothing or one number everywhere."""
+    if any(isinstance(x, DeviceArray) and x.size for x in inputs):
+        return NotImplemented
+    arrays = [np.empty(x.shape, x.dtype) if isinstance(x, DeviceArray) else x for x in inputs]
+    with np.errstate(all="ignore"):
+        found = host_kernels.kernel_for(op)(*arrays, **params)
+    many = type(found) is tuple
+    results = [np.asarray(r) for r in (found if many else (found,))]
+    if any(r.tobytes() != r.flat[0].tobytes() * r.size for r in results if r.size):
+        return NotImplemented
+    made = [filled(device, r.shape, r.dtype, r.flat[0].item()) if r.size else empty(device, r.shape, r.dtype) for r in results]
+    return tuple(made) if many else made[0]
+
+
+class Host:
+    """How often an operator ran on the host, and which was the last."""
+
+    calls = 0
+    last: Op | None = None
+
+
+def on_host(op: Op, inputs, params, device):
+    """Computed by the CPU's kernel on copies, and brought back."""
+    if pools.is_capturing():
+        raise DeviceError(f"{op.name} is computed on the host, for which a graph that is captured cannot wait (docs/gpu.md)")
+    Host.calls, Host.last = Host.calls + 1, op
+    if config.current().debug >= 1:
+        print(f"cuda: {op.name} runs on the host", file=sys.stderr)
+    arrays = [transfer.to_host(x) if isinstance(x, DeviceArray) else x for x in inputs]
+    with np.errstate(all="ignore"):
+        result = host_kernels.kernel_for(op)(*arrays, **params)
+    if type(result) is tuple:
+        return tuple([transfer.to_device(np.asarray(r), device) for r in result])
+    return transfer.to_device(np.asarray(result), device)
+
+
+def _called(inputs, params, device):
+    """A function of the user's, which gets arrays where they are and works in the current stream."""
+    if pools.is_capturing():
+        raise DeviceError(f"{params['function']} is Python that is called each time, which a captured graph cannot do")
+    return host_call.ref(*inputs, **params)
+
+
+def _place(inputs, params, device):
+    """Moved, as its name says."""
+    kind, _, index = params["device"].partition(":")
+    x = inputs[0]
+    if kind == "cpu":
+        return transfer.to_host(x, params["wait"]) if isinstance(x, DeviceArray) else x
+    there = int(index or 0)
+    return transfer.moved(x, there) if isinstance(x, DeviceArray) else transfer.to_device(x, there, params["wait"])
+
+
+def _where(inputs, params, device):
+    """With a number as condition, one of the two."""
+    condition, a, b = inputs
+    if isinstance(condition, (DeviceArray, np.ndarray)):
+        return NotImplemented
+    arrays = [x for x in (a, b) if isinstance(x, DeviceArray)]
+    out = empty(device, broadcast_shapes(*[x.shape for x in arrays]), arrays[0].dtype)
+    transfer.write(out, a if condition else b)
+    return out
+
+
+def _over_nothing(inputs, params, device):
+    """A reduction over no dims: each element by itself."""
+    x, = inputs
+    return NotImplemented if params["dim"] or x.dtype.kind == "b" else x.copy()
+
+
+def _judged_alone(inputs, params, device):
+    """all or any over no dims: whether each element is not zero."""
+    x, = inputs
+    return NotImplemented if params["dim"] or x.dtype.kind == "c" else run(ne, (x, 0), {}, device)
+
+
+def _alone(inputs, params, device):
+    """The place of the extreme of one element."""
+    return NotImplemented if params["dim"] else filled(device, inputs[0].shape, np.int64, 0)
+
+
+OWN.update({host_call: _called, place: _place, where: _where, all_: _judged_alone, any_: _judged_alone, argmax: _alone,
+            argmin: _alone, sum_: _over_nothing, prod: _over_nothing, amax: _over_nothing, amin: _over_nothing})
+
+
+def contiguous(x: DeviceArray) -> DeviceArray:
+    """The array itself if its elements follow each other, else a copy in which they do."""
+    return x if x.is_contiguous else copied(x)
+
+
+def copied(x: DeviceArray) -> DeviceArray:
+    """The elements in new memory, in row-major order."""
+    return launch_cache.run(copied, (x,), {}, x.device, _copied)
+
+
+def _copied(call, inputs, params, device):
+    x, = inputs
+    if x.is_contiguous:
+        return transfer.copy_of(x)
+    made = empty(device, x.shape, x.dtype)
+    transfer.write(made, x)
+    return made
+
+
+def converted(x: DeviceArray, dtype) -> DeviceArray:
+    """The elements in another dtype."""
+    return run(cast, (x,), {"dtype": dt.from_numpy(np.dtype(dtype))})

@@ -1,0 +1,78 @@
+"""The gradient rules of an operator as one graph, where eager mode runs them: one kernel for functions of elements."""
+
+from typing import NamedTuple
+
+from ....ir import dtype as dt
+from ....ir.errors import IngotError
+from ....ir.graph.graph import Builder
+from ....ir.opdef.aval import Aval
+from ....ir.opdef.op import Op
+from ....passes import pipelines
+from ....passes.rewrite.kernel_body import LOW
+from ...device_array import DeviceArray
+from ...gradient_rules import write_joint_rule, write_rules
+from ..replay import launch_cache, shape_families
+from . import eager
+from .program import DeviceGraph
+
+_NUMBERS = (float, int)
+_plain: set = set()         # (operator, goals) whose rules are no more than single operators
+
+
+class RulesCall(NamedTuple):
+    """Which rules of an operator run."""
+
+    op: Op
+    goals: tuple
+
+
+def gradients(op: Op, goals: tuple, args, params) -> tuple | None:
+    """The wanted gradients, from the gradient, the result and the arguments, as far as rules read them; None where rules are to
+    run operator by operator. `goals` are those of `write_rules`, or for a joint rule which gradients are needed."""
+    if (op, goals) in _plain:
+        return None
+    low = dt.from_numpy(args[0].dtype) in LOW
+    for a in args:
+        if a.__class__ is DeviceArray:
+            if a.dtype.kind == "c" or 0 in a.shape:
+                return None
+        elif a.__class__ in _NUMBERS:
+            if low:                 # which numbers are rounded to at each operator
+                return None
+        elif not (a is None or a.__class__ is bool or a.__class__ is Aval):
+            return None
+    device = eager.common_device(op, args)
+    found = launch_cache.run(RulesCall(op, goals), args, params, device, _worked_out)
+    return None if found is NotImplemented else found
+
+
+def _worked_out(call: RulesCall, args, params, device):
+    kind = shape_families.kind_of(call, args, params)
+    graph = shape_families.kept(kind, lambda sizes: _graph(call, args, params, sizes))
+    if graph is None:
+        return NotImplemented
+    return tuple(graph.at(kind.numbers).run([eager.as_stored(x) for x in args if _is_read(x)]))
+
+
+def _is_read(x) -> bool:
+    """Whether a rule reads values of an argument, or the number itself: no array stands for what is only known by its type."""
+    return x.__class__ is DeviceArray or x.__class__ in _NUMBERS
+
+
+def _graph(call, args, params, sizes) -> DeviceGraph | None:
+    """The graph of the rules; None if they cannot be one, or are not worth it."""
+    b, kind = Builder(f"eager_{call.op.name}_rules"), dt.from_numpy(args[0].dtype)
+    operands = [_operand(b, f"x{i}", x, kind, sizes) if _is_read(x) else sizes.of_aval(x) for i, x in enumerate(args)]
+    write = write_rules if type(call.op.vjp) is tuple else write_joint_rule
+    try:
+        outs = write(b, call.op, call.goals, operands, sizes.of_params(params))
+    except IngotError:
+        _plain.add((call.op, call.goals))
+        return None
+    graph = pipelines.run(b.finish(outs), eager.PASSES)
+    numbers = frozenset([n for n, x in enumerate(filter(_is_read, args)) if x.__class__ in _NUMBERS])
+    return DeviceGraph(graph, eager.run_into, frozenset(range(len(outs))), numbers, names=sizes.symbols)
+
+
+def _operand(b, name, x, kind, sizes):
+    return eager.stored(b, name, x, sizes) if x.__class__ is DeviceArray else b.input(name, Aval((), kind))

@@ -1,0 +1,436 @@
+"""Running graphs on a device: plans (`passes/schedule/device_plan.py`) prepared once, then run step by step.
+
+Eager operators come here as graphs of one node, traced code as graphs of many. A graph whose sizes are symbols is bound to
+numbers first (`DeviceGraph.at`): each step says which of its numbers are symbols (`said`), and is copied with others.
+"""
+
+from typing import Any
+
+from ....ir import dtype as dt
+from ....ir.errors import IngotError
+from ....ir.graph.graph import Graph, Value
+from ....ir.graph.printer import format_line
+from ....ir.opdef.op import View
+from ....ir.ops.core.complex_numbers import pairs
+from ....ir.ops.nn.conv import conv, conv_input_grad
+from ....ir.ops.packed.conv_channels_last import conv_last, conv_last_input_grad
+from ....ir.symbols.substitute import data_evaluator, has_symbols
+from ....ir.symbols.symbolic import is_symbol
+from ....passes.rewrite.kernel_body import is_free
+from ....passes.schedule.batched_launches import EndStep, ManyStep, reads_first
+from ....passes.schedule.device_plan import CallStep, KernelStep, ProductStep, Steps, plan
+from ....passes.simplify.lift_numbers import lift_numbers, number_array
+from ...device_array import DeviceArray
+from ..compiler.kernels import Prepared, as_number
+from ..driver import streams
+from ..memory.arrays import KIND, as_pairs, empty, fill, filled, used, window
+from ..ops.conv import conv_nhwc
+from ..ops.conv.implicit_gemm import convolve, transpose
+from ..ops.products.batched_launch import Grouped, are_alike
+from ..ops.products.factors import Beside, Computed
+from ..ops.products.products import multiply
+from ..replay.static_steps import Stretch, Unchanged
+
+__all__ = ["KIND", "DeviceGraph", "empty", "fill", "filled", "used"]
+
+
+OBSERVERS: list = []        # told (step, its run) instead of the run, the last one
+_SEEN = {pairs: as_pairs}   # where an array that nobody reads as it is any more is only looked at in another way
+_CONVOLUTIONS = {conv: convolve, conv_input_grad: transpose, conv_last: conv_nhwc.convolve,
+                 conv_last_input_grad: conv_nhwc.transpose}
+
+
+class DeviceGraph:
+    """A graph, ready to run on arrays of one device.
+
+    graph    what is computed, after all graph passes; or its steps
+    call     runs one operator on arrays: call(op, inputs, params, device, into=arrays for its results, where they have a place)
+    owned    positions of results that get memory of their own
+    numbers  inputs that are no device arrays, but one number each
+    names    of the sizes that it is to be bound to (`at`); those that are operands become inputs behind its own, `more`
+    targets  {position of a result: number of the input that it replaces}; `in_place` are those that the run writes there
+    unchanged  what it has in common with graphs for other sizes
+    """
+
+    is_native = False
+
+    def __init__(self, graph: Graph | Steps, call, owned=frozenset(), numbers=frozenset(), targets=None, names=(),
+                 unchanged: Unchanged | None = None):
+        lifted: tuple = ()
+        if names and not isinstance(graph, Steps):
+            made = lift_numbers(graph)
+            graph, lifted = made.graph, made.numbers
+        self.plan = graph if isinstance(graph, Steps) else plan(graph, owned, targets)
+        graph = self.graph = self.plan.graph
+        self.in_place = frozenset([i for i, v in enumerate(graph.outputs) if v in self.plan.in_place])
+        self.call = call
+        self.more: tuple = ()                           # numbers that come behind the inputs of a run
+        self.kinds = [kind for _, kind in lifted]
+        own = len(graph.inputs) - len(self.kinds)
+        self.numbers = frozenset([*[graph.inputs[i] for i in numbers], *graph.inputs[own:]])
+        steps = [s for step in self.plan.steps for s in self._apart(step)]
+        self.launched: dict = {}                        # by steps whose end is apart
+        self.parts = {v: (p.join, p.join.shape, tuple(p.cuts), tuple(p.operators)) for v, p in self.plan.parts.items()}
+        self.seen: dict = {}                            # of views and fills with symbols: (parameters, shape) in numbers
+        self.names, self.last = names, (None, self)     # the numbers that it was bound to last, and what that gave
+        if names:
+            self.steps = [self._step(s) for s in steps]
+            self._bind_to(names, lifted)
+        else:
+            self.steps = [self._run_of(s, unchanged.runs if unchanged else {}) for s in steps]
+            self.steps = unchanged.joined(self, steps, self.steps) if unchanged else self.steps
+
+    def _bind_to(self, names, numbers):
+        """Notes where sizes stand."""
+        self.evaluate = data_evaluator((tuple([s.said for s in self.steps]), tuple([x for x, _ in numbers])), names)
+        self.symbolic = [n for n in self.graph.nodes if is_free(n.output) and has_symbols((*n.params.values(), n.output.shape))]
+        self.evaluate_seen = data_evaluator(tuple([(tuple(n.params.values()), n.output.shape) for n in self.symbolic]), names)
+        self.evaluate_parts = data_evaluator(tuple([_plain(p) for p in self.parts.values()]), names)
+
+    def at(self, values) -> "DeviceGraph":
+        """The graph for sizes of these values."""
+        if not self.names:
+            return self
+        last, plain = self.last, not any(map(is_symbol, values))
+        if plain and last[0] == values:
+            return last[1]
+        made = _copy(self)
+        made.launched = {}
+        steps, numbers = self.evaluate(*values)
+        made.steps = [s.at(said, made) for s, said in zip(self.steps, steps)]
+        made.more = tuple([_as_kind(n, kind) for n, kind in zip(numbers, self.kinds)])
+        if self.symbolic:
+            found = self.evaluate_seen(*values)
+            made.seen = {n: (dict(zip(n.params, given)), shape) for n, (given, shape) in zip(self.symbolic, found)}
+        if self.parts:
+            made.parts = {v: _as_part(p, found) for (v, p), found in zip(self.parts.items(), self.evaluate_parts(*values))}
+        if plain:
+            self.last = values, made
+        return made
+
+    def _apart(self, step) -> tuple:
+        """The steps of one; kernels that take numbers are launched by themselves."""
+        return step.steps if type(step) is ManyStep and not self.numbers.isdisjoint(step.reads) else (step,)
+
+    def _run_of(self, step, runs):
+        """What runs a step of known sizes."""
+        found = runs.get(step)
+        if found is None:
+            made = self._step(step)
+            found = made.at(made.said, self)
+            if step in runs and not (type(made) is LaunchedTogether or (type(made) is Launched and step.ends_apart)):
+                runs[step] = found          # (the others refer to those of their own graph)
+            return found
+        made = _copy(found)
+        made.graph = self
+        return made
+
+    def _step(self, step):
+        if type(step) in (ManyStep, EndStep):
+            return LaunchedTogether(step, self)
+        if type(step) is CallStep:
+            return Called(step, self)
+        if type(step) is ProductStep:
+            return Multiplied(step, self)
+        return Launched(step, self)
+
+    def run(self, inputs, places=None) -> list:
+        """The results, as arrays, in order. `places` are arrays that some results of kernels are written into, by value."""
+        device = next(a.memory.device for a in inputs if a.__class__ is DeviceArray)
+        env = {}
+        for v, a in zip(self.graph.inputs, (*inputs, *self.more)):
+            env[v] = a if a.__class__ is not DeviceArray or a.is_contiguous else a.backend.contiguous(a)
+        for step in self.steps:
+            if not OBSERVERS:
+                step.run(env, device, places)
+                continue
+            for one in step.runs if type(step) is Stretch else (step,):
+                OBSERVERS[-1](one, lambda one=one: one.run(env, device, places))
+        return [self.value(v, env, device) for v in self.graph.outputs]
+
+    def place(self, v: Value, env: dict, device: int):
+        """The array that a value is written into, if it is a part of a join, which gets its memory with the first of them."""
+        part = self.parts.get(v)
+        if part is None:
+            return None
+        join, shape, cuts, operators = part
+        if join not in env:
+            env[join] = empty(device, shape, join.dtype.np, streams.current(device).handle)
+        found = window(env[join], cuts)
+        for op, params in operators:
+            found = found.viewed(op, params)
+        return found
+
+    def value(self, v: Value, env: dict, device: int):
+        """The array of a value; views and fills are made when they are asked for."""
+        found = env.get(v)
+        if found is not None:
+            return found
+        node = v.node
+        params, shape = self.seen.get(node) or (node.params, v.shape)
+        if type(node.op.lower) is View:
+            return self.value(node.inputs[0], env, device).viewed(node.op, params)
+        if is_free(v):
+            return filled(device, shape, v.dtype.np, params["value"])
+        raise IngotError(f"{v!r} is not there when it is needed")
+
+
+def _as_kind(n, kind):
+    """A number as values of a dtype meet it; symbols where a launch rounds as that does."""
+    return n if is_symbol(n) and kind in (dt.float32, dt.float64) else number_array(n, kind).item()
+
+
+def _copy(step):
+    made = object.__new__(step.__class__)
+    made.__dict__.update(step.__dict__)
+    return made
+
+
+def _plain(part) -> tuple:
+    """What sizes of a part of a join may be symbols, as plain data."""
+    _, shape, cuts, operators = part
+    return shape, cuts, tuple([tuple(params.values()) for _, params in operators])
+
+
+def _as_part(part, found) -> tuple:
+    """A part of a join with what was found of it."""
+    shape, cuts, given = found
+    return part[0], shape, cuts, tuple([(op, dict(zip(params, values))) for (op, params), values in zip(part[3], given)])
+
+
+class Launched:
+    """A fused kernel with its arrays, `among` others in one launch. `said` are numbers of it that may be symbols; `at` enters
+    those of a run."""
+
+    graph: DeviceGraph
+    writes: list
+    kernel: Prepared
+
+    def __init__(self, step: KernelStep, graph: DeviceGraph, among=False):
+        lowered, numbers, in_place = step.lowered, graph.numbers, graph.plan.in_place
+        self.step, written = step, dict.fromkeys([v for v, _, written in lowered.operands if written])
+        self.parts = [v for v in written if v in graph.plan.parts]
+        self.operands = [(v, v in numbers) for v, _, _ in lowered.operands]
+        there = {*in_place, *self.parts}
+        self.made = [(v, v.dtype.np) for v in written if v not in there]
+        self.over = [(v, in_place[v]) for v in written if v in in_place]
+        self.dead = step.dead
+        self.code, self.symbols = lowered.kernel, tuple(lowered.symbols)
+        self.by_value = frozenset([b.name for b, (v, _, _) in zip(lowered.kernel.buffers, lowered.operands) if v in numbers])
+        self.apart, self.among = reads_first(lowered, in_place), among
+        offsets = tuple([offset * v.dtype.itemsize for v, offset, _ in lowered.operands])
+        self.said = tuple([v.shape for v, _ in self.made]), tuple(lowered.symbols.values()), offsets
+
+    def at(self, said, graph: DeviceGraph) -> "Launched":
+        """The step with these numbers, in a graph that has them."""
+        made = _copy(self)
+        shapes, sizes, offsets = said
+        made.graph = graph
+        made.writes = [(v, shape, dtype) for (v, dtype), shape in zip(self.made, shapes)]
+        made.kernel = Prepared(self.code, dict(zip(self.symbols, sizes)), offsets, self.by_value, self.apart, self.among)
+        if self.step.ends_apart:
+            graph.launched[self.step] = made
+        return made
+
+    def run(self, env, device, places=None):
+        """Computes; results go into `env`."""
+        stream = streams.current(device).handle
+        given, kernel = self.given(env, device, stream, places), self.kernel
+        if self.step.ends_apart and kernel.end is not None:
+            env[self.step] = given, kernel.run(device, stream, given, kernel.launches[:-1])
+        else:
+            kernel(device, stream, given)
+        for v in self.dead:
+            env.pop(v, None)
+
+    def given(self, env, device, stream, places) -> list:
+        """The address (or the number) of each buffer, with results in `env`."""
+        for v, shape, dtype in self.writes:
+            env[v] = places[v] if places and v in places else empty(device, shape, dtype, stream)
+        for v, target in self.over:
+            env[v] = env[target]
+        for v in self.parts:
+            env[v] = self.graph.place(v, env, device)
+        return [as_number(v.dtype, env[v]) if number else used(env[v], stream) for v, number in self.operands]
+
+
+class LaunchedTogether:
+    """Fused kernels alike with their arrays in one launch, or the ends of such; or one end. `said` and `at` as above."""
+
+    graph: DeviceGraph
+    members: list
+    kernel: Grouped | None
+
+    def __init__(self, step: ManyStep | EndStep, graph: DeviceGraph):
+        self.step, self.dead = step, step.dead
+        self.steps = step.steps if type(step) is ManyStep else (step,)
+        self.are_ends = type(self.steps[0]) is EndStep
+        self.each = [] if self.are_ends else [Launched(s, graph, True) for s in self.steps]
+        self.said = tuple([one.said for one in self.each])
+
+    def at(self, said, graph: DeviceGraph) -> "LaunchedTogether":
+        """The step with these numbers, in a graph that has them."""
+        made, step = _copy(self), self.step
+        made.graph, made.kernel = graph, None
+        made.members = [graph.launched[s.step] for s in self.steps] if self.are_ends else [
+            one.at(numbers, graph) for one, numbers in zip(self.each, said)]
+        kernels = [m.kernel for m in made.members]
+        launches = [k.end for k in kernels] if self.are_ends else [one for k in kernels for one in k.launches]
+        if type(step) is ManyStep and len(launches) == len(kernels) and are_alike(launches):
+            made.kernel = Grouped(kernels[0].kernel, launches, step.shared, step.over, step.slots)
+        return made
+
+    def run(self, env, device, places=None):
+        """Computes; results go into `env`."""
+        stream = streams.current(device).handle
+        if self.are_ends:
+            rows = [None if m.kernel.end is None else env.pop(s.step) for s, m in zip(self.steps, self.members)]
+        else:
+            rows = [(m.given(env, device, stream, places), {}) for m in self.members]
+        if self.kernel is not None:
+            self.kernel(device, stream, rows)
+        else:
+            self._one_by_one(device, stream, rows)
+        for v in self.dead:
+            env.pop(v, None)
+
+    def _one_by_one(self, device, stream, rows):
+        """What sizes have made different, or have done before the end."""
+        for m, row in zip(self.members, rows):
+            if not self.are_ends:
+                m.kernel(device, stream, row[0])
+            elif row is not None:
+                m.kernel.end(device, stream, *row)
+
+
+class Multiplied:
+    """A product or a convolution, and what follows it, in one launch. `said` and `at` as above."""
+
+    graph: "DeviceGraph"
+    params: dict
+    shape: tuple
+    factors: dict
+
+    def __init__(self, step: ProductStep, graph: "DeviceGraph"):
+        made = step.epilogue
+        self.node, self.dead, self.source = step.node, step.dead, step
+        self.beside = None if made.fused is None else _beside(made)
+        self.computed = [None if p is None else (Computed(_beside(p), p.turned), _places(p)) for p in made.before]
+        self.operands = _places(made)
+        self.writes = [(v, v.shape, v.dtype.np, graph.plan.in_place.get(v)) for v in (made.result, *made.others)]
+        besides = [self.beside, *[c and c[0].beside for c in self.computed]]
+        places = [self.operands, *[c[1] if c else [] for c in self.computed]]
+        self.said = (tuple([b and b.strides for b in besides]), tuple([tuple([more for _, more in p]) for p in places]),
+                     tuple([shape for _, shape, *_ in self.writes]), tuple(step.node.params.values()), step.node.output.shape,
+                     tuple([x.shape for x in step.node.inputs if type(x) is Value]))
+
+    def at(self, said, graph: "DeviceGraph") -> "Multiplied":
+        """The step with these numbers, in a graph that has them."""
+        made = _copy(self)
+        (strides, *more_strides), (offsets, *more_offsets), shapes, params, made.shape, factors = said
+        made.graph, made.params = graph, dict(zip(self.node.params, params))
+        made.factors = dict(zip([x for x in self.node.inputs if type(x) is Value], factors))
+        made.beside = self.beside and self.beside.at(strides)
+        made.operands = _moved(self.operands, offsets)
+        made.computed = [c and (c[0]._replace(beside=c[0].beside.at(s)), _moved(c[1], offsets))
+                         for c, s, offsets in zip(self.computed, more_strides, more_offsets)]
+        made.writes = [(v, shape, *rest) for (v, _, *rest), shape in zip(self.writes, shapes)]
+        return made
+
+    def run(self, env, device, places=None):
+        """Computes; results go into `env`."""
+        stream = streams.current(device).handle
+        inputs = [self.factor(i, x, env, device) for i, x in enumerate(self.node.inputs)]
+        for v, shape, dtype, target in self.writes:
+            if target is not None:
+                env[v] = env[target]
+            else:
+                env[v] = places[v] if places and v in places else empty(device, shape, dtype, stream)
+        for v, _ in self.operands:
+            self.in_memory(v, env, device)
+        out = env[self.writes[0][0]]
+        run = _CONVOLUTIONS.get(self.node.op)
+        if run is not None:
+            given = [_from(env[v], more) for v, more in self.operands]
+            run(inputs, self.params, out.reshape(*self.shape), device, self.beside, given)
+        else:
+            x, y = inputs
+            multiply(x, y, out, device, self.beside, [used(env[v], stream) + more for v, more in self.operands],
+                     self.params.get("fast", False))
+        for v in self.dead:
+            env.pop(v, None)
+
+    def factor(self, position, x, env, device):
+        """An operand: its array, or (how it is computed, from which arrays, shape)."""
+        computed = self.computed[position] if position < len(self.computed) else None
+        if computed is None:
+            return self.graph.value(x, env, device) if type(x) is Value else x
+        how, places = computed
+        for v, _ in places:
+            self.in_memory(v, env, device)
+        return how, [_from(env[v], more) for v, more in places], self.factors[x]
+
+    def in_memory(self, v, env, device):
+        """Sees to it that a value has memory, which numbers have not."""
+        if v in self.graph.numbers and env[v].__class__ is not DeviceArray:
+            env[v] = filled(device, (), v.dtype.np, env[v])
+
+
+def _beside(made) -> Beside:
+    return Beside(made.fused, [(row, batch) for _, _, row, batch in made.operands])
+
+
+def _places(made) -> list:
+    """(value, bytes from its beginning on) of each operand."""
+    return [(v, offset * v.dtype.itemsize) for v, offset, _, _ in made.operands]
+
+
+def _moved(places, offsets) -> list:
+    """Places with other bytes to begin from."""
+    return [(v, more) for (v, _), more in zip(places, offsets)]
+
+
+def _from(array: DeviceArray, more: int) -> DeviceArray:
+    """The elements of an array from a byte on."""
+    return array if not more else array.look(((array.nbytes - more) // array.itemsize,), (array.itemsize,), more)
+
+
+class Called:
+    """One operator, called as eager mode calls it. `said` and `at` as above."""
+
+    graph: DeviceGraph
+    params: dict
+    numbers: tuple
+
+    def __init__(self, step, graph: DeviceGraph):
+        self.node, self.dead = step.node, step.dead
+        self.over = [(v, graph.plan.in_place[v]) for v in step.node.outputs if v in graph.plan.in_place]
+        self.said = tuple(step.node.params.values()), tuple([None if type(x) is Value else x for x in step.node.inputs])
+        self.seen: Any = _SEEN.get(step.node.op) if set(step.reads) <= set(step.dead) else None
+
+    def at(self, said, graph: DeviceGraph) -> "Called":
+        """The step with these numbers, in a graph that has them."""
+        made = _copy(self)
+        params, made.numbers = said
+        made.graph, made.params = graph, dict(zip(self.node.params, params))
+        return made
+
+    def run(self, env, device, places=None):
+        """Computes; results go into `env`."""
+        node, graph = self.node, self.graph
+        inputs = [graph.value(x, env, device) if type(x) is Value else n for x, n in zip(node.inputs, self.numbers)]
+        for v, target in self.over:
+            env[v] = env[target]
+        into = tuple([env[v] if v in env else graph.place(v, env, device) for v in node.outputs])
+        more = {"into": into} if any(a is not None for a in into) else {}
+        try:
+            alike = self.seen is not None and not more and inputs[0].is_contiguous
+            result = self.seen(inputs[0]) if alike else graph.call(node.op, inputs, self.params, device, **more)
+        except IngotError:
+            raise
+        except Exception as e:
+            where = f" at {format_line(node.line, full_paths=True)}" if node.line else ""
+            raise IngotError(f"{node.op.name}{where} failed on cuda:{device}: {e}") from e
+        env.update(zip(node.outputs, result if node.multi else (result,)))
+        for v in self.dead:
+            env.pop(v, None)

@@ -1,0 +1,429 @@
+"""The caching allocator of device memory: segments from the driver, cut into blocks, reused in stream order.
+
+A freed block goes back to the stream it was asked for on: work that stream was given before the free runs before work it is
+given after, so reuse there needs no waiting. A block that other streams used (`Block.used_on`) waits for an event on each.
+Small requests share segments of 2 MiB, middle ones segments of 20 MiB, large ones have their own; neighbours that are free
+merge. When the driver has no more memory, streams that still use freed blocks are waited for, what is cached goes back to it,
+and the request is made once more.
+
+Freed blocks, and pools of graphs, arrive from finalisers, at any time and in any thread: they wait in queues until the
+allocator is next asked. Most requests are for a size that was just freed: blocks lie on shelves by size first, and become free
+memory, which merges, when a request finds no room otherwise.
+"""
+
+import bisect
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from ....ir.errors import OutOfMemoryError
+
+ROUND = 512                      # bytes of which every block is a multiple
+SMALL, MIDDLE = 1 << 20, 10 << 20
+SMALL_SEGMENT, MIDDLE_SEGMENT, LARGE_ROUND = 2 << 20, 20 << 20, 2 << 20
+
+
+class Block:
+    """A piece of a segment: in use, or free."""
+
+    __slots__ = ("__weakref__", "after", "before", "free", "key", "others", "pointer", "requested", "segment", "shelf", "size")
+
+    def __init__(self, pointer: int, size: int, segment: "Segment", key: tuple):
+        self.pointer, self.size, self.segment, self.key = pointer, size, segment, key
+        self.before: Block | None = None
+        self.after: Block | None = None
+        self.free = True
+        self.requested = 0
+        self.shelf: tuple = ()              # the name of the shelf that it goes to
+        self.others: set | tuple = ()       # streams besides its own that use it
+
+    def used_on(self, stream: int):
+        """Says that another stream works on this block, so that it is not reused before that is done."""
+        if stream != self.key[0]:
+            self.others = {*self.others, stream}
+
+
+class Segment:
+    """Memory as the driver gave it; the blocks that it is cut into follow the first one."""
+
+    __slots__ = ("first", "pointer", "size")
+
+    def __init__(self, pointer: int, size: int, key: tuple):
+        self.pointer, self.size = pointer, size
+        self.first: Block | None = Block(pointer, size, self, key)
+
+    def blocks(self):
+        """Its blocks, in order."""
+        block = self.first
+        while block is not None:
+            yield block
+            block = block.after
+
+
+class Counter:
+    """A count with its peak and its totals; what is less, is taken from `current`."""
+
+    __slots__ = ("added", "before", "current", "peak")
+
+    def __init__(self):
+        self.current = self.peak = self.added = self.before = 0
+
+    def add(self, n: int):
+        """Counts up."""
+        self.added += n
+        now = self.current = self.current + n
+        if now > self.peak:
+            self.peak = now
+
+    @property
+    def removed(self) -> int:
+        """How much less it became, in all."""
+        return self.before + self.added - self.current
+
+    def reset_peak(self):
+        """The peak is now."""
+        self.peak = self.current
+
+    def reset_totals(self):
+        """Totals start anew."""
+        self.added, self.before = 0, self.current
+
+
+COUNTS = ("allocated_bytes", "reserved_bytes", "active_bytes", "requested_bytes", "allocation", "segment")
+
+
+class Allocator:
+    """The blocks of one device.
+
+    take(bytes) -> pointer, and give(pointer)    memory from and to the driver
+    mark(stream) -> event, done(event) -> bool   says when a stream has done what it holds now; drop(event) forgets it, and
+                                                 wait(event) waits for it
+    """
+
+    def __init__(self, device: int, take: Callable, give: Callable, mark: Callable, done: Callable, drop: Callable,
+                 wait: Callable):
+        self.device = device
+        self.take, self.give, self.mark, self.done, self.drop, self.wait = take, give, mark, done, drop, wait
+        self.lists: dict[tuple, list] = {}            # (stream, kind, pool) -> sorted [(size, pointer, block)]
+        self.freed: deque = deque()                   # blocks that finalisers gave back
+        self.ended: deque = deque()                   # (pool, streams) of graphs that are gone
+        self.waiting: deque = deque()                 # (block, events) of other streams that may still use it
+        self.segments: dict[int, Segment] = {}
+        self.shelves: dict[tuple, list] = {}          # (stream, pool, size) -> blocks just given back
+        self.counts = {name: Counter() for name in COUNTS}
+        self._in_use = [self.counts[n] for n in ("allocated_bytes", "active_bytes", "requested_bytes", "allocation")]
+        self.retries = self.failures = 0
+        self.limit: int | None = None                 # bytes that may be reserved
+        self.capturing = 0                            # captures under way: events cannot be asked then
+        self.lock = threading.RLock()
+
+    # Taking and giving.
+
+    def allocate(self, size: int, stream: int, pool: int = 0) -> Block:
+        """A block of at least `size` bytes for work on `stream`."""
+        name = stream, pool, (size + ROUND - 1) // ROUND * ROUND or ROUND
+        with self.lock:
+            if self.freed:
+                self._shelve()
+            shelf = self.shelves.get(name)
+            block = shelf.pop() if shelf else self._found(name)
+            block.requested = size
+            allocated, active, asked, number = self._in_use
+            allocated.add(block.size)
+            active.add(block.size)
+            asked.add(size)
+            number.add(1)
+            return block
+
+    def allocate_each(self, sizes, stream: int, pool: int = 0) -> list:
+        """A block for each of several sizes, or none."""
+        blocks: list = []
+        with self.lock:
+            try:
+                for size in sizes:
+                    blocks.append(self.allocate(size, stream, pool))
+            except OutOfMemoryError:
+                self.freed += blocks
+                raise
+            return blocks
+
+    def _found(self, name) -> Block:
+        """A block for a shelf that is empty: of free memory, or of new."""
+        stream, pool, size = name
+        key = stream, size <= SMALL, pool
+        self._take_in()
+        block = self._reuse(key, size)
+        if block is None:
+            self.settle()
+            block = self._reuse(key, size) or self._fresh(key, size)
+        block.free, block.others, block.shelf = False, (), name
+        self._split(block, size)
+        return block
+
+    def release(self, block: Block):
+        """Gives a block back; safe from finalisers."""
+        self.freed.append(block)
+
+    def settle(self):
+        """Takes in what was given back, and what other streams are done with."""
+        with self.lock:
+            self._shelve()
+            self._clear_shelves()
+            self._take_in()
+
+    def _clear_shelves(self):
+        for shelf in self.shelves.values():
+            for block in shelf:
+                self._make_free(block)
+        self.shelves.clear()
+
+    def _take_in(self):
+        """Takes in pools of graphs that are gone, and what other streams are done with."""
+        if self.ended:
+            self._clear_shelves()
+        while self.ended:
+            self._open_pool(*self.ended.popleft())
+        for _ in range(0 if self.capturing else len(self.waiting)):
+            block, events = self.waiting.popleft()
+            events = [self.mark(s) for s in sorted(block.others)] if events is None else events
+            left = [e for e in events if not self._passed(e)]
+            if left:
+                self.waiting.append((block, left))
+            else:
+                self.counts["active_bytes"].current -= block.size
+                self._make_free(block)
+
+    def settle_all(self):
+        """Takes in what was given back, waiting for the streams that still use it (unless a graph is captured: then nothing can
+        be waited for)."""
+        self.settle()
+        if not self.capturing:
+            for _, events in self.waiting:
+                for event in events:
+                    self.wait(event)
+            self.settle()
+
+    def _passed(self, event):
+        if not self.done(event):
+            return False
+        self.drop(event)
+        return True
+
+    def _shelve(self):
+        """Puts what was given back on shelves, or where it waits for streams."""
+        allocated, active, asked, number = self._in_use
+        freed, shelves = self.freed, self.shelves
+        while freed:
+            block = freed.popleft()
+            allocated.current -= block.size
+            asked.current -= block.requested
+            number.current -= 1
+            if block.others:
+                self._wait_for(block)
+                continue
+            active.current -= block.size
+            shelf = shelves.get(block.shelf)
+            if shelf is None:
+                shelf = shelves[block.shelf] = []
+            shelf.append(block)
+
+    def _wait_for(self, block):
+        self.waiting.append((block, None if self.capturing else [self.mark(s) for s in sorted(block.others)]))
+
+    def _make_free(self, block):
+        """A block nobody uses any more: merged with free neighbours, then ready for reuse."""
+        block.free, block.others = True, ()
+        before, after = block.before, block.after
+        if after is not None and after.free:
+            self._unlist(after)
+            self._swallow(block, after)
+        if before is not None and before.free:
+            self._unlist(before)
+            self._swallow(before, block)
+            block = before
+        self._list(block)
+
+    @staticmethod
+    def _swallow(block, after):
+        block.size += after.size
+        block.after = after.after
+        if after.after is not None:
+            after.after.before = block
+
+    def _list(self, block):
+        bisect.insort(self.lists.setdefault(block.key, []), (block.size, block.pointer, block))
+
+    def _unlist(self, block):
+        found = self.lists[block.key]
+        del found[bisect.bisect_left(found, (block.size, block.pointer))]
+
+    def _reuse(self, key, size):
+        """The smallest free block that is large enough, unless it would waste a large one."""
+        found = self.lists.get(key)
+        if not found:
+            return None
+        at = bisect.bisect_left(found, (size,))
+        if at == len(found):
+            return None
+        block = found[at][2]
+        if not key[1] and size > MIDDLE and block.size >= 2 * size and block.size == block.segment.size:
+            return None
+        del found[at]
+        return block
+
+    def _split(self, block, size):
+        rest = block.size - size
+        if rest < ROUND or (not block.key[1] and rest <= SMALL):
+            return
+        other = Block(block.pointer + size, rest, block.segment, block.key)
+        other.before, other.after = block, block.after
+        if other.after is not None:
+            other.after.before = other
+        block.after, block.size = other, size
+        self._list(other)
+
+    # The driver.
+
+    def _fresh(self, key, size):
+        room = SMALL_SEGMENT if key[1] else MIDDLE_SEGMENT if size < MIDDLE else -(-size // LARGE_ROUND) * LARGE_ROUND
+        pointer = self._try(room)
+        if pointer is None:
+            self.retries += 1
+            self.settle_all()
+            self.empty()
+            pointer = self._try(room)
+        if pointer is None and room > size:
+            room = size
+            pointer = self._try(room)
+        if pointer is None:
+            self.failures += 1
+            raise self._no_memory(size)
+        segment = self.segments[pointer] = Segment(pointer, room, key)
+        self.counts["reserved_bytes"].add(room)
+        self.counts["segment"].add(1)
+        return segment.first
+
+    def _try(self, size):
+        if self.limit is not None and self.counts["reserved_bytes"].current + size > self.limit:
+            return None
+        try:
+            return self.take(size)
+        except OutOfMemoryError:
+            return None
+
+    def empty(self):
+        """Gives every segment that is wholly free back to the driver; pools of graphs keep theirs."""
+        with self.lock:
+            self.settle()
+            for key, found in self.lists.items():
+                if key[2]:
+                    continue
+                whole = [b for _, _, b in found if b.size == b.segment.size]
+                found[:] = [entry for entry in found if entry[2].size != entry[2].segment.size]
+                for block in whole:
+                    self._give_segment(block.segment)
+
+    def _give_segment(self, segment):
+        self.give(segment.pointer)
+        del self.segments[segment.pointer]
+        segment.first = None        # (or they would hold each other)
+        self.counts["reserved_bytes"].current -= segment.size
+        self.counts["segment"].current -= 1
+
+    def end_pool(self, pool: int, streams=()):
+        """Says that the graphs of a pool are gone, which ran in `streams`: its memory is as any other once these are done with
+        it. Safe from finalisers."""
+        self.ended.append((pool, frozenset(streams)))
+
+    def _open_pool(self, pool, streams):
+        """Nothing ever ran in the stream of the capture, whose handle may by now be that of another one: blocks become those of
+        the default stream, which other ones have used."""
+        free = [block for key in [k for k in self.lists if k[2] == pool] for _, _, block in self.lists.pop(key)]
+        waiting = [(b, e) for b, e in self.waiting if b.key[2] == pool]
+        self.waiting = deque([(b, e) for b, e in self.waiting if b.key[2] != pool])
+        for block in [b for segment in self.segments.values() for b in segment.blocks() if b.key[2] == pool]:
+            block.key, block.shelf = (0, block.key[1], 0), (0, 0, block.size)
+            block.others = {*block.others, *streams} - {0}
+        for _, events in waiting:
+            for event in events or ():
+                self.drop(event)
+        for block in free:
+            block.free = False
+            self.counts["active_bytes"].add(block.size)
+        for block in (*free, *[b for b, _ in waiting]):
+            if block.others:
+                self._wait_for(block)
+            else:
+                self.counts["active_bytes"].current -= block.size
+                self._make_free(block)
+
+    # What there is.
+
+    def cached(self) -> int:
+        """Free bytes that are kept for reuse."""
+        return sum(size for found in self.lists.values() for size, _, _ in found)
+
+    def _no_memory(self, size):
+        c = self.counts
+        largest = max((size for found in self.lists.values() for size, _, _ in found), default=0)
+        limit = "" if self.limit is None else f" (limited to {words(self.limit)})"
+        return OutOfMemoryError(
+            f"cuda:{self.device} has no {words(size)} left{limit}: {words(c['allocated_bytes'].current)} are in use by "
+            f"{c['allocation'].current} tensors (at most {words(c['allocated_bytes'].peak)} so far), "
+            f"{words(c['reserved_bytes'].current)} are reserved in {c['segment'].current} segments, of which "
+            f"{words(self.cached())} are free in pieces of up to {words(largest)}. Use smaller batches, del what is no longer "
+            "needed, or trade time for memory with checkpoint()")
+
+    def stats(self) -> dict:
+        """Counts by the names that users know: "allocated_bytes.all.current" and so on."""
+        with self.lock:
+            self.settle()
+            found = {}
+            for name, c in self.counts.items():
+                found |= {f"{name}.all.current": c.current, f"{name}.all.peak": c.peak, f"{name}.all.allocated": c.added,
+                          f"{name}.all.freed": c.removed}
+            return found | {"num_alloc_retries": self.retries, "num_ooms": self.failures, "cached_bytes": self.cached()}
+
+    def snapshot(self) -> list:
+        """Each segment by the names that users know, with its blocks in order."""
+        with self.lock:
+            self.settle()
+            waiting = {b.pointer for b, _ in self.waiting}
+            found = []
+            for segment in self.segments.values():
+                blocks = []
+                for block in segment.blocks():
+                    state = "inactive" if block.free else "active_pending_free" if block.pointer in waiting else \
+                        "active_allocated"
+                    blocks.append({"address": block.pointer, "size": block.size, "state": state,
+                                   "requested_size": 0 if block.free else block.requested})
+                stream, small, pool = block.key
+                sizes = {s: sum(b["size"] for b in blocks if b["state"] in states) for s, states in (
+                    ("allocated_size", ("active_allocated",)), ("active_size", ("active_allocated", "active_pending_free")))}
+                found.append({"device": self.device, "address": segment.pointer, "total_size": segment.size, **sizes,
+                              "stream": stream, "segment_type": "small" if small else "large", "segment_pool_id": pool,
+                              "blocks": blocks})
+            return found
+
+    def reset_peaks(self):
+        """Peaks start from what is now."""
+        with self.lock:
+            self.settle()
+            for c in self.counts.values():
+                c.reset_peak()
+
+    def reset_totals(self):
+        """Totals start anew."""
+        with self.lock:
+            self.settle()
+            for c in self.counts.values():
+                c.reset_totals()
+            self.retries = self.failures = 0
+
+
+def words(n: int) -> str:
+    """A number of bytes as people say it."""
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if n >= size:
+            return f"{n / size:.2f} {unit}"
+    return f"{n} bytes"

@@ -1,0 +1,132 @@
+"""Page-locked host memory: copies between it and the device need not wait."""
+
+import functools
+import threading
+import weakref
+from collections import deque
+from ctypes import c_uint8
+
+import numpy as np
+
+from ..driver import context as contexts
+from ..driver import streams
+from .pools import beside_captures, is_capturing, keep
+
+_PORTABLE = 1
+
+
+class PinnedMemory:
+    """Pieces of page-locked memory, kept for reuse when the copies that use them are done."""
+
+    def __init__(self):
+        self.free: dict[int, list] = {}
+        self.freed: deque = deque()                 # (pointer, size, events)
+        self.ended: deque = deque()                 # (bytes, device, streams) of graphs that are gone
+        self.lock = threading.RLock()
+        self.locked = self.pieces = 0               # bytes that were locked, and in how many pieces
+
+    def forget(self):
+        """Forgets all of it, for a driver that was replaced."""
+        self.locked = self.pieces = 0
+        self.free, self.freed, self.ended = {}, deque(), deque()
+
+    def array(self, shape, dtype) -> np.ndarray:
+        """A new array in page-locked memory."""
+        dtype = np.dtype(dtype)
+        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        return np.frombuffer(self._take(max(1, size)), np.uint8)[:size].view(dtype).reshape(shape)
+
+    def _take(self, size):
+        """At least so many bytes, as a ctypes array that carries its piece."""
+        room = max(4096, 1 << (size - 1).bit_length())
+        with self.lock:
+            self.settle()
+            waiting = self.free.get(room)
+            pointer = waiting.pop() if waiting else self._lock_pages(room)
+        found = _Bytes(room).from_address(pointer)
+        found.piece = _Piece(found)
+        weakref.finalize(found, self.freed.append, (pointer, room, found.piece.events))
+        return found
+
+    def _lock_pages(self, room):
+        driver = contexts.context().driver
+        with beside_captures(driver):
+            pointer = driver.handle("cuMemHostAlloc", room, _PORTABLE)
+        self.locked += room
+        self.pieces += 1
+        return pointer
+
+    def settle(self):
+        """Takes in pieces whose copies are done; while this thread captures, nothing can be asked about them."""
+        with self.lock:
+            while self.ended and not is_capturing():
+                held, device, handles = self.ended.popleft()
+                for handle in handles:
+                    held.piece.used_in(streams.Stream(device, handle=handle))
+                del held
+            for _ in range(0 if is_capturing() else len(self.freed)):
+                pointer, room, events = self.freed.popleft()
+                if all(e.query() for e in events.values()):
+                    self.free.setdefault(room, []).append(pointer)
+                else:
+                    self.freed.append((pointer, room, events))
+
+    def stats(self) -> dict:
+        """Byte counts by name: of what was locked, and of what is free of it."""
+        with self.lock:
+            self.settle()
+            free = sum(room * len(pointers) for room, pointers in self.free.items())
+            return {"reserved_bytes.current": self.locked, "allocated_bytes.current": self.locked - free,
+                    "segment.current": self.pieces}
+
+    def piece_of(self, a: np.ndarray):
+        """The piece that an array lies in, or None."""
+        base = a
+        while isinstance(base, np.ndarray) and base.base is not None:
+            base = base.base
+        owner = getattr(base, "obj", base)
+        return getattr(owner, "piece", None)
+
+    def empty(self):
+        """Gives pieces kept for reuse back to the system."""
+        with self.lock:
+            self.settle()
+            driver = contexts.context().driver
+            with beside_captures(driver):
+                for room, pointers in self.free.items():
+                    for p in pointers:
+                        driver.cuMemFreeHost(p)
+                    self.locked -= room * len(pointers)
+                    self.pieces -= len(pointers)
+            self.free.clear()
+
+
+class _Piece:
+    """A page-locked piece in use, known by its bytes, which are what numpy sees: it goes back when numpy lets go of them.
+
+    events   the last mark of a copy in each stream, to wait for
+    """
+
+    def __init__(self, owner):
+        self.owner, self.events = weakref.ref(owner), {}
+
+    def used_by_graphs(self, owner, device, handles):
+        """Notes that graphs are gone which ran in streams, and used the piece of `owner`. Safe from finalisers."""
+        PINNED.ended.append((owner, device, frozenset(handles)))
+
+    def used_in(self, stream):
+        """Notes that a copy of the piece was put into a stream; a graph that is captured keeps the piece, since each replay
+        copies anew."""
+        if is_capturing():
+            keep(self.owner())
+        else:
+            self.events[stream] = stream.record_event(self.events.get(stream))
+
+
+@functools.lru_cache(None)
+def _Bytes(size):
+    """A ctypes array type whose instances may carry attributes."""
+    return type("PinnedBytes", (c_uint8 * size,), {})
+
+
+PINNED = PinnedMemory()

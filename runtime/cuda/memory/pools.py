@@ -1,0 +1,312 @@
+"""Memory by device: the allocators of this process, and memory as an object that frees itself."""
+
+import itertools
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import contextmanager
+from ctypes import byref, c_int, c_void_p
+
+from ....ir.errors import OutOfMemoryError
+from ....ir.symbols.symbolic import hint
+from ..driver import context as contexts
+from ..driver import launch_queue, streams
+from ..driver.driver_state import thread
+from .allocator import Allocator, Block
+
+_allocators: dict[int, Allocator] = {}
+_RELAXED = 2
+_new = object.__new__
+
+_counting = threading.Lock()        # held while captures are counted
+
+
+class Memory:
+    """Device memory that is given back with the last reference to it.
+
+    stream   where it may be used without being told (`used_on`); None where that may change
+    """
+
+    __slots__ = ("__weakref__", "allocator", "block", "device", "nbytes", "pointer", "stream")
+
+    def __init__(self, device: int, nbytes: int, stream: int | None = None):
+        stream = streams.current(device).handle if stream is None else stream
+        self.device, self.stream = device, None if thread.pool else stream
+        found = self.allocator = _allocators.get(device) or _make(device)
+        if thread.notes is None:
+            self.nbytes = nbytes if nbytes.__class__ is int else hint(nbytes)
+            self.block: Block = found.allocate(self.nbytes, stream, thread.pool)
+            self.pointer = self.block.pointer
+        else:
+            self._noted(nbytes, stream)
+
+    def _noted(self, nbytes, stream):
+        """Taken while what the driver is asked is noted: what the allocator asks of it is its own affair."""
+        notes, thread.notes = thread.notes, None
+        try:
+            self.nbytes = hint(nbytes)
+            self.block = self.allocator.allocate(self.nbytes, stream, thread.pool)
+            self.pointer = self.block.pointer
+        finally:
+            thread.notes = notes
+        notes.took(self, nbytes)
+
+    def used_on(self, stream: int):
+        """Says that another stream works on this memory. Where this thread captures, the stream runs nothing: whoever replays
+        the graph says where."""
+        if not thread.pool:
+            self.block.used_on(stream)
+
+    def __del__(self, thread=thread):           # (at the end of a process, names of the module are gone before all memory is)
+        block = getattr(self, "block", None)
+        if block is not None:
+            if thread.notes is not None:
+                thread.notes.dropped(self)
+            self.allocator.release(block)
+
+
+def taken(device: int, sizes, stream: int) -> list:
+    """New memory of several sizes, where nothing is noted."""
+    allocator, pool = _allocators.get(device) or _make(device), thread.pool
+    home, found = None if pool else stream, []
+    for block, nbytes in zip(allocator.allocate_each(sizes, stream, pool), sizes):
+        memory = _new(Memory)
+        memory.device, memory.allocator, memory.stream = device, allocator, home
+        memory.block, memory.nbytes, memory.pointer = block, nbytes, block.pointer
+        found.append(memory)
+    return found
+
+
+class NoMemory:
+    """The memory of an array that only says on which device it is."""
+
+    __slots__ = ("__weakref__", "device")
+    pointer = nbytes = 0
+    stream = None
+
+    def __init__(self, device: int):
+        self.device = device
+
+    def used_on(self, stream: int):
+        """Nothing is used."""
+
+
+class ForeignMemory:
+    """Device memory that somebody else owns; `owner` is held as long as this is.
+
+    The owner knows nothing of our streams, so the work in those that used the memory is waited for before it goes back. A
+    stream that is being captured cannot be waited for: then the owner is held until somebody asks `give_foreign_back`.
+    """
+
+    __slots__ = ("__weakref__", "context", "device", "nbytes", "owner", "pointer", "streams")
+    stream = None
+
+    def __init__(self, device: int, pointer: int, nbytes: int, owner):
+        self.device, self.pointer, self.nbytes, self.owner = device, pointer, nbytes, owner
+        self.context, self.streams = contexts.context(device), set()
+        launch_queue.stop()
+        give_foreign_back()
+
+    def used_on(self, stream: int):
+        """Notes a stream that works on this memory."""
+        if not thread.pool:
+            self.streams.add(stream)
+
+    def __del__(self):
+        if _foreign is not None and not _waited_for(self.context, self.streams):       # (None: the process ends)
+            _foreign.append((self.context, self.streams, self.owner))
+
+
+_foreign: deque = deque()       # (context, streams, owner) of foreign memory that was last used in streams that are captured
+
+
+def _waited_for(context, handles) -> bool:
+    """Waits for streams; False where one of them is being captured. Whatever this interrupts goes on with the context that it
+    had, and with its capture."""
+    raw, before, status = context.driver.raw, c_void_p(), c_int()
+    raw["cuCtxGetCurrent"](byref(before))
+    raw["cuCtxSetCurrent"](context.handle)
+    free = True
+    with beside_captures(context.driver):
+        for stream in handles:
+            raw["cuStreamIsCapturing"](stream, byref(status))
+            free = free and not status.value
+        for stream in handles if free else ():
+            raw["cuStreamSynchronize"](stream)
+    raw["cuCtxSetCurrent"](before.value)
+    return free
+
+
+def give_foreign_back():
+    """Gives foreign memory back that waited for the end of a capture."""
+    for _ in range(len(_foreign)):
+        context, handles, owner = _foreign.popleft()
+        if not _waited_for(context, handles):
+            _foreign.append((context, handles, owner))
+
+
+def with_room(device: int, ask: Callable):
+    """What a call of the driver gives that takes memory of a device: made again if there was none, without what is cached.
+    Whoever runs what waited in line (`launch_queue.py`) takes nothing away: what is free may be what something behind it works
+    on."""
+    try:
+        return ask()
+    except OutOfMemoryError:
+        if thread.runs:
+            raise
+        found = allocator(device)
+        found.settle_all()
+        found.empty()
+        return ask()
+
+
+def keep(memory):
+    """Keeps memory that is not of its inputs alive as long as a graph that is being captured; called before it is used. It may
+    be the host's. Whoever notes an operator's launches keeps it with them."""
+    if thread.held is not None:
+        thread.held.append(memory)
+    if thread.notes is not None:
+        thread.notes.kept(memory)
+
+
+def is_capturing() -> bool:
+    """Whether this thread captures a graph."""
+    return thread.held is not None
+
+
+@contextmanager
+def aside(device: int):
+    """What is done inside is no part of a graph that this thread may be capturing: it runs now, in a stream of its own, is
+    waited for, and its memory comes from where all does."""
+    if not is_capturing():
+        yield
+        return
+    before = thread.pool, thread.held, thread.draws
+    thread.pool, thread.held, thread.draws = 0, None, None
+    try:
+        with beside_captures(contexts.context(device).driver), streams.Stream(device) as stream:
+            yield
+            stream.synchronize()
+    finally:
+        thread.pool, thread.held, thread.draws = before
+
+
+def allocator(device: int) -> Allocator:
+    """The allocator of a device."""
+    return _allocators.get(device) or _make(device)
+
+
+def _make(device):
+    context = contexts.context(device)
+    driver = context.driver
+
+    def take(size):
+        contexts.context(device)
+        with beside_captures(driver):
+            return driver.handle("cuMemAlloc_v2", size)
+
+    def give(pointer):
+        contexts.context(device)
+        with beside_captures(driver):
+            driver.cuMemFree_v2(pointer)
+
+    def mark(stream):
+        contexts.context(device)
+        event = driver.handle("cuEventCreate", 2)
+        driver.cuEventRecord(event, stream)
+        return event
+
+    def done(event):
+        contexts.context(device)
+        # (an error in line is for who waits for it)
+        return not launch_queue.is_ahead() and driver.is_done("cuEventQuery", event)
+
+    def wait(event):
+        contexts.context(device)
+        driver.cuEventSynchronize(event)
+
+    # (No lock is held while it is made: the garbage collector may run a finaliser that asks for the allocator.)
+    return _allocators.setdefault(device, Allocator(device, take, give, mark, done, driver.cuEventDestroy_v2, wait))
+
+
+def adopt(device: int, allocator):
+    """Makes another allocator that of a device, and gives it back."""
+    _allocators[device] = allocator
+    return allocator
+
+
+def started() -> dict:
+    """The allocators that were used, by device."""
+    return dict(_allocators)
+
+
+@contextmanager
+def beside_captures(driver):
+    """Calls inside are no part of a capture that this thread may have under way."""
+    mode, exchange = c_int(_RELAXED), driver.raw["cuThreadExchangeStreamCaptureMode"]
+    exchange(byref(mode))
+    try:
+        yield
+    finally:
+        exchange(byref(mode))
+
+
+_numbers = itertools.count(1)
+
+
+def new_number() -> int:
+    """The number of a pool that nobody has yet."""
+    return next(_numbers)
+
+
+class Pool:
+    """A pool of its own for what is captured; several graphs of a device may share one."""
+
+    _uses: dict[tuple, int] = {}
+    _streams: dict[tuple, set] = {}       # where its graphs ran
+
+    def __init__(self, device: int, number: int | None = None):
+        self.device, self.number = device, new_number() if number is None else number
+        self.allocator = allocator(device)          # (a finaliser that asked for it might change this thread's context)
+        self._key = self.device, self.number
+        self._uses[self._key] = self._uses.get(self._key, 0) + 1
+        self.held: list = []
+
+    def enter(self, draws=None):
+        """New blocks of this thread come from here; called before the capture begins, since events are asked about."""
+        self.allocator.settle()
+        with _counting:
+            self.allocator.capturing += 1
+        thread.pool, thread.held, thread.draws = self.number, self.held, draws
+
+    @property
+    def is_entered(self) -> bool:
+        """Whether this thread's new blocks come from here."""
+        return thread.held is self.held
+
+    def leave(self):
+        """New blocks come from where all do."""
+        with _counting:
+            self.allocator.capturing -= 1
+        thread.pool, thread.held, thread.draws = 0, None, None
+
+    def release(self, streams):
+        """One user less, which ran in `streams`; after the last, its memory is as any other."""
+        self._uses[self._key] -= 1
+        self._streams.setdefault(self._key, set()).update(streams)
+        for memory in self.held:
+            if isinstance(memory, Memory):
+                for stream in streams:
+                    memory.block.used_on(stream)
+            elif hasattr(memory, "piece"):          # (of page-locked memory, `pinned.py`)
+                memory.piece.used_by_graphs(memory, self.device, streams)
+        self.held.clear()
+        if not self._uses[self._key]:
+            del self._uses[self._key]
+            self.allocator.end_pool(self.number, self._streams.pop(self._key))
+
+
+def forget():
+    """Forgets all memory, for a driver that was replaced."""
+    _allocators.clear()
+    _foreign.clear()

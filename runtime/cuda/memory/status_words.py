@@ -1,0 +1,146 @@
+"""Wrong data that kernels find (an index out of range, a divisor of zero): noted in words of device memory, raised when values
+are next read.
+
+A kernel that finds such data sets its operator's word and works on with something harmless. Whoever waits for a stream in
+order to read values asks `verify`, which raises the error of any operator that was launched there since.
+"""
+
+import ctypes
+import weakref
+
+import numpy as np
+
+from ....ir.errors import ArgumentError, DimError, LinAlgError
+from ....ir.ops.core import random as rn
+from ....ir.ops.linalg import checked_factorizations, factorizations, triangular
+from ....ir.ops.math import binomial_numbers, gamma
+from ....ir.ops.nn import ctc
+from ...device_array import DeviceArray
+from ..driver import context as contexts
+from ..driver import streams
+from ..driver.driver_state import thread as noting
+from . import pools
+from .arrays import empty, fill
+
+_WORDS = 64
+_DIVISIONS = ("floor_divide", "trunc_divide", "remainder", "fmod")      # whose words say that a divisor was zero
+_REFUSALS = {"repeat_interleave": "repeat_interleave: counts must not be negative",
+             "grouped_mm": "grouped_mm: offs must rise to at most the length of what they cut",
+             ctc.ctc_loss.name: "ctc_loss: a length or a target is out of range", rn.poisson.name: rn.RATES,
+             gamma.standard_gamma.name: gamma.CONCENTRATIONS, binomial_numbers.binomial.name: binomial_numbers.TRIALS,
+             "lu_unpack": "lu_unpack: pivots are rows, from 1 on"}
+_FACTORED = frozenset([op.name for op in (factorizations.cholesky, checked_factorizations.cholesky_ex, triangular.lu_factor,
+                                          factorizations.solve,
+                                          checked_factorizations.solve_ex, factorizations.inv, checked_factorizations.inv_ex)])
+_names: list[str] = []
+_words: dict = {}          # device -> array
+_apart: list = []          # (weak reference to words, names) of programs with numbers of their own
+_pending: dict = {}        # device -> {stream: ids of the words that its launches may have written since somebody asked}
+
+
+def slot(name: str) -> int:
+    """The number of an operator's word."""
+    if name not in _names:
+        _names.append(name)
+    return _names.index(name) % _WORDS
+
+
+def words(device: int):
+    """The words of a device; a launch that writes them is about to come."""
+    if device not in _words:
+        _words[device] = _zeros(device)
+    launched(_words[device])
+    if noting.notes is not None:
+        noting.notes.checked(_words[device])
+    return _words[device]
+
+
+def _zeros(device):
+    """Words that say nothing yet, for launches in any stream."""
+    with pools.aside(device):
+        made = empty(device, (_WORDS,), np.int32)
+        fill(made, 0)
+        streams.current(device).synchronize()
+    return made
+
+
+def names() -> tuple:
+    """The operators that have words, by number."""
+    return tuple(_names)
+
+
+def words_for(device: int, names: tuple):
+    """Words of their own for launches in which the numbers of operators are fixed; `launched` says that they run. They are
+    looked at as long as the caller has them."""
+    made = _zeros(device)
+    _apart.append((weakref.ref(made), names))
+    return made
+
+
+def launched(words):
+    """Launches that may write words are about to come. Those of a graph that is captured come whenever it is replayed: it keeps
+    the words."""
+    if pools.is_capturing():
+        pools.keep(words.memory)
+        pools.keep(words)
+    else:
+        device = words.device
+        _pending.setdefault(device, {}).setdefault(streams.current(device).handle, set()).add(id(words))
+
+
+def kept(held) -> list:
+    """The words among what a graph keeps."""
+    return list({id(h): h for h in held if isinstance(h, DeviceArray)}.values())
+
+
+def _known(device) -> list:
+    """The words of a device that somebody has, each with its names."""
+    _apart[:] = [(ref, names) for ref, names in _apart if ref() is not None]
+    found = [(ref(), names) for ref, names in _apart]
+    common = [(_words[device], _names)] if device in _words else []
+    return common + [(words, names) for words, names in found if words is not None and words.device == device]
+
+
+def verify(device: int, stream: int | None = None):
+    """Raises what kernels of a stream (None: of any) have found; the stream was waited for."""
+    pending = _pending.get(device)
+    if not pending or (stream is not None and stream not in pending):
+        return
+    written = pending.pop(stream) if stream is not None else set().union(*pending.values())
+    if stream is None:
+        pending.clear()
+    wrong = [name for a, names in _known(device) if id(a) in written for name in _set_in(a, names, device)]
+    divided = [name for name in wrong if name in _DIVISIONS]
+    if divided:
+        raise ArgumentError(f"{' and '.join(dict.fromkeys(divided))}: integer division by zero, on cuda:{device}; cast to a "
+                            "float first, or mask the zeros with where()")
+    refused = next((name for name in wrong if name in _REFUSALS), None)
+    if refused is not None:
+        raise ArgumentError(f"{_REFUSALS[refused]}, on cuda:{device}")
+    matrices = [name for name in wrong if name in _FACTORED]
+    if matrices:
+        raise LinAlgError(f"{' and '.join(dict.fromkeys(matrices))}: a matrix is singular or not positive definite, on "
+                          f"cuda:{device}; a call by itself says which one")
+    if wrong:
+        raise DimError(f"{' and '.join(dict.fromkeys(wrong))}: an index was out of range, on cuda:{device}; the same call on "
+                       "the CPU (.cpu()) names the index and the line")
+
+
+def _set_in(array, names, device) -> list:
+    """The names whose words are set; they are cleared."""
+    found = (ctypes.c_int32 * _WORDS)()
+    stream = streams.current(device)
+    contexts.context(device).driver.cuMemcpyDtoHAsync_v2(ctypes.addressof(found), array.pointer, ctypes.sizeof(found),
+                                                         stream.handle)
+    stream.synchronize()
+    wrong = [name for n, name in enumerate(names) if found[n % _WORDS]]
+    if wrong:
+        fill(array, 0)
+    return wrong
+
+
+def forget():
+    """Forgets the words, for a driver that was replaced."""
+    _words.clear()
+    _apart.clear()
+    _pending.clear()

@@ -1,0 +1,402 @@
+"""What a GPU is asked to do, launch by launch: the bytes that each must move, its operations, and the least time that takes.
+It is found on a driver that does nothing, so no GPU is needed, nothing is computed, and sizes may be any.
+
+    with Ledger() as ledger:        # for a process of its own, since plans of it stay in memory
+        step(x, y)
+        ledger.rows.clear()
+        step(x, y)
+    print(ledger.table())
+
+Each input counts once, and so does each result. What a kernel goes over in several sweeps counts again where too much lies
+between for it to be still in the second-level cache (less for a sweep that begins where the one before has ended); what an
+operator copies or fills beside its own kernel, or to lie in another order before that reads it, is read and written; and sums
+of parts are written before they are added up.
+"""
+
+import ctypes
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from ....ir.graph.graph import Value
+from ....ir.kernel.kernel import LOAD, SWEEP, buffer_of
+from ....ir.ops.index import indexing as ix
+from ....ir.ops.linalg.products import matmul
+from ....ir.ops.nn import attention as at
+from ....ir.ops.nn import attention_dropout as dropout
+from ....ir.ops.nn import conv as cv
+from ....ir.ops.nn import recurrent as rc
+from ....ir.ops.packed import conv_channels_last as last
+from ....ir.ops.quantized.scaled_products import matmul8
+from ....passes.codegen.triton.loops.reduction_loops import goes_back
+from ....passes.schedule.batched_launches import names_at_end
+from ..compiler import compile as compiler
+from ..compiler import kernels as loops
+from ..compiler import launch, precision
+from ..graph import program
+from .planning import Planner
+
+_PAGE = 1 << 21
+_FORWARD = frozenset((cv.conv, last.conv_last))
+_BACK = frozenset((cv.conv_input_grad, last.conv_last_input_grad))
+_ATTENTION = frozenset((at.attention, at.attention_grad, dropout.dropped_attention, dropout.dropped_attention_grad))
+_FILTERS = frozenset((cv.conv_weight_grad, last.conv_last_weight_grad))
+_CONVOLUTIONS = _FORWARD | _BACK | _FILTERS
+_STEPS = frozenset((rc.rnn_sequence, rc.lstm_sequence, rc.lstm_states, rc.gru_sequence, rc.gru_states))
+_STEPS_BACK = frozenset((rc.rnn_sequence_grad, rc.lstm_sequence_grad, rc.gru_sequence_grad))
+_SOURCE = {ix.scatter: 2, ix.scatter_reduce: 2}         # number of the operand that an update writes, of others 1
+_NEAR = 24 << 20        # bytes that are still in the second-level cache when they are read again: half of it
+_RESIDENT = 132 * 8     # programs that run at once
+_PTX = {"fp32": "f32", "fp64": "f64"}
+
+
+@dataclass(frozen=True)
+class Chip:
+    """What a GPU reaches: bytes a second of copies, operations a second by the dtype of factors; seconds of a launch in a
+    graph."""
+
+    copies: float
+    rates: dict
+    launch: float = 2e-6
+
+
+H100 = Chip(3.0e12, {"bfloat16": 800e12, "float16": 800e12, "tf32": 400e12, "float32": 60e12, "float64": 30e12})
+
+
+@dataclass(frozen=True)
+class Row:
+    """One step of a graph: its kernels as (name, grid), the bytes that it reads and writes, and its operations."""
+
+    kind: str
+    kernels: tuple
+    read: int
+    written: int
+    flops: int = 0
+    dtype: str = ""
+    shapes: str = ""
+
+    def floor(self, chip: Chip) -> float:
+        """The least seconds that it takes."""
+        math = self.flops / chip.rates.get(self.dtype, chip.rates["float32"])
+        return max((self.read + self.written) / chip.copies, math, len(self.kernels) * chip.launch)
+
+    @property
+    def programs(self) -> int:
+        """The most programs that one of its kernels has."""
+        return max([prod(grid) for _, grid in self.kernels], default=0)
+
+
+@dataclass
+class _Running:
+    """A step that runs: its kernels, how many of them are copies, fills and other loops, the bytes that these move, and those
+    of the parts that its own kernel leaves to be summed."""
+
+    step: Any
+    kernels: list = field(default_factory=list)
+    loops: int = 0
+    read: int = 0
+    written: int = 0
+    parts: int = 0
+
+
+class Notes:
+    """What a driver is asked, noted by steps; who gives it the driver's calls says `_noted` for each."""
+
+    def __init__(self):
+        self.rows: list[Row] = []
+        self.uploads: list[int] = []        # bytes of each copy from the host
+        self._running: _Running | None = None
+
+    def __enter__(self):
+        program.OBSERVERS.append(self._observe)
+        loops.LISTENERS.append(self._heard)
+        return self
+
+    def __exit__(self, *exc):
+        program.OBSERVERS.remove(self._observe)
+        loops.LISTENERS.remove(self._heard)
+
+    def _observe(self, step, run):
+        """Runs a step, and notes it if it launches anything itself."""
+        outside, self._running = self._running, _Running(step)
+        try:
+            run()
+            if self._running.kernels:
+                row = self._finished(self._running)
+                if outside is not None and outside.step.node.op in _FILTERS:
+                    outside.parts = outside.parts or row.read
+        finally:
+            self._running = outside
+
+    def _finished(self, running) -> Row:
+        """Notes a step that has launched all it does."""
+        self.rows.append(_row(running))
+        return self.rows[-1]
+
+    def _heard(self, prepared):
+        """A kernel of loops runs. Steps that are nothing else are counted by their values, others have it copy operands."""
+        if self._running is not None and type(self._running.step) is not program.Launched:
+            self._running.loops += len(prepared.launches)
+            for buffer, times, size in _moved(prepared):
+                self._running.read += round(times * size)
+                self._running.written += size * buffer.written
+
+    def clear(self):
+        """Forgets what was noted."""
+        self.rows.clear()
+        self.uploads.clear()
+
+    def _moved(self, name, read, written):
+        """A copy or a fill beside kernels."""
+        if self._running is not None:
+            self._running.loops += 1
+            self._running.read += read
+            self._running.written += written
+        return self._noted(name, (1, 1, 1), read, written)
+
+    def _noted(self, name, grid, read, written):
+        """A launch; what runs outside of steps is a step of its own."""
+        if self._running is None:
+            self.rows.append(Row(name, ((name, grid),), read, written))
+        else:
+            self._running.kernels.append((name, grid))
+        return 0
+
+    # Reports.
+
+    def floor(self, chip: Chip = H100) -> float:
+        """The least seconds of all steps."""
+        return sum(r.floor(chip) for r in self.rows)
+
+    def facts(self, chip: Chip = H100) -> dict:
+        """The sums, as plain numbers."""
+        moved, flops = sum(r.read + r.written for r in self.rows), sum(r.flops for r in self.rows)
+        return {"floor": self.floor(chip), "bytes": moved, "flops": flops,
+                "launches": sum(len(r.kernels) for r in self.rows), "uploaded": sum(self.uploads)}
+
+    def table(self, chip: Chip = H100, most: int = 40) -> str:
+        """Sums by kind of step, then the steps that take longest, alike ones together."""
+        facts = self.facts(chip)
+        lines = [f"{1e3 * facts['floor']:.3f} ms at least: {facts['bytes'] / 1e9:.2f} GB, {facts['flops'] / 1e12:.3f} TFLOP, "
+                 f"{facts['launches']} launches, {facts['uploaded']} bytes uploaded", ""]
+        for kind, rows in _grouped(self.rows, lambda r: r.kind, chip):
+            lines.append(f"{1e3 * _seconds(rows, chip):9.3f} ms  {len(rows):4} x {kind}: "
+                         f"{sum(r.read + r.written for r in rows) / 1e9:.3f} GB, {sum(r.flops for r in rows) / 1e12:.3f} TFLOP")
+        lines += ["", "us in all, times, MB read and written, GFLOP of one"]
+        for row, rows in _grouped(self.rows, lambda r: r, chip)[:most]:
+            kernels = ", ".join(f"{name}[{'x'.join(map(str, grid))}]" for name, grid in row.kernels[:4])
+            more = f" and {len(row.kernels) - 4} more" if len(row.kernels) > 4 else ""
+            lines.append(f"{1e6 * _seconds(rows, chip):9.1f} {len(rows):4} x {row.read / 1e6:9.2f} + {row.written / 1e6:9.2f} "
+                         f"{row.flops / 1e9:8.1f}  {row.kind} {row.shapes}: {kernels}{more}")
+        return "\n".join(lines)
+
+
+class Ledger(Notes, Planner):
+    """A driver that notes what it is asked. Compiling is left out, unless `compiled`."""
+
+    def __init__(self, arch: int = 90, compiled: bool = False):
+        Planner.__init__(self, arch)
+        Notes.__init__(self)
+        self.compiled = compiled
+        self._named: dict = {}
+        self._top = 1 << 40
+
+    def __enter__(self):
+        Notes.__enter__(self)
+        if not self.compiled:
+            compiler.stand_in(_stand_in)
+        return Planner.__enter__(self)
+
+    def __exit__(self, *exc):
+        Notes.__exit__(self, *exc)
+        compiler.stand_in(None)
+        Planner.__exit__(self, *exc)
+
+    # What the driver is asked.
+
+    def cuMemGetInfo_v2(self, free, total):
+        """Plenty."""
+        free._obj.value = total._obj.value = 1 << 40
+        return 0
+
+    def cuMemAlloc_v2(self, out, size):
+        """Addresses that nothing lies at."""
+        out._obj.value = self._top
+        self._top += -(-size // _PAGE) * _PAGE
+        return 0
+
+    def cuMemcpyHtoDAsync_v2(self, to, source, size, stream):
+        """An upload."""
+        self.uploads.append(size)
+        return 0
+
+    def cuMemcpyDtoHAsync_v2(self, to, source, size, stream):
+        """Zeros: there is nothing to read."""
+        ctypes.memset(to, 0, size)
+        return 0
+
+    def cuMemcpyDtoDAsync_v2(self, to, source, size, stream):
+        """A copy; one outside of steps is a step of its own."""
+        return self._moved("copy", size, size)
+
+    def cuMemsetD8Async(self, to, value, count, stream):
+        """A fill of bytes."""
+        return self._moved("fill", 0, count)
+
+    def cuMemsetD32Async(self, to, value, count, stream):
+        """A fill of words."""
+        return self._moved("fill", 0, 4 * count)
+
+    def cuStreamIsCapturing(self, stream, out):
+        """Nothing is captured."""
+        out._obj.value = 0
+        return 0
+
+    def cuLaunchKernelEx(self, config, function, parameters, extra):
+        """A launch."""
+        if function not in self._named:
+            self._named[function] = next(b for b in compiler.made().values() if b.code == self.modules[function])
+        return self._noted(self._named[function].name, tuple(launch.grid_of(config)), 0, 0)
+
+
+def _grouped(rows, key, chip) -> list:
+    found: dict = {}
+    for r in rows:
+        found.setdefault(key(r), []).append(r)
+    return sorted(found.items(), key=lambda item: -_seconds(item[1], chip))
+
+
+def _seconds(rows, chip) -> float:
+    return sum(r.floor(chip) for r in rows)
+
+
+def _stand_in(variant) -> compiler.Binary:
+    """What stands for machine code: the layout of its parameters is Triton's."""
+    kinds = [t for t in variant.signature().values() if t != "constexpr"]
+    types = ["u64" if k[0] == "*" else _PTX.get(k, k.replace("i", "s")) for k in [*kinds, "*i8", "*i8"]]
+    ptx = ",".join(f".param .{t} k_param_{i}" for i, t in enumerate(types))
+    layout, offsets = compiler.parameter_layout(f".visible .entry k({ptx}\n)", kinds)
+    return compiler.Binary(variant.key().encode(), variant.source.name, 0, 32 * variant.warps, 1, 0, layout, offsets)
+
+
+# What steps move.
+
+
+def _row(running) -> Row:
+    step, kernels = running.step, tuple(running.kernels)
+    if type(step) is program.Launched:
+        return Row("fused", kernels, *_of_kernel(step))
+    if type(step) is program.LaunchedTogether:
+        moved = [_of_end(s) for s in step.steps] if step.are_ends else [_of_kernel(m) for m in step.members]
+        kind = f"fused, {len(moved)} {'ends' if step.are_ends else 'alike'}"
+        return Row(kind, kernels, sum([read for read, _ in moved]), sum([written for _, written in moved]))
+    node = step.node
+    values = [x for x in node.inputs if type(x) is Value]
+    read, written = {x: _bytes(x) for x in values}, sum(map(_bytes, node.outputs))
+    if type(step) is program.Multiplied:
+        for x, before in zip(node.inputs, step.source.epilogue.before):
+            if before is not None:
+                del read[x]
+                read |= {v: _bytes(v) for v, *_ in before.operands}
+        others = step.source.epilogue.others
+        read |= {v: _bytes(v) for v in step.source.beside}
+        written = sum(_bytes(v) for v in (step.source.epilogue.result, *others))
+    if "updates" in node.op.traits:         # the base is copied beside the kernels, if it is
+        del read[values[0]]
+        written = _bytes(node.inputs[_SOURCE.get(node.op, 1)])
+    flops = _flops(node)
+    factors = values if node.op in _ATTENTION else reversed(values)       # (statistics of rows come last, states first)
+    kind = next((v.dtype.name for v in factors if v.dtype.is_inexact), "") if flops else ""
+    how = precision.of_convolutions() if node.op in _CONVOLUTIONS else precision.of_products()
+    kind = how if kind == "float32" and how != "ieee" else kind
+    shapes = " x ".join("x".join(map(str, x.shape)) for x in values[:2])
+    if running.loops == len(kernels):
+        return Row(node.op.name, kernels, running.read, running.written, flops, kind, shapes)
+    read_in_all, written_in_all = sum(read.values()) + running.read, (running.parts or written) + running.written
+    return Row(node.op.name, kernels, read_in_all, written_in_all, flops, kind, shapes)
+
+
+def _of_end(step) -> tuple:
+    """(bytes that the end of a kernel reads, that it writes)."""
+    return sum(map(_bytes, set(step.reads))), sum(map(_bytes, set(step.writes)))
+
+
+def _of_kernel(step) -> tuple:
+    """(bytes that a fused kernel reads, that it writes); what several buffers see of one value is no more than all of it."""
+    read: dict = {}
+    written: dict = {}
+    late = names_at_end(step.kernel.kernel) if step.step.ends_apart else ()
+    for (buffer, times, size), (value, _) in zip(_moved(step.kernel), step.operands):
+        if buffer.name in late:
+            continue                # (counted with the end)
+        whole, (so_far, most) = _bytes(value), read.get(value, (0, 0))
+        most = max(most, times)
+        read[value] = min(so_far + round(times * size), round(most * whole)), most
+        if buffer.written:
+            written[value] = min(written.get(value, 0) + size, whole)
+    return sum([n for n, _ in read.values()]), sum(written.values())
+
+
+def _moved(prepared) -> list:
+    """(buffer, how often a kernel reads it from memory, its bytes) of each buffer."""
+    kernel, sizes = prepared.kernel, prepared.sizes
+
+    def number(n):
+        return sizes[n] if isinstance(n, str) else n
+
+    extents = [number(d.extent) for d in kernel.dims]
+    once = {b.name: b.dtype.itemsize * prod([n for n, s in zip(extents, b.strides) if number(s)]) for b in kernel.buffers}
+    stages = [s for s in kernel.stages if s.over == SWEEP]
+    swept = [{buffer_of(i) for i in s.body if i.op == LOAD and not i.args} for s in stages]
+    shares = [_fetched(prepared, s, sum([once[n] for n in names])) for s, names in zip(stages, swept)]
+    times = {n: sum([share for names, share in zip(swept, shares) if n in names]) for n in once}
+    return [(b, times[b.name] if b.written else max(1, times[b.name]), once[b.name]) for b in kernel.buffers]
+
+
+def _fetched(prepared, stage, swept: int) -> float:
+    """The share that a sweep, which reads so many bytes, fetches from memory. One that goes backwards finds the end near: the
+    further from there, the more was read since, twice."""
+    between = _between(prepared, swept)
+    if between <= _NEAR:
+        return 0
+    back = len(prepared.launches) == 1 and goes_back(prepared.kernel, stage)
+    return 1 - _NEAR / (2 * between) if back else 1
+
+
+def _between(prepared, swept: int) -> int:
+    """The bytes that are read before a kernel reads the same again, of a sweep that reads so many in all."""
+    first = prepared.launches[0]
+    if len(prepared.launches) > 1:
+        return swept                    # each sweep is a launch
+    if dict(first.launch.constants)["COLS"] >= prod(_extents(prepared)):
+        return 0                        # whole rows are held
+    return swept * min(_RESIDENT, first.launch.grid[0]) // first.launch.grid[0]
+
+
+def _extents(prepared) -> list:
+    """The extents of the reduced dims."""
+    return [prepared.sizes[d.extent] if isinstance(d.extent, str) else d.extent for d in prepared.kernel.reduce]
+
+
+def _bytes(value) -> int:
+    return value.aval.size * value.dtype.itemsize
+
+
+def _flops(node) -> int:
+    """Multiplications and additions of what tensor cores can do."""
+    shapes = [x.shape for x in node.inputs if type(x) is Value]
+    if node.op in (matmul, matmul8):
+        return 2 * prod(node.output.shape) * shapes[0][-1]
+    if node.op in _FORWARD | _BACK:
+        return 2 * prod(node.output.shape if node.op in _FORWARD else shapes[0]) * prod(shapes[1][1:])
+    if node.op in _FILTERS:
+        return 2 * prod(shapes[1]) * prod(node.output.shape[1:])
+    if node.op in _STEPS:
+        return node.op.flops(node.inputs, node.outputs, node.params)
+    if node.op in _STEPS_BACK:          # (the gradient of weights is a product, which has a row of its own)
+        return node.op.flops(node.inputs, node.outputs, node.params) // 2
+    if node.op in _ATTENTION:
+        first = node.op in (at.attention_grad, dropout.dropped_attention_grad)
+        scores = prod(shapes[first][:-1]) * shapes[first + 1][-2] // (2 if node.params["causal"] else 1)
+        return (10 if first else 4) * scores * shapes[first][-1]
+    return 0

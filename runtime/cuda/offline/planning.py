@@ -1,0 +1,281 @@
+"""Planning for a GPU that this machine need not have: a driver that does nothing but note what it is asked.
+
+A graph that runs on it leaves a `Program`: the launches, fills and copies, with every address as a place in a region (an input,
+the arena of inner values, the words of checks, a result). Memory is laid out as it is asked for, so a program needs one block.
+
+    with Planner(90) as planner:
+        program = planner.program(device_graph.run, avals)
+"""
+
+import ctypes
+import itertools
+import struct
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ....ir.errors import DeviceError
+from ...device_array import contiguous_strides
+from .. import backend
+from ..compiler import compile as compiler
+from ..compiler import launch
+from ..driver import driver as library
+from ..driver.architectures import CHIPS
+from ..driver.driver_state import thread as noting
+from ..graph import eager
+from ..memory import pools
+from ..memory import status_words as checks
+from ..ops.nn import class_targets, resample
+
+_REGION = 44                 # an address is a region's number plus one, shifted by so many bits, plus a byte in it
+_ROUND = 512
+_WORDS_ALLOCATION = 0
+_ATTRIBUTES = {8: 49152, 10: 32, 39: 2048, 82: 65536, 18: 0, 38: 50 << 20}
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a graph asks of a driver.
+
+    commands  ("launch", number of the binary, grid, parameter block, ((parameter, region, byte), ...)),
+              ("fill", 1 or 4, region, byte, value, count), ("copy", region, byte, region, byte, bytes),
+              ("write", region, byte, content)
+    arena     bytes of memory for inner values
+    outputs   (region, byte) of each result
+    checks    names of the operators that look at indices, by the number of their word
+    binaries  what is launched
+
+    Regions: the inputs in order, then the arena, the words of checks, and results with memory of their own.
+    """
+
+    commands: tuple
+    arena: int
+    outputs: tuple
+    checks: tuple
+    binaries: tuple
+
+
+@dataclass
+class _Block:
+    """Memory in use."""
+
+    pointer: int
+    size: int
+    number: int
+    key: tuple = (0,)
+
+    def used_on(self, stream):
+        """All work is in one stream."""
+
+
+@dataclass
+class _Arena:
+    """Memory by first fit. What is given back is free at once: what used it comes before, in the one stream there is.
+
+    kept   {number of an allocation: its region}, for those that are results
+    """
+
+    region: int
+    kept: dict = field(default_factory=dict)
+    free: list = field(default_factory=lambda: [(0, 1 << (_REGION - 1))])
+    size: int = 0
+    count: int = 0
+    capturing: int = 0
+
+    def allocate(self, size, stream, pool=0) -> _Block:
+        """A block of at least so many bytes."""
+        number, self.count = self.count, self.count + 1
+        size = max(_ROUND, -(-size // _ROUND) * _ROUND)
+        if number in self.kept:
+            return _Block(_address(self.kept[number]), size, number)
+        i = next(i for i, (_, room) in enumerate(self.free) if room >= size)
+        start, room = self.free[i]
+        self.free[i:i + 1] = [(start + size, room - size)] if room > size else []
+        self.size = max(self.size, start + size)
+        return _Block(_address(self.region) + start, size, number)
+
+    def release(self, block):
+        """Gives a block back."""
+        if block.pointer >> _REGION != self.region + 1 or block.number in self.kept:
+            return
+        at = block.pointer - _address(self.region)
+        merged: list = []
+        for start, size in sorted([*self.free, (at, block.size)]):
+            if merged and sum(merged[-1]) == start:
+                merged[-1] = merged[-1][0], merged[-1][1] + size
+            else:
+                merged.append((start, size))
+        self.free = merged
+
+    def settle(self):
+        """Nothing waits."""
+
+
+class Planner:
+    """Stands for libcuda with one device of a chip; for a process of its own, since plans and code of it stay in memory."""
+
+    in_order = True         # what it is asked is noted where it is asked
+
+    def __init__(self, arch: int):
+        if arch not in CHIPS:
+            raise DeviceError(f"there is no GPU sm_{arch} to plan for: one of {', '.join(f'sm_{n}' for n in CHIPS)}")
+        self.arch, self.noted, self.modules, self.pinned = arch, [], {}, []
+        self.host_reads = self.first = self.regions = 0
+        self.arena: Any = None
+        self._numbers = itertools.count(1)
+
+    def __enter__(self):
+        self._before = library.replace(self)
+        return self
+
+    def __exit__(self, *exc):
+        library.restore(self._before)
+
+    # What the driver is asked.
+
+    def __getattr__(self, name):
+        if not name.startswith("cu"):
+            raise AttributeError(name)
+        return lambda *args: 0
+
+    def _handle(self, out, *args):
+        _set(out, next(self._numbers))
+        return 0
+
+    cuDevicePrimaryCtxRetain = cuStreamCreateWithPriority = cuEventCreate = _handle
+
+    def cuDeviceGetCount(self, out):
+        """One device."""
+        return _set(out, 1)
+
+    def cuDeviceGetAttribute(self, out, number, device):
+        """What the chip has."""
+        shared, processors = CHIPS[self.arch]
+        known = {**_ATTRIBUTES, 75: self.arch // 10, 76: self.arch % 10, 97: shared, 16: processors}
+        return _set(out, known.get(number, 1))
+
+    def cuDriverGetVersion(self, out):
+        """Any."""
+        return _set(out, 13000)
+
+    def cuMemHostAlloc(self, out, size, flags):
+        """Page-locked memory is ordinary memory."""
+        self.pinned.append(np.zeros(size, np.uint8))
+        return _set(out, self.pinned[-1].ctypes.data)
+
+    def cuMemcpyHtoDAsync_v2(self, to, source, size, stream):
+        """A constant."""
+        self.noted.append(("write", *self._place(to), ctypes.string_at(source, size)))
+        return 0
+
+    def cuMemcpyDtoHAsync_v2(self, to, source, size, stream):
+        """Zeros: there is nothing to read."""
+        self.host_reads += 1
+        ctypes.memset(to, 0, size)
+        return 0
+
+    def cuMemcpyDtoDAsync_v2(self, to, source, size, stream):
+        """A copy."""
+        self.noted.append(("copy", *self._place(to), *self._place(source), size))
+        return 0
+
+    def cuMemsetD8Async(self, to, value, count, stream):
+        """A fill of bytes."""
+        self.noted.append(("fill", 1, *self._place(to), value, count))
+        return 0
+
+    def cuMemsetD32Async(self, to, value, count, stream):
+        """A fill of words."""
+        self.noted.append(("fill", 4, *self._place(to), value, count))
+        return 0
+
+    def cuModuleLoadData(self, out, code):
+        """Code is told apart by what it is."""
+        handle = next(self._numbers)
+        self.modules[handle] = bytes(code)
+        return _set(out, handle)
+
+    def cuModuleGetFunction(self, out, module, name):
+        """A module has one function."""
+        return _set(out, module)
+
+    def cuLaunchKernelEx(self, config, function, parameters, extra):
+        """A launch."""
+        code = self.modules[function]
+        variant, binary = next((v, b) for v, b in compiler.made().items() if b.code == code)
+        first = ctypes.c_void_p.from_address(parameters).value or 0
+        values = struct.unpack(binary.layout, ctypes.string_at(first, struct.calcsize(binary.layout)))[:-2]
+        kinds = [t for t in variant.signature().values() if t != "constexpr"]
+        places = tuple([(i, *self._place(x)) for i, (x, kind) in enumerate(zip(values, kinds)) if kind[0] == "*"])
+        plain = [0 if kind[0] == "*" else x for x, kind in zip(values, kinds)]
+        grid = launch.grid_of(config)
+        self.noted.append(("launch", binary, (grid[0] // binary.clusters, *grid[1:]), struct.pack(binary.layout, *plain, 0, 0),
+                           places))
+        return 0
+
+    # Programs.
+
+    def program(self, run, avals) -> Program:
+        """What a function of device arrays asks for when it runs on inputs of the given avals."""
+        self.attempt(run, avals)             # loads what is loaded once
+        numbers = [_number(a.memory) for a in self.attempt(run, avals)]
+        owned = dict.fromkeys(n for n in numbers if n is not None)
+        before = self.host_reads, eager.Host.calls
+        results = self.attempt(run, avals, {n: len(avals) + 2 + i for i, n in enumerate(owned)})
+        if (self.host_reads, eager.Host.calls) != before:
+            raise DeviceError("the graph waits for the host")
+        binaries = tuple(dict.fromkeys(c[1] for c in self.noted if c[0] == "launch"))
+        commands = tuple([(c[0], binaries.index(c[1]), *c[2:]) if c[0] == "launch" else c for c in self.noted])
+        return Program(commands, self.arena.size, tuple([self._place(a.pointer) for a in results]), checks.names(), binaries)
+
+    def attempt(self, run, avals, kept=None) -> list:
+        """One run in regions that no other run has, so that an address of another one is found out; `kept` are the regions of
+        allocations by their number."""
+        kept = kept or {}
+        self.first += self.regions
+        self.regions = len(avals) + 2 + len(kept)
+        self.noted.clear()
+        checks.forget()
+        class_targets.forget()
+        resample.forget()
+        self.arena = pools.adopt(0, _Arena(self.first + len(avals), {
+            _WORDS_ALLOCATION: self.first + len(avals) + 1, **{n: self.first + region for n, region in kept.items()}}))
+        checks.words(0)
+        self.noted.clear()
+        inputs = [backend.foreign(0, _address(self.first + i), a.shape, a.dtype.np, _strides(a), self)
+                  for i, a in enumerate(avals)]
+        noting.plans = True
+        try:
+            results = run(inputs)
+        finally:
+            noting.plans = False
+        if not all(a.is_contiguous for a in results):
+            raise DeviceError("a result does not lie in row-major order")
+        return results
+
+    def _place(self, address: int) -> tuple:
+        """(region, byte) of an address."""
+        region, byte = (address >> _REGION) - 1 - self.first, address & ((1 << _REGION) - 1)
+        if not 0 <= region < self.regions:
+            raise DeviceError("a launch refers to memory that is kept between runs")
+        return region, byte
+
+
+def _address(region: int) -> int:
+    return (region + 1) << _REGION
+
+
+def _strides(a) -> tuple:
+    return contiguous_strides(a.shape, a.dtype.itemsize)
+
+
+def _set(out, value) -> int:
+    out._obj.value = value
+    return 0
+
+
+def _number(memory) -> int | None:
+    """The number of the allocation that memory came from; None where it is an input's."""
+    block: Any = memory.block if isinstance(memory, pools.Memory) else None
+    return None if block is None else block.number

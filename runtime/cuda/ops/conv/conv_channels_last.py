@@ -1,0 +1,150 @@
+"""Convolutions as products of whole vectors: images are turned, so that channels lie side by side
+(`triton/conv/conv_channels_last.py`).
+
+Turning costs a pass over an image; gathering pixel by pixel costs several times what tensor cores take for windows of several
+pixels over many channels.
+"""
+
+from math import log2, prod
+
+import numpy as np
+
+from .....ir import dtype as dt
+from .....passes.codegen.triton.conv import conv as gathers
+from .....passes.codegen.triton.conv import conv_channels_last as text
+from .....passes.codegen.triton.loops.configs import has_warp_groups
+from ...compiler import precision, tuning
+from ...compiler.templates import launch, variant
+from ...driver import context as contexts
+from ...memory.arrays import empty
+
+PARTS = 256          # most parts of a sum over pixels
+DEPTH = 1024         # least pixels of a part
+BESIDE = 4           # programs of a multiprocessor, which wait in turn
+
+
+def takes(kind, w, groups, pixels) -> bool:
+    """Whether a convolution by filters w, or one of its gradients, that makes so many pixels is done this way."""
+    return is_fast(kind) and text.pays(w, groups, pixels)
+
+
+def takes_few(kind, w, groups, pixels, back=False) -> bool:
+    """The same of a convolution that makes few channels, or a number that is no whole tiles, of many; with `back` of the
+    gradient of a convolution's input."""
+    outputs, channels, *kernel = w
+    return is_fast(kind) and text.pays_for_few((channels, outputs, *kernel) if back else w, groups, pixels)
+
+
+def multiplies(kind, w, groups, pixels, back=False) -> bool:
+    """Whether `multiply` is for that."""
+    return takes(kind, w, groups, pixels) or takes_few(kind, w, groups, pixels, back)
+
+
+def turned(a):
+    """An image (N, C, *space) as (N, *space, C)."""
+    return a.backend.contiguous(a.transpose(0, *range(2, a.ndim), 1))
+
+
+def filters(w, back: bool):
+    """Filters (O, C, *taps) as (O, *taps, C), or as (C, *taps, O)."""
+    taps = range(2, w.ndim)
+    return w.backend.contiguous(w.transpose(1, *taps, 0) if back else w.transpose(0, *taps, 1))
+
+
+def multiply(device, images, w, more, out, sizes, window, back, fused):
+    """Writes the convolution of images by filters, or with `back` the gradient of a convolution's input, to `out`. `more` are
+    the bias, if there is one, and the operands of what follows (`fused`, along)."""
+    bias, operands = more
+    kind = dt.from_numpy(w.dtype)
+    source = text.product(kind, precision.of_convolutions(), back, bias is not None, *(fused or (None, ())))
+    arrays = (turned(images), filters(w, back), *(() if bias is None else (bias,)), out, *operands)
+    rows = sizes["N"] * prod(sizes[f"Q{d}"] for d in gathers.DIMS)
+
+    def how(chosen):
+        tile, warps, stages = chosen
+        constants = (*window, *zip(gathers.TILE, tile), ("GROUPS", 1))
+        return (constants, warps, (-(-rows // tile[0]) * -(-sizes["O"] // tile[1]), 1, 1)), stages
+
+    launched(device, source, arrays, sizes, how, window, (rows, sizes["O"]))
+
+
+def weight_grad(device, x, g, shape, sizes, window) -> tuple:
+    """(sums over parts of the pixels as (parts, *shape) in float32, how many parts)"""
+    return weight_sums(device, (turned(g), turned(x)), shape, sizes, window, False)
+
+
+def weight_sums(device, images, shape, sizes, window, last) -> tuple:
+    """The same from a gradient and an image whose channels lie last; `last` if those of the filters do so as well."""
+    kind, (outputs, channels) = dt.from_numpy(images[1].dtype), (sizes["O"], sizes["C"])
+    taps = prod(shape) // (outputs * channels)
+    crossed = are_crossed(device, kind)
+    (bm, bn, _), _, _ = _tiles(device, kind, outputs, channels, crossed, True)[0]
+    parts = parts_of(device, -(-outputs // bm) * (channels // bn) * taps, prod(images[0].shape[:-1]))
+    out = empty(device, (parts, *shape), np.float32)
+    source = text.weight_grad(kind, precision.of_convolutions(), last)
+
+    def how(chosen):
+        tile, warps, stages = chosen
+        constants = (*window, *zip(gathers.TILE, tile), ("GROUPS", 1), ("PARTS", parts))
+        return (constants, warps, (-(-outputs // tile[0]) * (channels // tile[1]) * taps, 1, parts)), stages
+
+    launched(device, source, (*images, out), sizes, how, (*window, parts), (outputs, channels), crossed, True)
+    return out, parts
+
+
+def takes_points(kind, w, groups) -> bool:
+    """Whether the gradient of filters w of one pixel is a product of images as they lie."""
+    outputs, channels, *kernel = w
+    return (is_fast(kind) and groups == 1 and prod(kernel) == 1 and outputs % text.WIDE == 0 and channels % text.WIDE == 0)
+
+
+def point_weight_grad(device, x, g, shape) -> tuple:
+    """The same for windows of one pixel, which neither strides nor padding move."""
+    kind, pixels = dt.from_numpy(x.dtype), prod(g.shape[2:])
+    (bm, bn, bk), _, _ = _tiles(device, kind, shape[0], shape[1], over_pixels=True)[0]
+    tiles, steps = -(-shape[0] // bm) * (shape[1] // bn), -(-pixels // bk)
+    parts = parts_of(device, tiles, x.shape[0] * steps * bk)
+    out = empty(device, (parts, *shape), np.float32)
+    arrays = g.backend.contiguous(g), x.backend.contiguous(x), out
+    sizes = {"N": x.shape[0], "C": shape[1], "O": shape[0], "P": pixels, "Q": steps}
+    source = text.point_weight_grad(kind, precision.of_convolutions())
+
+    def how(chosen):
+        (bm, bn, bk), warps, stages = chosen
+        constants = (("BM", bm), ("BN", bn), ("BK", bk), ("PARTS", parts))
+        return (constants, warps, (-(-shape[0] // bm) * (shape[1] // bn), 1, parts)), stages
+
+    launched(device, source, arrays, sizes, how, (parts,), shape[:2], over_pixels=True)
+    return out, parts
+
+
+def parts_of(device, tiles, pixels) -> int:
+    """In how many parts sums over pixels are cut, so that each multiprocessor has work for several programs."""
+    wanted = round(log2(BESIDE * contexts.context(device).processors / tiles))
+    return 1 << max(0, min(wanted, (pixels // DEPTH).bit_length() - 1, PARTS.bit_length() - 1))
+
+
+def is_fast(kind) -> bool:
+    """Whether tensor cores multiply numbers of a dtype in convolutions."""
+    return kind.itemsize == 2 or (kind is dt.float32 and precision.of_convolutions() != "ieee")
+
+
+def are_crossed(device, kind) -> bool:
+    """Whether factors had better lie along the depth: numbers of 32 bits, on Hopper."""
+    return kind.itemsize == 4 and has_warp_groups(contexts.context(device).arch)
+
+
+def _tiles(device, kind, rows, columns, crossed=False, over_pixels=False) -> list:
+    return text.candidates(kind, rows, columns, contexts.context(device).shared_memory, crossed, over_pixels)
+
+
+def launched(device, source, arrays, sizes, how, mark, face, crossed=False, over_pixels=False):
+    """Launches a product of `face` (rows, columns) by the tile to take; `how(tile)` gives ((constants, warps, grid), stages),
+    `mark` tells from other windows; `crossed` and `over_pixels` are as `candidates` has them."""
+    def prepare(chosen):
+        return variant(device, source, arrays, sizes, *how(chosen)), lambda: launch(device, source, arrays, sizes, *how(chosen))
+
+    key = source.name, source.text, mark, *sizes.items()
+    rows, columns = face
+    found = _tiles(device, source.parameters[0].dtype, rows, columns, crossed, over_pixels)
+    launch(device, source, arrays, sizes, *how(tuning.best(key, found, prepare, device)))

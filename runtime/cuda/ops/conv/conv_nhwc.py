@@ -1,0 +1,108 @@
+"""Convolutions whose images and filters have their channels last (`ir/ops/packed/conv_channels_last.py`): nothing is turned."""
+
+from math import prod
+
+from .....ir import dtype as dt
+from .....passes.codegen.triton.conv import conv as gathers
+from .....passes.codegen.triton.conv import conv_channels_last as text
+from .....passes.codegen.triton.conv import conv_packed as packed
+from ....device_array import DeviceArray
+from ...compiler import precision
+from ...driver import streams
+from ...memory.arrays import fill, used
+from ..products.factors import Beside
+from ..products.products import multiply
+from . import conv_channels_last, conv_packed
+from .implicit_gemm import RANK, geometry, is_point, spaces, three
+
+
+def takes(images, filters: tuple, params) -> bool:
+    """Whether these kernels do a convolution by filters (outputs, *kernel, channels), or one of its gradients."""
+    window = zip(params["stride"], params["padding"], params["dilation"])
+    return (isinstance(images, DeviceArray) and images.size > 0 and images.ndim <= RANK + 2
+            and conv_channels_last.is_fast(dt.from_numpy(images.dtype))
+            and (text.fits(dt.from_numpy(images.dtype), filters[0], filters[-1], window)))
+
+
+def takes_packed(images, filters: tuple, params) -> bool:
+    """Whether those of few channels do a convolution, or the gradient of its filters."""
+    kind = dt.from_numpy(images.dtype)
+    return (isinstance(images, DeviceArray) and images.size > 0 and images.ndim <= RANK + 2 and conv_channels_last.is_fast(kind)
+            and packed.fits(kind, filters[0], filters[-1], params["padding"]))
+
+
+def convolve(inputs, params, out, device, beside: Beside | None = None, operands=()):
+    """Writes a convolution, or what the epilogue makes of it, to `out`; `operands` are the epilogue's arrays."""
+    x, w, b = inputs
+    kernel, sides = w.shape[1:-1], (x.shape[1:-1], out.shape[1:-1])
+    if b is None and is_point(kernel, params, *sides):
+        _multiplied(x, w.reshape(w.shape[0], w.shape[-1]).transpose(1, 0), out, device, beside, operands)
+        return
+    sizes = {"N": x.shape[0], "C": x.shape[-1], "O": w.shape[0]} | spaces(*sides)
+    if packed.fits(dt.from_numpy(x.dtype), w.shape[0], w.shape[-1], params["padding"]):
+        more = (b, operands), out, sizes if beside is None else sizes | beside.sizes, geometry(params, kernel)
+        conv_packed.multiply(device, _in_order(x, w), *more, True, None if beside is None else (beside.fused, beside.along))
+        return
+    source = _source(x, False, b is not None, beside)
+    arrays = (*_in_order(x, w, *(() if b is None else (b,))), out, *operands)
+    _launched(device, source, arrays, sizes, beside, geometry(params, kernel), prod(out.shape[:-1]))
+
+
+def transpose(inputs, params, out, device, beside: Beside | None = None, operands=()):
+    """The same for the gradient of a convolution's input, phase by phase; what no tap reaches is 0."""
+    g, w = inputs
+    if is_point(w.shape[1:-1], params, params["size"], g.shape[1:-1]):
+        _multiplied(g, w.reshape(w.shape[0], w.shape[-1]), out, device, beside, operands)
+        return
+    kernel, size, low = w.shape[1:-1], params["size"], [first for first, _ in params["padding"]]
+    sizes = {"N": g.shape[0], "C": g.shape[-1], "O": w.shape[-1]} | spaces(g.shape[1:-1], size)
+    stride, dilation = (three(params[name], 1) for name in ("stride", "dilation"))
+    found = gathers.phases(three(kernel, 1), stride, three(low, 0), dilation, three(size, 1)) or ()
+    if sum(prod(pixels) for _, pixels in found) < prod(size):
+        fill(out, 0)
+    turned = conv_channels_last.are_crossed(device, dt.from_numpy(w.dtype)) or w.shape[-1] % text.WIDE != 0
+    if turned:
+        w = w.transpose(w.ndim - 1, *range(1, w.ndim - 1), 0)
+    source, arrays = _source(g, True, False, beside, turned), (*_in_order(g, w), out, *operands)
+    for constants, pixels in found:
+        window = *geometry(params, kernel), *constants.items()
+        _launched(device, source, arrays, sizes | dict(zip(gathers.COUNTS, pixels)), beside, window, g.shape[0] * prod(pixels))
+
+
+def weight_grad(x, g, params, device) -> tuple:
+    """(sums over parts of the pixels as (parts, outputs, *kernel, channels) in float32, how many parts)"""
+    shape = (g.shape[-1], *params["size"], x.shape[-1])
+    sizes = {"N": x.shape[0], "C": shape[-1], "O": shape[0]} | spaces(x.shape[1:-1], g.shape[1:-1])
+    if takes_packed(x, shape, params):
+        g, x = _in_order(g, x)
+        return conv_packed.weight_sums(device, g, x, shape, sizes, geometry(params, params["size"]), True)
+    return conv_channels_last.weight_sums(device, _in_order(g, x), shape, sizes, geometry(params, params["size"]), True)
+
+
+def _multiplied(x, w, out, device, beside, operands):
+    """Windows of one pixel: the product of a matrix (pixels, channels) and a weight (channels, outputs)."""
+    x = x.backend.contiguous(x).reshape(x.size // x.shape[-1], x.shape[-1])
+    stream = streams.current(device).handle
+    multiply(x, w, out.reshape(x.shape[0], w.shape[1]), device, beside, [used(a, stream) for a in operands],
+             wanted=precision.of_convolutions())
+
+
+def _in_order(*arrays):
+    return [a.backend.contiguous(a) for a in arrays]
+
+
+def _source(x, back, bias, beside, turned=False):
+    more = (None, ()) if beside is None else (beside.fused, beside.along)
+    return text.product_last(dt.from_numpy(x.dtype), precision.of_convolutions(), back, bias, *more, turned)
+
+
+def _launched(device, source, arrays, sizes, beside, window, rows):
+    """Launches a product of so many pixels."""
+    sizes = sizes if beside is None else sizes | beside.sizes
+
+    def how(chosen):
+        tile, warps, stages = chosen
+        constants = (*window, *zip(gathers.TILE, tile), ("GROUPS", 1))
+        return (constants, warps, (-(-rows // tile[0]) * -(-sizes["O"] // tile[1]), 1, 1)), stages
+
+    conv_channels_last.launched(device, source, arrays, sizes, how, window, (rows, sizes["O"]))

@@ -1,0 +1,182 @@
+"""Convolutions as launches: their geometry, which pools have as well, and products whose operands are gathered."""
+
+from math import prod
+
+from .....ir import dtype as dt
+from .....passes.codegen.triton.conv import conv as text
+from .....passes.codegen.triton.conv import conv_depthwise as alone
+from ....device_array import DeviceArray
+from ...compiler import precision, tuning
+from ...compiler.templates import launch, variant
+from ...driver import context as contexts
+from ...driver import streams
+from ...memory.arrays import fill, used
+from ..products.factors import Beside
+from ..products.products import multiply
+from . import conv_channels_last, conv_packed
+
+FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
+RANK = 3
+_BLOCK = 256
+
+
+def three(values, fill) -> list:
+    """Values of three dims, missing ones in front."""
+    return [fill] * (RANK - len(values)) + list(values)
+
+
+def window(kernel, stride, padding, dilation) -> tuple:
+    """The constants that decide a window's addresses."""
+    found = [*three(kernel, 1), *three(stride, 1), *three([low for low, _ in padding], 0), *three(dilation, 1)]
+    return tuple(zip(text.WINDOW, found))
+
+
+def spaces(inputs, outputs) -> dict:
+    """The sizes of planes as parameters."""
+    sizes = dict(zip([f"I{d}" for d in text.DIMS], three(inputs, 1)))
+    return sizes | dict(zip([f"Q{d}" for d in text.DIMS], three(outputs, 1)))
+
+
+def fits(*arrays) -> bool:
+    """Whether the kernels here take such arrays."""
+    there = [a for a in arrays if a is not None]
+    return all(isinstance(a, DeviceArray) and a.size for a in there) and there[0].ndim <= RANK + 2 \
+        and dt.from_numpy(there[0].dtype) in FLOATS
+
+
+def geometry(params, kernel) -> tuple:
+    """The constants of a convolution's window."""
+    return window(kernel, params["stride"], params["padding"], params["dilation"])
+
+
+def without_padding(params) -> dict:
+    """The same convolution of an image that has its padding around it."""
+    return params | {"padding": ((0, 0),) * len(params["padding"])}
+
+
+def gathered(device, source, arrays, sizes, window, groups, product, parts=1, kind=None):
+    """Launches one product of sizes (m, n, k) for each group (and part), of factors of a dtype (the first parameter's)."""
+    kind, (m, n, k) = kind or source.parameters[0].dtype, product
+    cut = [("PARTS", parts)] if "PARTS" in source.constants else []
+
+    def how(chosen):
+        tile, warps, stages = chosen
+        constants = (*window, *zip(text.TILE, tile), ("GROUPS", groups), *cut)
+        return (constants, warps, (-(-m // tile[0]) * -(-n // tile[1]), groups, parts)), stages
+
+    def prepare(chosen):
+        return variant(device, source, arrays, sizes, *how(chosen)), lambda: launch(device, source, arrays, sizes, *how(chosen))
+
+    found = text.candidates(kind, precision.of_convolutions(), m, n, k, contexts.context(device).shared_memory)
+    key = source.name, source.text, window, groups, parts, *sizes.items()
+    launch(device, source, arrays, sizes, *how(tuning.best(key, found, prepare, device)))
+
+
+def blocks(n) -> tuple:
+    """(constant, warps, grid) of a kernel over n elements."""
+    return ("BLOCK", _BLOCK), 4, (-(-n // _BLOCK), 1, 1)
+
+
+def is_depthwise(w, groups) -> bool:
+    """Whether each channel is convolved by itself."""
+    return w.shape[1] == 1 and groups > 1
+
+
+def convolve(inputs, params, out, device, beside: Beside | None = None, operands=()):
+    """Writes a convolution (or what the epilogue makes of it) to `out`; `operands` are the epilogue's arrays. Images are an
+    array, or (Computed, the arrays that they are made of, shape)."""
+    x, w, b = inputs
+    computed, images, shape = (None, [x.backend.contiguous(x)], x.shape) if isinstance(x, DeviceArray) else x
+    kernel, groups, counts = w.shape[2:], params["groups"], out.shape[2:]
+    kind, more = dt.from_numpy(w.dtype), () if beside is None else (beside.fused, beside.along)
+    sizes = {"N": shape[0], "C": w.shape[1], "O": w.shape[0] // groups} | spaces(shape[2:], counts)
+    if beside is not None:
+        sizes |= beside.sizes
+    arrays = (*images, *[a.backend.contiguous(a) for a in (w, b) if a is not None], out, *operands)
+    if is_depthwise(w, groups):
+        block, warps, grid = blocks(out.size)
+        launch(device, alone.forward(kind, b is not None, *more), arrays, sizes | {"TOTAL": out.size},
+               ((*geometry(params, kernel), block, ("GROUPS", groups)), warps, grid))
+        return
+    if is_point(kernel, params, shape[2:], counts) and b is None and groups == 1:
+        flat = shape[0], w.shape[1], prod(counts)
+        planes = images[0].reshape(*flat) if computed is None else (computed, images, flat)
+        _multiplied(arrays[len(images)].reshape(*w.shape[:2]), planes, out, device, beside, operands)
+        return
+    pixels = shape[0] * prod(counts)
+    if computed is None and conv_channels_last.multiplies(kind, w.shape, groups, pixels):
+        conv_channels_last.multiply(device, images[0], w, (b if b is None else b.backend.contiguous(b), operands), out, sizes,
+                                    geometry(params, kernel), False, more)
+        return
+    if computed is None and conv_packed.takes(kind, w.shape, groups, pixels, params["padding"]):
+        image, filters = conv_packed.plain(images[0], w, params["padding"])
+        conv_packed.multiply(device, (image, filters), (b if b is None else b.backend.contiguous(b), operands), out,
+                             sizes | spaces(image.shape[1:-1], counts), geometry(without_padding(params), kernel), False, more)
+        return
+    how = precision.of_convolutions()
+    source = text.forward(kind, how, b is not None, *(more or (None, ())), computed and computed.how)
+    if computed is not None:
+        sizes |= computed.sizes("x")
+    product = pixels, sizes["O"], sizes["C"] * prod(kernel)
+    gathered(device, source, arrays, sizes, geometry(params, kernel), groups, product, kind=kind)
+
+
+def is_point(kernel, params, sizes, counts) -> bool:
+    """Whether a window is the pixel itself, everywhere."""
+    return prod(kernel) == 1 and all(s == 1 for s in params["stride"]) and tuple(sizes) == tuple(counts) \
+        and not any(low for low, _ in params["padding"])
+
+
+def _multiplied(w, planes, out, device, beside, operands):
+    """The convolution by a window of one pixel: each image's product of (outputs, channels) and (channels, pixels)."""
+    stream = streams.current(device).handle
+    batch, _, pixels = planes.shape if isinstance(planes, DeviceArray) else planes[2]
+    multiply(w, planes, out.reshape(batch, w.shape[0], pixels), device, beside,
+             [used(a, stream) for a in operands], wanted=precision.of_convolutions())
+
+
+def transpose(inputs, params, out, device, beside: Beside | None = None, operands=()):
+    """Writes the transposed convolution (the gradient of a convolution's input), or what the epilogue makes of it, to `out`."""
+    g, w = inputs
+    kernel, groups, size = w.shape[2:], params["groups"], params["size"]
+    kind, more = dt.from_numpy(g.dtype), () if beside is None else (beside.fused, beside.along)
+    sizes = {"N": g.shape[0], "C": w.shape[1], "O": w.shape[0] // groups} | spaces(size, g.shape[2:])
+    if beside is not None:
+        sizes |= beside.sizes
+    arrays = (g.backend.contiguous(g), w.backend.contiguous(w), out, *operands)
+    if is_depthwise(w, groups):
+        block, warps, grid = blocks(out.size)
+        launch(device, alone.input_grad(kind, *more), arrays, sizes | {"TOTAL": out.size},
+               ((*geometry(params, kernel), block, ("GROUPS", groups)), warps, grid))
+    elif is_point(kernel, params, size, g.shape[2:]) and groups == 1:
+        planes, turned = arrays[0].reshape(*g.shape[:2], prod(size)), arrays[1].reshape(*w.shape[:2]).transpose(1, 0)
+        _multiplied(turned, planes, out, device, beside, operands)
+    elif all(s == 1 for s in params["stride"]) and conv_channels_last.multiplies(kind, w.shape, groups, g.shape[0] * prod(size),
+                                                                                 True):
+        turned = {"N": g.shape[0], "C": w.shape[0], "O": w.shape[1]} | spaces(g.shape[2:], size)
+        turned |= {} if beside is None else beside.sizes
+        conv_channels_last.multiply(device, g, w, (None, operands), out, turned, geometry(params, kernel), True, more)
+    elif not _by_phases(device, arrays, sizes, params, kernel, groups, more):
+        product = g.shape[0] * prod(size), sizes["C"], sizes["O"] * prod(kernel)
+        source = text.input_grad(kind, precision.of_convolutions(), *more)
+        gathered(device, source, arrays, sizes, geometry(params, kernel), groups, product)
+
+
+def _by_phases(device, arrays, sizes, params, kernel, groups, more) -> bool:
+    """The transposed convolution of a stride, phase by phase; what no tap reaches is 0. Whether that can be."""
+    stride, size, kind = params["stride"], params["size"], dt.from_numpy(arrays[0].dtype)
+    low = three([first for first, _ in params["padding"]], 0)
+    if all(s == 1 for s in stride) or min(low) < 0:
+        return False
+    found = text.phases(three(kernel, 1), three(stride, 1), low, three(params["dilation"], 1), three(size, 1))
+    if found is None:
+        return False
+    if sum(prod(pixels) for _, pixels in found) < prod(size):
+        fill(arrays[2], 0)
+    for constants, pixels in found:
+        taps = prod(constants[f"J{d}"] for d in text.DIMS)
+        product = sizes["N"] * prod(pixels), sizes["C"], sizes["O"] * taps
+        source = text.phase_grad(kind, precision.of_convolutions(), *more)
+        here = *geometry(params, kernel), *constants.items()
+        gathered(device, source, arrays, sizes | dict(zip(text.COUNTS, pixels)), here, groups, product)
+    return True

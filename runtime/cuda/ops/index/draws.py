@@ -1,0 +1,160 @@
+"""Random numbers on a device: the stream that ir/reference/philox.py defines, with the same bits as on the CPU.
+
+The key (seed, call) is read from device memory, so a captured graph draws anew when its key is written anew.
+"""
+
+import functools
+
+import numpy as np
+
+from .....ir import dtype as dt
+from .....ir.kernel.kernel_builder import KernelBuilder
+from .....ir.ops.core import random as rn
+from .....ir.ops.math import binomial_numbers, gamma
+from .....passes.codegen import rejection_kernels
+from .....passes.codegen.triton.index import linear_maps as text
+from ....device_array import DeviceArray
+from ...compiler.kernels import Prepared
+from ...compiler.templates import launch
+from ...driver import streams
+from ...graph.eager import contiguous
+from ...graph.program import empty, fill, used
+from ...memory import pools, status_words, transfer
+from .sorting import flat_blocks
+
+_LOW_BITS = {dt.float16: 11, dt.bfloat16: 8}       # of a word, as ir/ops/core/random.py has them
+_WORD = 8
+
+
+def key(generator, device: int) -> DeviceArray | None:
+    """The next key of a generator, of many that are uploaded together; None while a graph is captured, which has its own."""
+    if pools.is_capturing():
+        return None
+    seed, call = generator.reserve(1)
+    place = device, streams.current(device).handle, seed
+    first, keys = _keys.get(place, _NO_TABLE)
+    if keys is None or not 0 <= call - first < _TOGETHER:
+        if len(_keys) >= _MOST_TABLES:
+            _keys.clear()
+        rows = np.array([(seed, (call + n) % 2 ** 64) for n in range(_TOGETHER)], np.uint64)
+        first, keys = _keys[place] = call, transfer.to_device(rows, device, wait=False)
+    return keys.look((2,), (_WORD,), 2 * _WORD * (call - first))
+
+
+_keys: dict = {}        # (device, stream, seed) -> (the first call of the table, its keys)
+_NO_TABLE = (0, None)
+_TOGETHER, _MOST_TABLES = 256, 64
+
+
+def draw(key, shape, dtype, device, write, *how, words=2, given=()) -> DeviceArray:
+    """An array of `shape` whose element i is `write(k, i, seed, call, *given, *how)`, a value of a KernelBuilder; where more
+    words of the key are asked for, they come behind the call; `given` are values of arrays of that shape."""
+    out = empty(device, shape, dtype.np)
+    if out.size:
+        key = key if isinstance(key, DeviceArray) else transfer.to_device(np.asarray(key), device)
+        stream = streams.current(device).handle
+        seed = used(key, stream)
+        given = [contiguous(a) for a in given]
+        kernel = _kernel(write, how, dtype, words, tuple([dt.from_numpy(a.dtype) for a in given]))
+        made = Prepared(kernel, {"n": out.size}, (*[n * _WORD for n in range(words)], *[0] * len(given), 0))
+        made(device, stream, (*[seed] * words, *[used(a, stream) for a in given], used(out, stream)))
+    return out
+
+
+@functools.lru_cache(1024)
+def _kernel(write, how, dtype, words, kinds):
+    k = KernelBuilder("_".join([write.__name__.strip("_"), dtype.short]))
+    k.parallel("i", "n")
+    key = [k.input(name, dt.int64, (0,)) for name in ("seed", "call", "bound")[:words]]
+    given, y = [k.input(f"x{n}", kind, (1,)) for n, kind in enumerate(kinds)], k.output("y", dtype, (1,))
+    with k.point():
+        k.store(write(k, k.index("i"), *map(k.load, (*key, *given)), *how).to(dtype), y)
+    return k.build()
+
+
+def _uniform(k, i, seed, call, dtype):
+    if dtype in _LOW_BITS:
+        kept = _LOW_BITS[dtype]
+        word = k.append("random_bits", dt.uint32, (i, seed, call))
+        high = k.call("bitwise_right_shift", word, 32 - kept)
+        return high.to(dt.float32) * 2.0 ** -kept
+    name = "random_uniform_double" if dtype is dt.float64 else "random_uniform"
+    return k.append(name, dtype, (i, seed, call))
+
+
+def _normal(k, i, seed, call, dtype):
+    if dtype is dt.float64:
+        return k.append("random_normal_double", dt.float64, (i, seed, call))
+    return k.append("random_normal", dt.float32, (i, seed, call))
+
+
+def _mask(k, i, seed, call, threshold):
+    return k.call("lt", k.append("random_bits", dt.uint32, (i, seed, call)), threshold)
+
+
+def _below(k, i, seed, call, bound):
+    return k.call("lt", k.append("random_bits", dt.uint32, (i, seed, call)).to(dt.int64), bound)
+
+
+def _integers(k, i, seed, call, low, span):
+    below = k.append("random_below", dt.int64, (i, seed, call, k.const(dt.int64, span)))
+    return below + k.const(dt.int64, low)
+
+
+def uniform(inputs, params, device):
+    """Floats in [0, 1)."""
+    dtype = params["dtype"]
+    return draw(inputs[0], params["shape"], dtype, device, _uniform, dtype)
+
+
+def normal(inputs, params, device):
+    """Floats of mean 0 and deviation 1."""
+    dtype = params["dtype"]
+    return draw(inputs[0], params["shape"], dtype, device, _normal, dtype)
+
+
+def bernoulli_mask(inputs, params, device):
+    """Bools, true with a probability."""
+    threshold = round(params["p"] * 2 ** 32)
+    if threshold == 2 ** 32:
+        out = empty(device, params["shape"], np.bool_)
+        fill(out, True)
+        return out
+    return draw(inputs[0], params["shape"], dt.bool_, device, _mask, threshold)
+
+
+def mask_below(inputs, params, device):
+    """Words below a number that stands behind the key."""
+    return draw(inputs[0], params["shape"], dt.bool_, device, _below, words=3)
+
+
+def randint(inputs, params, device):
+    """Integers in a range."""
+    low, span = int(params["low"]), (int(params["high"]) - int(params["low"])) % 2 ** 64
+    return draw(inputs[0], params["shape"], params["dtype"], device, _integers, low, span)
+
+
+def _rejecting(write, rules):
+    """Numbers by rejection; parameters that break a rule are noted, and raised when values are next read."""
+
+    def run(inputs, params, device):
+        key, *given = inputs
+        if not all(isinstance(x, DeviceArray) for x in given):
+            return NotImplemented
+        given = [contiguous(x) for x in given]
+        first = given[0]
+        if first.size:
+            for x, rule in zip(given, rules):
+                source, (constants, warps, grid) = text.noted(dt.from_numpy(x.dtype), rule), flat_blocks(x.size)
+                how = (*constants, ("SLOT", status_words.slot(write.__name__))), warps, grid
+                launch(device, source, (x, status_words.words(device)), {"TOTAL": x.size}, how)
+        return draw(key, first.shape, dt.from_numpy(first.dtype), device, write, given=given)
+
+    return run
+
+
+OPERATORS = {rn.poisson: _rejecting(rejection_kernels.poisson, ("rate",)),
+             gamma.standard_gamma: _rejecting(rejection_kernels.standard_gamma, ("concentration",)),
+             binomial_numbers.binomial: _rejecting(rejection_kernels.binomial, ("count", "probability"))}
+OPERATORS |= {rn.uniform: uniform, rn.normal: normal, rn.bernoulli_mask: bernoulli_mask, rn.mask_below: mask_below,
+              rn.randint: randint}

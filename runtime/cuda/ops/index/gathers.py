@@ -1,0 +1,260 @@
+"""Reading and writing at positions given by integer tensors, on a device.
+
+Index tensors become row numbers, then rows are taken or put. Where positions may repeat, they are sorted (stably) and the
+values of each position join it in their order, so sums are the same in every run. What an update leaves as it is is copied,
+unless it is to be written where it lies (`into`).
+"""
+
+from math import prod
+
+import numpy as np
+
+from .....ir import dtype as dt
+from .....ir.opdef.aval import broadcast_shapes
+from .....ir.ops.index import indexing as ix
+from .....ir.ops.nn import embedding as em
+from .....ir.ops.nn import pool
+from .....ir.symbols.symbolic import power_of_two
+from .....passes.codegen.triton.index import sorting
+from .....passes.codegen.triton.ir import row_indexing as text
+from ....device_array import DeviceArray
+from ...compiler.templates import launch
+from ...graph.eager import contiguous, copied
+from ...graph.program import empty, fill
+from ...memory import status_words, transfer
+from ...memory.arrays import as_reals
+from .sorting import flat_blocks, merges, sorted_keys, sorted_pairs
+
+_MERGED = 1 << 16       # row numbers up to which merging runs takes no longer than sorting by digits
+
+
+def row_numbers(name, device, indices, coordinates=(), wrap=False, missing=0) -> DeviceArray:
+    """Flat row numbers (int64), checked; `missing` stands for those of wrong indices.
+
+    indices       (contiguous integer array, size of its dim, rows between neighbours) for each index tensor
+    coordinates   (extent, stride) of each dim of the index tensors' shape, where the place itself counts
+    """
+    count = indices[0][0].size if indices else prod([extent for extent, _ in coordinates])
+    out = empty(device, (count,), np.int64)
+    source = text.numbers(tuple([dt.from_numpy(a.dtype) for a, _, _ in indices]), len(coordinates), wrap)
+    sizes = {"N": count, "missing": missing}
+    for k, (_, size, step) in enumerate(indices):
+        sizes |= {f"size{k}": size, f"step{k}": step}
+    for k, (extent, stride) in enumerate(coordinates):
+        sizes |= {f"extent{k}": extent, f"stride{k}": stride}
+    constants, warps, grid = flat_blocks(count)
+    arrays = (*[a for a, _, _ in indices], out, status_words.words(device))
+    launch(device, source, arrays, sizes, ((*constants, ("SLOT", status_words.slot(name))), warps, grid))
+    return out
+
+
+def _bits(a: DeviceArray, columns: int) -> tuple:
+    """(the array as bits, columns of them)."""
+    if a.itemsize == 16:
+        return a.look((*a.shape, 2), (*a.strides, 8), 0, np.dtype(np.uint64)), columns * 2
+    return a.look(a.shape, a.strides, 0, text.BITS[a.itemsize].np), columns
+
+
+def take_rows(x, rows, out, groups, height, columns):
+    """out[o, p, c] = x[o, rows[p], c]; both are contiguous."""
+    _move(x, rows, out, groups, height, columns, False)
+
+
+def put_rows(x, rows, out, groups, height, columns):
+    """out[o, rows[p], c] = x[o, p, c] for rows that differ."""
+    _move(x, rows, out, groups, height, columns, True)
+
+
+def _move(x, rows, out, groups, height, columns, put):
+    (source, wide), (target, _) = _bits(x, columns), _bits(out, columns)
+    sizes = {"P": rows.size, "R": height, "C": wide}
+    launch(out.device, text.moved(source.itemsize, put), (source, rows, target), sizes, text.tile(rows.size, wide, groups))
+
+
+def merge_rows(x, rows, out, groups, height, columns, mode):
+    """Joins x[o, p, c] to out[o, rows[p], c], for one p after the other; parts of complex numbers are joined by
+    themselves where they are added or set."""
+    if mode == "set" and rows.size == 1:
+        put_rows(x, rows, out, groups, height, columns)
+        return
+    if out.dtype.kind == "c" and mode in ("add", "set"):
+        x, out, columns = as_reals(x), as_reals(out), 2 * columns
+    keys = rows.look((1, rows.size), (rows.nbytes, 8), 0, np.dtype(np.uint64))
+    bits = max(1, power_of_two(height + 1).bit_length() - 1)
+    paired = bits <= 32 and rows.size <= _MERGED and merges(rows.size) <= 3 * -(-bits // sorting.DIGIT)
+    order = (sorted_pairs(keys),) if paired else sorted_keys(keys, bits)[::-1]
+    sizes = {"P": rows.size, "R": height, "C": columns}
+    kind = dt.from_numpy(out.dtype)
+    if kind.is_complex:
+        x, out = as_reals(x), as_reals(out)
+    launch(out.device, text.merged(kind, mode, paired), (x, *order, out), sizes, text.tile(rows.size, columns, groups))
+
+
+def add_strided(x, strides, out):
+    """Adds each element of x, in order, to the one of `out` that lies its coordinates times the strides behind the first."""
+    rows = row_numbers("strided_scatter", out.device, [], tuple(zip(x.shape, strides)))
+    merge_rows(x, rows, out, 1, out.size, 1, "add")
+
+
+def embedding(inputs, params, device):
+    """Rows of a table."""
+    weight, index = inputs
+    if not (isinstance(weight, DeviceArray) and isinstance(index, DeviceArray)):
+        return NotImplemented
+    out = empty(device, (*index.shape, weight.shape[1]), weight.dtype)
+    if out.size:
+        rows = row_numbers("embedding", device, [(contiguous(index), weight.shape[0], 1)])
+        take_rows(contiguous(weight), rows, out, 1, weight.shape[0], weight.shape[1])
+    return out
+
+
+def row_sums(inputs, params, device):
+    """The gradient of embedding: values of each row, added in their order."""
+    values, index = inputs
+    out = empty(device, (params["rows"], values.shape[-1]), values.dtype)
+    fill(out, 0)
+    if values.size:
+        rows = row_numbers("embedding", device, [(contiguous(index), params["rows"], 1)], missing=params["rows"])
+        merge_rows(contiguous(values), rows, out, 1, params["rows"], values.shape[-1], "add")
+    return out
+
+
+class Indexed:
+    """x[indices] as groups of rows: x with the indexed dims side by side, and the number of each row that is meant."""
+
+    def __init__(self, name, x: DeviceArray, indices, device, puts=False):
+        given = [d for d, i in enumerate(indices) if i is not None]
+        self.adjacent = given[-1] - given[0] + 1 == len(given)
+        self.lead = given[0] if self.adjacent else 0
+        rest = [d for d in range(x.ndim) if d not in given]
+        self.order = (*rest[:self.lead], *given, *rest[self.lead:])
+        sizes = [x.shape[d] for d in given]
+        self.shape = [x.shape[d] for d in self.order]
+        self.groups = prod(self.shape[:self.lead])
+        self.height, self.columns = prod(sizes), prod(self.shape[self.lead + len(given):])
+        common = broadcast_shapes(*[indices[d].shape for d in given])
+        self.out_shape = (*self.shape[:self.lead], *common, *self.shape[self.lead + len(given):])
+        self.count = prod(common)
+        self.rows: DeviceArray | None = None
+        if prod(self.out_shape):
+            steps = [prod(sizes[k + 1:]) for k in range(len(sizes))]
+            arrays = [contiguous(_broadcast(indices[d], common)) for d in given]
+            missing = self.height if puts else 0
+            self.rows = row_numbers(name, device, list(zip(arrays, sizes, steps)), wrap=True, missing=missing)
+
+    def arranged(self, x):
+        """x with the indexed dims side by side, contiguous."""
+        return contiguous(x.transpose(*self.order)) if x.ndim else x
+
+    def back(self, x):
+        """The opposite."""
+        x = x.look(self.shape, DeviceArray(x.kind, x.memory, self.shape, x.dtype).strides)
+        return contiguous(x.transpose(*sorted(range(len(self.order)), key=self.order.__getitem__)))
+
+
+def _broadcast(a, shape):
+    """An array seen in a larger shape."""
+    lead = len(shape) - a.ndim
+    strides = (0,) * lead + tuple([0 if n == 1 else s for n, s in zip(a.shape, a.strides)])
+    return a.look(shape, strides)
+
+
+def _all_there(inputs):
+    return all(isinstance(x, DeviceArray) or x is None for x in inputs)
+
+
+def index(inputs, params, device):
+    """x[i, j, ...]."""
+    x, *indices = inputs
+    if not _all_there(inputs) or all(i is None for i in indices):
+        return NotImplemented
+    how = Indexed("index", x, indices, device)
+    out = empty(device, how.out_shape, x.dtype)
+    if how.rows is not None:
+        take_rows(how.arranged(x), how.rows, out, how.groups, how.height, how.columns)
+    return out
+
+
+def updated(x: DeviceArray, into) -> DeviceArray:
+    """The elements of an array in the contiguous memory that an update writes: the given array's, if there is one that lies
+    so (which may be the array itself), else new."""
+    if into is None or not into.is_contiguous:
+        return copied(x)
+    transfer.write(into, x)
+    return into
+
+
+def index_put(inputs, params, device, into=(None,)):
+    """x with values written or added at x[i, j, ...]."""
+    x, value, *indices = inputs
+    if not _all_there(inputs) or all(i is None for i in indices):
+        return NotImplemented
+    how = Indexed("index_put", x, indices, device, puts=True)
+    out = updated(x, into[0]) if how.adjacent else copied(x.transpose(*how.order))
+    if how.rows is not None:
+        mode = "add" if params["accumulate"] else "set"
+        merge_rows(contiguous(value), how.rows, out, how.groups, how.height, how.columns, mode)
+    return out if how.adjacent else how.back(out)
+
+
+def _along(name, device, shape, at: DeviceArray, dim, missing=0) -> DeviceArray:
+    """Positions in a contiguous array of a shape, of one index for each element along a dim."""
+    strides = [prod(shape[d + 1:]) for d in range(len(shape))]
+    coordinates = tuple([(n, 0 if d == dim else s) for d, (n, s) in enumerate(zip(at.shape, strides))])
+    return row_numbers(name, device, [(contiguous(at), shape[dim], strides[dim])], coordinates, missing=missing)
+
+
+def gather(inputs, params, device):
+    """out[i][j] = x[index[i][j]][j]."""
+    x, at = inputs
+    if not _all_there(inputs) or not x.ndim:
+        return NotImplemented
+    out = empty(device, at.shape, x.dtype)
+    if out.size:
+        rows = _along("gather", device, x.shape, at, params["dim"])
+        take_rows(contiguous(x), rows, out, 1, x.size, 1)
+    return out
+
+
+def scatter(inputs, params, device, into=(None,)):
+    """x with values written, added or otherwise joined at one index for each along a dim."""
+    x, at, src = inputs
+    if not _all_there(inputs) or not x.ndim:
+        return NotImplemented
+    out = updated(x, into[0])
+    if at.size:
+        rows = _along("scatter", device, x.shape, at, params["dim"], x.size)
+        merge_rows(contiguous(src.look(at.shape, src.strides)), rows, out, 1, x.size, 1, params["mode"])
+    return out
+
+
+def plane_take(inputs, params, device):
+    """Elements at flat indices into each plane."""
+    x, at = inputs
+    out = empty(device, at.shape, x.dtype)
+    if out.size:
+        rows = _in_planes("plane_take", device, prod(x.shape[2:]), at)
+        take_rows(contiguous(x), rows, out, 1, x.size, 1)
+    return out
+
+
+def plane_put(inputs, params, device):
+    """Zeros with each value at its flat index in its plane."""
+    x, at = inputs
+    plane = prod(params["size"])
+    out = empty(device, (*x.shape[:2], *params["size"]), x.dtype)
+    fill(out, 0)
+    if x.size:
+        rows = _in_planes("plane_put", device, plane, at, out.size)
+        merge_rows(contiguous(x), rows, out, 1, out.size, 1, "add" if params["accumulate"] else "set")
+    return out
+
+
+def _in_planes(name, device, plane, at, missing=0):
+    inside = prod(at.shape[2:])
+    return row_numbers(name, device, [(contiguous(at), plane, 1)], ((at.size // inside, plane), (inside, 0)), missing=missing)
+
+
+INTO = {ix.index_put: index_put, ix.scatter: scatter, ix.scatter_reduce: scatter}
+OPERATORS = {em.embedding: embedding, em.row_sums: row_sums, ix.index: index, ix.index_put: index_put, ix.gather: gather,
+             ix.scatter: scatter, ix.scatter_reduce: scatter, pool.plane_take: plane_take, pool.plane_put: plane_put}

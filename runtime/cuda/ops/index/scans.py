@@ -1,0 +1,178 @@
+"""Scans along a dim on a device, and positions that follow from running counts.
+
+Along the last dim lanes share a row (`row_scans.py`), where the order in which elements are joined does not matter; elsewhere,
+and in the linear recurrence, each lane goes along a sequence of its own, beside those of its neighbours.
+"""
+
+from math import prod
+
+import numpy as np
+
+from .....ir import dtype as dt
+from .....ir.ops.core import elementwise as ew
+from .....ir.ops.core import scan as sc
+from .....ir.ops.core.shape import iota
+from .....ir.ops.index import indexing as ix
+from .....ir.ops.index.sort import searchsorted
+from .....ir.ops.nn import embedding as em
+from .....ir.symbols.symbolic import power_of_two
+from .....passes.codegen.triton.index import linear_maps as checks_text
+from .....passes.codegen.triton.index import row_scans
+from .....passes.codegen.triton.index import scans as text
+from ....device_array import DeviceArray
+from ...compiler.templates import launch
+from ...graph.eager import composed, contiguous, run
+from ...graph.program import empty, filled
+from ...memory import status_words
+from .cumulative import running
+from .sorting import flat_blocks
+
+_BLOCK = 128        # lanes of a program, each with a sequence of its own
+_TILE = 1024        # elements of a tile of rows
+_MOST_PARTS = 512   # of a row
+PART = 1 << 12      # elements of the smallest part of a row
+LONG = 1 << 16      # elements of a row from which it is cut
+FEW = 128           # rows that leave multiprocessors without work
+NEIGHBOURS = 32     # rows from which it pays to turn them, so that lanes beside each other read elements beside each other
+_FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
+
+
+def _scanned(source, arrays, outs, dim):
+    """Launches a scan along a dim of arrays of one shape."""
+    x = arrays[0]
+    if x.size:
+        inner = prod(x.shape[dim + 1:])
+        sizes = {"ROWS": prod(x.shape[:dim]), "L": x.shape[dim], "C": inner}
+        launch(x.device, source, (*[contiguous(a) for a in arrays], *outs), sizes, flat_blocks(sizes["ROWS"] * inner, _BLOCK))
+
+
+def _along_rows(scan, x, outs, device):
+    """Launches a scan along the last dim: rows at once, or in parts where they are few and long."""
+    length = x.shape[-1]
+    count, columns = x.size // length, power_of_two(min(length, _TILE))
+    rows = max(1, _TILE // columns)
+    constants, sizes, x = (("ROWS", rows), ("COLS", columns)), {"N": count, "L": length}, contiguous(x)
+    programs = -(-count // rows)
+    if not (length >= LONG and count < FEW):
+        launch(device, row_scans.source(scan, row_scans.WHOLE), (x, *outs), sizes, (constants, 4, (programs, 1, 1)))
+        return
+    part = max(PART, power_of_two(-(-length // _MOST_PARTS)))
+    parts = -(-length // part)
+    ends = [empty(device, (count, parts), d.np) for d in row_scans.kept(scan.states)]
+    cut, grid, sizes = (*constants, ("PART", part)), (programs, parts, 1), sizes | {"COUNT": parts}
+    launch(device, row_scans.source(scan, row_scans.ENDS), (x, *ends), sizes, (cut, 4, grid))
+    how = (*cut, ("WIDTH", power_of_two(parts))), 4, grid
+    launch(device, row_scans.source(scan, row_scans.PARTS), (x, *ends, *outs), sizes, how)
+
+
+def _turned(x):
+    """The rows of an array along its last dim as columns."""
+    return contiguous(x.reshape(x.size // x.shape[-1], x.shape[-1]).transpose(1, 0))
+
+
+def linear_scan(inputs, params, device):
+    """h[t] = a[t] * h[t-1] + b[t]."""
+    a, b = inputs
+    kind = dt.from_numpy(b.dtype)
+    if kind not in _FLOATS or not (isinstance(a, DeviceArray) and isinstance(b, DeviceArray)):
+        return NotImplemented
+    if params["dim"] == b.ndim - 1 and b.size >= NEIGHBOURS * b.shape[-1] > NEIGHBOURS:
+        out = empty(device, (b.shape[-1], b.size // b.shape[-1]), b.dtype)
+        _scanned(text.recurrence(kind), (_turned(contiguous(a)), _turned(contiguous(b))), (out,), 0)
+        return contiguous(out.transpose(1, 0)).reshape(*b.shape)
+    out = empty(device, b.shape, b.dtype)
+    _scanned(text.recurrence(kind), (a, b), (out,), params["dim"])
+    return out
+
+
+def products_of_others(inputs, params, device):
+    """Running products from both ends."""
+    return composed(_from_both_ends, inputs, params, device)[0]
+
+
+def _from_both_ends(x, *, dim) -> tuple:
+    return (sc.products_from_both_ends(x, dim=dim),)
+
+
+def logcumsumexp(inputs, params, device):
+    """The log of running sums of exponentials."""
+    x, = inputs
+    kind = dt.from_numpy(x.dtype)
+    if kind not in _FLOATS:
+        return NotImplemented
+    out = empty(device, x.shape, x.dtype)
+    if not x.size:
+        return out
+    if params["dim"] == x.ndim - 1:
+        _along_rows(row_scans.log_sums(kind), x, (out,), device)
+    else:
+        _scanned(text.log_sums(kind), (x,), (out,), params["dim"])
+    return out
+
+
+def _extreme(sign):
+    def running_extreme(inputs, params, device):
+        x, = inputs
+        if x.dtype.kind == "c":
+            return NotImplemented
+        kind = dt.from_numpy(x.dtype)
+        out, places = empty(device, x.shape, x.dtype), empty(device, x.shape, np.int64)
+        if x.size and params["dim"] == x.ndim - 1:
+            _along_rows(row_scans.extreme(kind, sign), x, (out, places), device)
+        else:
+            _scanned(text.extreme(kind, sign), (x,), (out, places), params["dim"])
+        return out, places
+
+    return running_extreme
+
+
+def _counted(n, beside):
+    return run(iota, (beside,), {"shape": (n,), "dim": 0, "dtype": dt.int64})
+
+
+def nonzero(inputs, params, device):
+    """The positions of elements that are not zero, of which there are `count`."""
+    x, = inputs
+    count = params["count"]
+    if not x.ndim:
+        return NotImplemented
+    outs = [empty(device, (count,), np.int64) for _ in range(x.ndim)]
+    if count:
+        hit = contiguous(x if x.dtype.kind == "b" else run(ew.ne, (x, 0), {}))
+        flat = hit.look((x.size,), (1,))
+        counts = _counts((run(ew.cast, (flat,), {"dtype": dt.int64}),), {"dim": 0}, device)
+        sizes = {"TOTAL": x.size, "COUNT": count} | {f"n{d}": n for d, n in enumerate(x.shape)}
+        launch(device, text.found(x.ndim), (flat, counts, *outs), sizes, flat_blocks(x.size))
+    return tuple(outs)
+
+
+_counts = running("sum")
+
+
+def repeat_index(inputs, params, device):
+    """Each position as often as its count says: where the running counts pass each number."""
+    repeats, total = contiguous(inputs[0]), params["total"]
+    kind = dt.from_numpy(repeats.dtype)
+    if not total:
+        return empty(device, (0,), np.int64)
+    if kind.is_signed:
+        constants, warps, grid = flat_blocks(repeats.size)
+        how = (*constants, ("SLOT", status_words.slot("repeat_interleave"))), warps, grid
+        launch(device, checks_text.noted(kind, "length"), (repeats, status_words.words(device)), {"TOTAL": repeats.size}, how)
+    ends = _counts((run(ew.cast, (repeats,), {"dtype": dt.int64}),), {"dim": 0}, device)
+    return run(searchsorted, (ends, _counted(total, ends)), {"right": True})
+
+
+def bag_of(inputs, params, device):
+    """The bag of each entry, from where bags start."""
+    offsets, size = inputs[0], params["size"]
+    if not size or not offsets.size:
+        return filled(device, (size,), offsets.dtype, -1)
+    starts = run(ew.cast, (offsets,), {"dtype": dt.int64})
+    after = run(searchsorted, (starts, _counted(size, starts)), {"right": True})
+    return run(ew.cast, (run(ew.sub, (after, 1), {}),), {"dtype": dt.from_numpy(offsets.dtype)})
+
+
+OPERATORS = {sc.linear_scan: linear_scan, sc.products_of_others: products_of_others, sc.logcumsumexp: logcumsumexp,
+             sc.cummax: _extreme(">"), sc.cummin: _extreme("<"), ix.nonzero: nonzero, ix.repeat_index: repeat_index,
+             em.bag_of: bag_of}

@@ -1,0 +1,78 @@
+"""Cholesky factors on a device: small matrices by one program each; larger ones in blocks of rows, each in three launches: the
+block on the diagonal, the rows below it, the rest."""
+
+import numpy as np
+
+from .....ir.ops.linalg import checked_factorizations, factorizations
+from .....ir.symbols.symbolic import power_of_two
+from .....passes.codegen.triton.linalg import cholesky as text
+from ....device_array import DeviceArray
+from ...compiler.templates import launch
+from ...graph.eager import copied
+from ...graph.program import empty, fill
+from ...replay import launch_cache
+from ..index.sorting import flat_blocks
+from . import small_matrices
+from .linalg_errors import require, require_info
+from .triangular import as_matrices, solve_block, take_off, takes
+
+
+def factored(x: DeviceArray) -> tuple:
+    """(L, the order of the first minor that is not positive, or 0) of matrices of which the lower triangle is read; beyond
+    the good part L is that triangle itself."""
+    if small_matrices.takes(x):
+        return small_matrices.positive(x)
+    return launch_cache.run(factored, (x,), {}, x.device, _factored)
+
+
+def _factored(call, inputs, params, device):
+    x = as_matrices(inputs[0])
+    *lead, n, _ = x.array.shape
+    info = empty(device, lead, np.int32)
+    if n > text.BLOCK:
+        return _in_blocks(x, info)
+    out = empty(device, x.array.shape, x.array.dtype)
+    side = power_of_two(n)
+    how = (("BN", side),), text.warps(x.kind, side), (x.count, 1, 1)
+    launch(device, text.whole(x.kind), (x.array, out, info), {"N": n} | x.sizes("x"), how)
+    return out, info
+
+
+def _in_blocks(x, info):
+    device, kind, n, step = info.device, x.kind, x.rows, text.BLOCK
+    fill(info, 0)
+    made = copied(x.array)
+    a = as_matrices(made)
+    for start in range(0, n, step):
+        stop = min(start + step, n)
+        how = (("BN", step),), text.warps(kind, step), (a.count, 1, 1)
+        launch(device, text.block(kind), (made, info), {"N": stop - start, "W": n, "start": start}, how)
+        if stop < n:
+            below, rest = a.part((stop, n), (start, stop)), a.part((stop, n), (stop, n))
+            solve_block(a.part((start, stop), (start, stop)), below.turned, False, False)
+            take_off(below, below.turned, rest, lower=True)
+    launch(device, text.finished(kind), (x.array, made, info), {"TOTAL": made.size, "N": n} | x.sizes("x"),
+           flat_blocks(made.size, 1024))
+    return made, info
+
+
+def cholesky(inputs, params, device):
+    """L, or an error."""
+    if not takes(*inputs):
+        return NotImplemented
+    found, info = factored(inputs[0])
+    require(info, "cholesky", inputs[0].shape, "Matrix is not positive definite")
+    return found
+
+
+def cholesky_ex(inputs, params, device):
+    """L, and how far it goes."""
+    if not takes(*inputs):
+        return NotImplemented
+    found, info = factored(inputs[0])
+    if params["check"]:
+        require_info("cholesky_ex", info, checked_factorizations.NOT_POSITIVE)
+    return found, info
+
+
+OPERATORS = {factorizations.cholesky: cholesky, checked_factorizations.cholesky_ex: cholesky_ex}

@@ -1,0 +1,95 @@
+"""Complex numbers on a device, where they are no matter of single elements: as pairs, in matrix products and convolutions.
+
+A matrix of complex numbers is, in memory, one of real numbers with twice the columns. Its product with another is a product
+of real matrices whose result is complex again, if each row of the other is there twice: as it is, and times i.
+"""
+
+from .....ir import dtype as dt
+from .....ir.errors import DTypeError
+from .....ir.ops.core import complex_numbers as co
+from .....ir.ops.core import elementwise as ew
+from .....ir.ops.core.shape import expand, iota, reshape
+from .....ir.ops.linalg.grouped_products import grouped_matmul
+from .....ir.ops.linalg.products import matmul
+from .....ir.ops.nn import conv as cv
+from ....device_array import DeviceArray
+from ...graph.eager import composed, contiguous, copied
+from ...memory.arrays import as_pairs, as_reals, empty
+from ..nn import convolutions
+from ..products import products
+from . import grouped_matmul as grouped
+
+
+def _columns_twice(x):
+    """Matrices of the parts of complex numbers."""
+    return as_reals(contiguous(x)).reshape(*x.shape[:-1], 2 * x.shape[-1])
+
+
+def pairs(inputs, params, device):
+    """One copy: that is how complex numbers lie in memory."""
+    return as_pairs(copied(inputs[0]))
+
+
+def product(inputs, params, device):
+    """x @ y over the last two dims; leading ones are a batch."""
+    x, y = inputs
+    if not (isinstance(x, DeviceArray) and isinstance(y, DeviceArray)) or "c" not in (x.dtype.kind, y.dtype.kind):
+        return products.product(inputs, params, device)
+    if x.dtype != y.dtype:
+        raise DTypeError(f"matmul takes two tensors of one dtype, got {x.dtype.name} and {y.dtype.name}; cast one with .to()")
+    if not (x.size and y.size):
+        return products.filled_or(x, y, empty(device, (*x.shape[:-1], y.shape[-1]), x.dtype), device)
+    twice, = composed(_rows_twice, (y,), {}, device)
+    found = products.product((_columns_twice(x), _columns_twice(twice)), params, device)
+    return found.view(x.dtype)
+
+
+def _rows_twice(y):
+    """Each row, and behind it the row times i."""
+    *lead, rows, columns = y.shape
+    apart, shape = (*lead, rows, 1, columns), (*lead, rows, 2, columns)
+    turned = co.complex_(ew.neg(co.imag(y)), co.real(y))
+    first = ew.eq(iota(y, shape=shape, dim=len(lead) + 1, dtype=dt.int64), 0)
+    found = ew.where(first, *[expand(reshape(v, shape=apart), shape=shape) for v in (y, turned)])
+    return (reshape(found, shape=(*lead, 2 * rows, columns)),)
+
+
+def _by_parts(op, real_ones):
+    """A convolution, or a gradient of one, of complex numbers: four of their parts."""
+
+    def parts(x, y, bias=None, **params):
+        found = _of_parts(op, x, y, *((None,) if op is cv.conv else ()), **params)
+        if bias is not None:
+            column = reshape(bias, shape=(1, bias.shape[0], *[1] * (x.ndim - 2)))
+            found = ew.add(found, expand(column, shape=found.shape))
+        return (found,)
+
+    def run(inputs, params, device):
+        if not all(x is None or (isinstance(x, DeviceArray) and x.dtype.kind == "c" and x.size) for x in inputs):
+            return real_ones(inputs, params, device)
+        return composed(parts, inputs, params, device)[0]
+
+    return run
+
+
+def _of_parts(op, x, y, *more, **params):
+    """What multiplies two arrays of complex numbers, by what does that of real ones."""
+    (a, b), (c, d) = [(co.real(v), co.imag(v)) for v in (x, y)]
+    return co.complex_(ew.sub(op(a, c, *more, **params), op(b, d, *more, **params)),
+                       ew.add(op(a, d, *more, **params), op(b, c, *more, **params)))
+
+
+def _grouped_parts(x, y, ends):
+    return (_of_parts(grouped_matmul, x, y, ends),)
+
+
+def grouped_product(inputs, params, device):
+    """A product for each group."""
+    if all(isinstance(x, DeviceArray) for x in inputs) and inputs[0].dtype.kind == inputs[1].dtype.kind == "c":
+        return composed(_grouped_parts, inputs, params, device)[0]
+    return grouped.grouped(inputs, params, device)
+
+
+_CONVOLUTIONS = (cv.conv, cv.conv_input_grad, cv.conv_weight_grad)
+OPERATORS = {co.pairs: pairs, matmul: product, grouped_matmul: grouped_product,
+             **{op: _by_parts(op, convolutions.OPERATORS[op]) for op in _CONVOLUTIONS}}

@@ -1,0 +1,139 @@
+"""Matrices of a few rows on a device, a lane each: eigenvectors and singular vectors; solutions and factors, which `lu.py` and
+`cholesky.py` ask for. What has more rows has no rotations on a device, and is the host's."""
+
+import math
+
+import numpy as np
+
+from .....ir import dtype as dt
+from .....ir.ops.core import elementwise as ew
+from .....ir.ops.core.reduce import amax
+from .....ir.ops.core.shape import expand, reshape
+from .....ir.ops.linalg import factorizations
+from .....ir.ops.linalg.products import matmul, transpose_last
+from .....passes.codegen.triton.linalg import small_matrices as text
+from ....device_array import DeviceArray
+from ...compiler.templates import launch
+from ...graph.eager import composed, contiguous
+from ...graph.program import empty
+from .linalg_errors import require
+from .triangular import takes as takes_reals
+
+_INFO, _BLOCK = np.dtype(np.int32), 64
+_NOT_FOUND = {factorizations.eigh: "Eigenvalues did not converge", factorizations.svd: "SVD did not converge"}
+
+
+def takes(*arrays) -> bool:
+    """Whether these are matrices that this is for."""
+    return takes_reals(*arrays) and all(a.size and max(a.shape[-2:]) <= text.MOST for a in arrays)
+
+
+def run(routine: str, operands, results) -> list:
+    """The results of a routine for each matrix of a batch; `results` are (shape of one, dtype)."""
+    lead, kind, device = operands[0].shape[:-2], dt.from_numpy(operands[0].dtype), operands[0].device
+    given = [contiguous(a) for a in operands]
+    outs = [empty(device, (*lead, *shape), dtype) for shape, dtype in results]
+    count = math.prod(lead)
+    how = (("BLOCK", _BLOCK),), _BLOCK // 32, (-(-count // _BLOCK), 1, 1)
+    source = text.source(routine, kind, tuple([tuple(a.shape[-2:]) for a in operands]))
+    launch(device, source, (*given, *outs), {"N": count}, how)
+    return outs
+
+
+def solved(a, b=None) -> tuple:
+    """(x with a @ x = b, or the inverse; the first zero pivot of each matrix)"""
+    routine, given = ("inv", (a,)) if b is None else ("solve", (a, b))
+    return tuple(run(routine, given, [(given[-1].shape[-2:], a.dtype), ((), _INFO)]))
+
+
+def positive(x) -> tuple:
+    """(L, the order of the first minor that is not positive, or 0)"""
+    return tuple(run("cholesky", [x], [(x.shape[-2:], x.dtype), ((), _INFO)]))
+
+
+def det(x) -> DeviceArray:
+    """The determinant."""
+    return run("det", [x], [((), x.dtype)])[0]
+
+
+def slogdet(x) -> tuple:
+    """(sign, logarithm of the size of the determinant)"""
+    return tuple(run("slogdet", [x], [((), x.dtype)] * 2))
+
+
+def eigh(inputs, params, device):
+    """Eigenvalues and eigenvectors."""
+    x, = inputs
+    if not takes(x):
+        return NotImplemented
+    n = x.shape[-1]
+    w, v, info = run("eigh", [x], [((n,), x.dtype), ((n, n), x.dtype), ((), _INFO)])
+    require(info, "eigh", x.shape, _NOT_FOUND[factorizations.eigh])
+    return w, v
+
+
+def eigvalsh(inputs, params, device):
+    """Eigenvalues alone."""
+    x, = inputs
+    if not takes(x):
+        return NotImplemented
+    w, info = run("eigvalsh", [x], [(x.shape[-1:], x.dtype), ((), _INFO)])
+    require(info, "eigvalsh", x.shape, _NOT_FOUND[factorizations.eigh])
+    return w
+
+
+def svd(inputs, params, device):
+    """Singular vectors and values."""
+    x, = inputs
+    return _decomposed(x, params["full"]) if takes(x) else NotImplemented
+
+
+def svdvals(inputs, params, device):
+    """Singular values alone."""
+    x, = inputs
+    if not takes(x):
+        return NotImplemented
+    tall = x if x.shape[-2] >= x.shape[-1] else _turned(x)
+    values, info = run("svdvals", [tall], [(tall.shape[-1:], x.dtype), ((), _INFO)])
+    require(info, "svdvals", x.shape, _NOT_FOUND[factorizations.svd])
+    return values
+
+
+def _transposed(x):
+    return (transpose_last(x),)
+
+
+def _turned(x) -> DeviceArray:
+    return composed(_transposed, (x,), {}, x.device)[0]
+
+
+def _decomposed(x, full) -> tuple:
+    m, n = x.shape[-2:]
+    if m < n:
+        u, values, vh = _decomposed(_turned(x), full)
+        return _turned(vh), values, _turned(u)
+    routine, side = ("svd_full", m) if full and m > n else ("svd", n)
+    u, values, vh, info = run(routine, [x], [((m, side), x.dtype), ((n,), x.dtype), ((n, n), x.dtype), ((), _INFO)])
+    require(info, "svd", x.shape, _NOT_FOUND[factorizations.svd])
+    return u, values, vh
+
+
+def _inverse(u, values, vh, *, rcond):
+    """The product of V, what the singular values that count divide by, and U turned."""
+    last = len(values.shape) - 1
+    top = expand(amax(values, dim=(last,), keepdim=True), shape=tuple(values.shape))
+    counted = ew.gt(values, ew.mul(top, rcond))
+    weights = ew.where(counted, ew.div(1.0, ew.where(counted, values, 1.0)), 0.0)
+    v = transpose_last(vh)
+    weights = expand(reshape(weights, shape=(*values.shape[:-1], 1, values.shape[-1])), shape=tuple(v.shape))
+    return (matmul(ew.mul(v, weights), transpose_last(u)),)
+
+
+def pinv(inputs, params, device):
+    """The pseudo-inverse."""
+    x, = inputs
+    return composed(_inverse, _decomposed(x, False), params, device)[0] if takes(x) else NotImplemented
+
+
+OPERATORS = {factorizations.eigh: eigh, factorizations.eigvalsh: eigvalsh, factorizations.svd: svd,
+             factorizations.svdvals: svdvals, factorizations.pinv: pinv}

@@ -1,0 +1,107 @@
+"""Quotients, remainders, powers and matrix products of integers on a device. A divisor of zero is noted in a status word, and
+raised when values are next read."""
+
+import functools
+
+import numpy as np
+
+from .....ir import dtype as dt
+from .....ir.kernel.kernel_builder import KernelBuilder
+from .....ir.ops.core import elementwise as ew
+from .....ir.ops.core.reduce import sum_
+from .....ir.ops.core.shape import expand, permute, reshape
+from .....ir.ops.linalg.products import matmul
+from .....ir.reference.scalar_functions import refuse_zero
+from .....passes.codegen.triton.index import linear_maps as text
+from ....device_array import DeviceArray
+from ...compiler.kernels import Prepared, as_number
+from ...compiler.templates import launch
+from ...driver import streams
+from ...graph.eager import composed, contiguous
+from ...graph.program import empty, used
+from ...memory import status_words
+from ..index.sorting import flat_blocks
+from ..linalg import complex_products
+from ..products import products
+
+
+def _of_whole(op, divides=True):
+    """A function of two whole numbers; one that divides notes divisors of zero."""
+
+    def run(inputs, params, device):
+        kinds = [x.dtype for x in inputs if isinstance(x, DeviceArray)]
+        if kinds[0].kind not in "iu" or not all(_is_whole(x) for x in inputs):
+            return NotImplemented
+        kind = dt.from_numpy(kinds[0])
+        shape = np.broadcast_shapes(*[np.shape(x) if not isinstance(x, DeviceArray) else x.shape for x in inputs])
+        out = empty(device, shape, kind.np)
+        if not out.size:
+            return out
+        if divides:
+            _note_zeros(op, inputs[1], kind, device)
+        given = [_laid_out(x, shape) if isinstance(x, DeviceArray) else x for x in inputs]
+        stream = streams.current(device).handle
+        numbers = frozenset([name for name, x in zip("ab", inputs) if not isinstance(x, DeviceArray)])
+        made = Prepared(_kernel(op.name, kind, numbers), {"size": out.size}, numbers=numbers)
+        addresses = [used(x, stream) if isinstance(x, DeviceArray) else as_number(kind, int(x)) for x in given]
+        made(device, stream, (*addresses, used(out, stream)))
+        return out
+
+    return run
+
+
+def _note_zeros(op, b, kind, device):
+    """Notes a divisor of zero; a number is refused at once."""
+    if isinstance(b, DeviceArray):
+        constants, warps, grid = flat_blocks(b.size)
+        how = (*constants, ("SLOT", status_words.slot(op.name))), warps, grid
+        launch(device, text.noted(kind, "divisor"), (contiguous(b), status_words.words(device)), {"TOTAL": b.size}, how)
+    else:
+        refuse_zero(op.name, np.ones(1, np.int64), np.asarray(b))
+
+
+def _is_whole(x) -> bool:
+    return isinstance(x, (DeviceArray, int)) or (isinstance(x, np.ndarray) and x.dtype.kind in "iub")
+
+
+def _laid_out(x, shape):
+    """An array's elements in row-major order over a larger shape."""
+    lead = len(shape) - x.ndim
+    strides = (0,) * lead + tuple([0 if n == 1 else s for n, s in zip(x.shape, x.strides)])
+    return contiguous(x if x.shape == shape else x.look(shape, strides))
+
+
+@functools.lru_cache(256)
+def _kernel(name, kind, numbers):
+    k = KernelBuilder(f"{name}_{kind.short}_{''.join('an'[n in numbers] for n in 'ab')}")
+    k.parallel("i", "size")
+    a, b = [k.input(n, kind, (int(n not in numbers),)) for n in "ab"]
+    out = k.output("out", kind, (1,))
+    with k.point():
+        k.store(k.call(name, k.load(a), k.load(b)), out)
+    return k.build()
+
+
+def product(inputs, params, device):
+    """x @ y of integers (and bools, where a sum of 1 or more is true): a sum for each element of the result. Others are
+    multiplied elsewhere."""
+    x, y = inputs
+    if not (isinstance(x, DeviceArray) and isinstance(y, DeviceArray) and x.dtype == y.dtype and x.dtype.kind in "iub"):
+        return complex_products.product(inputs, params, device)
+    if not (x.size and y.size):
+        return products.filled_or(x, y, empty(device, (*x.shape[:-1], y.shape[-1]), x.dtype), device)
+    return composed(_summed_products, inputs, {}, device)[0]
+
+
+def _summed_products(x, y):
+    *lead, rows, depth = x.shape
+    columns = y.shape[-1]
+    shape, turned = (*lead, rows, columns, depth), (*range(len(lead)), len(lead) + 1, len(lead))
+    apart = reshape(x, shape=(*lead, rows, 1, depth)), reshape(permute(y, dims=turned), shape=(*lead, 1, columns, depth))
+    wide = [expand(v if v.dtype is dt.int64 else ew.cast(v, dtype=dt.int64), shape=shape) for v in apart]
+    found = sum_(ew.mul(*wide), dim=(len(lead) + 2,), keepdim=False)
+    return (found if x.dtype is dt.int64 else ew.cast(found, dtype=x.dtype),)
+
+
+OPERATORS = {matmul: product, ew.pow_: _of_whole(ew.pow_, divides=False)}
+OPERATORS |= {op: _of_whole(op) for op in (ew.floor_divide, ew.trunc_divide, ew.remainder, ew.fmod)}

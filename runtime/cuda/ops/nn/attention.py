@@ -1,0 +1,264 @@
+"""Attention and its gradients on a device: by kernels that hold no scores, and in steps that do where these do not fit."""
+
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from .....ir import config
+from .....ir import dtype as dt
+from .....ir.ops.core.reduce import sum_
+from .....ir.ops.nn import attention as at
+from .....ir.ops.nn import attention_dropout as dropout
+from .....passes.codegen.triton.attention import attention as text
+from .....passes.codegen.triton.attention import attention_configs as tiles
+from .....passes.codegen.triton.attention import attention_dropout
+from .....passes.codegen.triton.attention import attention_split_kv as shared
+from .....passes.codegen.triton.loops.configs import has_warp_groups
+from ....device_array import DeviceArray, contiguous_strides
+from ...compiler import precision, templates, tuning
+from ...driver import context as contexts
+from ...graph.eager import composed, contiguous, run
+from ...graph.program import empty
+from ...memory import transfer
+from . import attention_unfused as steps
+
+_NARROW = 1 << 31      # bytes of arrays that bulk copies find their way in
+_NEAR = 1 << 31        # bytes from the first element of an operand with strides to its last one
+_VECTOR = 16           # bytes of a whole load
+_WORDS = 2 ** 32       # numbers that a word may be
+_WIDEST = 256          # longest vectors of a query or value that a block holds
+
+
+class Shapes:
+    """The sizes of one call, its mask as the kernels see it, and `arrays`: operands and results by their names in the text."""
+
+    def __init__(self, q, k, v, mask, params, backward=False):
+        self.device = q.device
+        *lead, self.heads, self.length, e = q.shape
+        self.key_heads, self.keys, self.e, self.width = k.shape[-3], k.shape[-2], int(e), int(v.shape[-1])     # (compiled in)
+        self.batch = prod(lead)
+        self.mask, self.strides = self._mask(mask, lead)
+        how = text.NO_MASK if mask is None else text.BOOLS if mask.dtype.kind == "b" else text.ADDED
+        even = all(n >= 16 and n & (n - 1) == 0 for n in (self.e, self.width))
+        self.arch = contexts.context(self.device).arch
+        full = has_warp_groups(self.arch) and self.length % text.LARGEST == self.keys % text.LARGEST == 0
+        self.scale = float(params["scale"])
+        late = how != text.ADDED and self.scale >= text.LEAST_SCALE
+        kind, products = dt.from_numpy(q.dtype), precision.of_products()
+        scores = self.batch * self.heads * self.length * self.keys
+        self.kind = text.Kind(kind, how, params["causal"], products, even, full, late,
+                              depths=tiles.depths(kind, products, self.e, self.width, scores))
+        self.draws: tuple = ()         # the key that is drawn from, and what a word must be below and its share by their names
+        self.numbers: dict = {}
+        self.arrays: dict = {}
+        self.backward = backward
+        self.read(q=q, k=k, v=v)
+
+    def read(self, **arrays):
+        """Takes operands, copied where kernels had better not read them as they lie."""
+        for name, a in arrays.items():
+            given = self.kind, name, self.e, self.width, self.arch
+            strided = _has_rows(a) and (not self.backward or tiles.takes_strides(*given))
+            self.arrays[name] = a if strided else contiguous(a)
+
+    def result(self, name, shape, into=None) -> DeviceArray:
+        """An array for a result: the given one if kernels can write there."""
+        fits = into is not None and (into.is_contiguous or _has_rows(into))
+        found = self.arrays[name] = into if fits else empty(self.device, shape, self.kind.dtype_of(name).np)
+        return found
+
+    def drop(self, key, p):
+        """Has probabilities dropped with what a key draws."""
+        kept = round((1.0 - p) * _WORDS)
+        if kept == _WORDS:
+            return              # every word is below that
+        self.draws = _there(key, self.device),
+        self.numbers = {"kept": kept, "share": 1.0 / (1.0 - p)}
+        shifted = self.keys % attention_dropout.WORDS
+        self.kind = replace(self.kind, drops=attention_dropout.SHIFTED if shifted else attention_dropout.ALIGNED)
+
+    def _mask(self, mask, lead):
+        """(the mask, elements between its batches, heads, queries and keys)."""
+        if mask is None:
+            return None, ()
+        shape = (*lead, self.heads, self.length, self.keys)
+        seen = mask.look(shape, _spread_strides(mask, shape))
+        if len(lead) > 1 and any(seen.strides[:len(lead)]):
+            seen = contiguous(seen)
+        steps = [s // mask.itemsize for s in seen.strides]
+        return seen, (steps[len(lead) - 1] if lead else 0, *steps[-3:])
+
+    def _turned(self, name) -> DeviceArray:
+        """Keys or values as columns, which stay for the kernels that follow."""
+        if name not in self.arrays:
+            a = self.arrays[name[0]]
+            self.arrays[name] = contiguous(a.transpose(*range(a.ndim - 2), a.ndim - 1, a.ndim - 2))
+        return self.arrays[name]
+
+    def given(self, kind, reads, writes) -> tuple:
+        """(the kind as arrays lie, those that its kernel takes in order, sizes by name, strides that are compiled in)"""
+        named = {n: self._turned(n) if n in ("kt", "vt") else self.arrays[n] for n in (*reads, *writes)}
+        steps = {n: _steps(a) for n, a in named.items() if n in text.HEADS + text.KEY_HEADS and not a.is_contiguous}
+        masks = () if kind.mask == text.NO_MASK else (self.mask,)
+        arrays = (*[named[n] for n in reads], *masks, *self.draws, *[named[n] for n in writes])
+        rows = tuple([(text.strides_of(n)[2], int(each[2])) for n, each in steps.items()])
+        sizes = {"L": self.length, "S": self.keys, "H": self.heads, "G": self.heads // self.key_heads}
+        sizes |= dict(zip(("m_b", "m_h", "m_q", "m_k"), self.strides)) if masks else {}
+        sizes |= {name: n for each, steps_ in steps.items() for name, n in zip(text.strides_of(each)[:2], steps_)}
+        return replace(kind, strided=tuple(steps)), arrays, sizes, rows
+
+    def run(self, write, part, writes, blocks, groups):
+        """Launches the kernel of a part, which `write(kind)` gives; `blocks` is the number of programs for each group by the
+        tile's constants."""
+        kind, arrays, sizes, rows = self.given(self.kind, self.kind.reads(part), writes)
+
+        def how(tile):
+            rows_, columns, warps, stages, *road = tile
+            constants = tiles.constants(self.e, self.width, self.scale, rows_, columns)
+            source = write(replace(kind, road=road[0]) if road else kind)
+            grid = (blocks(dict(constants)) * groups, 1, 1)
+            return self.device, source, arrays, sizes | self.numbers, ((*constants, *rows), warps, grid), stages
+
+        def prepare(tile):
+            made = how(tile)
+            return templates.variant(*made), lambda: templates.launch(*made)
+
+        found: list = tiles.candidates(kind, self.e, self.width, part, self.arch)
+        if config.current().cuda_tune and max(a.nbytes for a in arrays) < _NARROW:
+            apart = [n * kind.dtype.itemsize for name in kind.strided for n in _steps(self.arrays[name])]
+            found = found + tiles.roads(kind, self.e, self.width, part, self.arch, [*[a.pointer for a in arrays], *apart])
+        key = write(kind).name, self.e, self.width, groups, *sizes.items(), *rows
+        templates.launch(*how(tuning.best(key, found, prepare, self.device)))
+
+    def keys_of_part(self) -> int:
+        """How many keys a part has if these are shared out, else 0."""
+        members, processors = self.heads // self.key_heads, contexts.context(self.device).processors
+        most = shared.most_rows(self.kind)
+        return shared.cut(self.batch * self.key_heads, members, self.length, self.keys, most, processors)
+
+    def run_in_parts(self, keys_of_part):
+        """The forward pass with the keys shared out as well."""
+        kind, members = replace(self.kind, full=False, depths=()), self.heads // self.key_heads
+        rows, count = self.batch * self.heads * self.length, -(-self.keys // keys_of_part)
+        sums, stats = shared.scratch(rows, count, self.width)
+        room = empty(self.device, (prod(sums) + prod(stats),), kind.dtype_of("sums").np)
+        for name, shape, start in zip(shared.LEAVES, (sums, stats), (0, prod(sums) * room.itemsize)):
+            self.arrays[name] = room.look(shape, contiguous_strides(shape, room.itemsize), start)
+        height = shared.tile_of(members * self.length, shared.most_rows(kind))
+        constants, warps, stages = shared.tiles(kind, self.e, self.width, self.scale, height)
+        programs = count * -(-members * self.length // height) * self.batch * self.key_heads
+        kind, arrays, sizes, strides = self.given(kind, shared.READS, shared.LEAVES)
+        templates.launch(self.device, shared.parts(kind, height == 1), arrays, sizes | {"PART": keys_of_part},
+                         ((*constants, *strides), warps, (programs, 1, 1)), stages)
+        kind, arrays, sizes, strides = self.given(text.Kind(kind.dtype, text.NO_MASK, False), shared.LEAVES, ("out", "lse"))
+        templates.launch(self.device, shared.join(kind), arrays, sizes | {"COUNT": count},
+                         ((*shared.tile_of_join(self.width), *strides), 4, (rows, 1, 1)))
+
+    def over_queries(self, tile):
+        """Blocks of queries."""
+        return -(-self.length // tile["BM"])
+
+    def over_keys(self, tile):
+        """Blocks of keys."""
+        return -(-self.keys // tile["BN"])
+
+
+def _there(key, device) -> DeviceArray:
+    """A key of random numbers on the device."""
+    return key if isinstance(key, DeviceArray) else transfer.to_device(np.asarray(key), device)
+
+
+def _spread_strides(a, shape):
+    lead = len(shape) - a.ndim
+    return (0,) * lead + tuple([0 if n == 1 else s for n, s in zip(a.shape, a.strides)])
+
+
+def _has_rows(a) -> bool:
+    """Whether kernels read or write an array where it lies: its vectors in one piece that begins on as whole a word as it is,
+    one dim of batches at most, nothing far away."""
+    strides, unit = a.strides[:-1], _VECTOR if a.shape[-1] * a.itemsize % _VECTOR == 0 else a.itemsize
+    whole = a.strides[-1] == a.itemsize and a.pointer % unit == 0 and not any(s % unit or s < 0 for s in strides)
+    return whole and a.ndim <= 4 and sum((n - 1) * s for n, s in zip(a.shape, a.strides)) < _NEAR
+
+
+def _steps(a) -> tuple:
+    """Elements between batches, heads and rows."""
+    *batch, head, row, _ = [s // a.itemsize for s in a.strides]
+    return (batch[0] if batch else 0), head, row
+
+
+def _fits(inputs) -> bool:
+    there = [x for x in inputs if x is not None]
+    return all(isinstance(x, DeviceArray) for x in there)
+
+
+def _in_tiles(q, v) -> bool:
+    """Whether a block holds the vectors of queries and values. (Triton 3.6 compiles no chain of two products in float64.)"""
+    return max(q.shape[-1], v.shape[-1]) <= _WIDEST and q.dtype != np.float64
+
+
+def attention(inputs, params, device, into=(None, None)):
+    """softmax(q k' * scale + mask) v, with dropout where a key is given, and the logsumexp of each row; written `into` arrays
+    that are given, if kernels can."""
+    (q, k, v, mask), key = inputs[:4], inputs[4:]
+    if not _fits((q, k, v, mask)):
+        return NotImplemented
+    if not (k.shape[-2] and q.shape[-1]):
+        return NotImplemented
+    if not _in_tiles(q, v):
+        in_steps = dropout.forward_steps if key else steps.attention
+        inputs = (*inputs[:4], *[_there(k, device) for k in key])
+        return composed(in_steps, inputs, params, device) if q.size and v.size else NotImplemented
+    s = Shapes(q, k, v, mask, params)
+    if key:
+        s.drop(key[0], params["p"])
+    out, lse = s.result("out", (*q.shape[:-1], s.width), into[0]), s.result("lse", q.shape[:-1])
+    keys_of_part = 0 if key or not lse.size else s.keys_of_part()
+    if keys_of_part:
+        s.run_in_parts(keys_of_part)
+    elif lse.size:
+        s.run(text.forward, text.FORWARD, ("out", "lse"), s.over_queries, s.batch * s.heads)
+    return out, lse
+
+
+def attention_grad(inputs, params, device, into=(None, None, None, None)):
+    """The gradients of queries, keys, values and (if asked) the mask; written `into` arrays that are given, if kernels can."""
+    (g, q, k, v, mask, lse, delta), key = inputs[:7], inputs[7:]
+    if not (_fits((q, k, v, mask)) and all(isinstance(x, DeviceArray) for x in (g, lse, delta))):
+        return NotImplemented
+    if not (q.size and k.size and v.size):
+        return NotImplemented
+    if not _in_tiles(q, v):
+        if key:
+            return composed(dropout.grad_steps, (*inputs[:7], _there(key[0], device)), params, device)
+        *found, gm = composed(steps.attention_grad, inputs, params, device)
+        return *found, empty(device, (0,) * q.ndim, q.dtype) if gm is None else gm
+    s = Shapes(q, k, v, mask, params, backward=True)
+    if key:
+        s.drop(key[0], params["p"])
+    s.read(g=g)
+    s.arrays |= {"lse": contiguous(lse), "delta": contiguous(delta)}
+    gq, gk, gv = (s.result(name, a.shape, given) for name, a, given in zip(("gq", "gk", "gv"), (q, k, v), into))
+    wanted = params["mask_grad"]
+    ds = s.result("ds_out", (*q.shape[:-1], s.keys) if wanted else (0,) * q.ndim)
+    s.run(lambda kind: text.query_grad(kind, wanted), text.QUERIES, ("gq", "ds_out") if wanted else ("gq",),
+          s.over_queries, s.batch * s.heads)
+    s.run(text.key_grad, text.KEYS, ("gk", "gv"), s.over_keys, s.batch * s.key_heads)
+    if wanted:
+        return gq, gk, gv, _narrowed(ds, mask.shape, device)
+    return (gq, gk, gv) if key else (gq, gk, gv, ds)
+
+
+def _narrowed(x, shape, device):
+    """Sums over what a shape was broadcast along."""
+    lead = x.ndim - len(shape)
+    dims = (*range(lead), *[d + lead for d, n in enumerate(shape) if n == 1])
+    if dims:
+        x = run(sum_, (x,), {"dim": dims, "keepdim": True}, device)
+    return x.look(shape, DeviceArray(x.kind, x.memory, shape, x.dtype).strides)
+
+
+OPERATORS = {at.attention: attention, at.attention_grad: attention_grad, dropout.dropped_attention: attention,
+             dropout.dropped_attention_grad: attention_grad}
+INTO = OPERATORS       # those that write into arrays that are given

@@ -1,0 +1,139 @@
+"""Class targets of losses, small literals, and what scales gradients of looked-up rows, on a device."""
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .....ir import dtype as dt
+from .....ir.ops.core import elementwise as ew
+from .....ir.ops.core.constant import constant
+from .....ir.ops.core.reduce import sum_
+from .....ir.ops.index.indexing import gather
+from .....ir.ops.index.sort import argsort, searchsorted
+from .....ir.ops.nn import embedding as em
+from .....ir.ops.nn import loss
+from .....passes.codegen.triton.sequence import class_targets as text
+from ....device_array import DeviceArray
+from ...compiler.templates import launch
+from ...graph.eager import composed, contiguous, run
+from ...graph.program import empty, fill
+from ...memory import pools, status_words, transfer
+from ..index.sorting import flat_blocks
+
+_FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
+_literals: dict = {}
+_MOST_LITERALS = 4096
+
+
+def _there(*arrays) -> bool:
+    return all(isinstance(a, DeviceArray) for a in arrays if a is not None)
+
+
+def _flat(n, name=None) -> tuple:
+    constants, warps, grid = flat_blocks(n)
+    return (*constants, *([("SLOT", status_words.slot(name))] if name else [])), warps, grid
+
+
+def checked_classes(inputs, params, device):
+    """The targets as int64, checked, and how many are classes."""
+    target, = inputs
+    out = empty(device, target.shape, np.int64)
+    if out.size:
+        source = text.checked(dt.from_numpy(target.dtype))
+        sizes = {"ROWS": out.size, "CLASSES": params["classes"], "IGNORED": params["ignore_index"]}
+        launch(device, source, (contiguous(target), out, status_words.words(device)), sizes, _flat(out.size, "class_index"))
+    return out, _count(out, params["ignore_index"], device)
+
+
+def _count(targets, ignored, device):
+    if not targets.size:
+        count = empty(device, (), np.int64)
+        fill(count, 0)
+        return count
+    kept = run(ew.cast, (run(ew.ne, (targets, ignored), {}),), {"dtype": dt.int64})
+    return run(sum_, (kept,), {"dim": tuple(range(kept.ndim)), "keepdim": False}) if kept.ndim else kept
+
+
+def class_weight(inputs, params, device):
+    """Each row's class weight."""
+    target, weight = inputs
+    kind = params["dtype"]
+    if not _there(target, weight) or kind not in _FLOATS:
+        return NotImplemented
+    out = empty(device, target.shape, kind.np)
+    if out.size:
+        source = text.weights(dt.from_numpy(target.dtype), kind, weight is not None)
+        sizes = {"ROWS": out.size, "CLASSES": params["classes"], "IGNORED": params["ignore_index"]}
+        arrays = [contiguous(a) for a in (target, weight) if a is not None]
+        launch(device, source, (*arrays, out, status_words.words(device)), sizes, _flat(out.size, "class_weight"))
+    return out
+
+
+def take_class(inputs, params, device):
+    """Each row's element at its class."""
+    x, target = inputs
+    if not _there(x, target) or x.dtype.kind == "c":
+        return NotImplemented
+    out = empty(device, target.shape, x.dtype)
+    if not x.shape[1]:
+        fill(out, 0)
+    elif out.size:
+        source = text.taken(dt.from_numpy(target.dtype), dt.from_numpy(x.dtype))
+        sizes = {"ROWS": out.size, "CLASSES": x.shape[1], "INNER": prod(x.shape[2:])}
+        launch(device, source, (contiguous(x), contiguous(target), out), sizes, _flat(out.size))
+    return out
+
+
+def put_class(inputs, params, device):
+    """Zeros with each row's value at its class."""
+    v, target = inputs
+    if not _there(v, target) or v.dtype.kind == "c":
+        return NotImplemented
+    classes = params["classes"]
+    out = empty(device, (*v.shape[:1], classes, *v.shape[1:]), v.dtype)
+    if out.size:
+        source = text.put(dt.from_numpy(target.dtype), dt.from_numpy(v.dtype))
+        sizes = {"TOTAL": out.size, "CLASSES": classes, "INNER": prod(v.shape[1:])}
+        launch(device, source, (contiguous(v), contiguous(target), out), sizes, _flat(out.size))
+    return out
+
+
+def literal(inputs, params, device):
+    """A copy of a literal, which is uploaded once: what is captured must not read the host's memory again."""
+    host = np.array(params["values"], params["dtype"].np).reshape(params["shape"])
+    key = device, host.tobytes(), host.shape, host.dtype
+    kept: Any = _literals.get(key)
+    if kept is None:
+        if len(_literals) >= _MOST_LITERALS:
+            _literals.clear()
+        kept = _literals[key] = transfer.constant(host, device)
+    pools.keep(kept.memory)
+    return kept.copy()
+
+
+def row_scale(inputs, params, device):
+    """1 / how often a row occurs: as often as indices in order have it."""
+    like, index = inputs
+    if not index.size or not _there(like, index):
+        return NotImplemented
+    kind = dt.from_numpy(like.dtype)
+    return composed(_shares, (contiguous(index).reshape(index.size),), {"dtype": kind}, device)[0].reshape(*index.shape)
+
+
+def _shares(index, *, dtype):
+    """1 / how often each number occurs."""
+    ordered = gather(index, argsort(index, dim=0, descending=False), dim=0)
+    first, last = [searchsorted(ordered, index, right=right) for right in (False, True)]
+    wide = dt.accumulator(dtype) if dtype in dt.NARROW else dtype
+    share = ew.div(1.0, ew.cast(ew.sub(last, first), dtype=wide))
+    return (share if wide is dtype else ew.cast(share, dtype=dtype),)
+
+
+def forget():
+    """Forgets the literals, for a driver that was replaced."""
+    _literals.clear()
+
+
+OPERATORS = {loss.class_index: checked_classes, loss.class_weight: class_weight, loss.take_class: take_class,
+             loss.put_class: put_class, constant: literal, em.row_scale: row_scale}

@@ -1,0 +1,81 @@
+"""Resampling, borders and even bins on a device: maps along one dim after another, by tables that are uploaded once."""
+
+from math import prod
+
+import numpy as np
+
+from .....ir import dtype as dt
+from .....ir.ops.nn import linear_maps, resample
+from .....passes.codegen.triton.index import linear_maps as text
+from ....device_array import DeviceArray
+from ...compiler.templates import launch
+from ...graph.eager import contiguous, converted
+from ...graph.program import empty
+from ...memory import pools, transfer
+from ...memory.arrays import as_reals
+from ..index.sorting import flat_blocks
+
+_tables: dict = {}          # (device, ids of places and weights, dtype) -> (their device arrays, and both themselves)
+_MOST_TABLES = 512
+
+
+def mapped(x: DeviceArray, axis: int, table: tuple, skips: bool = False) -> DeviceArray:
+    """x mapped along an axis by a table (places, weights); see `ir.ops.nn.linear_maps.apply_table`. What has no weight is not
+    read if it `skips`. Parts of complex numbers are mapped by themselves."""
+    kind, places = dt.from_numpy(x.dtype), table[0]
+    if kind.is_complex:
+        parts = mapped(as_reals(contiguous(x)).reshape(*x.shape, 2), axis, table, skips)
+        return parts.view(x.dtype).reshape(*parts.shape[:-1])
+    number, count = places.shape
+    out = empty(x.device, (*x.shape[:axis], count, *x.shape[axis + 1:]), x.dtype)
+    if out.size:
+        weighted = table[1] is not None
+        sizes = {"TOTAL": out.size, "R": x.shape[axis], "Q": count, "C": prod(x.shape[axis + 1:]), "TAPS": number}
+        bits = out if weighted else out.view(text.BITS[x.itemsize].np)
+        x = contiguous(x)
+        arrays = (x if weighted else x.view(bits.dtype), *_uploaded(table, kind, x.device), bits)
+        launch(x.device, text.mapped(kind, weighted, skips), arrays, sizes, flat_blocks(out.size))
+    return out
+
+
+def _uploaded(table, kind, device) -> tuple:
+    """A table's places and weights on a device. What a graph is captured with lives as long as the graph."""
+    places, weights = table
+    key = device, id(places), id(weights), kind
+    found = _tables.get(key)
+    if found is None:
+        made = [transfer.constant(np.ascontiguousarray(places, np.int64), device)]
+        if weights is not None:
+            made.append(transfer.constant(np.ascontiguousarray(weights.astype(kind.np)), device))
+        if len(_tables) >= _MOST_TABLES:
+            _tables.clear()
+        found = _tables[key] = tuple(made), table           # whose parts keep their identity while they are kept
+    for a in found[0]:
+        pools.keep(a.memory)
+    return found[0]
+
+
+def _along_all(op):
+    tables_of = resample.TABLES[op]
+
+    def run(inputs, params, device):
+        x, = inputs
+        tables = tables_of(x, **params)
+        kind = dt.from_numpy(x.dtype)
+        weighted = any(w is not None for _, w in tables.values())
+        if kind in dt.FLOAT8 or (weighted and not kind.is_inexact) or not x.size:
+            return NotImplemented
+        out = converted(x, dt.accumulator(kind).np) if weighted and kind in dt.NARROW else x
+        for axis in linear_maps.in_order(tables, x.shape):
+            out = mapped(out, axis, tables[axis])
+        return x.copy() if out is x else out if out.dtype == x.dtype else converted(out, x.dtype)
+
+    return run
+
+
+OPERATORS = {op: _along_all(op) for op in resample.TABLES}
+
+
+def forget():
+    """Forgets the tables, for a driver that was replaced."""
+    _tables.clear()

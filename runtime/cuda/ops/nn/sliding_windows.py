@@ -1,0 +1,125 @@
+"""Sliding windows that are taken apart or added up on a device, and elements put on diagonals and at other strided places."""
+
+from math import prod
+
+from .....ir import dtype as dt
+from .....ir.ops.core import shape as sh
+from .....ir.ops.core.reduce import sum_
+from .....ir.ops.nn import conv as cv
+from .....ir.ops.nn import linear_maps
+from .....ir.ops.nn.windows import window_counts
+from ...graph.eager import contiguous, converted, run
+from ...graph.program import filled
+from ...memory import transfer
+from ..index import gathers
+from .resample import mapped
+
+
+def im2col(inputs, params, device):
+    """All windows as columns: along one dim after another, each place of a window beside its neighbours in other windows."""
+    x, = inputs
+    kernel, padding, rank = params["kernel"], params["padding"], len(params["kernel"])
+    low, high = ((0, 0, *[p[side] for p in padding]) for side in (0, 1))
+    if not x.size or x.itemsize > 8:
+        return NotImplemented
+    if any(low) or any(high):
+        x = run(sh.pad, (x,), {"low": low, "high": high, "interior": (0,) * x.ndim, "value": 0})
+    n, c, *sizes = x.shape
+    counts = window_counts(sizes, kernel, params["stride"], ((0, 0),) * rank, params["dilation"])
+    for d, one in enumerate(zip(sizes, kernel, params["stride"], params["dilation"])):
+        x = mapped(x, 2 + d, linear_maps.window_table(*one))
+    return _turned(x.reshape(n, c, *[m for pair in zip(kernel, counts) for m in pair]), n, c, rank).reshape(
+        n, c * prod(kernel), prod(counts))
+
+
+def _turned(x, n, c, rank):
+    """(N, C, kernel, windows, kernel, windows ...) with all kernels before all windows, in that order in memory."""
+    return contiguous(x.transpose(0, 1, *range(2, 2 + 2 * rank, 2), *range(3, 3 + 2 * rank, 2)))
+
+
+def col2im(inputs, params, device):
+    """The transpose: windows added up where they lie."""
+    columns, = inputs
+    kind = dt.from_numpy(columns.dtype)
+    if not columns.size or not kind.is_inexact:
+        return NotImplemented
+    kernel, stride, dilation, padding = (params[k] for k in ("kernel", "stride", "dilation", "padding"))
+    rank = len(kernel)
+    padded = [n + lo + hi for n, (lo, hi) in zip(params["size"], padding)]
+    counts = window_counts(params["size"], kernel, stride, padding, dilation)
+    n, c = columns.shape[0], columns.shape[1] // prod(kernel)
+    x = contiguous(converted(columns, dt.accumulator(kind).np) if kind in dt.NARROW else columns)
+    x = x.reshape(n, c, *kernel, *counts)
+    x = contiguous(x.transpose(0, 1, *[d for k in range(rank) for d in (2 + k, 2 + rank + k)]))
+    x = x.reshape(n, c, *[a * b for a, b in zip(kernel, counts)])
+    for d, one in enumerate(zip(padded, kernel, stride, dilation)):
+        x = mapped(x, 2 + d, linear_maps.transposed_window(*one), True)
+    if any(any(p) for p in padding):
+        low, high = ((0, 0, *[-p[side] for p in padding]) for side in (0, 1))
+        x = run(sh.pad, (x,), {"low": low, "high": high, "interior": (0,) * x.ndim, "value": 0})
+    return x if x.dtype == columns.dtype else converted(x, columns.dtype)
+
+
+def fold_windows(inputs, params, device):
+    """Windows of a dim, which lie in the last one, added up where they were taken."""
+    g, = inputs
+    kind, dim, rank = dt.from_numpy(g.dtype), params["dim"], g.ndim
+    if not g.size or not kind.is_inexact:
+        return NotImplemented
+    size, count = g.shape[-1], g.shape[dim]
+    x = converted(g, dt.accumulator(kind).np) if kind in dt.NARROW else g
+    x = contiguous(x.transpose(*range(dim), rank - 1, *range(dim, rank - 1)))
+    x = x.reshape(*g.shape[:dim], size * count, *g.shape[dim + 1:-1])
+    x = mapped(x, dim, linear_maps.transposed_window(params["shape"][dim], size, params["step"], 1), True)
+    return x if x.dtype == g.dtype else converted(x, g.dtype)
+
+
+def diagonal_embed(inputs, params, device):
+    """Zeros, with the elements on a diagonal."""
+    x, = inputs
+    out = filled(device, params["shape"], x.dtype, 0)
+    if x.size:
+        how = {k: params[k] for k in ("offset", "dim1", "dim2")}
+        transfer.write(out.viewed(sh.diagonal, how), x)
+    return out
+
+
+def strided_scatter(inputs, params, device):
+    """Zeros, to which the elements are added at strided places: what meets everywhere is summed first, what else may meet is
+    put in the order of places."""
+    g, = inputs
+    kind, strides, offset = dt.from_numpy(g.dtype), params["strides"], params["offset"]
+    if not g.size:
+        return filled(device, params["size"], g.dtype, 0)
+    still = tuple([d for d, (n, s) in enumerate(zip(g.shape, strides)) if n > 1 and s == 0])
+    apart = not still and _lie_apart(g.shape, strides)
+    x = g if apart or kind not in dt.NARROW else converted(g, dt.accumulator(kind).np)
+    if still:
+        x, strides = _summed(x, still), [s for d, s in enumerate(strides) if d not in still]
+    out, n = filled(device, params["size"], x.dtype, 0), x.itemsize
+    if apart or _lie_apart(x.shape, strides):
+        transfer.write(out.look(x.shape, [s * n for s in strides], offset * n), x)
+    else:
+        reach = 1 + sum([(m - 1) * s for m, s in zip(x.shape, strides)])
+        gathers.add_strided(contiguous(x), strides, out.look((reach,), (n,), offset * n))
+    return out if out.dtype == g.dtype else converted(out, g.dtype)
+
+
+def _lie_apart(shape, strides) -> bool:
+    """Whether no two elements are at one place, as far as steps that grow show it."""
+    reach = 1
+    for s, n in sorted([(s, n) for n, s in zip(shape, strides) if n > 1]):
+        if s < reach:
+            return False
+        reach = s * (n - 1) + reach
+    return True
+
+
+def _summed(x, dims):
+    """The sum over some dims, in the dtype."""
+    found = run(sum_, (x,), {"dim": dims, "keepdim": False})
+    return found if found.dtype == x.dtype else converted(found, x.dtype)
+
+
+OPERATORS = {cv.im2col: im2col, cv.col2im: col2im, sh.fold_windows: fold_windows, sh.diagonal_scatter: diagonal_embed,
+             sh.strided_scatter: strided_scatter}

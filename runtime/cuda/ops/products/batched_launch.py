@@ -1,0 +1,113 @@
+"""Kernels that serve many sets of operands in one launch (`passes/codegen/triton/loops/multi_tensor.py`)."""
+
+from .....ir.symbols.symbolic import hint
+from .....passes.codegen.triton.ir.nest import POINTER, SIZE
+from .....passes.codegen.triton.loops import configs
+from ...compiler import compile as compiler
+from ...compiler import launch
+from ...compiler.kernels import Form, PreparedLaunch, form_of
+from ...driver.driver_state import thread as noting
+
+UNITS = compiler.ALIGNED, compiler.EVEN[-1]       # multiples that sizes of any kernel are told apart by, the largest first
+
+
+class FormOfSets(Form):
+    """The form of a source for many sets: what is known of a parameter is known of it in all sets, so that few are compiled.
+    What is shared may lie anywhere, and of numbers of programs nothing is known.
+
+    told    for each size of a set, the multiples that it is told from others by, the largest first
+    set     how many pointers of its own a set has, `own` are those of all sets, as bits
+    """
+
+    def __init__(self, source, shared, slots, told):
+        super().__init__(source, [p.name for p in source.parameters if p.kind != SIZE])
+        self.slots, self.told = slots, told
+        self.anywhere = _bits(n for n in self.pointers if n < shared)
+        self.own = _bits(n for n in self.pointers if n >= shared)
+        self.set = sum([n >= shared for n in self.pointers]) // slots
+
+    def known(self, sizes) -> tuple:
+        """What is known of each size of a set, given those of all sets in turn, the number of programs last."""
+        columns = [sizes[n::len(self.told) + 1] for n in range(len(self.told))]
+        return tuple([min([_unit(n, told) for n in column]) for column, told in zip(columns, self.told)])
+
+    def units(self, args):
+        return (*self.known([args[n] for n in self.sizes]), 0) * self.slots
+
+    def function(self, device, mask, how, units):
+        nothing = bool(self.told) and not any(units)
+        return super().function(device, self.anywhere | (self.own if mask & self.own or nothing else 0), how, units)
+
+
+def _bits(numbers) -> int:
+    return sum([1 << n for n in numbers])
+
+
+def _unit(n: int, told) -> int:
+    return next((unit for unit in told if n % unit == 0), 0)
+
+
+class Together:
+    """A launch for up to `slots` sets of operands. `shared` says how many parameters all sets share, which come first; `told`
+    is that of `FormOfSets`."""
+
+    def __init__(self, one: configs.Launch, shared: int, slots: int, told: tuple, wide=False):
+        self.form = form_of(one.source, FormOfSets, shared, slots, told)
+        self.how = one.constants, one.warps, one.stages, wide
+        self.functions: dict = {}
+
+    def __call__(self, device, stream, known, shared, addresses, sizes, programs):
+        """Launches. `shared` are the parameters of all sets, `addresses` and `sizes` those of each set in turn, among these the
+        number of its programs; there are `programs` of them in all. `known` is what `FormOfSets` knows of the sizes."""
+        form, grid, together = self.form, (programs, 1, 1), 0
+        missing = form.set * form.slots - len(addresses)
+        args = [*shared, *addresses, *addresses[:1] * missing, *sizes, *(0,) * (len(form.sizes) - len(sizes))]
+        if noting.notes is not None:
+            noting.notes.launched(form, self.how, grid, args)
+            grid, args, addresses = tuple(map(hint, grid)), list(map(hint, args)), list(map(hint, addresses))
+        for address in addresses:
+            together |= address
+        is_whole = together % compiler.ALIGNED == 0
+        function = self.functions.get((device, is_whole, known)) or self._function(device, is_whole, known)
+        function(grid, stream, *args)
+
+    def _function(self, device, is_whole, known):
+        function = self.form.function(device, 0 if is_whole else self.form.own, self.how, (*known, 0) * self.form.slots)
+        if function.__class__ is launch.Function:
+            self.functions[device, is_whole, known] = function
+        return function
+
+    def variant(self, arch, is_whole, known) -> compiler.Variant:
+        """What is compiled where all sets' addresses are those of whole vectors, or some are not."""
+        mask = self.form.anywhere | (0 if is_whole else self.form.own)
+        return self.form.variant(arch, mask, self.how, (*known, 0) * self.form.slots)
+
+
+def are_alike(launches) -> bool:
+    """Whether one launch can do for several."""
+    return None not in launches and len({(one.launch.source, one.launch.constants, one.launch.warps) for one in launches}) == 1
+
+
+class Grouped:
+    """Prepared launches alike as one; other arguments are those of `ManyStep`."""
+
+    def __init__(self, kernel, launches: list[PreparedLaunch], shared, over, slots):
+        self.each, one = launches, launches[0].launch
+        written = {result for result, _ in over}
+        parameters = [(n, p) for n, p in enumerate(one.source.parameters) if p.name not in written]
+        self.shared = [n for n, p in parameters if p.name in shared]
+        self.pointers = [n for n, p in parameters if p.kind == POINTER and p.name not in shared]
+        sizes = [n for n, p in parameters if p.kind == SIZE]
+        counts = [e.launch.grid[0] * e.launch.grid[1] for e in launches]
+        self.sizes = [n for e, count in zip(launches, counts) for n in (*[e.template[i] for i in sizes], count)]
+        self.programs = sum(counts)
+        together = configs.many(kernel, frozenset(), one, slots, shared, over)
+        self.kernel = Together(together, len(self.shared), slots, (UNITS,) * len(sizes), any(e.how[-1] for e in launches))
+        self.known = self.kernel.form.known(list(map(hint, self.sizes)))
+
+    def __call__(self, device, stream, rows):
+        """Launches; `rows` are the operands of each, and its scratch memory."""
+        rows = [e.arguments(*row) for e, row in zip(self.each, rows)]
+        shared = [rows[0][n] for n in self.shared]
+        addresses = [row[n] for row in rows for n in self.pointers]
+        self.kernel(device, stream, self.known, shared, addresses, self.sizes, self.programs)

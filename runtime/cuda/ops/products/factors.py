@@ -1,0 +1,138 @@
+"""What a product on a device is of: factors that lie in memory or are computed where they are loaded, its sizes, and what is
+done with its sums."""
+
+from copy import copy
+from typing import Any, NamedTuple
+
+from .....ir import dtype as dt
+from .....passes.codegen.triton.contract.prologue import Before
+from .....passes.codegen.triton.ir.dots import Kinds
+
+
+class Beside:
+    """An epilogue, or what a factor is computed from: its text, and (row stride, batch stride) of each operand in elements."""
+
+    def __init__(self, fused, strides):
+        self.fused, self.strides = fused, tuple(strides)
+        self.along = tuple([(row != 0, batch != 0) for row, batch in self.strides])
+        self.items = tuple([o.dtype.itemsize for o in fused.operands])
+
+    def at(self, strides) -> "Beside":
+        """The same with other strides of the same kind."""
+        made = copy(self)
+        made.strides = tuple(strides)
+        return made
+
+    def __eq__(self, other):
+        return self is other or (type(other) is Beside and self.strides == other.strides and self.fused == other.fused)
+
+    def __hash__(self):
+        return hash((self.strides, self.fused.dtype, self.items))
+
+    @property
+    def sizes(self) -> dict:
+        """The strides as the kernel's parameters."""
+        return {f"{letter}_{o.name}": v for o, pair in zip(self.fused.operands, self.strides) for letter, v in zip("rt", pair)}
+
+    @property
+    def steps(self) -> tuple:
+        """The batch stride of each operand, in bytes."""
+        return tuple([batch * size for (_, batch), size in zip(self.strides, self.items)])
+
+    def reach(self, batch, rows, columns) -> int:
+        """How far the operands' elements lie from their beginnings."""
+        return max([batch * t + rows * r + columns for r, t in self.strides], default=0)
+
+
+class Laid(NamedTuple):
+    """How a factor in memory lies there: its dtype, and the strides of batches, rows and columns in elements."""
+
+    kind: dt.DType
+    batch: int
+    last: tuple
+
+    @property
+    def how(self) -> tuple:
+        """What its text depends on."""
+        return tuple([s == 1 for s in self.last])
+
+    @property
+    def loaded(self) -> int:
+        """Bytes that are loaded for an element."""
+        return self.kind.itemsize
+
+    @property
+    def steps(self) -> tuple:
+        """Bytes between its batches."""
+        return (self.batch * self.kind.itemsize,)
+
+    def sizes(self, letter) -> dict:
+        """The strides as the kernel's parameters."""
+        names = "mk" if letter == "x" else "kn"
+        return dict(zip([f"s_{letter}b", *[f"s_{letter}{n}" for n in names]], (self.batch, *self.last)))
+
+    def reach(self, batch, rows, columns) -> int:
+        """How far its elements, and those of masked lanes, lie from its beginning."""
+        first, second = map(abs, self.last)
+        return batch * abs(self.batch) + rows * first + columns * second
+
+
+class Computed(NamedTuple):
+    """A factor that is computed where it is loaded."""
+
+    beside: Beside
+    turned: bool
+
+    @property
+    def kind(self) -> dt.DType:
+        """The dtype of what is computed."""
+        return self.beside.fused.dtype
+
+    @property
+    def how(self) -> Before:
+        """What its text depends on."""
+        return Before(self.beside.fused, self.beside.along, self.turned)
+
+    @property
+    def loaded(self) -> int:
+        """Bytes that shared memory holds for an element: of the buffers that have one for each (Triton keeps one tile less of
+        them, and one of the result)."""
+        full = [o.dtype.itemsize for o in self.beside.fused.operands if o.along_columns and o.along_rows]
+        return max(self.kind.itemsize, sum(full))
+
+    @property
+    def steps(self) -> tuple:
+        """Bytes between the batches of each buffer."""
+        return self.beside.steps
+
+    def sizes(self, letter) -> dict:
+        """The strides as the kernel's parameters."""
+        return self.beside.sizes
+
+    def reach(self, batch, rows, columns) -> int:
+        """How far the buffers' elements lie from their beginnings."""
+        return self.beside.reach(batch, *((columns, rows) if self.turned else (rows, columns)))
+
+
+class Case(NamedTuple):
+    """One product: its factors, its sizes and what the sums are rounded to."""
+
+    x: Any
+    y: Any
+    z: dt.DType
+    m: int
+    n: int
+    k: int
+    batch: int
+    device: int
+    precision: str
+
+    @property
+    def kinds(self) -> Kinds:
+        """The dtypes."""
+        return Kinds(self.x.kind, self.y.kind, self.z)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether both factors lie in memory."""
+        return type(self.x) is type(self.y) is Laid

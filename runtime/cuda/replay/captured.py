@@ -1,0 +1,156 @@
+"""Captured graphs: a whole run of launches as one.
+
+Inputs that stay where they are (parameters) are read there, others are copied into memory of the graph, and everything that
+comes from the host (numbers, keys of random draws) travels in one upload. Results never share memory with the next run: those
+that replace inputs are written there, others are copied out, small ones all at once, and so those that live as long as each
+other: gradients. Where copies take longer than a host's launches, there had better be no graph (`copied`).
+"""
+
+import threading
+from itertools import accumulate
+
+import numpy as np
+
+from ...device_array import DeviceArray
+from ..compiler import precision
+from ..driver import streams
+from ..driver.driver_state import thread as noting
+from ..graph.program import empty
+from ..memory import transfer
+from ..memory.pools import Memory
+from ..memory.upload import Room, Stage
+from . import graphs
+from .resident_inputs import Steady
+
+SMALL = 4096          # bytes up to which results travel together (whoever keeps one keeps the memory of all), and
+SMALL_GRADIENT = 1 << 20      # bytes for gradients, which travel apart from what a loop may keep
+_APART = 16           # bytes that they are apart
+WORTH = 8 << 20       # bytes that large chips copy while a host launches a kernel
+
+
+class Captured:
+    """One capture of a graph: what it reads and writes, and how its inputs get there."""
+
+    def __init__(self, repeated, arrays, stable):
+        device = next(a.device for a in arrays if a.__class__ is DeviceArray)
+        self.device, self.stream = device, streams.current(device)
+        self.room, self.precision = Room(arrays), precision.of_all()
+        self.lock = threading.Lock()
+        self.steady = Steady(arrays, [i for i, is_stable in enumerate(stable) if is_stable], self.stream.handle)
+        moving = [i for i, a in enumerate(arrays) if a.__class__ is DeviceArray and not stable[i]]
+        self.memory = empty(device, (self.room.bytes,), np.uint8)
+        inputs = self.room.seen(self.memory, arrays)
+        for i in moving:
+            inputs[i] = arrays[i].copy()
+        self.moving = [(i, inputs[i], inputs[i].nbytes) for i in moving]
+        self.replaced = tuple(repeated.targets.items())
+        self.back = [(p, number) for p, number in self.replaced if number in moving]
+        self.graph = graphs.CUDAGraph()
+        self.graph.generators.clear()           # (keys are among the inputs)
+        self._capture(repeated, inputs)
+
+    def _capture(self, repeated, inputs):
+        """Everything was loaded by the runs before; nothing runs now."""
+        values = repeated.graph.graph.outputs
+        small, gradients, self.apart = _parted(repeated, values)
+        self.blocks = [CopiedOut(self.device, numbers, values) for numbers in (small, gradients) if numbers]
+        places: dict = {}
+        for block in self.blocks:
+            places |= block.places(values)
+        together = {i: part for block in self.blocks for i, part, _ in block.parts}
+        with graphs.graph(self.graph, stream=streams.Stream(self.device)):
+            self.outputs = repeated.launch(inputs, inputs, places)
+            for i, part in together.items():
+                if self.outputs[i] is not part:
+                    transfer.write(part, self.outputs[i])
+
+    def fits(self, arrays) -> bool:
+        """Whether it may be run now: in its stream, whose device is current from now on, on inputs where the capture reads
+        them."""
+        return (streams.current(self.device) == self.stream and not self.stream.is_capturing()
+                and self.steady.are_there(arrays))
+
+    def stage(self) -> Stage | None:
+        """Page-locked memory for what a run takes from the host, if it takes anything."""
+        return self.room.stage() if self.room.host else None
+
+    def room_for_results(self) -> list:
+        """New memory for what is copied out of the graph's; asked for before a run has written anything, for there may be
+        none."""
+        outputs, stream = self.outputs, self.stream.handle
+        return [*[empty(self.device, outputs[i].shape, outputs[i].dtype, stream) for i in self.apart],
+                *[Memory(self.device, block.bytes, stream) for block in self.blocks]]
+
+    def run(self, arrays, room, stage) -> list:
+        """Replays on new inputs; results go to `room`, if they must not lie where the next run's will."""
+        with self.lock:
+            if stage is not None:
+                stage.fill(arrays)
+                stage.send(self.memory.pointer, self.stream)
+                self.room.sent(stage)
+            for i, place, size in self.moving:
+                self._bring(arrays[i], place, size)
+            self.steady.tell(arrays)
+            self.graph.replay_in(self.stream)
+            results = list(self.outputs)
+            for position, number in self.back:
+                transfer.write(arrays[number], results[position])
+            for position, number in self.replaced:
+                results[position] = arrays[number]
+            for i, made in zip(self.apart, room):
+                transfer.write(made, results[i])
+                results[i] = made
+            for block, memory in zip(self.blocks, room[len(self.apart):]):
+                block.copy_out(memory, self.stream, results)
+        return results
+
+    def _bring(self, array, place, size):
+        """Copies an input into the graph's memory."""
+        memory, stream = array.memory, self.stream
+        if not array.is_contiguous or memory.stream != stream.handle or noting.notes is not None:
+            transfer.write(place, array)
+        elif size:
+            stream.context.driver.cuMemcpyDtoDAsync_v2(place.pointer, memory.pointer + array.offset, size, stream.handle)
+
+
+class CopiedOut:
+    """Results of a graph, by their numbers, that lie side by side and are copied out of its memory all at once."""
+
+    def __init__(self, device, numbers, values):
+        offsets = [0, *accumulate([-(-_bytes(values[i]) // _APART) * _APART for i in numbers])]
+        self.bytes = offsets[-1]
+        self.memory = empty(device, (self.bytes,), np.uint8)
+        self.parts = [(i, DeviceArray(self.memory.kind, self.memory.memory, values[i].shape, values[i].dtype.np, None, at), at)
+                      for i, at in zip(numbers, offsets)]
+
+    def places(self, values) -> dict:
+        """Where a run has to write each of the values."""
+        return {values[i]: part for i, part, _ in self.parts}
+
+    def copy_out(self, memory, stream, results):
+        """Copies them into other memory, and puts them there into a list of results."""
+        stream.context.driver.cuMemcpyDtoDAsync_v2(memory.pointer, self.memory.pointer, self.bytes, stream.handle)
+        for i, part, at in self.parts:
+            results[i] = part.elsewhere(memory, at)
+
+
+def copied(repeated, arrays, stable) -> int:
+    """Bytes that each run of a capture would copy: of inputs that do not stay where they are, and of results that are not
+    small."""
+    values = repeated.graph.graph.outputs
+    moving = sum(a.nbytes for a, stays in zip(arrays, stable) if a.__class__ is DeviceArray and not stays)
+    return moving + sum(_bytes(values[i]) for i in _parted(repeated, values)[2])
+
+
+def _parted(repeated, values) -> tuple:
+    """The numbers of results that are copied out of a graph: small ones, small gradients, and those that travel alone."""
+    left = [i for i in range(len(values)) if i not in repeated.targets]
+    most = [SMALL_GRADIENT if i in repeated.brief else SMALL for i in range(len(values))]
+    fit = [i for i in left if 0 < _bytes(values[i]) <= most[i]]
+    small, gradients = ([i for i in fit if (i in repeated.brief) is is_brief] for is_brief in (False, True))
+    together = frozenset(fit)
+    return small, gradients, [i for i in left if i not in together]
+
+
+def _bytes(value) -> int:
+    return value.aval.size * value.dtype.itemsize

@@ -1,0 +1,232 @@
+"""CUDA graphs: what a stream is given while it is captured, kept as one thing that is launched again as a whole.
+
+Memory that is asked for during a capture comes from a pool of the graph's own, which nothing else uses as long as the graph
+lives: its kernels have the addresses built in.
+"""
+
+import threading
+from contextlib import contextmanager
+from ctypes import byref, c_void_p
+from os import fsencode
+from typing import Any
+
+from ....ir.errors import ArgumentError, DeviceError
+from ...random import default_generator
+from ..driver import context as contexts
+from ..driver import streams
+from ..memory import pools, status_words
+from .captured_random import Draws
+
+_MODES = {"global": 0, "thread_local": 1, "relaxed": 2}
+_PATIENCE = 10.0                            # seconds that a thread waits for the captures of others
+_under_way: dict[int, int] = {}             # captures by device
+_changed = threading.Condition()            # held while these are counted, and while a device is waited for
+
+
+class CUDAGraph:
+    """A captured sequence of work, replayed by one call. `keep_graph` keeps what was captured beside what is launched.
+
+    Random numbers of the default generator, and of those that are registered, are drawn anew by each replay.
+    """
+
+    def __init__(self, keep_graph: bool = False):
+        self.executable = self.captured = 0
+        self.keeps = keep_graph
+        self.memory: Any = None
+        self.device: Any = None
+        self.driver: Any = None
+        self.stream: Any = None
+        self.draws: Any = None
+        self.words: list = []               # what its launches may note errors in
+        self.generators: list = [default_generator]
+        self.ran_in: set = set()            # streams that it was put into
+        self.last: Any = None               # the last of them
+
+    def capture_begin(self, pool=None, capture_error_mode: str = "thread_local"):
+        """Starts capturing the current stream, which must not be the default one. `pool` is that of another graph, or
+        `graph_pool_handle()`, whose memory this one may share."""
+        stream = streams.current()
+        if capture_error_mode not in _MODES:
+            raise ArgumentError(f"capture_error_mode is one of {', '.join(_MODES)}, got {capture_error_mode!r}")
+        if stream.handle == 0:
+            raise DeviceError("the default stream cannot be captured; capture inside `with ingot.cuda.stream(...)`, or use "
+                              "`with ingot.cuda.graph(g)`, which does it for you")
+        if self.executable or self.captured:
+            raise DeviceError("this graph was captured before; reset() it, or make a new one")
+        if pools.is_capturing():
+            raise DeviceError("this thread captures a graph already, and graphs do not nest")
+        self.device, self.stream = stream.device_index, stream
+        self.driver = contexts.context(self.device).driver
+        self.memory = pools.Pool(self.device, pool)
+        self.draws = Draws(self.device, self.generators)
+        self.memory.enter(self.draws)
+        _count(self.device, 1)
+        try:
+            self.driver.cuStreamBeginCapture_v2(stream.handle, _MODES[capture_error_mode])
+        except DeviceError:
+            _count(self.device, -1)
+            self.memory.leave()
+            self.reset()
+            raise
+
+    def capture_end(self):
+        """Ends the capture and makes the graph ready to run."""
+        self.memory.leave()
+        contexts.context(self.device)
+        try:
+            graph = c_void_p()
+            try:
+                self.driver.cuStreamEndCapture(self.stream.handle, byref(graph))
+            finally:
+                _count(self.device, -1)
+            self.captured = graph.value or 0
+            pools.give_foreign_back()
+            self.draws.finish()
+            self.words = status_words.kept(self.memory.held)
+            if not self.keeps:
+                self.instantiate()
+        except DeviceError as e:
+            self.reset()
+            raise DeviceError(f"nothing was captured: {e}; inside a capture nothing may wait for the device, and streams that "
+                              "were made to wait for it must be waited for before it ends") from e
+
+    def abandon(self):
+        """Ends a capture that failed; nothing of it is kept."""
+        self.memory.leave()
+        contexts.context(self.device)
+        graph = c_void_p()
+        self.driver.raw["cuStreamEndCapture"](self.stream.handle, byref(graph))
+        _count(self.device, -1)
+        self.captured = graph.value or 0
+        self.reset()
+
+    def instantiate(self):
+        """Makes what was captured ready to run, which the first replay does too."""
+        if not self.captured:
+            raise DeviceError("this graph holds nothing yet; capture it first")
+        contexts.context(self.device)
+        self._destroy("cuGraphExecDestroy", "executable")
+        ask = lambda: self.driver.handle("cuGraphInstantiateWithFlags", self.captured, 0)
+        self.executable = pools.with_room(self.device, ask)
+        if not self.keeps:
+            self._destroy("cuGraphDestroy", "captured")
+
+    def replay(self):
+        """Puts all of it into the current stream."""
+        if not self.executable:
+            self.instantiate()
+        self.replay_in(streams.current(self.device))
+
+    def replay_in(self, stream):
+        """Puts all of it, which is instantiated, into a stream of the device that is current."""
+        if self.draws.keys and self.last not in (None, stream):
+            stream.wait_stream(self.last)       # where the last replay may still read its keys
+        self.draws.renew()
+        self.driver.cuGraphLaunch(self.executable, stream.handle)
+        self.ran_in.add(stream.handle)
+        self.last = stream
+        for words in self.words:
+            status_words.launched(words)
+
+    def pool(self) -> int:
+        """The number of the memory pool, which another graph may share."""
+        if self.memory is None:
+            raise DeviceError("this graph holds nothing yet; capture it first")
+        return self.memory.number
+
+    def register_generator_state(self, generator):
+        """Has each replay draw the next numbers of a generator of one's own; called before the capture."""
+        if self.memory is not None:
+            raise DeviceError("generators are registered before the capture")
+        self.generators.append(generator)
+
+    def raw_cuda_graph(self) -> int:
+        """The driver's handle of what was captured."""
+        if not self.captured:
+            raise DeviceError("what was captured is kept with CUDAGraph(keep_graph=True) only")
+        return self.captured
+
+    def raw_cuda_graph_exec(self) -> int:
+        """The driver's handle of what is launched."""
+        if not self.executable:
+            raise DeviceError("this graph is not instantiated; capture it first")
+        return self.executable
+
+    def enable_debug_mode(self):
+        """Keeps what is captured from now on, for `debug_dump`."""
+        self.keeps = True
+
+    def debug_dump(self, debug_path):
+        """Writes what was captured into a file, in the language of Graphviz."""
+        self.driver.cuGraphDebugDotPrint(self.raw_cuda_graph(), fsencode(debug_path), 1)
+
+    def reset(self):
+        """Forgets what was captured; its memory may be used for other things."""
+        if self.driver is None:
+            return
+        if self.memory is not None and self.memory.is_entered:      # nobody will end the capture
+            self.abandon()
+            return
+        with pools.beside_captures(self.driver):
+            self._destroy("cuGraphExecDestroy", "executable")
+            self._destroy("cuGraphDestroy", "captured")
+        if self.memory is not None:
+            self.memory.release(self.ran_in)
+            self.memory = self.draws = None
+            self.words = []
+            self.ran_in, self.last = set(), None
+
+    def _destroy(self, how, name):
+        handle = getattr(self, name)
+        setattr(self, name, 0)
+        if handle:
+            self.driver.raw[how](handle)
+
+    def __del__(self):
+        try:
+            self.reset()
+        except Exception:       # which nobody could meet; at the end of a process, names of the module are gone
+            return
+
+
+def _count(device, more):
+    with _changed:
+        _under_way[device] = _under_way.get(device, 0) + more
+        _changed.notify_all()
+
+
+@contextmanager
+def between_captures(device: int):
+    """What is done inside waits for the whole device, which no capture of any thread survives: those of other threads end
+    first, and none begins meanwhile."""
+    with _changed:
+        if not pools.is_capturing():
+            _changed.wait_for(lambda: not _under_way.get(device), _PATIENCE)
+        yield
+
+
+@contextmanager
+def graph(cuda_graph: CUDAGraph, pool=None, stream=None, capture_error_mode: str = "thread_local"):
+    """Captures what is done inside, on a stream of its own."""
+    stream = streams.Stream(contexts.current()) if stream is None else stream
+    before = streams.current(stream.device_index)
+    stream.wait_stream(before)
+    with stream:
+        cuda_graph.capture_begin(pool, capture_error_mode)
+        try:
+            yield cuda_graph
+        except BaseException:
+            cuda_graph.abandon()
+            raise
+        cuda_graph.capture_end()
+    before.wait_stream(stream)
+
+
+def is_current_stream_capturing() -> bool:
+    """Whether the current stream is being captured."""
+    return contexts.is_started() and streams.current().is_capturing()
+
+
+def graph_pool_handle() -> int:
+    """The number of a new memory pool that graphs may share."""
+    return pools.new_number()

@@ -1,0 +1,178 @@
+"""A list of what the driver is asked, ready to be repeated on other operands; `launch_recorder.py` takes such lists down.
+
+Its places are numbered: the operands, then memory in the order in which it is taken. What is small and goes back before the
+list ends lies in one piece, parts that are not needed at once in the same places. That piece is taken before all else, and so
+are results, unless something large goes back before them, whose memory may be what they get.
+"""
+
+from ....passes.schedule.plan_memory import Life, placed
+from ...device_array import DeviceArray
+from ..compiler import launch
+from ..driver import streams
+from ..memory import pools
+from ..memory.allocator import ROUND, SMALL
+from ..memory.arrays import KIND
+from ..memory.pools import Memory
+from ..memory.status_words import launched
+from .layout_keys import BETWEEN, number_of
+
+_new = object.__new__
+TAKE, DROP, LAUNCH, FILL, COPY, CHECK, KEEP = range(7)      # what a step does
+_REPEATED, _CALL = 7, 8
+
+
+class Recipe:
+    """A list that can be repeated on operands of one kind, which begin at `starts` between whole vectors. What is `lasting` is
+    worth arranging."""
+
+    def __init__(self, noted, device, starts, switches, lasting=True):
+        sizes, steps, results, self.many = noted
+        if lasting and not sizes:
+            sizes, steps, results = _arranged(steps, results, len(starts))
+        self.sizes = sizes          # of memory that is taken first
+        self.steps = [_ready(s, device, starts) if s[0] == LAUNCH else s for s in steps]
+        self.results = [r if r.__class__ is int else _laid_out(r, device, starts) for r in results]
+        self.switches = switches
+
+    def __call__(self, arrays, device):
+        """The results on other operands."""
+        stream = streams.current(device).handle
+        held: list = []
+        at: list = []
+        for a in arrays:
+            memory = a.memory
+            if memory.stream != stream:
+                memory.used_on(stream)
+            held.append(memory)
+            at.append(memory.pointer + a.offset)
+        sizes = self.sizes
+        if sizes:
+            for memory in (Memory(device, sizes[0], stream),) if len(sizes) == 1 else pools.taken(device, sizes, stream):
+                held.append(memory)
+                at.append(memory.pointer)
+        for step in self.steps:
+            what = step[0]
+            if what == _REPEATED:
+                step[1](stream, at)
+            elif what == TAKE:
+                memory = Memory(device, step[1], stream)
+                held.append(memory)
+                at.append(memory.pointer)
+            elif what == DROP:
+                held[step[1]] = None
+            elif what == _CALL:
+                self._call(step, at, stream)
+            else:
+                _OTHERS[what](step, at, stream)
+        found = [arrays[r] if r.__class__ is int else _array(r, held) for r in self.results]
+        return tuple(found) if self.many else found[0]
+
+    def _call(self, step, at, stream):
+        """A launch of a kernel that was being compiled when the list was made, or that asks for memory of its own."""
+        _, function, grid, args, moving = step
+        function(grid, stream, *launch.moved(args, moving, at))
+        if function.__class__ is launch.Coming and function.loaded is not None:
+            self.steps = [_launching(function.loaded, grid, args, moving) if s is step else s for s in self.steps]
+
+
+def taken_first(steps) -> tuple:
+    """(the bytes of what is taken first, the steps that are left) of a list in which nothing goes back, so that all numbers
+    stay as they are; of another one nothing, and all."""
+    if any([s[0] == DROP for s in steps]):      # noqa: C419  (quicker)
+        return (), steps
+    return tuple([s[1] for s in steps if s[0] == TAKE]), tuple([s for s in steps if s[0] != TAKE])
+
+
+def _arranged(steps, results, operands: int) -> tuple:
+    """The same, and the results, of a list with so many operands in which something goes back."""
+    dropped = {s[1]: n for n, s in enumerate(steps) if s[0] == DROP}
+    if not dropped:
+        return (), steps, results
+    takes = dict(enumerate([n for n, s in enumerate(steps) if s[0] == TAKE], operands))
+    lives = [Life(number, -(-steps[n][1] // ROUND) * ROUND, n, dropped[number]) for number, n in takes.items()
+             if number in dropped and steps[n][1] <= SMALL]
+    inside, together = placed(lives, 0) if len(lives) > 1 else ({}, 0)
+    freed = min([n for number, n in dropped.items() if number not in inside], default=len(steps))
+    first = [number for number, n in takes.items() if number not in inside and n < freed]
+    later = [number for number, n in takes.items() if number not in inside and n > freed]
+    sizes = [steps[takes[number]][1] for number in first] + ([together] if inside else [])
+    places = {number: (i, 0) for i, number in enumerate([*range(operands), *first])}
+    places |= {number: (operands + len(first), more) for number, more in inside.items()}
+    places |= {number: (i, 0) for i, number in enumerate(later, operands + len(sizes))}
+    gone = {*[takes[number] for number in (*first, *inside)], *[dropped[number] for number in inside]}
+    return (sizes, [_placed_anew(s, places) for n, s in enumerate(steps) if n not in gone],
+            [r if r.__class__ is int else (places[r[0]][0], *r[1:]) for r in results])
+
+
+def _placed_anew(step, places) -> tuple:
+    """A step on other places, each (number, bytes from there)."""
+    def new(number, more):
+        if number is None:
+            return None, more
+        where, from_there = places[number]
+        return where, more + from_there
+
+    what = step[0]
+    if what == LAUNCH:
+        return *step[:5], tuple([(n, *new(number, more)) for n, number, more in step[5]]), step[6]
+    if what == FILL:
+        return *step[:2], *new(*step[2:4]), *step[4:]
+    if what == COPY:
+        return *step[:2], *new(*step[2:4]), *new(*step[4:6]), step[6]
+    return (DROP, places[step[1]][0]) if what == DROP else step
+
+
+def _laid_out(result, device, starts) -> tuple:
+    """What a result is like, as `Notes` has it, with the number of its layout."""
+    place, shape, strides, dtype, offset, *_ = result
+    start = (starts[place] if place < len(starts) else 0) + offset
+    return *result, number_of(device, shape, strides, dtype, start & BETWEEN)
+
+
+def _ready(step, device, starts) -> tuple:
+    """A launch with its loaded kernel: which addresses are whole vectors' follows from where operands begin (new memory begins
+    on one)."""
+    _, form, how, grid, args, moving, mask = step
+    count = len(starts)
+    for n, number, more in moving:
+        if (starts[number] + more if number < count else more) & BETWEEN:
+            mask |= 1 << n
+    return _launching(form.function(device, mask, how, form.units(args)), grid, args, moving)
+
+
+def _launching(function, grid, args, moving) -> tuple:
+    if function.__class__ is launch.Coming or function.binary.scratch:
+        return _CALL, function, grid, args, moving
+    return _REPEATED, launch.Repeated(function, grid, args, moving)
+
+
+def _fill(step, at, stream):
+    _, ask, number, more, value, count = step
+    ask(_address(at, number, more), value, count, stream)
+
+
+def _copy(step, at, stream):
+    _, ask, to, to_more, source, source_more, size = step
+    ask(_address(at, to, to_more), _address(at, source, source_more), size, stream)
+
+
+_OTHERS = {FILL: _fill, COPY: _copy, CHECK: lambda step, at, stream: launched(step[1]),
+           KEEP: lambda step, at, stream: _use(step[1], stream)}
+
+
+def _address(at, number, more):
+    return more if number is None else at[number] + more
+
+
+def _use(memory, stream):
+    memory.used_on(stream)
+    pools.keep(memory)
+
+
+def _array(result, held):
+    """An array that a call gives."""
+    made = _new(DeviceArray)
+    place, made.shape, made.strides, made.dtype, made.offset, made.is_contiguous, whole, made.layout = result
+    memory = made.memory = held[place]
+    made.kind, made.base = KIND, None if whole else DeviceArray(KIND, memory, (memory.nbytes,), "uint8")
+    return made

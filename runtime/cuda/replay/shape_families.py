@@ -1,0 +1,205 @@
+"""What is kept for calls of one structure, whatever their sizes.
+
+What is made for the first call of a structure is for its sizes alone, as most programs have no others: that takes half as long.
+When others come, sizes and strides of a call's arrays are symbols (`ir/symbols/symbolic.py`) while something is made for it,
+but for the small ones, on which broadcasting and the choice of lanes depend; equal numbers are one symbol. Whatever is decided
+on the way, also by what only judges, is noted by their scope. So what was made is good for all calls of the structure that meet
+these conditions, and does what would be done for any of them: no result depends on which shape came first.
+"""
+
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....ir.errors import GraphError
+from ....ir.opdef.aval import Aval
+from ....ir.opdef.params import params_key
+from ....ir.symbols.scope import Scope
+from ....ir.symbols.substitute import condition_check, has_symbols
+from ....ir.symbols.symbolic import hint
+from ...device_array import DeviceArray, contiguous_strides
+from ..driver.driver_state import thread as noting
+from ..graph import program
+
+LEAST = 4                  # from which a size is a symbol
+_NEVER = 1 << 62
+_NUMBERS = frozenset((int, float, bool))
+_SIZES = "shape"           # the parameter that holds sizes, of operators that have one
+_MOST = 4096               # things that are kept in all, and
+_MOST_ALIKE = 64           # for one structure
+_lock = threading.RLock()
+
+
+class Kind(NamedTuple):
+    """What tells calls apart that are computed in different ways, and the numbers that differ among those that are not."""
+
+    structure: tuple
+    numbers: tuple
+
+    @property
+    def is_key(self) -> bool:
+        """Whether all parameters may be parts of keys."""
+        try:
+            hash(self.structure)
+        except TypeError:
+            return False
+        return True
+
+
+def kind_of(call, inputs, params) -> Kind:
+    """The kind of a call. Who looks on reads sizes off values: for that, each is as it is."""
+    symbolic = _has_symbols()
+    numbers: Any = {} if not symbolic else _Symbols()
+    least = LEAST if not program.OBSERVERS else _NEVER
+    said: list = [call]
+    for x in inputs:
+        if x.__class__ is DeviceArray:
+            said += x.dtype, _pattern(x.shape, numbers, least)
+            if not x.is_contiguous:
+                size = x.dtype.itemsize
+                said.append(x.strides if lies_plain(x) else _pattern([s // size for s in x.strides], numbers, least))
+        elif x is None or x.__class__ in _NUMBERS:
+            said.append(x if type(x) is bool else x.__class__)
+        elif x.__class__ is Aval:
+            said += x.dtype, _pattern(x.shape, numbers, least), "like"
+        else:
+            said += "host", np.shape(x), getattr(x, "dtype", type(x))
+    if _SIZES in params:
+        said.append(_pattern(params[_SIZES], numbers, least))
+        params = {name: x for name, x in params.items() if name != _SIZES}
+    if params:
+        if symbolic and has_symbols(tuple(params.values())):
+            raise TypeError("a parameter that is no shape may be no symbol: it is a part of what is made")
+        said.append(params_key(params))
+    return Kind(tuple(said), tuple(numbers.values() if symbolic else numbers))
+
+
+def _has_symbols() -> bool:
+    """Whether this thread notes what it asks for with symbols for sizes."""
+    notes = noting.notes
+    return notes is not None and notes.symbolic
+
+
+def _pattern(sizes, numbers, least) -> tuple:
+    """What small sizes are, and which of the numbers so far the others are: the first is -1 (strides below zero are marked)."""
+    return tuple([~numbers.setdefault(n, len(numbers)) if n >= least else int(n) if n >= 0 else (int(n),) for n in sizes])
+
+
+class _Symbols(dict):
+    """Numbers that may be symbols, by what they are now. What this says of them becomes conditions."""
+
+    def setdefault(self, n, place):
+        """The place of a number."""
+        for i, known in enumerate(self.values()):
+            if known == n:
+                return i
+        self[place] = n
+        return place
+
+
+def lies_plain(x: DeviceArray) -> bool:
+    """Whether an array's elements follow each other, or will, since strides in elements cannot say where they are."""
+    if x.is_contiguous or 0 in x.shape:
+        return True
+    size = x.dtype.itemsize
+    return any([s % size for s in x.strides])  # noqa: C419  (quicker)
+
+
+class Sizes:
+    """Symbols for the numbers of a call, and for how far arrays of one memory lie from each other; or no symbols (`fixed`)."""
+
+    def __init__(self, numbers, apart=(), fixed=False):
+        self.scope = Scope(least=LEAST, judges=True)
+        self.scope.is_inner, self.scope.exact = True, {}
+        self._symbols = {n: self.scope.size(f"n{i}", n) for i, n in enumerate(numbers)}
+        self.apart = [self.scope.count(f"d{i}", n) for i, n in enumerate(apart)]
+        self.names, self.symbols = tuple(self.scope.hints), tuple(self.scope.hints)
+        if fixed:
+            self.scope.conditions = {f"{name} == {n}": None for name, n in self.scope.hints.items()}
+            self._symbols, self.symbols = {}, ()
+
+    def of(self, sizes) -> tuple:
+        """Sizes or strides with symbols for numbers."""
+        return tuple([self._symbols.get(n, n) for n in map(hint, sizes)])
+
+    def of_array(self, a: DeviceArray, offset) -> DeviceArray:
+        """An array of symbolic sizes in the same memory."""
+        made: Any = object.__new__(DeviceArray)
+        made.kind, made.memory, made.base, made.offset, made.dtype = a.kind, a.memory, a.base, offset, a.dtype
+        made.layout = 0
+        made.shape, made.is_contiguous, size = self.of(a.shape), a.is_contiguous, a.dtype.itemsize
+        made.strides = (contiguous_strides(made.shape, size) if a.is_contiguous else a.strides if lies_plain(a) else
+                        tuple([n * size for n in self.of([s // size for s in a.strides])]))
+        return made
+
+    def of_aval(self, like):
+        """What is known of an array of which no values are read; anything else as it is."""
+        return like.with_shape(self.of(like.shape)) if like.__class__ is Aval else like
+
+    def end(self):
+        """From now on nobody may ask for the numbers: what was made is for others as well."""
+        self.scope.hints = _Ended()
+
+    def of_params(self, params) -> dict:
+        """Parameters, the sizes among them as symbols."""
+        return params if _SIZES not in params else params | {_SIZES: self.of(params[_SIZES])}
+
+
+class _Kept(NamedTuple):
+    """What was made, the condition under which it is good, and whether it is for certain sizes alone."""
+
+    holds: Any
+    made: Any
+    fixed: bool
+
+
+_made: dict = {}           # structure -> [_Kept]
+_count = 0
+
+
+def kept(kind: Kind, make):
+    """What `make(sizes)` gave for a call of this kind, or gives now."""
+    numbers, symbolic = kind.numbers, _has_symbols()
+    alike = _made.get(kind.structure, ())
+    for holds, made, fixed in alike:
+        if not (fixed and symbolic) and holds(*numbers):
+            return made
+    return _make(kind, make, not (alike or symbolic))
+
+
+def _make(kind, make, fixed):
+    global _count
+    sizes = Sizes(tuple(map(hint, kind.numbers)), fixed=fixed)
+    made = make(sizes)
+    holds = condition_check(sizes.scope.conditions, sizes.names)
+    sizes.end()
+    holds(*kind.numbers)        # (of symbols: what is decided here is a condition of those who ask, too)
+    with _lock:
+        if _count >= _MOST:
+            _made.clear()
+            _count = 0
+        alike = _made.setdefault(kind.structure, ())
+        _made[kind.structure] = (*alike[1 - _MOST_ALIKE:], _Kept(holds, made, fixed))
+        _count += 1
+    return made
+
+
+class _Ended(dict):
+    """The numbers of a scope that nobody may ask any more: what was made is for other numbers as well."""
+
+    def __missing__(self, name):
+        raise GraphError(f"size {name} has no value: something was not bound to the sizes of a call")
+
+
+def count() -> int:
+    """How many things are kept."""
+    return _count
+
+
+def forget():
+    """Forgets all that was made."""
+    global _count
+    with _lock:
+        _made.clear()
+        _count = 0
