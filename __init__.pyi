@@ -24,112 +24,112 @@ from .jit.exported import programs as _programs
 from .jit.operators import ops as ops
 from .jit.operators.tags import Tag as Tag
 from .jit.scripting import ScriptModule as ScriptModule
-from .runtime import accelerator as accelerator
 from .runtime import amp as amp
 from .runtime import array_api as array_api
 from .runtime import backends as backends
-from .runtime import batching as _batching
-from .runtime import build as _build
-from .runtime import device as _device_module
 from .runtime import distributed as distributed
 from .runtime import distributions as distributions
-from .runtime import fake_tensors as _fake_tensors
-from .runtime import fft as fft
-from .runtime import func as func
-from .runtime import functional as functional
-from .runtime import futures as futures
-from .runtime import higher_order as _higher_order
-from .runtime import linalg as linalg
+from .runtime import func as _func
 from .runtime import masked as masked
 from .runtime import multiprocessing as multiprocessing
 from .runtime import nested as nested
 from .runtime import nn as nn
-from .runtime import no_accelerator as _no_accelerator
 from .runtime import optim as optim
-from .runtime import overrides as overrides
-from .runtime import printed_parts as _printed_parts
-from .runtime import processor as _processor
 from .runtime import profiler as profiler
 from .runtime import quantization as quantization
 from .runtime import quasirandom as quasirandom
-from .runtime import random as _random_module
-from .runtime import random as random
 from .runtime import serialization as serialization
 from .runtime import signal as signal
-from .runtime import sparse as sparse
-from .runtime import special as special
-from .runtime import subclass_switches as _subclass_switches
-from .runtime import tensor as _tensor
-from .runtime import tensor as _tensor_module
-from .runtime import testing as testing
 from .runtime import toolbox as _toolbox
-from .runtime import torch_version as torch_version
-from .runtime import types as types
-from .runtime import version as version
 from .runtime.amp.autocast_mode import autocast as autocast
 from .runtime.amp.grad_scaler import GradScaler as GradScaler
-from .runtime.api import formats as _formats_module
-from .runtime.api import layouts as _layouts_module
-from .runtime.api import legacy as _legacy_module
-from .runtime.api import quantized_dtypes as _quantized_dtypes_module
-from .runtime.api import returns as _returns
-from .runtime.api import returns as _returns_module
-from .runtime.api import storages as _storages
-from .runtime.api import storages as _storages_module
-from .runtime.api.formats import MemoryFormat as _MemoryFormat
-from .runtime.api.layouts import layout as layout
-from .runtime.api.quantized_dtypes import qscheme as qscheme
-from .runtime.api.storages import StorageBase as StorageBase
-from .runtime.api.storages import TypedStorage as TypedStorage
-from .runtime.api.storages import UntypedStorage as UntypedStorage
-from .runtime.api.symbols import SymBool as SymBool
-from .runtime.autograd import namespace as _namespace
+from .runtime.api.math.symbolic_numbers import SymBool as SymBool
+from .runtime.api.register import annotation_types as _annotation_types
+from .runtime.api.register import layouts as _layouts_module
+from .runtime.api.register import memory_formats as _memory_formats_module
+from .runtime.api.register import overrides as overrides
+from .runtime.api.register import quantized_dtypes as _quantized_dtypes_module
+from .runtime.api.register import return_types as _return_types_module
+from .runtime.api.register import return_types as return_types
+from .runtime.api.register.annotation_types import DeviceObjType as DeviceObjType
+from .runtime.api.register.annotation_types import TensorType as TensorType
+from .runtime.api.register.dtype_info import finfo as finfo
+from .runtime.api.register.dtype_info import iinfo as iinfo
+from .runtime.api.register.layouts import layout as layout
+from .runtime.api.register.memory_formats import MemoryFormat as _MemoryFormat
+from .runtime.api.register.quantized_dtypes import qscheme as qscheme
+from .runtime.api.tensor_classes import legacy_types as _legacy_types_module
+from .runtime.api.tensor_classes import typed_storage as _typed_storage
+from .runtime.api.tensor_classes import typed_storage as _typed_storage_module
+from .runtime.api.tensor_classes.typed_storage import StorageBase as StorageBase
+from .runtime.api.tensor_classes.typed_storage import TypedStorage as TypedStorage
+from .runtime.api.tensor_classes.typed_storage import UntypedStorage as UntypedStorage
 from .runtime.autograd.grad_mode import enable_grad as enable_grad
 from .runtime.autograd.grad_mode import inference_mode as inference_mode
 from .runtime.autograd.grad_mode import no_grad as no_grad
 from .runtime.autograd.grad_mode import set_grad_enabled as set_grad_enabled
+from .runtime.backends import absent_accelerators as _absent_accelerators
+from .runtime.backends import accelerator as accelerator
+from .runtime.backends import cpu_device as _cpu_device
+from .runtime.core import device as _device_module
+from .runtime.core import random as _random_module
+from .runtime.core import random as random
+from .runtime.core import tensor as _tensor
+from .runtime.core import tensor as _tensor_module
+from .runtime.core.device import Device as _Device
+from .runtime.core.random import Generator as Generator
+from .runtime.core.tensor import Size as Size
+from .runtime.core.tensor import Tensor as Tensor
 from .runtime.cuda import api as _api
 from .runtime.cuda.driver.streams import Event as Event
 from .runtime.cuda.driver.streams import Stream as Stream
-from .runtime.device import Device as _Device
-from .runtime.futures import Future as Future
-from .runtime.info import finfo as finfo
-from .runtime.info import iinfo as iinfo
+from .runtime.distributed.engines import futures as futures
+from .runtime.distributed.engines.futures import Future as Future
+from .runtime.linalg import fft as fft
+from .runtime.linalg import linalg as linalg
+from .runtime.linalg import special as special
+from .runtime.namespaces import autograd as autograd
+from .runtime.namespaces import build_config as _build_config
+from .runtime.namespaces import fake_tensors as _fake_tensors
+from .runtime.namespaces import func as func
+from .runtime.namespaces import functional_names as _functional_names
+from .runtime.namespaces import higher_order_ops as _higher_order_ops
+from .runtime.namespaces import sparse as sparse
+from .runtime.namespaces import tensor_str as _tensor_str
+from .runtime.namespaces import torch_c as _torch_c
+from .runtime.namespaces import torch_version as torch_version
+from .runtime.namespaces import version as version
 from .runtime.quantization import ao as ao
-from .runtime.random import Generator as Generator
 from .runtime.serialization import PyTorchFileReader as PyTorchFileReader
-from .runtime.tensor import Size as Size
-from .runtime.tensor import Tensor as Tensor
-from .runtime.toolbox import gathered as _gathered
+from .runtime.toolbox import flatten_tensors as _flatten_tensors
 from .runtime.toolbox import hub as hub
-from .runtime.toolbox import primitives as _primitives
-from .runtime.types import DeviceObjType as DeviceObjType
-from .runtime.types import TensorType as TensorType
+from .runtime.toolbox import prims_common as _prims_common
+from .runtime.toolbox import testing as testing
 
-__config__ = _build
-_C = _subclass_switches
+_C = _torch_c
+__config__ = _build_config
 _custom_ops = _operators
 _dynamo = _dynamo
-_functorch = _batching
+_functorch = _func
 _guards = _fake_tensors
-_higher_order_ops = _higher_order
+_higher_order_ops = _higher_order_ops
 _inductor = _inductor
-_prims_common = _primitives
+_prims_common = _prims_common
 _subclasses = _fake_tensors
 _tensor = _tensor
-_tensor_str = _printed_parts
-_utils = _gathered
-autograd = _namespace
-cpu = _processor
+_tensor_str = _tensor_str
+_utils = _flatten_tensors
+cpu = _cpu_device
 cuda = _api
 export = _programs
+functional = _functional_names
 library = _operators
-mps = _no_accelerator
-mtia = _no_accelerator
-return_types = _returns
-storage = _storages
+mps = _absent_accelerators
+mtia = _absent_accelerators
+storage = _typed_storage
+types = _annotation_types
 utils = _toolbox
-xpu = _no_accelerator
+xpu = _absent_accelerators
 __version__: builtins.str
 __all__: builtins.list[builtins.str]
 
@@ -151,28 +151,28 @@ float64: _dtype_module.DType
 complex64: _dtype_module.DType
 complex128: _dtype_module.DType
 
-BFloat16Storage: _storages_module.StorageType
-BFloat16Tensor: _legacy_module.TensorType
-BoolStorage: _storages_module.StorageType
-BoolTensor: _legacy_module.TensorType
-ByteStorage: _storages_module.StorageType
-ByteTensor: _legacy_module.TensorType
-CharStorage: _storages_module.StorageType
-CharTensor: _legacy_module.TensorType
-ComplexDoubleStorage: _storages_module.StorageType
-ComplexFloatStorage: _storages_module.StorageType
-DoubleStorage: _storages_module.StorageType
-DoubleTensor: _legacy_module.TensorType
-FloatStorage: _storages_module.StorageType
-FloatTensor: _legacy_module.TensorType
-HalfStorage: _storages_module.StorageType
-HalfTensor: _legacy_module.TensorType
-IntStorage: _storages_module.StorageType
-IntTensor: _legacy_module.TensorType
-LongStorage: _storages_module.StorageType
-LongTensor: _legacy_module.TensorType
-ShortStorage: _storages_module.StorageType
-ShortTensor: _legacy_module.TensorType
+BFloat16Storage: _typed_storage_module.StorageType
+BFloat16Tensor: _legacy_types_module.TensorType
+BoolStorage: _typed_storage_module.StorageType
+BoolTensor: _legacy_types_module.TensorType
+ByteStorage: _typed_storage_module.StorageType
+ByteTensor: _legacy_types_module.TensorType
+CharStorage: _typed_storage_module.StorageType
+CharTensor: _legacy_types_module.TensorType
+ComplexDoubleStorage: _typed_storage_module.StorageType
+ComplexFloatStorage: _typed_storage_module.StorageType
+DoubleStorage: _typed_storage_module.StorageType
+DoubleTensor: _legacy_types_module.TensorType
+FloatStorage: _typed_storage_module.StorageType
+FloatTensor: _legacy_types_module.TensorType
+HalfStorage: _typed_storage_module.StorageType
+HalfTensor: _legacy_types_module.TensorType
+IntStorage: _typed_storage_module.StorageType
+IntTensor: _legacy_types_module.TensorType
+LongStorage: _typed_storage_module.StorageType
+LongTensor: _legacy_types_module.TensorType
+ShortStorage: _typed_storage_module.StorageType
+ShortTensor: _legacy_types_module.TensorType
 def _assert(condition, message) -> Tensor:
     """An assertion that vision libraries spell as a function; raises AssertionError."""
 def _assert_async(input, assert_msg=None) -> Tensor:
@@ -480,7 +480,7 @@ def amax(input, dim=(), keepdim: builtins.bool = False, *, out=None, axis=(), ke
 def amin(input, dim=(), keepdim: builtins.bool = False, *, out=None, axis=(), keepdims: builtins.bool = False) -> Tensor:
     """Smallest values; ties share the gradient equally."""
 def aminmax(input, *, dim=None, keepdim: builtins.bool = False, out=None, axis=None,
-            keepdims: builtins.bool = False) -> _returns_module.aminmax:
+            keepdims: builtins.bool = False) -> _return_types_module.aminmax:
     """Smallest and largest values as (min, max)."""
 def angle(input, *, out=None) -> Tensor:
     """The angle of a number in the complex plane: of real ones 0 or, below zero, pi; nan stays nan."""
@@ -654,8 +654,8 @@ def chain_matmul(*matrices, out=None) -> Tensor:
 chalf: _dtype_module.NamedDType
 def channel_shuffle(input, groups) -> Tensor:
     """Takes the channels (dim 1) of `groups` groups in turn."""
-channels_last: _formats_module.MemoryFormat
-channels_last_3d: _formats_module.MemoryFormat
+channels_last: _memory_formats_module.MemoryFormat
+channels_last_3d: _memory_formats_module.MemoryFormat
 def cholesky(input, upper: builtins.bool = False, *, out=None) -> Tensor:
     """The lower triangular factor of symmetric positive matrices (or its transpose)."""
 def cholesky_inverse(L, upper: builtins.bool = False, *, out=None) -> Tensor:
@@ -705,7 +705,7 @@ def conj_physical_(input, *, out=None) -> Tensor:
     """In-place version of conj_physical()."""
 def constant_pad_nd(input, pad, value=0) -> Tensor:
     """`value` around the last dims; `pad` is (low, high) of the last dim, then of the one before, and so on."""
-contiguous_format: _formats_module.MemoryFormat
+contiguous_format: _memory_formats_module.MemoryFormat
 def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1) -> Tensor:
     """Convolution over one spatial dim; weight (out, in / groups, kernel)."""
 def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1) -> Tensor:
@@ -751,16 +751,16 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
              zero_infinity: builtins.bool = False) -> Tensor:
     """Connectionist temporal classification of log_probs (T, N, C) or (T, C)."""
 @overload
-def cummax(input, dim, *, out=None) -> _returns_module.cummax:
+def cummax(input, dim, *, out=None) -> _return_types_module.cummax:
     """Running maximum along a dim and where it was seen last, as (values, indices)."""
 @overload
-def cummax(input, *, axis, out=None) -> _returns_module.cummax:
+def cummax(input, *, axis, out=None) -> _return_types_module.cummax:
     """Running maximum along a dim and where it was seen last, as (values, indices)."""
 @overload
-def cummin(input, dim, *, out=None) -> _returns_module.cummin:
+def cummin(input, dim, *, out=None) -> _return_types_module.cummin:
     """Running minimum along a dim and where it was seen last, as (values, indices)."""
 @overload
-def cummin(input, *, axis, out=None) -> _returns_module.cummin:
+def cummin(input, *, axis, out=None) -> _return_types_module.cummin:
     """Running minimum along a dim and where it was seen last, as (values, indices)."""
 @overload
 def cumprod(input, dim, *, dtype=None, out=None) -> Tensor:
@@ -970,7 +970,7 @@ def frac(input, *, out=None) -> Tensor:
     """Elementwise frac."""
 def frac_(input, *, out=None) -> Tensor:
     """In-place version of frac()."""
-def frexp(input, *, out=None) -> _returns_module.frexp:
+def frexp(input, *, out=None) -> _return_types_module.frexp:
     """Mantissas with sizes in [0.5, 1), and the powers of two that they are multiplied by."""
 @overload
 def frobenius_norm(input, dim, keepdim: builtins.bool = False, *, out=None) -> Tensor:
@@ -1012,7 +1012,7 @@ def ge(input, other, *, out=None) -> Tensor:
     """Elementwise ge."""
 def ge_(input, other, *, out=None) -> Tensor:
     """In-place version of ge()."""
-def geqrf(input, *, out=None) -> _returns_module.geqrf:
+def geqrf(input, *, out=None) -> _return_types_module.geqrf:
     """QR as LAPACK's geqrf gives it: R, below it the vectors of Householder's reflections, and their factors. No
     gradient."""
 def ger(input, vec2, *, out=None) -> Tensor:
@@ -1089,8 +1089,8 @@ def histc(input, bins=100, min=0, max=0, *, out=None) -> Tensor:
     """Counts in equal bins between min and max (the data's range if both are equal); what is outside is left out."""
 def histogram(input, bins=100, *, range=None, weight=None, density: builtins.bool = False, out=None) -> Tensor:
     """(hist, bin_edges): how much falls between neighbouring edges; the last bin holds its upper edge."""
-def histogramdd(input, bins, *, range=None, weight=None, density: builtins.bool = False,
-                out=None) -> _returns_module.histogramdd:
+def histogramdd(input, bins, *, range=None, weight=None,
+                density: builtins.bool = False, out=None) -> _return_types_module.histogramdd:
     """(hist, bin_edges) of points, which are the rows of the input; for each of its columns a number of bins, or edges."""
 def hsmm(mat1, mat2, *, out=None) -> Tensor:
     """`hspmm`, by its name in older programs."""
@@ -1273,7 +1273,7 @@ def kl_div(input, target, reduction=1, *, log_target: builtins.bool = False) -> 
 def kron(input, other, *, out=None) -> Tensor:
     """The Kronecker product: every element of input times the whole of other."""
 def kthvalue(input, k, dim=-1, keepdim: builtins.bool = False, *, out=None, axis=-1,
-             keepdims: builtins.bool = False) -> _returns_module.kthvalue:
+             keepdims: builtins.bool = False) -> _return_types_module.kthvalue:
     """The k-th smallest element along a dim (counted from 1) and where it is, as (values, indices)."""
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05) -> Tensor:
     """To mean 0 and variance 1 over the last dims, then times weight, plus bias."""
@@ -1289,7 +1289,7 @@ def le(input, other, *, out=None) -> Tensor:
     """Elementwise le."""
 def le_(input, other, *, out=None) -> Tensor:
     """In-place version of le()."""
-legacy_contiguous_format: _formats_module.MemoryFormat
+legacy_contiguous_format: _memory_formats_module.MemoryFormat
 def lerp(input, end, weight, *, out=None) -> Tensor:
     """input + weight * (end - input), exact at both ends."""
 def lerp_(input, end, weight, *, out=None) -> Tensor:
@@ -1399,7 +1399,7 @@ def lu(A, pivot: builtins.bool = True, get_infos: builtins.bool = False, out=Non
 def lu_solve(b, LU_data, LU_pivots, *, out=None) -> Tensor:
     """X with A @ X = b, from lu_factor's result for A."""
 def lu_unpack(LU_data, LU_pivots, unpack_data: builtins.bool = True,
-              unpack_pivots: builtins.bool = True, *, out=None) -> _returns_module.lu_unpack:
+              unpack_pivots: builtins.bool = True, *, out=None) -> _return_types_module.lu_unpack:
     """P, L and U of the result of lu_factor; what is not asked for is empty."""
 def manual_seed(seed: builtins.int) -> _random_module.Generator:
     """Seeds the default generator and returns it."""
@@ -1455,7 +1455,7 @@ def minimum_(input, other, *, out=None) -> Tensor:
 def mm(input, mat2, *, out=None) -> Tensor:
     """The product of two matrices."""
 def mode(input, dim=-1, keepdim: builtins.bool = False, *, out=None, axis=-1,
-         keepdims: builtins.bool = False) -> _returns_module.mode:
+         keepdims: builtins.bool = False) -> _return_types_module.mode:
     """The most frequent value along a dim (of equals the smallest) and where it is last, as (values, indices)."""
 def moveaxis(input, source, destination) -> Tensor:
     """Dimensions moved to other places, the rest in order."""
@@ -1583,7 +1583,7 @@ def outer(input, vec2, *, out=None) -> Tensor:
 def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim: builtins.bool = False, *,
                       keepdims: builtins.bool = False) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last dimension."""
-def pca_lowrank(A, q=None, center: builtins.bool = True, niter=2) -> _returns_module.svd_uv:
+def pca_lowrank(A, q=None, center: builtins.bool = True, niter=2) -> _return_types_module.svd_uv:
     """About q principal directions of the rows of A: svd_lowrank of A less the mean of its rows."""
 def pdist(input, p=2.0) -> Tensor:
     """The p-norm distances of all pairs of rows, as the upper triangle row by row."""
@@ -1619,7 +1619,7 @@ def pow_(input, exponent, *, out=None) -> Tensor:
     """In-place version of pow()."""
 def prelu(input, weight) -> Tensor:
     """The input above 0, weight * input below; the weight is one number or one for each channel (dimension 1)."""
-preserve_format: _formats_module.MemoryFormat
+preserve_format: _memory_formats_module.MemoryFormat
 def prod(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
          keepdims: builtins.bool = False) -> Tensor:
     """Product over a dim (all unless said); integers and bools are multiplied in int64."""
@@ -1883,7 +1883,7 @@ def slice_inverse(input, src, dim=0, start=None, end=None, step=1, *, axis=0) ->
     """The window over input's memory that has the sizes and strides of src."""
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None, axis=0) -> Tensor:
     """input with src in place of a slice along a dimension."""
-def slogdet(A, *, out=None) -> _returns_module.slogdet:
+def slogdet(A, *, out=None) -> _return_types_module.slogdet:
     """Sign and logarithm of the size of the determinant."""
 def smm(input, mat) -> Tensor:
     """The product of a sparse matrix with a dense one, as a sparse matrix: all of the rows in which the first has
@@ -1895,7 +1895,7 @@ def softmax(input, dim, dtype=None, *, out=None) -> Tensor:
 def softmax(input, *, axis, dtype=None, out=None) -> Tensor:
     """exp(x) / sum(exp(x)) along a dimension."""
 def sort(input, dim=-1, descending: builtins.bool = False, stable: builtins.bool = True, *,
-         out=None, axis=-1) -> _returns_module.sort:
+         out=None, axis=-1) -> _return_types_module.sort:
     """Sorted values along a dim and where they were, as (values, indices)."""
 sparse_bsc: _layouts_module.layout
 def sparse_bsc_tensor(ccol_indices, row_indices, values, size=None, *, dtype=None, layout=None, device=None,
@@ -1977,7 +1977,7 @@ def sum(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None
     """Sum over dims (all unless said); integers and bools are summed in int64."""
 def svd(input, some: builtins.bool = True, compute_uv: builtins.bool = True, *, out=None) -> Tensor:
     """U, S, V with U @ diag(S) @ V.mH = input, reduced unless `some` is False; without compute_uv, U and V are zeros."""
-def svd_lowrank(A, q=6, niter=2, M=None) -> _returns_module.svd_uv:
+def svd_lowrank(A, q=6, niter=2, M=None) -> _return_types_module.svd_uv:
     """U, S and V of about the q largest singular values of A (of A - M), found at random in `niter` rounds of products."""
 @overload
 def swapaxes(input, dim0, dim1=None) -> Tensor:
@@ -2037,7 +2037,7 @@ def threshold_(input, threshold, value) -> Tensor:
 def tile(input, *sizes, dims=None, axis=None) -> Tensor:
     """repeat(), with missing leading counts 1."""
 def topk(input, k, dim=-1, largest: builtins.bool = True, sorted: builtins.bool = True, *,
-         out=None, axis=-1) -> _returns_module.topk:
+         out=None, axis=-1) -> _return_types_module.topk:
     """The k largest (or smallest) elements along a dim, in order, as (values, indices); of equals the first."""
 def trace(input) -> Tensor:
     """The sum of a matrix's diagonal."""
@@ -2059,7 +2059,7 @@ def trapz(y, x=None, *, dx=1, dim=-1, axis=-1) -> Tensor:
     """The integral of y over the places x (or steps of dx) by the trapezoidal rule."""
 def triangular_solve(b, A, upper: builtins.bool = True,
                      transpose: builtins.bool = False,
-                     unitriangular: builtins.bool = False, *, out=None) -> _returns_module.triangular_solve:
+                     unitriangular: builtins.bool = False, *, out=None) -> _return_types_module.triangular_solve:
     """X with A @ X = b (or A^T @ X = b), reading one triangle of A, and a copy of A; newer: linalg.solve_triangular."""
 def tril(input, diagonal=0, *, out=None) -> Tensor:
     """The elements on and below a diagonal, zeros above."""

@@ -9,8 +9,8 @@ from . import jit
 from .ir.draw import view
 from .runtime import nn, optim
 from .runtime.autograd.grad_mode import no_grad
-from .runtime.random import manual_seed
-from .runtime.tensor import wrap
+from .runtime.core.random import manual_seed
+from .runtime.core.tensor import wrap
 
 DIGITS = Path(__file__).parent / "examples" / "data" / "digits.npz"
 BATCH = 64

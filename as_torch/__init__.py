@@ -15,7 +15,7 @@ from pathlib import Path
 from ..ir.package_name import call
 from ..ir.version import VERSION
 from ..paths import SameModule
-from ..runtime.torch_version import TorchVersion
+from ..runtime.namespaces.torch_version import TorchVersion
 
 RELEASE = "2.9.1"                       # of PyTorch, which libraries ask for; `name` holds what installers would say of it
 FOLDER = str(Path(__file__).parent / "name")

@@ -10,7 +10,7 @@ from .. import jit
 from ..ir import dtype as dt
 from ..ir.errors import ArgumentError, FileError
 from ..ir.lazy import lazy
-from ..runtime.nn.module import Module
+from ..runtime.nn.base.module import Module
 from ..runtime.serialization.save_load import load
 from .bench import made
 from .words import positional, read_arrays, say

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..ir import dtype as dt
 from ..ir.errors import ArgumentError, FileError
-from ..runtime.tensor import Tensor
+from ..runtime.core.tensor import Tensor
 
 _NOT_NUMPY = {d.np for d in (dt.bfloat16, *dt.FLOAT8)}
 

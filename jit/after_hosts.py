@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..ir.graph.graph import Value
-from ..runtime.nn.module import Module
-from ..runtime.random import default_generator
+from ..runtime.core.random import default_generator
+from ..runtime.nn.base.module import Module
 from .code_order import offsets_after
 from .contents import Besides
 from .errors import AsItIsError

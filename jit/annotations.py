@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..runtime.nn.module import Module
+from ..runtime.nn.base.module import Module
 
 __all__ = ["Any", "BroadcastingList1", "BroadcastingList2", "BroadcastingList3", "Dict", "List", "Module", "Tuple"]
 

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..ir import dtype as dt
-from ..runtime.api.legacy import TensorType
-from ..runtime.api.register import FUNCTIONS
-from ..runtime.tensor import Tensor
+from ..runtime.api.register.register import FUNCTIONS
+from ..runtime.api.tensor_classes.legacy_types import TensorType
+from ..runtime.core.tensor import Tensor
 from .places import root_value
 from .reads import ARGUMENT, FREE, GLOBAL, MISSING, Chain, follow
 from .stack import CONSTANTS, Walk, instructions_of, is_held, is_lookup

@@ -3,8 +3,8 @@
 import types
 from typing import Any
 
-from ..runtime.nn.module import Module
-from ..runtime.tensor import Tensor
+from ..runtime.core.tensor import Tensor
+from ..runtime.nn.base.module import Module
 from .hidden_reads import known_in_class
 from .instances import attributes_of, is_users_space
 from .lack import Keys

@@ -7,11 +7,11 @@ from collections import Counter
 from operator import attrgetter
 
 from ..runtime.autograd.engine import Backward
-from ..runtime.autograd.node import Leaf, Output
-from ..runtime.device_array import ones_beside
-from ..runtime.parts import PARTS
-from ..runtime.state import tls
-from ..runtime.tensor import Tensor, wrap
+from ..runtime.core.composite_tensors import PARTS
+from ..runtime.core.device_array import ones_beside
+from ..runtime.core.node import Leaf, Output
+from ..runtime.core.state import tls
+from ..runtime.core.tensor import Tensor, wrap
 from .errors import TraceError
 from .recording import Gradient, RecordedBackward
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from ..ir.errors import ArgumentError
 from ..ir.lazy import lazy
-from ..runtime.nn.module import Module
-from ..runtime.tensor import Tensor
+from ..runtime.core.tensor import Tensor
+from ..runtime.nn.base.module import Module
 from .compiler import Compiled
 from .errors import TraceError
 from .traced import Traced

@@ -7,10 +7,10 @@ that a run with example inputs calls, under the names of PyTorch's operators (`a
 
 from typing import Any
 
-from ..runtime import subclass_switches
-from ..runtime.at_door import AtDoor
-from ..runtime.overrides import TorchFunctionMode, redispatch_function
-from ..runtime.tensor import Tensor
+from ..runtime.api.register.overrides import TorchFunctionMode, redispatch_function
+from ..runtime.core.op_observers import AtDoor
+from ..runtime.core.tensor import Tensor
+from ..runtime.namespaces import torch_c
 from .call_names import operator_of
 
 __all__ = ["CallGraph", "CallNode", "CallValue", "_get_trace_graph"]
@@ -233,7 +233,7 @@ def _get_trace_graph(f, args=(), kwargs=None, strict=True, _force_outplace=False
     door = _Door(graph)
     door.open()
     try:
-        with subclass_switches.listing(graph), _Functions(graph, door):
+        with torch_c.listing(graph), _Functions(graph, door):
             result = f(*args, **(kwargs or {}))
     finally:
         door.close()

@@ -16,9 +16,9 @@ from typing import Any
 
 from ..ir import dtype as dt
 from ..ir.symbols.symbolic import SymFloat, SymInt
-from ..runtime.state import tls
-from ..runtime.storage import user_line
-from ..runtime.tensor import Tensor
+from ..runtime.core.state import tls
+from ..runtime.core.storage import user_line
+from ..runtime.core.tensor import Tensor
 from .bystanders import is_alone
 from .frames import is_user, watch_again
 from .read_numbers import ReadNumber, applied, as_number

@@ -6,8 +6,8 @@ import weakref
 
 from ..ir import config
 from ..ir.errors import ArgumentError
-from ..runtime.nn.module import Module
-from ..runtime.state import tls
+from ..runtime.core.state import tls
+from ..runtime.nn.base.module import Module
 from .capture import is_recording
 from .host import host
 from .traced import trace

@@ -1,6 +1,6 @@
 """What all conditions on the world outside of a recording have in common."""
 
-from ..runtime.structure import Structure
+from ..runtime.core.structure import Structure
 
 
 class Condition:

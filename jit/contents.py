@@ -11,7 +11,7 @@ from itertools import islice
 from operator import is_, is_not
 
 from ..ir.symbols.substitute import has_symbols, replaced
-from ..runtime.tensor import Tensor
+from ..runtime.core.tensor import Tensor
 from .effects import Target
 from .errors import FirstTimeError, TraceError
 from .numpy_scalars import fixed, now

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..ir.dtype import BY_NP
 from ..ir.graph.graph import Value
-from ..runtime.state import OPEN_PROFILES
+from ..runtime.core.state import OPEN_PROFILES
 from .errors import NotFiniteError, at
 from .execute import compiled_kernel_of
 from .recorder_watch import WATCHES

@@ -6,9 +6,9 @@ from operator import is_
 from ..ir.errors import AutogradError
 from ..ir.graph.graph import Value
 from ..ir.symbols.substitute import bound_values, has_symbols
-from ..runtime.autograd.node import FREED, Leaf, Node, Output, aval_of, new_number, next_functions
-from ..runtime.device_array import zeros_beside
-from ..runtime.tensor import wrap
+from ..runtime.core.device_array import zeros_beside
+from ..runtime.core.node import FREED, Leaf, Node, Output, aval_of, new_number, next_functions
+from ..runtime.core.tensor import wrap
 from .execute import Job, Piece, Result
 from .recording import Gradient
 from .symbolic_job import job_of

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from ..ir.symbols.scope import Scope
 from ..ir.symbols.substitute import condition_check, function_of, valuer
-from ..runtime.storage import user_line
+from ..runtime.core.storage import user_line
 from .data_sizes import given_conditions, given_hints
 from .errors import TraceError
 from .labels import NUMBER, SIZE, Labels, first_failing

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..runtime.nn.module import Module
-from ..runtime.nn.parameter import Buffer, Parameter
+from ..runtime.core.tensor import Tensor
+from ..runtime.nn.base.module import Module
+from ..runtime.nn.base.parameter import Buffer, Parameter
 from ..runtime.optim.optimizer import State
-from ..runtime.tensor import Tensor
 from .numpy_scalars import now, stands_for_number
 from .own_view import mapped
 from .photograph import looks_like

@@ -2,9 +2,9 @@
 
 from operator import attrgetter, is_not
 
-from ..runtime.autograd.node import Leaf
-from ..runtime.device_array import DeviceArray, place_of
-from ..runtime.tensor import Tensor
+from ..runtime.core.device_array import DeviceArray, place_of
+from ..runtime.core.node import Leaf
+from ..runtime.core.tensor import Tensor
 from .data_sizes import given_conditions, given_hints
 from .guard_code import quick_check
 from .memory_order import lie_over_each_other, memory_order, overlapping

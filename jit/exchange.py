@@ -8,9 +8,9 @@ import numpy as np
 
 from ..ir.ops.core.elementwise import cast
 from ..ir.symbols.symbolic import pinned
-from ..runtime.state import HANDING_READERS, OPEN_READERS
-from ..runtime.storage import user_line
-from ..runtime.tensor import Tensor, wrap
+from ..runtime.core.state import HANDING_READERS, OPEN_READERS
+from ..runtime.core.storage import user_line
+from ..runtime.core.tensor import Tensor, wrap
 from .casts import looks_at_types
 from .data_sizes import MANY
 from .errors import TraceError, at

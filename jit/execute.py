@@ -37,10 +37,10 @@ from ..passes.simplify.gelu_parts import gelu_parts
 from ..passes.simplify.mean_pools import mean_pools
 from ..passes.simplify.row_composites import row_bodies
 from ..passes.simplify.wide_attention import wide_attention
+from ..runtime.core.device_array import DeviceArray
+from ..runtime.core.dispatch import kernel_of
+from ..runtime.core.state import COUNTERS, OPEN_PROFILES, tls
 from ..runtime.cpu.graph.eager import kept_whole
-from ..runtime.device_array import DeviceArray
-from ..runtime.dispatch import kernel_of
-from ..runtime.state import COUNTERS, OPEN_PROFILES, tls
 from .derived import Derived
 from .report import announce
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from ..runtime.nn.module import Module
+from ..runtime.nn.base.module import Module
 from .bystanders import is_alone
 from .contents import AnyOf
 from .errors import DisturbedError, TraceError

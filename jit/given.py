@@ -1,7 +1,7 @@
 """The containers and dataclasses of which the arguments of a call consist. They are taken apart and compared at every call, so
 what the function reads through them needs no guard; of a dataclass's methods its class is watched."""
 
-from ..runtime.tensor import Tensor
+from ..runtime.core.tensor import Tensor
 from .photograph import is_plain
 from .reads import MISSING, follow
 from .tree import fields_of

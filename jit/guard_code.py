@@ -11,7 +11,7 @@ import keyword
 import types
 from typing import Any
 
-from ..runtime.structure import Structure
+from ..runtime.core.structure import Structure
 from .conditions import StructureCondition
 from .guards import Guard
 from .hidden_reads import FunctionGuard

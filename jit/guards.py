@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from ..runtime.nn.hooks import GLOBAL
-from ..runtime.parts import PARTS, values_in
-from ..runtime.tensor import Tensor
+from ..runtime.core.composite_tensors import PARTS, values_in
+from ..runtime.core.tensor import Tensor
+from ..runtime.nn.base.hooks import GLOBAL
 from .conditions import Condition, StructureCondition
 from .instances import attributes_of_module
 from .numpy_scalars import NUMBERS

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..ir.symbols.symbolic import hint, is_symbol
-from ..runtime.nn.module import Module
-from ..runtime.tensor import Tensor
+from ..runtime.core.tensor import Tensor
+from ..runtime.nn.base.module import Module
 from .arrays import called
 from .asked import imported
 from .conditions import Condition

@@ -17,8 +17,8 @@ import numpy as np
 from ..ir.ops.core.host_call import living_name
 from ..ir.symbols.substitute import at_hint, bound_values, has_symbols, replaced
 from ..ir.symbols.symbolic import pinned
-from ..runtime.state import tls
-from ..runtime.tensor import Tensor, wrap
+from ..runtime.core.state import tls
+from ..runtime.core.tensor import Tensor, wrap
 from .errors import TraceError
 from .frames import unwatched, watch_again
 from .host_arguments import Given, put_back

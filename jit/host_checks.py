@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..runtime.structure import Structure
+from ..runtime.core.structure import Structure
 from .errors import TraceError
 from .guard_code import quick_check
 from .guards import Guard, module_state

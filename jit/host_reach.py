@@ -13,9 +13,9 @@ import inspect
 import types
 from typing import Any
 
-from ..runtime.nn.module import Module
+from ..runtime.core.tensor import Tensor
+from ..runtime.nn.base.module import Module
 from ..runtime.optim.optimizer import Optimizer
-from ..runtime.tensor import Tensor
 from .instances import attributes_of, attributes_of_module, is_instance, is_users_space
 from .photograph import is_changeable, is_container, is_plain
 from .places import root_value

@@ -3,8 +3,8 @@
 import sys
 import types
 
-from ..runtime.nn.module import TABLES, Module
-from ..runtime.tensor import Tensor
+from ..runtime.core.tensor import Tensor
+from ..runtime.nn.base.module import TABLES, Module
 from .whose import TRUSTED
 
 _NO_INSTANCES = (type, types.ModuleType, types.FunctionType, Tensor, Module)

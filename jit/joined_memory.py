@@ -6,7 +6,7 @@ for calls whose arguments lie in their memory as they do here.
 
 from typing import Any
 
-from ..runtime.device_array import DeviceArray
+from ..runtime.core.device_array import DeviceArray
 from .memory_order import lay_of
 from .recording import Link, Source, base_of
 

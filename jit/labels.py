@@ -6,8 +6,8 @@ from dataclasses import fields, is_dataclass
 
 from ..ir.graph.printer import format_line
 from ..ir.symbols.substitute import function_of
-from ..runtime.nn.module import Module
-from ..runtime.tensor import Tensor
+from ..runtime.core.tensor import Tensor
+from ..runtime.nn.base.module import Module
 from .numpy_scalars import NUMBERS
 from .reads import key_text
 from .tree import GivenArray

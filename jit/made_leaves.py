@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from ..runtime.interop import attributes_of
-from ..runtime.nn.parameter import Owned, over
-from ..runtime.tensor import Tensor
+from ..runtime.core.tensor import Tensor
+from ..runtime.interop.tensor_protocols import attributes_of
+from ..runtime.nn.base.parameter import Owned, over
 from .made_objects import MadeObjects
 from .numpy_scalars import fixed
 from .own_view import mapped

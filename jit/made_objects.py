@@ -10,8 +10,8 @@ import gc
 import types
 
 from ..ir.symbols.symbolic import is_symbol
-from ..runtime.nn.module import Module
-from ..runtime.tensor import Tensor
+from ..runtime.core.tensor import Tensor
+from ..runtime.nn.base.module import Module
 from .errors import TraceError
 from .numpy_scalars import SymScalar
 from .read_numbers import ReadNumber

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..runtime.device_array import address_of
-from ..runtime.tensor import whole_of
+from ..runtime.core.device_array import address_of
+from ..runtime.core.tensor import whole_of
 
 
 def memory_order(a):

@@ -3,7 +3,7 @@
 Modules are remembered as they are when the function first reaches them, with all that they contain.
 """
 
-from ..runtime.nn.module import Module
+from ..runtime.nn.base.module import Module
 from .effects import Target
 from .instances import attributes_of_module
 from .photograph import photograph

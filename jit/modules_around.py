@@ -5,8 +5,8 @@ from types import CodeType
 from typing import Any
 
 from ..ir.source_location import Where
-from ..runtime.nn.module import Module
-from ..runtime.storage import user_line
+from ..runtime.core.storage import user_line
+from ..runtime.nn.base.module import Module
 
 _CALL = Module.__call__.__code__
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..runtime.nn.module import Module
-from ..runtime.tensor import Tensor
+from ..runtime.core.tensor import Tensor
+from ..runtime.nn.base.module import Module
 from .contents import item_of
 from .effects import is_repeatable
 from .frames import cells_of

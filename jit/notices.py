@@ -9,7 +9,7 @@ import sys
 import warnings
 from typing import Any
 
-from ..runtime.state import tls
+from ..runtime.core.state import tls
 from .errors import TraceError
 from .hidden_reads import Reading
 from .host import record

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..ir.ops.core.host_call import FUNCTIONS
 from ..ir.symbols.symbolic import MATH
-from ..runtime.tensor import Tensor, wrap
+from ..runtime.core.tensor import Tensor, wrap
 
 _MOST = 1 << 63
 _WIDE = {int: np.int64, float: np.float64}

@@ -7,9 +7,9 @@ import numpy as np
 from ..ir import dtype as dt
 from ..ir.opdef.aval import Aval
 from ..ir.symbols.symbolic import SymFloat, hint
-from ..runtime.optim.options import NUMPY_FLOATS, with_numbers
+from ..runtime.core.tensor import Tensor, wrap
+from ..runtime.optim.group_options import NUMPY_FLOATS, with_numbers
 from ..runtime.optim.step_hooks import step_hooks
-from ..runtime.tensor import Tensor, wrap
 from .numpy_scalars import SymScalar, stands_for_number
 from .own_view import mapped
 from .read_numbers import ReadNumber

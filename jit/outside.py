@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..runtime.nn.module import Module
-from ..runtime.tensor import Tensor
+from ..runtime.core.tensor import Tensor
+from ..runtime.nn.base.module import Module
 from .asked import NOTHING
 from .guards import Guard
 from .hidden_reads import Reading, known_in_class, partial_reading, results_of

@@ -8,10 +8,10 @@ from ..ir.dim_order import order_of
 from ..ir.opdef.aval import Aval
 from ..ir.symbols.substitute import collect
 from ..ir.symbols.symbolic import pinned
-from ..runtime.autograd.node import Leaf
-from ..runtime.device_array import DeviceArray
-from ..runtime.storage import user_line
-from ..runtime.tensor import Tensor
+from ..runtime.core.device_array import DeviceArray
+from ..runtime.core.node import Leaf
+from ..runtime.core.storage import user_line
+from ..runtime.core.tensor import Tensor
 from .errors import TraceError, at
 from .frames import unwatched
 from .memory_order import is_root, lay_of

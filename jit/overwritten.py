@@ -1,6 +1,6 @@
 """Tensors in containers that a function replaces without having read them: `state["before"] = p.clone()` at every step."""
 
-from ..runtime.tensor import Tensor
+from ..runtime.core.tensor import Tensor
 from .memory_order import memory_order
 
 

@@ -1,6 +1,6 @@
 """Recorded paths through a function, merged into a tree: a first stretch, and the answers that lead on."""
 
-from ..runtime.state import tls
+from ..runtime.core.state import tls
 from .data_sizes import MANY
 from .errors import TraceError
 from .host_checks import Before, watched

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..runtime.tensor import Tensor
+from ..runtime.core.tensor import Tensor
 from .instances import is_users
 from .places import DICTS, RESTORED
 from .reads import key_text

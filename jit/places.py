@@ -13,8 +13,8 @@ from itertools import islice
 from typing import Any
 
 from ..ir.symbols.symbolic import made_in_python
+from ..runtime.core.tensor import Tensor
 from ..runtime.optim.optimizer import State
-from ..runtime.tensor import Tensor
 from .numpy_scalars import NUMBERS, fixed, number_of
 from .numpy_scalars import now as number_now
 from .own_view import OwnViews

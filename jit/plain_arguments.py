@@ -4,7 +4,7 @@ What stands for a number while a call is recorded is one to `isinstance`, but no
 libraries in C do. Modules of the standard library that only move values about are left alone.
 """
 
-from ..runtime.state import tls
+from ..runtime.core.state import tls
 from .casts import looks_at_types
 from .frames import is_user
 from .numpy_scalars import SymScalar, fixed

@@ -9,7 +9,7 @@ import re
 import secrets
 from typing import Any, NamedTuple
 
-from ..runtime.tensor import Tensor
+from ..runtime.core.tensor import Tensor
 from .frames import is_user
 from .read_numbers import ReadNumber, as_number
 from .stack import Walk, instructions_of, position_of

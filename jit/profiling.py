@@ -22,8 +22,8 @@ import numpy as np
 
 from ..ir.graph.printer import format_line
 from ..ir.lazy import lazy
-from ..runtime.info import get_num_threads
-from ..runtime.state import OPEN_PROFILES
+from ..runtime.api.register.dtype_info import get_num_threads
+from ..runtime.core.state import OPEN_PROFILES
 from .errors import TraceError
 from .page import page
 from .work import Work, works_of

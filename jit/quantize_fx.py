@@ -12,10 +12,11 @@ import copy
 
 from ..ir.errors import ArgumentError
 from ..runtime.autograd.grad_mode import no_grad
-from ..runtime.nn.module import Module
+from ..runtime.core.tensor import Tensor
+from ..runtime.nn.base.module import Module
 from ..runtime.nn.utils.parametrize import type_before_parametrizations
-from ..runtime.pytree import tree_leaves
-from ..runtime.quantization import eager_mode, intrinsic
+from ..runtime.pytree.pytree import tree_leaves
+from ..runtime.quantization import fused_modules, prepare_convert
 from ..runtime.quantization.observers import HistogramObserver, MinMaxObserver, PercentileObserver, default_observer
 from ..runtime.quantization.qconfig import QConfig, qconfig_equals
 from ..runtime.quantization.qconfig_mapping import (
@@ -23,14 +24,14 @@ from ..runtime.quantization.qconfig_mapping import (
     get_default_qat_qconfig_mapping,
     get_default_qconfig_mapping,
 )
-from ..runtime.tensor import Tensor
 from .exported.quantized import Calibration
 from .exported.writer import quantize
 
 __all__ = ["QConfigMapping", "convert_fx", "fuse_fx", "get_default_qat_qconfig_mapping", "get_default_qconfig_mapping",
            "prepare_fx", "prepare_qat_fx"]
 
-_LAYERS = tuple(k for k in eager_mode.DEFAULT_STATIC_QUANT_MODULE_MAPPINGS if not issubclass(k, intrinsic._FusedModule))
+_LAYERS = tuple(k for k in prepare_convert.DEFAULT_STATIC_QUANT_MODULE_MAPPINGS if not issubclass(k,
+                                                                                                  fused_modules._FusedModule))
 _METHODS = {MinMaxObserver: "minmax", HistogramObserver: "mse", PercentileObserver: "percentile"}
 
 
@@ -95,7 +96,7 @@ def prepare_qat_fx(model: Module, qconfig_mapping, example_inputs, **others) -> 
     for path, module in made.named_modules(remove_duplicate=False):
         module.qconfig = configs[path]
     chains = [c for c in _chains(made, example_inputs) if configs[c[0]] is not None]
-    return eager_mode.prepare_qat(eager_mode.fuse_modules_qat(made, chains, inplace=True), inplace=True)
+    return prepare_convert.prepare_qat(prepare_convert.fuse_modules_qat(made, chains, inplace=True), inplace=True)
 
 
 def fuse_fx(model: Module, example_inputs=None, **others) -> Module:
@@ -104,7 +105,7 @@ def fuse_fx(model: Module, example_inputs=None, **others) -> Module:
     _refuse("fuse_fx", others)
     if example_inputs is None:
         raise ArgumentError("fuse_fx finds out which layers follow each other by a call: give example_inputs")
-    return eager_mode.fuse_modules(model, _chains(copy.deepcopy(model), example_inputs))
+    return prepare_convert.fuse_modules(model, _chains(copy.deepcopy(model), example_inputs))
 
 
 def _chains(model, example_inputs) -> list:
@@ -140,7 +141,7 @@ def _chains(model, example_inputs) -> list:
         while len(run) < 3 and run[-1] is not None:
             run.append(after(run[-1]))
         kinds = [None if part is None else type_before_parametrizations(part) for part in run]
-        length = next((n for n in (3, 2) if tuple(kinds[:n]) in intrinsic.JOINED), 0)
+        length = next((n for n in (3, 2) if tuple(kinds[:n]) in fused_modules.JOINED), 0)
         if length:
             found.append([names[id(part)] for part in run[:length]])
     return found
@@ -151,7 +152,7 @@ def convert_fx(graph_module: Module, qconfig_mapping=None, **others):
     training, layer by layer."""
     _refuse("convert_fx", {"qconfig_mapping": qconfig_mapping, **others})
     if any(hasattr(m, "input_observer") for m in graph_module.modules()):
-        return eager_mode.convert(graph_module).eval()
+        return prepare_convert.convert(graph_module).eval()
     if not isinstance(graph_module, PreparedModel):
         raise ArgumentError("convert_fx takes what prepare_fx gave, and nothing else")
     if not graph_module.inputs:

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from ..ir import config
-from ..runtime.autograd.node import Leaf
-from ..runtime.device_array import DeviceArray
-from ..runtime.parts import PARTS
-from ..runtime.state import OPEN_PROFILES, Defaults, tls
-from ..runtime.structure import Structure
-from ..runtime.tensor import Tensor, class_for
+from ..runtime.core.composite_tensors import PARTS
+from ..runtime.core.device_array import DeviceArray
+from ..runtime.core.node import Leaf
+from ..runtime.core.state import OPEN_PROFILES, Defaults, tls
+from ..runtime.core.structure import Structure
+from ..runtime.core.tensor import Tensor, class_for
 from .dynamic import SIZE
 from .entry import sharing
 from .guard_code import tests_of

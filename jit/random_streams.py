@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..runtime.tensor import wrap
+from ..runtime.core.tensor import wrap
 from .recording import Source
 
 _BEGINNING = (None, 0)

@@ -20,8 +20,8 @@ import numpy as np
 from ..ir import dtype as dt
 from ..ir.ops.core.elementwise import pow_
 from ..ir.symbols.symbolic import SymFloat, SymInt, is_symbol
-from ..runtime.state import tls
-from ..runtime.tensor import Tensor, wrap
+from ..runtime.core.state import tls
+from ..runtime.core.tensor import Tensor, wrap
 from .number_functions import computed
 
 _WIDE = {float: dt.float64, int: dt.int64}

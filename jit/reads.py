@@ -11,7 +11,7 @@ import types
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from ..runtime.tensor import Tensor
+from ..runtime.core.tensor import Tensor
 from .stack import CONSTANTS, is_lookup, variables_of
 from .whose import is_users_code
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..ir.graph.graph import Value
-from ..runtime.tensor import Tensor, wrap
+from ..runtime.core.tensor import Tensor, wrap
 from .errors import TraceError
 from .memory_order import memory_order
 from .recording import Link

@@ -19,9 +19,9 @@ from ..ir.ops.core.shape import expand, full, reshape, slice_
 from ..ir.ops.index.assign import assign_view, run_chain
 from ..ir.symbols.scope import Scope
 from ..ir.symbols.symbolic import SymFloat, is_symbol, pinned
-from ..runtime.nn.hooks import objects_of
-from ..runtime.storage import user_line
-from ..runtime.tensor import Tensor
+from ..runtime.core.storage import user_line
+from ..runtime.core.tensor import Tensor
+from ..runtime.nn.base.hooks import objects_of
 from .answers import Answers
 from .conditions import Condition
 from .errors import TraceError, at

@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..ir.dim_order import order_of
-from ..runtime.device_array import DeviceArray
-from ..runtime.parts import PARTS
+from ..runtime.core.composite_tensors import PARTS
+from ..runtime.core.device_array import DeviceArray
 from .backward import backward_of
 from .differentiate import is_freed
 from .errors import TraceError

@@ -5,9 +5,9 @@ from typing import Any
 
 from ..ir.ops.index.assign import run_chain
 from ..ir.symbols.symbolic import is_symbol
-from ..runtime.autograd.node import Leaf
-from ..runtime.parts import PARTS
-from ..runtime.tensor import Tensor
+from ..runtime.core.composite_tensors import PARTS
+from ..runtime.core.node import Leaf
+from ..runtime.core.tensor import Tensor
 from .conditions import Condition
 from .errors import TraceError
 from .recording import LeafState, Saved

@@ -1,7 +1,7 @@
 """Who else hears of the operators that run while a function is recorded (`debugging.py`)."""
 
 from ..ir.symbols.substitute import at_hint
-from ..runtime.tensor import Tensor
+from ..runtime.core.tensor import Tensor
 
 WATCHES: list = []     # each with `saw(op, operands, params, results, line)`
 

@@ -7,9 +7,9 @@ from typing import Any
 from ..ir.dim_order import inverse
 from ..ir.graph.graph import Builder, Value
 from ..ir.symbols.scope import Scope
-from ..runtime.autograd.node import Leaf
-from ..runtime.parts import PARTS
-from ..runtime.tensor import Tensor
+from ..runtime.core.composite_tensors import PARTS
+from ..runtime.core.node import Leaf
+from ..runtime.core.tensor import Tensor
 from .made_leaves import Attributes, MadeLeaf
 
 
@@ -180,8 +180,8 @@ def kind_of_gradient(g) -> bool | None:
 
 @dataclass(frozen=True)
 class Gradient:
-    """What a gradient is made of: one value, or those of its parts and what makes it of them (`runtime/parts.py`).
-    `given` says which results its parts are, if they are results."""
+    """What a gradient is made of: one value, or those of its parts and what makes it of them
+    (`runtime/core/composite_tensors.py`). `given` says which results its parts are, if they are results."""
 
     values: tuple
     make: Any = None

@@ -9,14 +9,14 @@ import numpy as np
 from ..ir.errors import DeviceError
 from ..ir.ops.index.assign import run_chain
 from ..ir.symbols.substitute import bound_values, has_symbols
-from ..runtime.api.restride import become
+from ..runtime.api.views.storage_views import become
 from ..runtime.autograd.grad_mode import set_grad_enabled
-from ..runtime.autograd.node import Leaf
-from ..runtime.device import CPU
-from ..runtime.device_array import DeviceArray
-from ..runtime.placement import moved
-from ..runtime.storage import user_line
-from ..runtime.tensor import Tensor, lie_over, memory_of, wrap
+from ..runtime.core.device import CPU
+from ..runtime.core.device_array import DeviceArray
+from ..runtime.core.node import Leaf
+from ..runtime.core.placement import moved
+from ..runtime.core.storage import user_line
+from ..runtime.core.tensor import Tensor, lie_over, memory_of, wrap
 from .differentiate import attach, used_up
 from .errors import NotFiniteError
 from .made_leaves import hand_over

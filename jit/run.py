@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Any
 
 from ..ir.ops.core.to_device import place
-from ..runtime.device_array import place_of
-from ..runtime.state import tls
-from ..runtime.tensor import Tensor
+from ..runtime.core.device_array import place_of
+from ..runtime.core.state import tls
+from ..runtime.core.tensor import Tensor
 from .casts import STAND_INS
 from .errors import (
     AsItIsError,

@@ -15,8 +15,8 @@ import numpy as np
 
 from ..ir.ops.core.host_call import host_call, living_name
 from ..runtime.autograd.grad_mode import no_grad
+from ..runtime.core.tensor import Tensor, wrap
 from ..runtime.optim.schedules import LRScheduler
-from ..runtime.tensor import Tensor, wrap
 from .host import by_itself
 from .instances import is_users
 from .numpy_scalars import now, stands_for_number

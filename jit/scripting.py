@@ -6,7 +6,7 @@ ingot has no language of its own for functions: what is traced is Python. So mar
 
 from typing import Any, Final
 
-from ..runtime.nn.module import Module
+from ..runtime.nn.base.module import Module
 from .by_example import write
 from .compiler import Compiled
 from .errors import TraceError

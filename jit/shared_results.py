@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..ir.ops.index.assign import run_chain
-from ..runtime.device_array import DeviceArray
-from ..runtime.tensor import Tensor, wrap
+from ..runtime.core.device_array import DeviceArray
+from ..runtime.core.tensor import Tensor, wrap
 from .recording import Output, base_of
 
 

@@ -15,8 +15,8 @@ import warnings
 from typing import Any
 
 from ..ir.symbols.symbolic import MATH, applied, is_symbol
-from ..runtime.state import tls
-from ..runtime.tensor import Tensor
+from ..runtime.core.state import tls
+from ..runtime.core.tensor import Tensor
 from . import notices, read_numbers
 from .casts import CASTS
 from .frames import is_user, unwatched

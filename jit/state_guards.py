@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from operator import is_
 
+from ..runtime.core.tensor import Tensor
 from ..runtime.optim.step_hooks import step_hooks
-from ..runtime.tensor import Tensor
 from .conditions import Condition, StructureCondition
 
 

@@ -5,8 +5,8 @@ import types
 from dataclasses import replace
 from typing import Any
 
-from ..runtime.nn.module import Module
-from ..runtime.tensor import Tensor
+from ..runtime.core.tensor import Tensor
+from ..runtime.nn.base.module import Module
 from .effects import Target, is_repeatable
 from .errors import FirstTimeError, TraceError
 from .frames import cells_of

@@ -12,7 +12,7 @@ import builtins
 
 import numpy as np
 
-from ..runtime.tensor import Tensor
+from ..runtime.core.tensor import Tensor
 from .read_numbers import as_number
 from .stack import NOTHING, Walk, instructions_of, is_held, position_of
 

@@ -11,7 +11,7 @@ from typing import Any
 from ..ir.graph.graph import Value
 from ..ir.opdef.params import param_key
 from ..ir.symbols.substitute import replaced
-from ..runtime.tensor import Tensor
+from ..runtime.core.tensor import Tensor
 from .data_sizes import Stage, stages_of
 from .differentiate import Differential
 from .execute import Job, Piece, Result

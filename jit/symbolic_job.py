@@ -10,7 +10,7 @@ from typing import Any
 
 from ..ir.lazy import lazy
 from ..passes.simplify.lift_numbers import lift_numbers
-from ..runtime.device_array import DeviceArray
+from ..runtime.core.device_array import DeviceArray
 from .execute import PASSES, Job, Piece, Ready, without_collections
 from .for_sizes import ForSizes
 from .report import announce

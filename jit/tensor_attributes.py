@@ -6,10 +6,10 @@ are others at each call, arguments and what lies in places that are looked up, c
 
 from typing import Any
 
-from ..runtime.interop import attributes_of
-from ..runtime.parts import PARTS
-from ..runtime.state import tls
-from ..runtime.tensor import Tensor
+from ..runtime.core.composite_tensors import PARTS
+from ..runtime.core.state import tls
+from ..runtime.core.tensor import Tensor
+from ..runtime.interop.tensor_protocols import attributes_of
 from .errors import TraceError
 from .reads import MISSING, follow
 from .tree import ByIdentity

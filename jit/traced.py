@@ -10,7 +10,7 @@ from typing import Any
 from ..ir import config
 from ..ir.lazy import lazy
 from ..passes.schedule import plan_steps
-from ..runtime.state import Defaults, tls
+from ..runtime.core.state import Defaults, tls
 from . import report
 from .arrays import ArrayArguments
 from .data_sizes import DataSizes

@@ -10,9 +10,9 @@ from dataclasses import is_dataclass
 import numpy as np
 
 from ..ir.symbols.symbolic import SymFloat, SymInt
-from ..runtime.parts import PARTS
-from ..runtime.tensor import Tensor, wrap
-from ..runtime.tree_nodes import REGISTERED
+from ..runtime.core.composite_tensors import PARTS
+from ..runtime.core.tensor import Tensor, wrap
+from ..runtime.pytree.node_types import REGISTERED
 from .errors import TraceError
 from .made_objects import made_again
 from .numpy_scalars import KINDS, SymScalar, with_kind

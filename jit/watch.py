@@ -9,9 +9,9 @@ import types
 from dataclasses import replace
 from typing import Any
 
-from ..runtime.nn.hooks import GLOBAL as EVERY_MODULES
-from ..runtime.nn.module import Module
-from ..runtime.state import tls
+from ..runtime.core.state import tls
+from ..runtime.nn.base.hooks import GLOBAL as EVERY_MODULES
+from ..runtime.nn.base.module import Module
 from .after_hosts import BehindHosts, ReadOrder
 from .asked import NOTHING, asked_of, catches, imports_of, names_by_value
 from .asked_by_name import AskedByName

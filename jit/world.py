@@ -15,9 +15,9 @@ import numpy as np
 
 from ..runtime.autograd import grad_mode
 from ..runtime.autograd.function import run_forward
-from ..runtime.device import set_default_device
-from ..runtime.state import Defaults, set_default_dtype, tls
-from ..runtime.storage import user_line
+from ..runtime.core.device import set_default_device
+from ..runtime.core.state import Defaults, set_default_dtype, tls
+from ..runtime.core.storage import user_line
 from .bystanders import is_service
 from .errors import at
 from .frames import is_user, works_for_user

@@ -1,1 +1,1 @@
-from .runtime.accelerator import *
+from .runtime.backends.accelerator import *

@@ -1,1 +1,1 @@
-from .runtime.fft import *
+from .runtime.linalg.fft import *

@@ -1,1 +1,1 @@
-from .runtime.func import *
+from .runtime.namespaces.func import *

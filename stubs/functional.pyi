@@ -1,1 +1,1 @@
-from .runtime.functional import *
+from .runtime.namespaces.functional_names import *

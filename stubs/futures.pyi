@@ -1,1 +1,1 @@
-from .runtime.futures import *
+from .runtime.distributed.engines.futures import *

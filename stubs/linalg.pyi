@@ -1,1 +1,1 @@
-from .runtime.linalg import *
+from .runtime.linalg.linalg import *

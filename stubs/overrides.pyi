@@ -1,1 +1,1 @@
-from .runtime.overrides import *
+from .runtime.api.register.overrides import *

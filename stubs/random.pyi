@@ -1,1 +1,1 @@
-from .runtime.random import *
+from .runtime.core.random import *

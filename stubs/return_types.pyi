@@ -1,1 +1,1 @@
-from .runtime.api.returns import *
+from .runtime.api.register.return_types import *

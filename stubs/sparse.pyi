@@ -1,1 +1,1 @@
-from .runtime.sparse import *
+from .runtime.namespaces.sparse import *

@@ -1,1 +1,1 @@
-from .runtime.special import *
+from .runtime.linalg.special import *

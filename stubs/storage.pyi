@@ -1,1 +1,1 @@
-from .runtime.api.storages import *
+from .runtime.api.tensor_classes.typed_storage import *

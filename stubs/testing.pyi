@@ -1,1 +1,1 @@
-from .runtime.testing import *
+from .runtime.toolbox.testing import *

@@ -1,1 +1,1 @@
-from .runtime.torch_version import *
+from .runtime.namespaces.torch_version import *

@@ -1,1 +1,1 @@
-from .runtime.types import *
+from .runtime.api.register.annotation_types import *

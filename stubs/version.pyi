@@ -1,1 +1,1 @@
-from .runtime.version import *
+from .runtime.namespaces.version import *

@@ -1,1 +1,1 @@
-from .runtime.no_accelerator import *
+from .runtime.backends.absent_accelerators import *

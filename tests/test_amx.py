@@ -15,12 +15,12 @@ from ingot.ir import target
 from ingot.ir.ops.nn import conv as conv_ops
 from ingot.passes.codegen.llvm.contract import gemm as codegen
 from ingot.passes.codegen.llvm.contract import gemm_amx
+from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.compiler import amx
 from ingot.runtime.cpu.compiler import compile as compiler
 from ingot.runtime.cpu.conv import conv_pointwise_bf16
 from ingot.runtime.cpu.gemm import amx_plan, gemm
 from ingot.runtime.cpu.gemm.gemm_plan import Layout, make_plan
-from ingot.runtime.dispatch import kernel_of
 from products import BF16, DTYPES, LAYOUTS, error, make
 
 needs_tiles = pytest.mark.skipif(not amx.is_allowed(), reason="this machine has no matrix tiles for bfloat16")

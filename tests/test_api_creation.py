@@ -7,7 +7,7 @@ import pytest
 
 import ingot
 from ingot.ir.errors import ArgumentError
-from ingot.runtime.api import counting
+from ingot.runtime.api.views import ranges
 
 
 @pytest.mark.parametrize("data, dtype, shape", [
@@ -245,8 +245,8 @@ def test_few_values_are_what_operators_give(dtype, monkeypatch):
     if not dtype.is_floating_point:
         ends = [(a, b) for a, b in ends if abs(a) + abs(b) < 2.0 ** 31]
     found = []
-    for by_kernel in (counting._is_by_kernel, lambda d: False):
-        monkeypatch.setattr(counting, "_is_by_kernel", by_kernel)
+    for by_kernel in (ranges._is_by_kernel, lambda d: False):
+        monkeypatch.setattr(ranges, "_is_by_kernel", by_kernel)
         found.append([ingot.linspace(a, b, n, dtype=dtype) for a, b in ends for n in (2, 3, 10, 37, 700)]
                      + [ingot.arange(a, b, (b - a) / 7.3, dtype=dtype) for a, b in ends[-20:]])
     for a, b in zip(*found):

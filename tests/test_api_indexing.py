@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot.runtime import writes
-from ingot.runtime.api import indexing, operators
+from ingot.runtime.api.math import python_operators
+from ingot.runtime.api.views import indexing
+from ingot.runtime.core import writes
 
 SHAPES = [(4,), (3, 4), (2, 3, 4), (2, 3, 2, 3)]
 
@@ -436,7 +437,7 @@ def test_plain_writes_are_those_of_the_long_road(dtype, monkeypatch):
         return x._version - before, view._version - before, x.tolist()
 
     quick = [written(*case) for case in PLAIN_WRITES]
-    for module, name in ((operators, "is_quiet"), (indexing, "is_plain"), (writes, "is_plain")):
+    for module, name in ((python_operators, "is_quiet"), (indexing, "is_plain"), (writes, "is_plain")):
         monkeypatch.setattr(module, name, lambda *_: False)
     assert repr(quick) == repr([written(*case) for case in PLAIN_WRITES])      # nan is like nan
 

@@ -12,11 +12,11 @@ import ingot
 import mock_cuda
 from ingot.ir.errors import ArgumentError, DTypeError, ShapeError
 from ingot.ir.opdef.op import OPS
-from ingot.runtime.api.random import standard_gamma
+from ingot.runtime.api.random.random_tensors import standard_gamma
+from ingot.runtime.core.dispatch import kernel_of
+from ingot.runtime.core.random import default_generator
 from ingot.runtime.cpu.memory import alloc
-from ingot.runtime.dispatch import kernel_of
 from ingot.runtime.memo.compile_threshold import often
-from ingot.runtime.random import default_generator
 
 N = 100_000
 

@@ -115,7 +115,7 @@ def test_a_program_runs_as_it_is(tmp_path):
     (tmp_path / "beside.py").write_text("import torch\nX = torch.ones(3).sum().item()\n")
     for command in (["-m", "ingot.as_torch", str(file)], ["-m", "ingot.as_torch", "-m", "program"]):
         said = python(*command, "-m", "--path", PYTHONPATH=str(tmp_path))
-        assert said == "42.0 ['-m', '--path'] ingot.runtime.nn.linear"
+        assert said == "42.0 ['-m', '--path'] ingot.runtime.nn.layers.linear"
     other = tmp_path / "other.py"
     other.write_text("import subprocess, sys, beside\nprint(beside.X, flush=True)\n"
                      "subprocess.run([sys.executable, '-c', 'import torch; print(torch.__name__)'], check=True)\n")

@@ -10,7 +10,7 @@ import ingot
 from ingot import jit
 from ingot.autograd import backward, grad
 from ingot.ir.ops.core.shape import pad
-from ingot.runtime import dispatch
+from ingot.runtime.core import dispatch
 
 
 def leaf(*values, dtype=ingot.float64):

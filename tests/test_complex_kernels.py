@@ -12,8 +12,8 @@ from ingot import jit
 from ingot.ir import dtype as dt
 from ingot.ir.opdef.op import OPS
 from ingot.passes.codegen import scalars
+from ingot.runtime.core.tensor import wrap
 from ingot.runtime.cpu.loops import kernels
-from ingot.runtime.tensor import wrap
 from kernel_runs import LEVELS, run, samples
 from kernel_runs import same as same_parts
 from multiply_add import Builder

@@ -7,8 +7,8 @@ import ingot
 from ingot import jit
 from ingot.ir import target
 from ingot.ir.ops.nn import conv as ops
+from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.conv import conv, conv_depthwise
-from ingot.runtime.dispatch import kernel_of
 from test_conv_kernels import check, draw
 
 

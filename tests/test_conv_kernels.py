@@ -25,9 +25,9 @@ from ingot.passes.codegen.llvm.conv.conv_epilogue import Beside, Lines, Usual, f
 from ingot.passes.codegen.llvm.conv.conv_few_channels import FewOutputsKernel, TurnKernel
 from ingot.passes.codegen.llvm.conv.winograd_half import HalfKernel
 from ingot.passes.codegen.llvm.pool import conv_steps
+from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.compiler import compile as compiler
 from ingot.runtime.cpu.conv import conv, conv_algorithm, conv_depthwise, conv_fused, winograd
-from ingot.runtime.dispatch import kernel_of
 from seeds import seeds
 
 TOLERANCE = {"float32": 2e-6, "float64": 4e-15}      # relative to the sum of the absolute products of a result

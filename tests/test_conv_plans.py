@@ -14,12 +14,12 @@ from ingot.passes.codegen.llvm.conv import conv as direct_code
 from ingot.passes.codegen.llvm.conv import conv_depthwise as depthwise_code
 from ingot.passes.codegen.llvm.conv import conv_tile
 from ingot.passes.codegen.llvm.conv.conv_epilogue import Lines, Usual
+from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.calls import conv_steps
 from ingot.runtime.cpu.calls.step_list import At
 from ingot.runtime.cpu.conv import conv, conv_depthwise, conv_few_channels, conv_fused, conv_plan, pooling, winograd
 from ingot.runtime.cpu.gemm import gemm
 from ingot.runtime.cpu.memory import alloc, cache_sizes
-from ingot.runtime.dispatch import kernel_of
 
 ALGORITHMS = (winograd.F2, winograd.HALF, winograd.F2X4, winograd.HALF2X4, winograd.F4, winograd.STRIDED)
 needs_winograd = pytest.mark.skipif(not target.host().fma, reason="the algorithm needs a fused multiply-add")

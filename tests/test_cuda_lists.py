@@ -11,8 +11,8 @@ import ingot
 import mock_cuda
 from ingot import jit, nn
 from ingot.passes.codegen.triton.loops import multi_tensor_reduce as texts
-from ingot.runtime.api.foreach import UNARY
-from ingot.runtime.optim import swa_utils
+from ingot.runtime.foreach.foreach_functions import UNARY
+from ingot.runtime.optim import weight_averaging
 
 SHAPES = [(3,), (64, 16), (), (7, 11), (0,), (1025,), (4, 5, 6), (2048,)]
 FLOATS = [ingot.float32, ingot.float64, ingot.float16, ingot.bfloat16]
@@ -248,7 +248,7 @@ def test_unscaling(wrong, place, cuda):
 
 
 @pytest.mark.parametrize("traced", [False, True])
-@pytest.mark.parametrize("average", [lambda: swa_utils.get_ema_multi_avg_fn(0.9), swa_utils.get_swa_multi_avg_fn],
+@pytest.mark.parametrize("average", [lambda: weight_averaging.get_ema_multi_avg_fn(0.9), weight_averaging.get_swa_multi_avg_fn],
                          ids=["ema", "mean"])
 def test_gradients_set_to_zero_and_averages(average, traced, cuda):
     found, counts = [], []
@@ -257,7 +257,7 @@ def test_gradients_set_to_zero_and_averages(average, traced, cuda):
         for p, a in zip(net.parameters(), tensors("cpu", 3, shapes=[(8, 8), (8,)] * 6)):
             p.data.copy_(a)
         net = net.to(device)
-        mean = swa_utils.AveragedModel(net, multi_avg_fn=average())
+        mean = weight_averaging.AveragedModel(net, multi_avg_fn=average())
         opt = ingot.optim.SGD(net.parameters(), lr=0.1)
 
         def step(x, net=net, opt=opt):

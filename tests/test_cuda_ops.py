@@ -13,8 +13,8 @@ import mock_cuda
 from ingot.ir import dtype as dt
 from ingot.ir.opdef.op import OPS
 from ingot.ir.ops.core.host_call import host_call
+from ingot.runtime.core.tensor import Tensor, wrap
 from ingot.runtime.cuda.graph import eager
-from ingot.runtime.tensor import Tensor, wrap
 from samples import (
     SAMPLES,
     rows,

@@ -9,7 +9,7 @@ import ingot
 import mock_cuda
 from ingot import jit
 from ingot.ir.errors import ArgumentError
-from ingot.runtime.api.random import standard_gamma
+from ingot.runtime.api.random.random_tensors import standard_gamma
 
 
 @pytest.fixture(autouse=True)

@@ -12,12 +12,12 @@ from ingot.ir.graph.graph import Builder
 from ingot.ir.opdef.aval import Aval
 from ingot.ir.ops.core import elementwise as ew
 from ingot.runtime.backends import cuda as switches
+from ingot.runtime.core.device_array import DeviceArray
 from ingot.runtime.cpu.graph.eager import kernel_for
 from ingot.runtime.cpu.graph.program import CompiledGraph
 from ingot.runtime.cuda.graph import traced
 from ingot.runtime.cuda.replay import captured as captures
 from ingot.runtime.cuda.replay.resident_inputs import Steady
-from ingot.runtime.device_array import DeviceArray
 
 W = np.arange(12.0, dtype=np.float32).reshape(3, 4) / 8
 

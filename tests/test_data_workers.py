@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot.runtime.data import workers
+from ingot.runtime.data import worker_pool as workers
 from ingot.runtime.data.transport import INLINE_BYTES, Inbox, Outbox, send, socket_of
 from ingot.utils import data
 from ingot.utils.data import DataLoader
@@ -193,7 +193,7 @@ def test_the_seed_behind_each_batch_is_a_number_that_tensors_hold():
 @pytest.mark.skipif(sys.platform != "linux", reason="forks are safe on Linux")
 @pytest.mark.parametrize(("said", "expected"), [("", "fork"), ("multiprocessing.set_start_method('spawn')", "spawn")])
 def test_workers_fork_unless_somebody_said_otherwise(said, expected):
-    code = f"import multiprocessing; {said}\nfrom ingot.runtime.data.workers import default_context\n"
+    code = f"import multiprocessing; {said}\nfrom ingot.runtime.data.worker_pool import default_context\n"
     code += "print(default_context().get_start_method())"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == expected
@@ -224,7 +224,7 @@ def test_memory_is_used_again():
     socks = socket_of(line), socket_of(other)
     addresses = set()
     for i in range(20):
-        t = ingot.runtime.tensor.wrap(outbox.empty((LARGE,), np.float32))
+        t = ingot.runtime.core.tensor.wrap(outbox.empty((LARGE,), np.float32))
         t.fill_(i)
         send(line, socks[0], outbox.pack([t, "text" * INLINE_BYTES]))
         del t

@@ -114,7 +114,7 @@ class FakeDriver:
 
 @without_accelerator
 def test_a_driver_that_enters_itself_is_asked(monkeypatch):
-    from ingot.runtime import device
+    from ingot.runtime.core import device
 
     driver = FakeDriver()
     monkeypatch.setitem(device.DRIVERS, "cuda", driver)

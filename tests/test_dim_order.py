@@ -15,9 +15,9 @@ from covering import thinned
 from ingot.ir import dtype as dt
 from ingot.ir.dim_order import FEWEST, agreed, in_pieces, inverse, order_of
 from ingot.ir.opdef.op import OPS
+from ingot.runtime.core.tensor import wrap
 from ingot.runtime.cpu.graph import eager
 from ingot.runtime.cpu.loops import scalars
-from ingot.runtime.tensor import wrap
 from samples import (
     SAMPLES,
     rows,

@@ -1,4 +1,4 @@
-"""Doors of operators (`runtime/doors.py`): every one does what `dispatch.call` does; who gets one, and when.
+"""Doors of operators (`runtime/core/specialized_calls.py`): every one does what `dispatch.call` does; who gets one, and when.
 
 bits       results on tensors and on arrays are those of the general call
 tape       nodes hold the same edges and saved values
@@ -18,8 +18,8 @@ from ingot.ir.opdef.op import NO_GRAD, OPS, Op
 from ingot.ir.ops.core import elementwise as ew
 from ingot.ir.ops.core import reduce as rd
 from ingot.ir.ops.core import shape as sh
-from ingot.runtime import dispatch, doors
-from ingot.runtime.tensor import Tensor, wrap
+from ingot.runtime.core import dispatch, specialized_calls
+from ingot.runtime.core.tensor import Tensor, wrap
 from samples import (
     SAMPLES,
     rows,
@@ -32,7 +32,7 @@ VIEWS = [n for n in NAMES if OPS[n].is_view]
 
 def with_door(op):
     """The operator, called through a door from now on."""
-    object.__setattr__(op, "__class__", doors._class_of(doors.form_of(op)))
+    object.__setattr__(op, "__class__", specialized_calls._class_of(specialized_calls.form_of(op)))
     return op
 
 
@@ -120,18 +120,18 @@ def test_errors_are_those_of_the_general_call(call):
 
 def test_each_operator_has_a_form_whose_names_differ():
     for op in OPS.values():
-        form = doors.form_of(op)
+        form = specialized_calls.form_of(op)
         if form is not None:
             names = form.operands + form.options
             assert len(set(names)) == len(names), op
             assert not any(n.startswith("_") or n == "self" for n in names), op
-            compile(doors.text_of(form), op.name, "exec")
+            compile(specialized_calls.text_of(form), op.name, "exec")
 
 
 @pytest.mark.parametrize("argument", [np.ones(2, np.float32), wrap(np.ones(2, np.float32))], ids=["array", "tensor"])
 def test_an_operator_that_is_called_often_gets_a_door(argument):
     record = Op("often", infer=lambda x: x, ref=lambda x: -x, vjp=NO_GRAD, lower=ew.neg.lower)
-    for _ in range(doors._OFTEN - 1):
+    for _ in range(specialized_calls._OFTEN - 1):
         record(argument)
         assert type(record) is Op
     record(argument)

@@ -15,7 +15,7 @@ from ingot import nn, optim
 from ingot.distributed import init_device_mesh
 
 dt = importlib.import_module("ingot.distributed.tensor")
-layout = importlib.import_module("ingot.runtime.distributed.tensor.layout")
+layout = importlib.import_module("ingot.runtime.distributed.tensor.sharded_layout")
 DTensor, P, R, S, Strided = dt.DTensor, dt.Partial, dt.Replicate, dt.Shard, dt._StridedShard
 F = nn.functional
 close = ingot.testing.assert_close

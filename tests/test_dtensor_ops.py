@@ -12,7 +12,7 @@ from ingot.distributed import init_device_mesh
 from ingot.ir.errors import IngotError
 from ingot.ir.opdef.op import NO_GRAD, OPS
 from ingot.runtime.autograd.grad_mode import no_grad
-from ingot.runtime.tensor import Tensor, wrap
+from ingot.runtime.core.tensor import Tensor, wrap
 from samples import (
     SAMPLES,
     rows,

@@ -11,10 +11,10 @@ from ingot.ir.errors import DimError, DTypeError, ShapeError
 from ingot.ir.opdef.op import OPS
 from ingot.ir.ops.nn import activations
 from ingot.ir.ops.nn.embedding import embedding
-from ingot.runtime.api import operators
+from ingot.runtime.api.math import python_operators
+from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.graph import eager
 from ingot.runtime.cpu.loops import scalars
-from ingot.runtime.dispatch import kernel_of
 
 F = ingot.nn.functional
 X = np.array([[-0.0, 0.0, 1.5], [np.nan, -np.inf, np.inf]], np.float32)
@@ -137,7 +137,7 @@ def test_operators_on_large_arrays(fn, dtype, monkeypatch):
         assert bits(taped) == bits(found) and taped.requires_grad == (found.dtype is not ingot.bool)
     with pytest.raises(ShapeError):
         x + y[:, :7]
-    for module in (operators, eager, scalars):
+    for module in (python_operators, eager, scalars):
         monkeypatch.setattr(module, "LARGE", 1 << 60)
     monkeypatch.setattr(scalars, "_MANY", 1 << 60)
     assert bits(fn(x, y)) == bits(found), "as numpy has it"

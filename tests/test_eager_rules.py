@@ -8,7 +8,8 @@ import pytest
 
 import ingot
 from ingot.nn import functional as F
-from ingot.runtime.autograd import engine, node
+from ingot.runtime.autograd import engine
+from ingot.runtime.core import node
 from ingot.runtime.cpu.graph import composites
 from ingot.runtime.cpu.memory import alloc
 

@@ -4,8 +4,8 @@ import pytest
 
 import ingot
 from ingot.ir import target
-from ingot.runtime import float32_precision
-from ingot.runtime.backends import switches
+from ingot.runtime.backends import switch_board
+from ingot.runtime.core import float32_precision
 from ingot.runtime.cuda.compiler import precision
 
 B = ingot.backends
@@ -17,7 +17,7 @@ def put_back():
     float32_precision.restore({})
     yield
     float32_precision.restore(entries)
-    switches.Freezing.is_on = False
+    switch_board.Freezing.is_on = False
 
 
 def put(path, value):

@@ -6,7 +6,7 @@ import pytest
 import ingot
 from ingot import jit
 from ingot.ir.errors import AutogradError
-from ingot.runtime.api.foreach import UNARY
+from ingot.runtime.foreach.foreach_functions import UNARY
 from side_by_side import plain
 
 TABLE = [(name, ()) for name in (*UNARY, "max", "clone")]

@@ -338,7 +338,7 @@ def test_recurrent_layers_take_whole_batches(kind, traced, monkeypatch):
 
     xs = ingot.randn(3, 5, 2, 3)
     expected = [grad(loss)(params, x) for x in xs]
-    monkeypatch.setattr("ingot.runtime.batching.level.one_by_one", None)
+    monkeypatch.setattr("ingot.runtime.func.vmap_level.one_by_one", None)
     found = (ingot.jit.trace if traced else lambda f: f)(vmap(grad(loss), (None, 0)))(params, xs)
     for name in params:
         close(found[name], ingot.stack([e[name] for e in expected]), 1e-5)
@@ -352,7 +352,7 @@ def test_ctc_loss_takes_whole_batches(zero_infinity, monkeypatch):
         return nn.functional.ctc_loss(x.log_softmax(-1), y, (9, 7), (3, 2), zero_infinity=zero_infinity)
 
     expected = ingot.stack([grad(loss)(x, y) for x, y in zip(scores, targets)])
-    monkeypatch.setattr("ingot.runtime.batching.level.one_by_one", None)
+    monkeypatch.setattr("ingot.runtime.func.vmap_level.one_by_one", None)
     close(vmap(grad(loss))(scores, targets), expected, 1e-5)
 
 

@@ -17,7 +17,7 @@ from ingot import func, jit
 from ingot.func import grad, jvp, vjp, vmap
 from ingot.ir.errors import IngotError
 from ingot.ir.opdef.op import OPS
-from ingot.runtime.tensor import wrap
+from ingot.runtime.core.tensor import wrap
 from samples import (
     SAMPLES,
     direction,

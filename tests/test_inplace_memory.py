@@ -6,8 +6,8 @@ import pytest
 import ingot
 import ingot.nn.functional as F
 from ingot.ir.ops.core import elementwise as ew
-from ingot.runtime import overwrite
-from ingot.runtime.state import tls
+from ingot.runtime.core import inplace as overwrite
+from ingot.runtime.core.state import tls
 
 OTHER, THIRD, MASK = "other", "third", "mask"
 TABLE = [(name, (), {}) for name in ("neg", "abs", "sqrt", "exp", "sigmoid", "tanh", "relu", "floor", "round", "square",

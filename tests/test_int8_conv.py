@@ -19,9 +19,9 @@ from ingot.ir.ops.nn import conv as plain
 from ingot.ir.ops.quantized.int8_conv import conv_int8, depthwise_int8, from_bytes, packed_channels, packed_weight, to_bytes
 from ingot.passes.codegen.llvm.conv.int8_conv import Int8ConvKernel, tile_pixels
 from ingot.passes.codegen.llvm.conv.int8_depthwise import Int8DepthwiseKernel
+from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.compiler import compile as compiler
 from ingot.runtime.cpu.nn import int8_conv
-from ingot.runtime.dispatch import kernel_of
 from kernel_runs import DOTS, LEVELS, cpu_of
 from samples.int8_conv import FINISHES, finish, given
 
@@ -177,7 +177,7 @@ AT_THE_END = """
 import ctypes, mmap, sys
 import numpy as np
 sys.path.insert(0, {tests!r})
-from ingot.runtime.dispatch import kernel_of
+from ingot.runtime.core.dispatch import kernel_of
 from samples.int8_conv import FINISHES, given
 from test_int8_conv import SHAPES, record
 

@@ -12,12 +12,12 @@ from ingot.ir.ops.nn import embedding as ops
 from ingot.ir.ops.nn.loss import cross_entropy, softmax_minus_onehot
 from ingot.passes.codegen.llvm.index import embedding_bag, gathers, linear_maps, sampled_points, scans
 from ingot.passes.codegen.llvm.index import lookup as rows
+from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.index import gathers as gather_plans
 from ingot.runtime.cpu.index import lookup
 from ingot.runtime.cpu.index import sampled_points as tap_plans
 from ingot.runtime.cpu.index import scans as scan_plans
 from ingot.runtime.cpu.loops import linear_maps as map_plans
-from ingot.runtime.dispatch import kernel_of
 
 
 def on_all(threads, run):

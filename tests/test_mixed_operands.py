@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot.runtime.api import operators
+from ingot.runtime.api.math import python_operators
 
 NAMES = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "eq": operator.eq,
          "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge}
@@ -63,7 +63,7 @@ def test_whole_numbers_beside_numbers(name, default):
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_order_in_memory_and_sizes_beyond_the_road(turned):
-    for n in (7, operators.LARGE // 7 + 1):
+    for n in (7, python_operators.LARGE // 7 + 1):
         x, mask = ingot.rand(7, n), ingot.rand(7, n) > 0.5
         if turned:
             x, mask = x.t(), mask.t()

@@ -11,7 +11,7 @@ import pytest
 import ingot
 from ingot import multiprocessing as mp
 from ingot import nn
-from ingot.runtime.multiprocessing.blocks import LARGE_BYTES, SharedBlock, block_of
+from ingot.runtime.multiprocessing.shared_memory import LARGE_BYTES, SharedBlock, block_of
 
 METHODS = ["fork", "spawn"]
 

@@ -15,10 +15,10 @@ from ingot.ir.opdef.aval import Aval
 from ingot.ir.opdef.op import OPS
 from ingot.ir.target import host
 from ingot.passes.codegen.llvm.conv.batch_norm import TRAIN, BatchNormKernel
+from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.compiler import ir_cache
 from ingot.runtime.cpu.conv import blocked, conv, conv_blocked_grad
 from ingot.runtime.cpu.graph.program import CompiledGraph
-from ingot.runtime.dispatch import kernel_of
 
 PLAIN = {"stride": (1, 1), "padding": ((1, 1), (1, 1)), "dilation": (1, 1), "groups": 1}
 STRIDED = {"stride": (2, 1), "padding": ((1, 0), (2, 1)), "dilation": (1, 2), "groups": 1}

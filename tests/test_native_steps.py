@@ -13,11 +13,11 @@ from ingot.ir.graph.graph import Builder, Value
 from ingot.ir.opdef.aval import Aval
 from ingot.ir.opdef.op import OPS
 from ingot.passes.schedule.plan_steps import Run
+from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.calls import pool
 from ingot.runtime.cpu.calls.step_list import Table
 from ingot.runtime.cpu.compiler import compile as compiler
 from ingot.runtime.cpu.graph.program import CompiledGraph
-from ingot.runtime.dispatch import kernel_of
 
 F, I = np.float32, np.int64
 

@@ -12,7 +12,7 @@ import ingot
 import mock_cuda
 from ingot import jit, nested, nn
 from ingot.ir.errors import FileError
-from ingot.runtime.nested.structure import made_again
+from ingot.runtime.nested.jagged import made_again
 
 LENGTHS, DEFAULT = [3, 1, 0, 4], ingot.get_default_dtype()
 PROGRAMS = {

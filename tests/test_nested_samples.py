@@ -10,8 +10,8 @@ import pytest
 import ingot
 from ingot import jit, nested, nn
 from ingot.ir.errors import FileError
-from ingot.runtime.api.elementwise_names import POINTWISE
-from ingot.runtime.nested.samples import NestedSamples, samples_again
+from ingot.runtime.api.register.pointwise_names import POINTWISE
+from ingot.runtime.nested.strided_nested import NestedSamples, samples_again
 
 F = nn.functional
 SHAPES = {"both dims": [(2, 6), (4, 3), (0, 3), (1, 9)], "last dim": [(2, 3), (2, 6)], "rows": [(2, 6), (5, 6)],

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ingot.ir.errors import FileError
-from ingot.runtime.serialization import numpy_data, torch_files
+from ingot.runtime.serialization import numpy_pickles, torch_files
 
 PROTOCOLS = (2, 3, 4, 5)
 DATA = {
@@ -55,19 +55,19 @@ STATES = {
 def test_states_that_somebody_changed_are_refused(name):
     made = np.empty(0, np.int8)
     with pytest.raises(FileError):
-        numpy_data.restore(made, STATES[name])
+        numpy_pickles.restore(made, STATES[name])
     assert made.shape == (0,)
 
 
 @pytest.mark.parametrize("state", [[3, "<", None], "3<", None, 3, (), (3,), (3, ">", None), {0: 3, 1: "<"}], ids=repr)
 def test_states_of_dtypes_that_somebody_changed_are_refused(state):
     with pytest.raises(FileError):
-        numpy_data.restore(np.dtype("f4"), state)
-    numpy_data.restore(np.dtype("f4"), (3, "<", None, None, None, -1, -1, 0))
+        numpy_pickles.restore(np.dtype("f4"), state)
+    numpy_pickles.restore(np.dtype("f4"), (3, "<", None, None, None, -1, -1, 0))
 
 
 @pytest.mark.parametrize("args", [(np.dtype("f4"), b"12"), (np.dtype("O"), b"12345678"), ("f4", b"1234"),
                                   (np.dtype("f4"), "1234"), (np.dtype("f4"),)], ids=str)
 def test_numbers_that_somebody_changed_are_refused(args):
     with pytest.raises(FileError):
-        numpy_data._scalar(*args)
+        numpy_pickles._scalar(*args)

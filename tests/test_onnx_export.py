@@ -17,7 +17,7 @@ from ingot.ir import dtype as dt
 from ingot.ir.errors import ArgumentError
 from ingot.ir.opdef.op import OPS
 from ingot.jit import ExportError, from_onnx, to_onnx
-from ingot.runtime.tensor import wrap
+from ingot.runtime.core.tensor import wrap
 from samples import (
     SAMPLES,
     rows,

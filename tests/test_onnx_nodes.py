@@ -15,7 +15,7 @@ pytest.importorskip("onnx", reason="needs the onnx package")
 
 from ingot.ir.errors import FileError
 from ingot.jit import from_onnx
-from ingot.runtime.tensor import wrap
+from ingot.runtime.core.tensor import wrap
 
 RANDOM = ("test_bernoulli", "test_training_dropout_default", "test_training_dropout", "test_training_dropout_mask",
           "test_training_dropout_default_mask")

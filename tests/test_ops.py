@@ -15,7 +15,7 @@ from ingot.ir.errors import IngotError
 from ingot.ir.opdef.aval import Aval
 from ingot.ir.opdef.op import NO_GRAD, OPS
 from ingot.ir.ops.linalg import products as ops_linalg
-from ingot.runtime.tensor import Tensor, wrap
+from ingot.runtime.core.tensor import Tensor, wrap
 from samples import (
     SAMPLES,
     direction,

@@ -13,7 +13,7 @@ from ingot import jit, nn, optim
 from ingot.ir.errors import IngotError
 from ingot.optim import lr_scheduler as sched
 from ingot.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
-from ingot.runtime.state import tls
+from ingot.runtime.core.state import tls
 
 OPTIMIZERS = {
     "sgd": ("SGD", {"lr": 0.05}),

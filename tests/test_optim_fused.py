@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot.runtime.optim import elementwise
-from ingot.runtime.storage import Storage
+from ingot.runtime.core.storage import Storage
+from ingot.runtime.optim import update_rules
 
 ADAM = [dict(zip(("weight_decay", "amsgrad", "decoupled_weight_decay"), values))
         for values in itertools.product((0, 0.1), (False, True), (False, True))]
@@ -49,10 +49,10 @@ def run(name, options, dtype, maximize=False):
 @pytest.mark.parametrize("name, options", CASES, ids=[f"{n}-{i}" for i, (n, _) in enumerate(CASES)])
 def test_a_sweep_has_the_bits_of_operators(name, options, dtype, monkeypatch):
     swept = []
-    monkeypatch.setattr(elementwise, "sweep_each", lambda *a, sweep=elementwise.sweep_each: (swept.append(1), sweep(*a)))
+    monkeypatch.setattr(update_rules, "sweep_each", lambda *a, sweep=update_rules.sweep_each: (swept.append(1), sweep(*a)))
     got = run(name, options, dtype, maximize=True)
     assert swept
-    monkeypatch.setattr(elementwise, "sweeps", lambda group: False)
+    monkeypatch.setattr(update_rules, "sweeps", lambda group: False)
     want = run(name, options, dtype, maximize=True)
     assert len(got) == len(want)
     for number, (a, b) in enumerate(zip(got, want)):
@@ -99,6 +99,6 @@ def test_low_precision_and_tensor_rates_go_by_operators():
         p.grad = ingot.ones_like(p)
         optimizer = ingot.optim.SGD([p], lr=0.1)
         optimizer.param_groups[0]["lr"] = lr
-        assert not elementwise.sweeps(optimizer.param_groups[0]) or not elementwise.are_alike(p, (p.grad,))
+        assert not update_rules.sweeps(optimizer.param_groups[0]) or not update_rules.are_alike(p, (p.grad,))
         optimizer.step()
         assert np.allclose(p.detach().float().numpy(), 0.9, atol=0.01)

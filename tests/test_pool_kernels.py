@@ -10,9 +10,9 @@ from ingot.ir.ops.nn import pool as ops
 from ingot.passes.codegen.llvm.conv import batch_norm as norm_code
 from ingot.passes.codegen.llvm.conv import pooling as pool_code
 from ingot.passes.codegen.llvm.conv.pooling_blocked import BlockedPoolKernel
+from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.compiler import compile as compiler
 from ingot.runtime.cpu.conv import batch_norm, conv_fused, pooling
-from ingot.runtime.dispatch import kernel_of
 
 TOLERANCE = {"float32": 2e-6, "float64": 4e-15}
 

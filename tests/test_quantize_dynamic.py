@@ -17,10 +17,10 @@ from ingot.nn.utils.rnn import pack_sequence, pad_packed_sequence
 from ingot.passes.codegen.llvm.contract.int8_linear import Int8Kernel
 from ingot.passes.codegen.llvm.sequence import recurrent as layer_codegen
 from ingot.passes.codegen.recurrent_cells import CELLS
+from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.compiler import compile as compiler
 from ingot.runtime.cpu.gemm import int8_linear
 from ingot.runtime.cpu.nn import recurrent as layers
-from ingot.runtime.dispatch import kernel_of
 from kernel_runs import DOTS, LEVELS, cpu_of
 
 LAYERS = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}

@@ -9,7 +9,7 @@ from ingot.ir.errors import IngotError
 from ingot.ir.graph.interp import interpret
 from ingot.ir.ops.quantized.int8_conv import conv_int8, depthwise_int8
 from ingot.jit.exported import quantized, recorded
-from ingot.runtime.quantization.ranges import RANGES
+from ingot.runtime.quantization.calibration_ranges import RANGES
 
 F = nn.functional
 

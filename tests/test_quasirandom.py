@@ -10,7 +10,7 @@ import pytest
 import ingot
 from ingot import jit
 from ingot.quasirandom import SobolEngine
-from ingot.runtime.quasirandom.directions import direction_numbers, primitive_polynomials
+from ingot.runtime.quasirandom.sobol_directions import direction_numbers, primitive_polynomials
 
 FIRST = [[0, 0, 0, 0], [0.5, 0.5, 0.5, 0.5], [0.75, 0.25, 0.25, 0.25], [0.25, 0.75, 0.75, 0.75], [0.375, 0.375, 0.625, 0.875]]
 # What PyTorch draws with scramble=True, seed=7 (Owen's scrambling of these).

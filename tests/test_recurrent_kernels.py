@@ -15,11 +15,11 @@ from ingot.passes.codegen.llvm.sequence import recurrent as codegen
 from ingot.passes.codegen.llvm.sequence import recurrent_grad as codegen_grad
 from ingot.passes.codegen.llvm.sequence.recurrent_pack import PackKernel
 from ingot.passes.codegen.recurrent_cells import CELLS
+from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.compiler import compile as compiler
 from ingot.runtime.cpu.graph.program import CompiledGraph
 from ingot.runtime.cpu.nn import eager_sequence
 from ingot.runtime.cpu.nn import recurrent as kernels
-from ingot.runtime.dispatch import kernel_of
 from seeds import several
 
 TOLERANCE = {"float32": 2e-5, "float64": 1e-12}      # relative to the largest element

@@ -14,10 +14,12 @@ import ingot
 import ingot.nn.functional as F
 from ingot.ir import config
 from ingot.ir.errors import ShapeError
-from ingot.runtime.api import load_rest, remembered, watched_calls
-from ingot.runtime.api.register import FUNCTIONS
-from ingot.runtime.nn import rnn
-from ingot.runtime.tensor import Tensor
+from ingot.runtime.api import load_rest
+from ingot.runtime.api.register.register import FUNCTIONS
+from ingot.runtime.core.tensor import Tensor
+from ingot.runtime.memo import call_memo as remembered
+from ingot.runtime.memo import call_recorder
+from ingot.runtime.nn.layers import rnn
 
 load_rest()
 
@@ -142,8 +144,8 @@ KEPT = [fn for fn, _ in remembered.tables]
 @pytest.fixture(autouse=True)
 def known_at_once(monkeypatch):
     """Calls are compiled soon, and nothing is known before a test."""
-    monkeypatch.setattr(watched_calls, "often", lambda operators: operators)
-    monkeypatch.setattr(watched_calls, "_LONG", float("inf"))
+    monkeypatch.setattr(call_recorder, "often", lambda operators: operators)
+    monkeypatch.setattr(call_recorder, "_LONG", float("inf"))
     remembered.forget()
     yield
     remembered.forget()
@@ -331,7 +333,7 @@ def test_only_plain_tensors_of_the_host_are_remembered():
 
 
 def test_a_call_of_very_many_operators_is_not_written_out(monkeypatch):
-    monkeypatch.setattr(watched_calls, "_MANY", 2)
+    monkeypatch.setattr(call_recorder, "_MANY", 2)
     assert repeat(F.cosine_similarity, ingot.ones(2, 3), ingot.ones(2, 3)).tolist() == pytest.approx([1, 1])
     assert ways(FUNCTIONS["cosine_similarity"]) == ["_plainly"]
 
@@ -447,9 +449,9 @@ def test_who_listens_hears_of_the_operators():
 
 def test_calls_that_take_long_are_not_watched(monkeypatch):
     x, y = ingot.randn(3, 4), ingot.randn(3, 4)
-    monkeypatch.setattr(watched_calls, "_LONG", 0.0)
-    repeat(ingot.lerp, x, y, 0.5, times=watched_calls._TRIES)
-    assert [type(way) for way in kinds_of(ingot.lerp).values()] == [watched_calls.Watcher]
+    monkeypatch.setattr(call_recorder, "_LONG", 0.0)
+    repeat(ingot.lerp, x, y, 0.5, times=call_recorder._TRIES)
+    assert [type(way) for way in kinds_of(ingot.lerp).values()] == [call_recorder.Watcher]
     repeat(ingot.lerp, x, y, 0.5)
     assert ways(ingot.lerp) == ["_plainly"]
 
@@ -463,7 +465,7 @@ def test_a_small_table_that_a_function_keeps_is_part_of_its_calls():
 
 
 def test_what_is_known_of_a_call_holds_none_of_its_memory(monkeypatch):
-    monkeypatch.setattr(watched_calls, "often", lambda operators: 1000)
+    monkeypatch.setattr(call_recorder, "often", lambda operators: 1000)
     x = ingot.ones(50)
     seen = [weakref.ref(repeat(F.cosine_similarity, x, x, 0, times=3)), weakref.ref(x._a)]
     del x

@@ -11,7 +11,7 @@ import ingot
 import torch_pickles as tp
 from ingot import nn
 from ingot.ir.errors import FileError
-from ingot.runtime.serialization import objects
+from ingot.runtime.serialization import python_objects
 
 torch_formats = pytest.mark.parametrize("write", [tp.archive, tp.legacy], ids=["zip", "legacy"])
 
@@ -196,4 +196,4 @@ def test_tensors_of_classes_that_are_allowed(make):
 @pytest.mark.parametrize("args", [(ingot.ones(1), Own, False), (ingot.ones(1), "Own", False), (3, ingot.Tensor, False)])
 def test_only_classes_of_tensors_are_made_of_tensors(args):
     with pytest.raises(FileError, match="class"):
-        objects.of_class(*args)
+        python_objects.of_class(*args)

@@ -75,7 +75,7 @@ def test_numpys_names_are_further_spellings(maker, given, expected):
 
 
 def test_types_are_named_so_that_methods_cannot_shadow_them(maker):
-    stub = maker.Stub("ingot.runtime.tensor", "ingot.runtime", "")
+    stub = maker.Stub("ingot.runtime.core.tensor", "ingot.runtime", "")
     assert stub.annotation(int | None) == "builtins.int | None"
     assert stub.annotation(tuple[ingot.Tensor, ...]) == "builtins.tuple[Tensor, ...]"
     assert stub.annotation(DType) == "_dtype_module.DType"
@@ -99,8 +99,8 @@ def test_mypy_reads_code_as_users_write_it(tmp_path):
 def test_methods_of_late_modules_load_when_they_are_asked_for(asked):
     subprocess.run([sys.executable, "-c", f"""
 import sys, ingot
-from ingot.runtime.tensor import Tensor
-loaded = lambda: "ingot.runtime.api.gather" in sys.modules
+from ingot.runtime.core.tensor import Tensor
+loaded = lambda: "ingot.runtime.api.views.gather_scatter" in sys.modules
 x = ingot.tensor([3.0, 1.0])
 assert hasattr(x, "sum") and not hasattr(x, "no_such_thing") and not loaded()
 assert {asked}

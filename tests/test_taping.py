@@ -1,4 +1,4 @@
-"""The tape (`runtime/taping.py`): what is written out for a kind of call does what the way step by step does.
+"""The tape (`runtime/core/taping.py`): what is written out for a kind of call does what the way step by step does.
 
 node       the same edges, saved values, guards and results that carry gradients, for every operator of the table of samples,
            with each argument's history left out in turn
@@ -13,9 +13,9 @@ import pytest
 import ingot
 from ingot.ir import dtype as dt
 from ingot.ir.opdef.op import NO_GRAD, OPS
-from ingot.runtime import taping
-from ingot.runtime.autograd.node import ComplexNode, Node, Output
-from ingot.runtime.tensor import Tensor, wrap
+from ingot.runtime.core import taping
+from ingot.runtime.core.node import ComplexNode, Node, Output
+from ingot.runtime.core.tensor import Tensor, wrap
 from samples import (
     SAMPLES,
     rows,

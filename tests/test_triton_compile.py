@@ -27,7 +27,7 @@ from ingot.runtime.cuda.ops.index import draws
 from ingot.runtime.cuda.ops.math import multi_tensor, multi_tensor_norms
 from ingot.runtime.cuda.ops.products.batched_launch import UNITS, Together
 from ingot.runtime.optim import Adam
-from ingot.runtime.optim.elementwise import kernel_of
+from ingot.runtime.optim.update_rules import kernel_of
 from test_triton_kernels import ARITY, FLOATING, crossing, function_kernel, reduction
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")

@@ -6,8 +6,8 @@ import pytest
 import ingot
 from ingot.ir.errors import DimError
 from ingot.ir.ops.index import indexing
-from ingot.runtime import dispatch
-from ingot.runtime.overwrite import SMALL
+from ingot.runtime.core import dispatch
+from ingot.runtime.core.inplace import SMALL
 
 ROWS, WIDTH = 700, 6
 AT = ingot.tensor([3, 0, 41, 7])

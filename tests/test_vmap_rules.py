@@ -8,9 +8,9 @@ import pytest
 import ingot
 from ingot.ir.errors import IngotError
 from ingot.ir.opdef.op import OPS
-from ingot.runtime.batching.by_sample import one_by_one
-from ingot.runtime.batching.level import Level
-from ingot.runtime.tensor import wrap
+from ingot.runtime.core.tensor import wrap
+from ingot.runtime.func.vmap_fallback import one_by_one
+from ingot.runtime.func.vmap_level import Level
 from samples import (
     SAMPLES,
     rows,

@@ -1,5 +1,5 @@
-"""Writes the type stubs `runtime/tensor.pyi` and `__init__.pyi`, those of public paths, and the names of late methods, from the
-live package.
+"""Writes the type stubs `runtime/core/tensor.pyi` and `__init__.pyi`, those of public paths, and the names of late methods,
+from the live package.
 
 Methods are attached to Tensor, and functions to the face, when modules are loaded; editors and type checkers read source and
 cannot see that. The stubs tell them. A function of the API without a return annotation returns a tensor.
@@ -23,8 +23,8 @@ from ingot.ir.dtype import ALL, DType
 from ingot.ir.errors import IngotError
 from ingot.paths import PUBLIC
 from ingot.runtime import api as api
-from ingot.runtime import tensor
-from ingot.runtime.api.register import NUMPY_NAMES
+from ingot.runtime.api.register.register import NUMPY_NAMES
+from ingot.runtime.core import tensor
 
 ROOT = Path(ingot.__file__).parent
 WIDTH = 124
@@ -225,8 +225,8 @@ def numpy_spellings(parameters: list) -> list:
 
 
 def tensor_stub() -> str:
-    """`runtime/tensor.pyi`."""
-    stub = Stub(tensor.__name__, "ingot.runtime", "The Tensor with every method that the API attaches to it.")
+    """`runtime/core/tensor.pyi`."""
+    stub = Stub(tensor.__name__, "ingot.runtime.core", "The Tensor with every method that the API attaches to it.")
     for name, thing in vars(tensor).items():
         if name in LEFT_OUT or home_of(thing) != tensor.__name__:
             continue
@@ -264,8 +264,8 @@ def face_stub() -> str:
 
 
 def late_methods() -> str:
-    """`runtime/api/late_methods.py`."""
-    there = ("import ingot; from ingot.runtime import api, tensor; "
+    """`runtime/api/register/lazy_method_names.py`."""
+    there = ("import ingot; from ingot.runtime import api; from ingot.runtime.core import tensor; "
              "print(*[name for name, member in vars(tensor.Tensor).items() if type(member) is not api.LateMethod])")
     early = subprocess.run([sys.executable, "-c", there], check=True, capture_output=True, text=True).stdout.split()
     now = {name for name, member in vars(tensor.Tensor).items() if type(member) is not api.LateMethod}
@@ -327,7 +327,8 @@ def _parents(path: str) -> list:
     return [".".join(names[:i]) for i in range(1, len(names))]
 
 
-STUBS = {"runtime/tensor.pyi": tensor_stub, "__init__.pyi": face_stub, "runtime/api/late_methods.py": late_methods}
+STUBS = {"runtime/core/tensor.pyi": tensor_stub, "__init__.pyi": face_stub,
+         "runtime/api/register/lazy_method_names.py": late_methods}
 
 
 def main(argv=None) -> int:

@@ -101,10 +101,10 @@ class Op:
                                "updates": the result is the first argument with some of its elements replaced, or combined
                                with others, so that a kernel may write where that lies; "branches": the reference asks
                                something of each element in turn, which a kernel does in vectors; "straight": made of straight
-                               pieces, so that derivatives of its gradient are zeros (`runtime/autograd/zero_curves.py`);
+                               pieces, so that derivatives of its gradient are zeros (`runtime/autograd/piecewise_linear.py`);
                                "reads_operands", "reads_matrices" (if they are some), "reads_weight" (not the first),
                                "reads_turned_weight": how PyTorch's gradient
-                               rule reads parameters (`runtime/autograd/moved.py`).
+                               rule reads parameters (`runtime/core/data_swaps.py`).
     numbers                 -> the parameters that change no shape, no dtype and no kernel, only what comes out: in graphs
                                they may be symbolic, a number of each call's own. All others are part of what the graph is.
     given                   -> the same said in operators of which the numbers are operands, for one that stays whole:

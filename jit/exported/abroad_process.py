@@ -11,10 +11,10 @@ import sys
 import numpy as np
 
 from ...ir import target as targets
+from ...runtime.core.tensor import wrap
 from ...runtime.cpu.calls import pool
 from ...runtime.cpu.compiler import compile
 from ...runtime.serialization.save_load import save
-from ...runtime.tensor import wrap
 from . import archive
 from .imaging import entry_of
 from .loaded import Model

@@ -25,7 +25,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from ...ir.errors import ArgumentError, FileError, IngotError
-from ...runtime.serialization import container
+from ...runtime.serialization import archive as container
 from ...runtime.serialization.save_load import replacing
 
 FORMAT = 1

@@ -4,7 +4,7 @@ import inspect
 from typing import Any, NamedTuple
 
 from ...ir.errors import ArgumentError
-from ...runtime.nn.module import Module
+from ...runtime.nn.base.module import Module
 from . import structure
 
 

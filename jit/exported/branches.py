@@ -15,12 +15,12 @@ import numpy as np
 from ...ir.ops.core import elementwise as ew
 from ...ir.ops.core.branch_select import choose
 from ...ir.ops.core.shape import reshape
-from ...runtime.autograd.node import Named, Node, Output, new_number
-from ...runtime.device_array import DeviceArray
-from ...runtime.pytree import tree_flatten, tree_unflatten
-from ...runtime.state import tls
-from ...runtime.storage import user_line
-from ...runtime.tensor import Tensor, wrap
+from ...runtime.core.device_array import DeviceArray
+from ...runtime.core.node import Named, Node, Output, new_number
+from ...runtime.core.state import tls
+from ...runtime.core.storage import user_line
+from ...runtime.core.tensor import Tensor, wrap
+from ...runtime.pytree.pytree import tree_flatten, tree_unflatten
 from ..errors import ExportError, at
 from . import structure
 

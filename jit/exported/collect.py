@@ -14,10 +14,10 @@ import numpy as np
 
 from ...ir import target as targets
 from ...ir.errors import ShapeError
+from ...runtime.core.tensor import wrap
 from ...runtime.cpu.calls import call, pool
 from ...runtime.cpu.compiler import compile
 from ...runtime.serialization.save_load import load, save
-from ...runtime.tensor import wrap
 from . import archive, loaded
 from .imaging import entry_of, object_name
 

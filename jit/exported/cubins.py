@@ -13,13 +13,13 @@ import numpy as np
 from ...ir.errors import DeviceError, ShapeError
 from ...ir.graph.printer import format_line
 from ...ir.opdef.aval import Aval
+from ...runtime.core.tensor import wrap
 from ...runtime.cuda.compiler import compile as compiler
 from ...runtime.cuda.graph import eager
 from ...runtime.cuda.graph.program import Called
 from ...runtime.cuda.offline import ready
 from ...runtime.cuda.offline.planning import Planner
 from ...runtime.serialization.save_load import load, save
-from ...runtime.tensor import wrap
 from ..errors import ExportError
 from ..extents import parsed
 from . import archive, loaded

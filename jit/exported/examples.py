@@ -7,7 +7,7 @@ import numpy as np
 
 from ...ir.errors import ArgumentError, ShapeError
 from ...ir.symbols.scope import LEAST
-from ...runtime.tensor import Tensor, wrap
+from ...runtime.core.tensor import Tensor, wrap
 from ..extents import Extent, extent_of
 
 _FURTHER = (lambda n: n + 1, lambda n: 2 * n + 1, lambda n: n - 1, lambda n: n + 3, lambda n: n // 2, lambda n: n - 2)

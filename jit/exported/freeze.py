@@ -9,8 +9,8 @@ from ...ir.opdef.op import View
 from ...ir.symbols.substitute import has_symbols
 from ...passes import pipelines
 from ...passes.simplify.canonicalize import is_fill
-from ...runtime.dispatch import kernel_of
-from ...runtime.state import tls
+from ...runtime.core.dispatch import kernel_of
+from ...runtime.core.state import tls
 
 _GROWTH = 4            # a folded value may take so many times the memory of what it is made of,
 _ALWAYS = 1 << 14      # and so many elements in any case

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 from ...ir.graph.graph import Value
 from ...ir.symbols.substitute import replaced, valuer
-from ...runtime.api.creation import tensor
+from ...runtime.api.views.tensor_factories import tensor
 from ...runtime.autograd.grad_mode import set_grad_enabled
-from ...runtime.state import tls
-from ...runtime.tensor import Tensor
+from ...runtime.core.state import tls
+from ...runtime.core.tensor import Tensor
 
 
 def run(model, given) -> list:

@@ -16,10 +16,10 @@ from ...ir.ops import load_all
 from ...ir.ops.core.host_call import host_call
 from ...ir.ops.core.to_device import place
 from ...ir.symbols.scope import LEAST
-from ...runtime.device import CPU, Device
+from ...runtime.core.device import CPU, Device
+from ...runtime.core.state import tls
+from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.serialization import safetensors
-from ...runtime.state import tls
-from ...runtime.tensor import Tensor, wrap
 from ..errors import ExportError
 from . import archive, stateful, structure
 from .conditions import holds

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from ...ir.errors import ArgumentError
 from ...ir.graph.graph import Graph
 from ...ir.graph.printer import value_names
-from ...runtime.nn.hooks import GLOBAL, register_module_forward_hook
-from ...runtime.nn.module import Module
-from ...runtime.structure import add_hook
+from ...runtime.core.structure import add_hook
+from ...runtime.nn.base.hooks import GLOBAL, register_module_forward_hook
+from ...runtime.nn.base.module import Module
 from . import structure
 
 RECORDED = "recorded.txt"       # the member of a file with the graph before any pass

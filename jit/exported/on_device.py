@@ -8,15 +8,15 @@ from ...passes import pipelines
 from ...passes.schedule import specialize_shapes
 from ...passes.schedule.batched_launches import EndStep, ManyStep
 from ...passes.schedule.device_plan import KernelStep
+from ...runtime.core.device import Device, require
+from ...runtime.core.device_array import DeviceArray
+from ...runtime.core.placement import moved
+from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.cuda import backend
 from ...runtime.cuda.compiler import compile as compiler
 from ...runtime.cuda.graph import eager
 from ...runtime.cuda.graph.program import DeviceGraph
 from ...runtime.cuda.offline import ready
-from ...runtime.device import Device, require
-from ...runtime.device_array import DeviceArray
-from ...runtime.placement import moved
-from ...runtime.tensor import Tensor, wrap
 from . import archive, inlined, structure
 from .loaded import Bound, Model
 from .prepare import Prepared

@@ -7,8 +7,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from ...ir.errors import ArgumentError, DTypeError
-from ...runtime.nn.module import Module
-from ...runtime.tensor import Tensor
+from ...runtime.core.tensor import Tensor
+from ...runtime.nn.base.module import Module
 from ..errors import ExportError, PinnedSize
 from ..extents import Extent
 from . import structure

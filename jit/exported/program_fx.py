@@ -11,7 +11,7 @@ from ...ir.graph.printer import format_place
 from ...ir.opdef.op import OPS, Op
 from ...ir.symbols.substitute import collect, hint, replaced, valuer
 from ...ir.symbols.symbolic import names_of, source_of
-from ...runtime.api.creation import empty
+from ...runtime.api.views.tensor_factories import empty
 from ..extents import extent_of
 from ..fx.graph import Graph
 from ..fx.graph_module import GraphModule

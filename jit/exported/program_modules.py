@@ -5,9 +5,9 @@ from typing import Any
 
 from ...ir.errors import ArgumentError, DTypeError
 from ...ir.graph.printer import value_names
-from ...runtime.nn.module import Module
-from ...runtime.pytree import tree_flatten, tree_structure
-from ...runtime.tree_specs import TreeSpec
+from ...runtime.nn.base.module import Module
+from ...runtime.pytree.pytree import tree_flatten, tree_structure
+from ...runtime.pytree.treespec import TreeSpec
 from . import structure
 from .program_signature import ConstantArgument, TensorArgument
 from .program_signature import leaves as leaves_in

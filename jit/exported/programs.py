@@ -12,7 +12,7 @@ from typing import Any
 
 from ...ir.errors import ArgumentError, DTypeError
 from ...passes.simplify.decompose import decompose
-from ...runtime.pytree import register_dataclass
+from ...runtime.pytree.pytree import register_dataclass
 from . import archive, loaded, program_draft, program_fx, program_modules, program_table, writer
 from .program_dims import AdditionalInputs, Dim, ShapesCollection, dims, named
 from .program_modules import FlatArgsAdapter, ModuleCallEntry, ModuleCallSignature, UnflattenedModule, unflatten

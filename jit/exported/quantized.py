@@ -20,9 +20,9 @@ from ...passes import pipelines
 from ...passes.quantize.int8_chains import sources_of
 from ...passes.quantize.quantize import observed, quantize
 from ...passes.schedule.specialize_shapes import bind_graph
-from ...runtime.dispatch import kernel_of
-from ...runtime.quantization.ranges import RANGES
-from ...runtime.state import tls
+from ...runtime.core.dispatch import kernel_of
+from ...runtime.core.state import tls
+from ...runtime.quantization.calibration_ranges import RANGES
 from ..errors import ExportError
 from .arguments import arguments_of
 from .examples import Example

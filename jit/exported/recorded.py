@@ -15,7 +15,7 @@ from ...ir.graph.printer import format_line
 from ...ir.symbols.scope import LEAST
 from ...ir.symbols.symbolic import SymInt
 from ...passes import pipelines
-from ...runtime.api.register import FUNCTIONS
+from ...runtime.api.register.register import FUNCTIONS
 from ...runtime.autograd.grad_mode import no_grad
 from ..capture import for_elsewhere
 from ..dynamic import SIZE, Symbols

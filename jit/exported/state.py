@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ...runtime.autograd.grad_mode import no_grad
-from ...runtime.tensor import Tensor
+from ...runtime.core.tensor import Tensor
 from ..errors import ExportError
 
 

@@ -4,7 +4,7 @@ import threading
 
 from ...ir.errors import FileError
 from ...runtime.autograd.grad_mode import no_grad
-from ...runtime.tensor import Tensor
+from ...runtime.core.tensor import Tensor
 from . import structure
 
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from ...ir.errors import DTypeError, FileError
-from ...runtime.tensor import Tensor, wrap
+from ...runtime.core.tensor import Tensor, wrap
 
 _DEEPEST = 100
 

@@ -11,8 +11,8 @@ from typing import Any
 from ...ir.errors import ArgumentError, DTypeError
 from ...ir.symbols.symbolic import is_symbol
 from ...runtime.autograd.grad_mode import no_grad
-from ...runtime.nn.module import Module
-from ...runtime.nn.parameter import Parameter
+from ...runtime.nn.base.module import Module
+from ...runtime.nn.base.parameter import Parameter
 from ..extents import extent_of, parsed
 from ..fx.graph import Graph
 from ..fx.graph_module import GraphModule

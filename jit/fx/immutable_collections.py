@@ -2,7 +2,7 @@
 
 from typing import Any, NoReturn
 
-from ...runtime.tree_nodes import NODES, Kind
+from ...runtime.pytree.node_types import NODES, Kind
 
 __all__ = ["immutable_dict", "immutable_list"]
 

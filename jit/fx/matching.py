@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...ir.errors import ArgumentError
-from ...runtime.tensor import Tensor
+from ...runtime.core.tensor import Tensor
 from .graph import Graph
 from .node import Node
 

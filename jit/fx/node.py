@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...ir.errors import ArgumentError
-from ...runtime.api.register import FUNCTIONS
+from ...runtime.api.register.register import FUNCTIONS
 from .immutable_collections import immutable_dict, immutable_list
 
 __all__ = ["Argument", "Node", "Target", "has_side_effect", "map_aggregate", "map_arg"]

@@ -5,7 +5,7 @@ program themselves, as torch_geometric's does: they put functions in the place o
 import functools
 from types import FunctionType
 
-from ...runtime.nn.module import Module
+from ...runtime.nn.base.module import Module
 from .graph import Graph
 from .proxy import Proxy
 from .symbolic import PH, Patches, Tracer, _patching, compatibility, patch_wrapped, symbolic_trace, wrap

@@ -8,9 +8,9 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from ...ir.errors import IngotError
-from ...runtime.api.asking import start
-from ...runtime.api.register import FUNCTIONS
-from ...runtime.tensor import Tensor
+from ...runtime.api.register.register import FUNCTIONS
+from ...runtime.api.register.torch_function import start
+from ...runtime.core.tensor import Tensor
 from .graph import Graph
 from .immutable_collections import immutable_dict, immutable_list
 from .node import Node, found_at, map_aggregate, writes

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ...ir.errors import ArgumentError
-from ...runtime.at_door import AtDoor
+from ...runtime.api.register.overrides import TorchFunctionMode
+from ...runtime.core.op_observers import AtDoor
+from ...runtime.core.state import tls
+from ...runtime.core.tensor import Tensor
 from ...runtime.nn import Module
-from ...runtime.overrides import TorchFunctionMode
-from ...runtime.state import tls
-from ...runtime.tensor import Tensor
 from ..proxy_mode import get_proxy_mode
 from .graph import Graph
 from .graph_module import GraphModule

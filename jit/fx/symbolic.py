@@ -13,9 +13,9 @@ from types import FunctionType
 from typing import Any
 
 from ...ir.errors import ArgumentError
-from ...runtime.api.register import FUNCTIONS
+from ...runtime.api.register.register import FUNCTIONS
+from ...runtime.core.tensor import Tensor
 from ...runtime.nn import Module, Parameter, Sequential
-from ...runtime.tensor import Tensor
 from .graph import Graph
 from .graph_module import GraphModule
 from .node import FACE, RANDOM, Node, has_side_effect, map_aggregate

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...ir.errors import ArgumentError, ShapeError
 from ...ir.symbols import symbolic
-from ...runtime.tensor import Tensor
+from ...runtime.core.tensor import Tensor
 from ..errors import TraceError
 
 __all__ = ["GuardOnDataDependentSymNode", "constrain_range", "expect_true", "free_symbols", "free_unbacked_symbols",

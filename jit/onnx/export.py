@@ -15,8 +15,8 @@ from ...ir.graph.graph import Graph
 from ...ir.symbols.scope import Scope
 from ...ir.symbols.symbolic import SymInt
 from ...ir.version import VERSION
-from ...runtime.nn.module import Module
-from ...runtime.state import tls
+from ...runtime.core.state import tls
+from ...runtime.nn.base.module import Module
 from ..capture import for_elsewhere
 from ..errors import ExportError
 from ..exported import structure

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from ...ir.errors import FileError
-from ...runtime.tensor import Tensor
+from ...runtime.core.tensor import Tensor
 from .table import ing, onnx_op, to_host, to_tensor, whole_axis
 
 MOST_TURNS = 1 << 62

@@ -1,7 +1,7 @@
 """Importers of ONNX random operators: ingot's generators, seeded where the node says so."""
 
 from ...ir import dtype as dt
-from ...runtime.random import Generator
+from ...runtime.core.random import Generator
 from .table import ing, ints, onnx_op
 
 

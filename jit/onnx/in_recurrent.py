@@ -3,7 +3,7 @@
 from ...ir import dtype as dt
 from ...ir.ops.nn.recurrent import rnn_sequence
 from ...runtime.nn import functional as F
-from ...runtime.nn.rnn import gru_over_time, lstm_over_time
+from ...runtime.nn.layers.rnn import gru_over_time, lstm_over_time
 from .table import ing, onnx_op
 
 _ACTIVATIONS = {

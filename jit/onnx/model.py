@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from ...ir.errors import ArgumentError, DTypeError, FileError, IngotError, ShapeError
-from ...runtime.nn.module import Module
-from ...runtime.nn.parameter import Parameter
-from ...runtime.tensor import Tensor, wrap
+from ...runtime.core.tensor import Tensor, wrap
+from ...runtime.nn.base.module import Module
+from ...runtime.nn.base.parameter import Parameter
 from ..traced import Traced
 from . import proto
 from .program import Context, Program, refuse_sparse

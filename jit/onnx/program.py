@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.errors import FileError, IngotError
-from ...runtime.tensor import Tensor
+from ...runtime.core.tensor import Tensor
 from . import proto
 from .known import computed
 from .table import Call, Importer, OfSizes, importer_of, to_host, to_tensor, unrecorded

@@ -12,7 +12,7 @@ from ...ir.symbols.substitute import owned_by, replaced
 from ...passes.rewrite.rewrite import rebuild
 from ...passes.simplify.dce import dce
 from ...passes.simplify.decompose import expand_body
-from ...runtime.tensor import Tensor, wrap
+from ...runtime.core.tensor import Tensor, wrap
 from .sizes import Sizes
 
 _NEARER, _GOLDEN = 0.25, 0.6180339887498949

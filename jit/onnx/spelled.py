@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Any
 
 from ...ir.errors import ArgumentError
-from ...runtime.nn.module import Module
+from ...runtime.nn.base.module import Module
 from ..exported.program_dims import named
 from . import proto
 from .export import DEFAULT, to_onnx

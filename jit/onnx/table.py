@@ -10,10 +10,10 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.errors import FileError
 from ...ir.symbols.symbolic import SymInt, pinned
-from ...runtime.api.creation import made
-from ...runtime.api.register import FUNCTIONS
-from ...runtime.state import tls
-from ...runtime.tensor import Tensor, wrap
+from ...runtime.api.register.register import FUNCTIONS
+from ...runtime.api.views.tensor_factories import made
+from ...runtime.core.state import tls
+from ...runtime.core.tensor import Tensor, wrap
 from .proto import dtype_of
 
 

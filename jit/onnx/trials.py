@@ -12,7 +12,7 @@ import numpy as np
 
 from ...ir.errors import IngotError
 from ...ir.symbols.substitute import condition_check
-from ...runtime.tensor import wrap
+from ...runtime.core.tensor import wrap
 from ..errors import ExportError, at
 from .model import from_onnx
 

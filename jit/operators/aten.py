@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 from ...runtime import api as api
-from ...runtime.api.register import FUNCTIONS
+from ...runtime.api.register.register import FUNCTIONS
+from ...runtime.core.tensor import Tensor
+from ...runtime.namespaces.sparse import addmm as sparse_addmm
 from ...runtime.nn import functional
-from ...runtime.sparse import addmm as sparse_addmm
-from ...runtime.tensor import Tensor
 
 _OVERLOADS = ("default", "Tensor", "Scalar", "int", "dim", "out")       # the usual ones: all call the one function
 

@@ -4,7 +4,7 @@ them. Each is a walk along time, which depends on what came before; torchaudio h
 import numpy as np
 
 from ...ir.errors import ArgumentError
-from ...runtime.api.creation import from_numpy
+from ...runtime.api.views.tensor_factories import from_numpy
 from .register import Library
 
 _BLOCK = 64        # samples of a recurrence that are one product

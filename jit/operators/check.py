@@ -4,13 +4,13 @@ import itertools
 from contextlib import contextmanager
 
 from ...ir.errors import ArgumentError, AutogradError
-from ...runtime.api.creation import zeros
+from ...runtime.api.views.tensor_factories import zeros
 from ...runtime.autograd.backward import grad
 from ...runtime.autograd.grad_mode import no_grad
-from ...runtime.autograd.node import is_inexact
-from ...runtime.pytree import tree_leaves
-from ...runtime.tensor import Tensor
-from ...runtime.testing import assert_close
+from ...runtime.core.node import is_inexact
+from ...runtime.core.tensor import Tensor
+from ...runtime.pytree.pytree import tree_leaves
+from ...runtime.toolbox.testing import assert_close
 from ..traced import trace
 from .custom import filled, leaves
 from .register import found

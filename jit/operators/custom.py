@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 
 from ...ir.errors import ArgumentError, AutogradError, DeviceError
 from ...runtime.amp.autocast_mode import is_autocast_enabled
-from ...runtime.api.join import stack
+from ...runtime.api.views.join_split import stack
 from ...runtime.autograd.function import Function
-from ...runtime.autograd.node import is_inexact
-from ...runtime.device import KINDS, Device
-from ...runtime.pytree import tree_flatten
-from ...runtime.state import tls
-from ...runtime.tensor import Tensor
+from ...runtime.core.device import KINDS, Device
+from ...runtime.core.node import is_inexact
+from ...runtime.core.state import tls
+from ...runtime.core.tensor import Tensor
+from ...runtime.pytree.pytree import tree_flatten
 from ..errors import TraceError
 from ..host import host
 from .schema import Schema

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from ...ir import dtype as dt
 from ...ir.dtype import DType
 from ...ir.errors import ArgumentError, DTypeError
-from ...runtime.device import Device
-from ...runtime.tensor import Tensor
+from ...runtime.core.device import Device
+from ...runtime.core.tensor import Tensor
 
 KINDS = {Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", DType: "ScalarType", Device: "Device"}
 NUMBERS = frozenset((int, float, bool))

@@ -10,12 +10,12 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError
-from ...runtime.api.creation import from_numpy, zeros
-from ...runtime.api.register import FUNCTIONS
+from ...runtime.api.register.register import FUNCTIONS
+from ...runtime.api.views.tensor_factories import from_numpy, zeros
 from ...runtime.autograd.backward import grad as gradients
 from ...runtime.autograd.grad_mode import enable_grad
+from ...runtime.core.tensor import Tensor
 from ...runtime.nn.functional.embedding import embedding_bag
-from ...runtime.tensor import Tensor
 from ..host import host
 from .register import Library
 

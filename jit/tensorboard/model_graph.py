@@ -2,7 +2,7 @@
 
 from ...ir.errors import ArgumentError
 from ...ir.graph.graph import Value
-from ...runtime.nn.module import Module
+from ...runtime.nn.base.module import Module
 from ..exported.capture import capture
 from ..tree import flatten
 

@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from ...ir.errors import ArgumentError, DTypeError
-from ...runtime.tensor import Tensor
+from ...runtime.core.tensor import Tensor
 from . import media
 from .wire import Float, message
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ...ir.errors import ArgumentError
-from ...runtime.tensor import Tensor
+from ...runtime.core.tensor import Tensor
 from ..host import host
 from . import embedding, model_graph, summaries
 from .event_file import EventFile

@@ -2,7 +2,7 @@
 
 from . import autocast_mode, grad_scaler
 from .autocast_mode import autocast, is_autocast_available
-from .custom import custom_bwd, custom_fwd
+from .custom_function import custom_bwd, custom_fwd
 from .grad_scaler import GradScaler
 
 __all__ = ["GradScaler", "autocast", "autocast_mode", "custom_bwd", "custom_fwd", "grad_scaler", "is_autocast_available"]

@@ -14,10 +14,10 @@ from contextlib import ContextDecorator
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DeviceError, DTypeError, kind_of
 from ...ir.ops.core.elementwise import cast
-from ..autograd.node import FREED, Leaf
-from ..device import KINDS, available
-from ..state import tls
-from ..tensor import Tensor
+from ..core.device import KINDS, available
+from ..core.node import FREED, Leaf
+from ..core.state import tls
+from ..core.tensor import Tensor
 
 __all__ = ["autocast", "autocast_decorator", "is_autocast_available"]
 

@@ -6,13 +6,13 @@ from enum import Enum
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, AutogradError, DTypeError
-from .. import lists
-from ..api.register import FUNCTIONS
+from ..api.register.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
-from ..device import available
-from ..placement import beside
-from ..state import hands_on_number, tls
-from ..tensor import Tensor
+from ..core.device import available
+from ..core.placement import beside
+from ..core.state import hands_on_number, tls
+from ..core.tensor import Tensor
+from ..foreach import lists
 
 __all__ = ["GradScaler", "OptState"]
 

@@ -10,34 +10,39 @@ import importlib
 import sys
 import threading
 
-from .. import printing
-from . import (
-    autograd,
-    context,
-    convert,
-    counting,
-    creation,
-    elementwise,
-    exchange,
-    indexing,
-    limits,
-    linalg,
-    operators,
-    reduce,
-    shape,
-    subclasses,
-    ufuncs,
-)
-from .late import LateMethod, stand_for
-from .late_methods import NAMES
-from .register import FUNCTIONS
+from ..core import printing
+from ..interop import device_functions as exchange
+from ..interop import numpy_ufuncs as ufuncs
+from .math import clamp as limits
+from .math import elementwise
+from .math import matrix_products as linalg
+from .math import python_operators as operators
+from .math import reductions as reduce
+from .register import gradient_methods as autograd
+from .register import modes_and_constants as context
+from .register.lazy_method_names import NAMES
+from .register.lazy_methods import LateMethod, stand_for
+from .register.register import FUNCTIONS
+from .tensor_classes import subclasses
+from .views import conversions as convert
+from .views import indexing
+from .views import ranges as counting
+from .views import reshaping as shape
+from .views import tensor_factories as creation
 
-LATE = ("amp", "chain", "complexes", "composed", "control", "conv", "copies", "distance", "einsum", "fills", "foreach",
-        "gather", "grouped", "image", "info", "join", "legacy", "matrix", "nn", "norm", "order", "pool", "quantize",
-        "quantized_dtypes", "random", "restride", "sampled", "scaled", "scan", "scripts", "segments", "sharing", "sort",
-        "sparse", "spectral", "statistics", "storages", "symbols", "window")
+_RUNTIME = __name__.rpartition(".")[0]
+LATE = ("amp.autocast_functions", "api.math.multi_dot", "api.math.complex_numbers", "api.math.composite_elementwise",
+        "func.control_flow", "api.nn.convolution", "api.views.view_copies", "api.nn.distances", "api.math.einsum",
+        "api.random.inplace_random", "foreach.foreach_functions", "api.views.gather_scatter", "api.math.grouped_mm",
+        "api.nn.pixel_shuffle", "namespaces.top_level_info", "api.views.join_split", "api.tensor_classes.legacy_types",
+        "linalg.top_level_linalg", "api.nn.activations", "api.nn.normalization", "api.views.flip_roll", "api.nn.pooling",
+        "api.nn.quantize_dequantize", "api.register.quantized_dtypes", "api.random.random_tensors",
+        "api.views.storage_views", "api.math.gradient_and_histogram", "api.math.scaled_mm", "api.math.cumulative",
+        "namespaces.legacy_functions", "api.math.segment_reduce", "multiprocessing.sharing_methods", "api.math.sort",
+        "api.sparse", "signal.stft", "api.math.statistics", "api.tensor_classes.typed_storage", "api.math.symbolic_numbers",
+        "signal.window_functions")
 
-TWINS = __name__.replace("runtime.api", "runtime.nn.twins")
+TWINS = f"{_RUNTIME}.nn.layers.top_level_functional"
 
 __all__ = ["FUNCTIONS", "LATE", "TWINS", "LateMethod", "autograd", "context", "convert", "counting", "creation", "elementwise",
            "exchange", "indexing", "limits", "linalg", "load_rest", "load_twins", "operators", "printing", "reduce", "shape",
@@ -53,9 +58,9 @@ def load_rest() -> bool:
     if _loaded:
         return False
     with _loading:
-        missing = [n for n in LATE if f"{__name__}.{n}" not in sys.modules]
+        missing = [n for n in LATE if f"{_RUNTIME}.{n}" not in sys.modules]
         for name in missing:
-            importlib.import_module(f"{__name__}.{name}")
+            importlib.import_module(f"{_RUNTIME}.{name}")
         _loaded = True
     return bool(missing)
 

@@ -6,8 +6,8 @@ The functions are strict: they take what the standard says and combine dtypes as
 import math as _math
 
 from . import creation as _creation
-from . import dtypes as _dtypes
-from . import elementwise as _elementwise
+from . import data_types as _dtypes
+from . import elementwise_functions as _elementwise
 from . import fft, linalg
 from . import inspection as _inspection
 from . import manipulation as _manipulation

@@ -4,12 +4,12 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
-from .. import interop
-from ..device import require
-from ..state import Defaults
-from ..tensor import Tensor, wrap
-from .behind import FUNCTIONS
-from .dtypes import default_complex, take_dtype
+from ..core.device import require
+from ..core.state import Defaults
+from ..core.tensor import Tensor, wrap
+from ..interop import tensor_protocols
+from .data_types import default_complex, take_dtype
+from .ingot_functions import FUNCTIONS
 
 __all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "linspace",
            "meshgrid", "ones", "ones_like", "tril", "triu", "zeros", "zeros_like"]
@@ -51,7 +51,7 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
 
 def _from_memory(obj, dtype, copy):
     if hasattr(obj, "__dlpack__") and not isinstance(obj, np.ndarray):
-        t = interop.from_dlpack(obj)
+        t = tensor_protocols.from_dlpack(obj)
     else:
         t = wrap(np.asarray(obj))
         dt.from_numpy(t._a.dtype)
@@ -60,7 +60,7 @@ def _from_memory(obj, dtype, copy):
 
 def from_dlpack(x, /, *, device=None, copy=None):
     """An array over the memory of any object that speaks DLPack."""
-    return interop.from_dlpack(x, device=device, copy=copy)
+    return tensor_protocols.from_dlpack(x, device=device, copy=copy)
 
 
 def arange(start, /, stop=None, step=1, *, dtype=None, device=None):

@@ -3,12 +3,12 @@
 import numpy as np
 
 from ...ir.errors import ArgumentError
-from ..device import require
-from ..state import Defaults
-from ..tensor import wrap
-from .behind import FUNCTIONS
-from .dtypes import checked, take_dtype
-from .elementwise import without_history
+from ..core.device import require
+from ..core.state import Defaults
+from ..core.tensor import wrap
+from .data_types import checked, take_dtype
+from .elementwise_functions import without_history
+from .ingot_functions import FUNCTIONS
 
 _ONE_AXIS = {"fft": "floating", "ifft": "floating", "rfft": "real floating", "irfft": "floating", "hfft": "floating",
              "ihfft": "real floating"}

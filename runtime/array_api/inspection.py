@@ -2,9 +2,9 @@
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError
-from ..device import CPU, DRIVERS, Device, get_default_device
-from ..state import Defaults
-from .dtypes import CATEGORIES, KINDS, default_complex
+from ..core.device import CPU, DRIVERS, Device, get_default_device
+from ..core.state import Defaults
+from .data_types import CATEGORIES, KINDS, default_complex
 
 __all__ = ["__array_namespace_info__"]
 

@@ -5,12 +5,12 @@ from typing import NamedTuple
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, ShapeError
 from ...ir.opdef.aval import broadcast_shapes, canonical_dim
-from .. import linalg as la
-from ..tensor import Tensor
+from ..core.tensor import Tensor
+from ..linalg import linalg as la
 from . import statistics
-from .behind import FUNCTIONS
-from .dtypes import checked, operands
-from .elementwise import conj
+from .data_types import checked, operands
+from .elementwise_functions import conj
+from .ingot_functions import FUNCTIONS
 
 __all__ = ["cholesky", "cross", "det", "diagonal", "eigh", "eigvalsh", "inv", "matmul", "matrix_norm", "matrix_power",
            "matrix_rank", "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot",

@@ -3,9 +3,9 @@
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
 from ...ir.opdef.aval import broadcast_shapes, canonical_dim
-from ..tensor import Tensor
-from .behind import FUNCTIONS
-from .dtypes import as_array, checked, result_type, scalar_dtype, together
+from ..core.tensor import Tensor
+from .data_types import as_array, checked, result_type, scalar_dtype, together
+from .ingot_functions import FUNCTIONS
 
 __all__ = ["broadcast_arrays", "broadcast_to", "concat", "count_nonzero", "expand_dims", "flip", "moveaxis", "nonzero",
            "permute_dims", "repeat", "reshape", "roll", "searchsorted", "squeeze", "stack", "take", "take_along_axis", "tile",

@@ -7,9 +7,9 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.errors import ShapeError
 from ...ir.opdef.aval import canonical_dim, canonical_dims
-from ..tensor import Tensor, wrap
-from .behind import FUNCTIONS
-from .dtypes import UNSIGNED, checked, take_dtype
+from ..core.tensor import Tensor, wrap
+from .data_types import UNSIGNED, checked, take_dtype
+from .ingot_functions import FUNCTIONS
 
 __all__ = ["all", "any", "argmax", "argmin", "argsort", "cumulative_prod", "cumulative_sum", "diff", "max", "mean",
            "min", "prod", "sort", "std", "sum", "unique_all", "unique_counts", "unique_inverse", "unique_values", "var"]

@@ -3,8 +3,8 @@
 from contextlib import ContextDecorator
 from typing import Any
 
-from ..state import tls
-from .node import CHECK_NAN, TRACE_LINES
+from ..core.node import CHECK_NAN, TRACE_LINES
+from ..core.state import tls
 
 
 def _set(level):

@@ -4,16 +4,16 @@
 from ...ir.errors import ArgumentError, AutogradError, DTypeError
 from ...ir.ops.core.elementwise import cast
 from ...ir.ops.core.shape import cat, full, reshape
-from ..device_array import ones_beside, place_of, zeros_beside
-from ..dispatch import call
-from ..parts import PARTS, made_like, values_in
-from ..state import tls
-from ..tensor import Tensor, numel_of, shape_of, wrap
-from .edges import GradientEdge, is_known, nothing_known, tensor_at
+from ..core.composite_tensors import PARTS, made_like, values_in
+from ..core.device_array import ones_beside, place_of, zeros_beside
+from ..core.dispatch import call
+from ..core.node import Leaf, Output
+from ..core.state import tls
+from ..core.tensor import Tensor, numel_of, shape_of, wrap
 from .engine import Backward, accumulate, run_leaf_prehooks, run_post_accumulate
-from .node import Leaf, Output
-from .ownership import copied, own
-from .zero_curves import tied
+from .gradient_buffers import copied, own
+from .gradient_edges import GradientEdge, is_known, nothing_known, tensor_at
+from .piecewise_linear import tied
 
 
 def _listed(x, what="tensor", unknown=False):

@@ -6,18 +6,18 @@ from contextvars import ContextVar
 from functools import partial, wraps
 
 from ...ir.errors import ArgumentError, AutogradError, DTypeError, kind_of
-from ..device import EVERYWHERE
-from ..parts import values_in
-from ..pytree import tree_leaves
-from ..random import get_rng_state, set_rng_state
-from ..state import tls
-from ..tensor import Tensor
+from ..core.composite_tensors import values_in
+from ..core.device import EVERYWHERE
+from ..core.node import overwritten
+from ..core.random import get_rng_state, set_rng_state
+from ..core.state import tls
+from ..core.tensor import Tensor
+from ..pytree.pytree import tree_leaves
 from .backward import backward
 from .function import Function
 from .grad_mode import enable_grad
-from .node import overwritten
-from .saved_hooks import saved_tensors_hooks
-from .selective import CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts
+from .saved_tensor_hooks import saved_tensors_hooks
+from .selective_checkpoint import CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts
 
 __all__ = ["CheckpointError", "CheckpointPolicy", "SelectiveCheckpointContext", "check_backward_validity", "checkpoint",
            "checkpoint_sequential", "create_selective_checkpoint_contexts", "detach_variable", "get_device_states",

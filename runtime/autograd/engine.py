@@ -17,15 +17,15 @@ from ...ir.ops.core.elementwise import add
 from ...ir.ops.core.shape import expand, full, select, slice_
 from ...ir.symbols.substitute import at_hint
 from ...ir.symbols.symbolic import is_symbol
-from ..device_array import MESH, DeviceArray, place_of, zeros_beside
-from ..dispatch import call
-from ..state import tls
-from ..tensor import Tensor, wrap
-from ..writes import write
-from .node import CHECK_NAN, ComplexNode, Leaf, Node, Output, aval_of
-from .ownership import add_to, can_add_to, copied, own, takes_sums
-from .sparse_gradient import accumulate_sparse, is_sparse, sum_of
-from .zero_curves import tie
+from ..core.device_array import MESH, DeviceArray, place_of, zeros_beside
+from ..core.dispatch import call
+from ..core.node import CHECK_NAN, ComplexNode, Leaf, Node, Output, aval_of
+from ..core.state import tls
+from ..core.tensor import Tensor, wrap
+from ..core.writes import write
+from .gradient_buffers import add_to, can_add_to, copied, own, takes_sums
+from .piecewise_linear import tie
+from .sparse_gradients import accumulate_sparse, is_sparse, sum_of
 
 _accumulating = threading.RLock()
 _number = attrgetter("number")

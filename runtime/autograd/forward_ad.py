@@ -10,13 +10,13 @@ from typing import NamedTuple
 from ...ir.errors import ArgumentError, AutogradError, DTypeError, ShapeError
 from ...ir.ops.core.elementwise import copy
 from ...ir.ops.core.shape import reshape
-from ..state import tls
-from ..tensor import Tensor, shape_of
+from ..core.node import Leaf, Node
+from ..core.state import tls
+from ..core.tensor import Tensor, shape_of
 from .backward import pulled_without_hooks
-from .ends import ends_of
 from .functional import _grads, constant_like
 from .grad_mode import enable_grad
-from .node import Leaf, Node
+from .graph_leaves import ends_of
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 _LEVELS: list = []      # of the duals made at each open level: (dual, its beginning, tangent)

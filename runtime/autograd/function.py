@@ -8,16 +8,16 @@ from typing import Any
 from ...ir.errors import AutogradError, DTypeError, ShapeError
 from ...ir.ops.core.elementwise import cast
 from ...ir.ops.core.shape import full, reshape, sum_to
-from ..device_array import DeviceArray
-from ..parts import PARTS, values_in
-from ..state import tls
-from ..storage import user_line
-from ..tensor import Tensor, shape_of
-from ..writes import Passed, rewrite_history
+from ..core.composite_tensors import PARTS, values_in
+from ..core.device_array import DeviceArray
+from ..core.node import ForbiddenNode, Freed, Leaf, Named, Node, Output, aval_of, is_inexact
+from ..core.state import tls
+from ..core.storage import user_line
+from ..core.tensor import Tensor, shape_of
+from ..core.writes import Passed, rewrite_history
 from .backward import grad
-from .function_saved import alias, keep
+from .function_context import alias, keep
 from .grad_mode import enable_grad
-from .node import ForbiddenNode, Freed, Leaf, Named, Node, Output, aval_of, is_inexact
 
 
 class FunctionCtx:

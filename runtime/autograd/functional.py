@@ -4,9 +4,9 @@ import numpy as np
 
 from ...ir.errors import ArgumentError, AutogradError, DTypeError, ShapeError
 from ...ir.ops.core.shape import cat, full, reshape
-from ..device_array import zeros_beside
-from ..placement import beside
-from ..tensor import Tensor, numel_of, shape_of, wrap
+from ..core.device_array import zeros_beside
+from ..core.placement import beside
+from ..core.tensor import Tensor, numel_of, shape_of, wrap
 from .backward import grad, pulled_without_hooks
 from .grad_mode import enable_grad
 

@@ -3,8 +3,8 @@
 import inspect
 from contextlib import ContextDecorator
 
-from ..generators import around_steps
-from ..state import tls
+from ..core.generator_contexts import around_steps
+from ..core.state import tls
 
 
 class _Switch(ContextDecorator):

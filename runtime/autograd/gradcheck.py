@@ -6,10 +6,10 @@ import types
 import numpy as np
 
 from ...ir.errors import AutogradError
-from ..device_array import DeviceArray
-from ..parts import PARTS, values_in
-from ..tensor import Tensor, wrap
-from ..writes import overlaps
+from ..core.composite_tensors import PARTS, values_in
+from ..core.device_array import DeviceArray
+from ..core.tensor import Tensor, wrap
+from ..core.writes import overlaps
 from .backward import grad
 from .forward_ad import dual_level, make_dual, unpack_dual
 

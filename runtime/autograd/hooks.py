@@ -8,14 +8,14 @@ import numpy as np
 
 from ...ir.errors import AutogradError, DTypeError
 from ...ir.ops.core.elementwise import add, copy
-from ..device_array import DeviceArray
-from ..state import tls
-from ..structure import HookTable, RemovableHandle, add_hook
-from ..tensor import Tensor, wrap
-from .edges import GradientEdge, get_gradient_edge, source_of
-from .node import Leaf
-from .node import Node as Operation
-from .saved_hooks import allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
+from ..core.device_array import DeviceArray
+from ..core.node import Leaf
+from ..core.node import Node as Operation
+from ..core.state import tls
+from ..core.structure import HookTable, RemovableHandle, add_hook
+from ..core.tensor import Tensor, wrap
+from .gradient_edges import GradientEdge, get_gradient_edge, source_of
+from .saved_tensor_hooks import allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 
 __all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
            "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]

@@ -1,6 +1,6 @@
 """`Variable`, the name that tensors with gradients once had."""
 
-from ..tensor import Tensor
+from ..core.tensor import Tensor
 
 
 class _AnyTensor(type):

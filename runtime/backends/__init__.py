@@ -2,9 +2,9 @@
 
 import sys
 
-from .. import float32_precision
+from ..core import float32_precision
 from . import cpu, cuda, cudnn, mha, mkl, mkldnn, mps, openmp, opt_einsum, quantized
-from .switches import Freezing, SwitchBoard, switched
+from .switch_board import Freezing, SwitchBoard, switched
 
 # What PyTorch's builds may lack, by the names that programs ask for at the top level.
 has_lapack = True           # linear algebra is ingot's own

@@ -3,8 +3,8 @@
 from contextlib import contextmanager
 
 from ...ir.errors import ArgumentError
-from .. import float32_precision
-from ..device import DRIVERS
+from ..core import float32_precision
+from ..core.device import DRIVERS
 
 __all__ = ["allow_fp16_bf16_reduction_math_sdp", "cudnn_sdp_enabled", "cufft_plan_cache", "enable_cudnn_sdp",
            "enable_flash_sdp", "enable_math_sdp", "enable_mem_efficient_sdp", "flash_sdp_enabled",

@@ -5,8 +5,8 @@ without them."""
 import sys
 
 from ...ir.errors import ArgumentError
-from .. import float32_precision
-from .switches import SwitchBoard, switched
+from ..core import float32_precision
+from .switch_board import SwitchBoard, switched
 
 __all__ = ["allow_tf32", "benchmark", "benchmark_limit", "conv", "deterministic", "enabled", "flags", "fp32_precision",
            "is_acceptable", "is_available", "rnn", "version"]

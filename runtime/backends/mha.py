@@ -1,6 +1,6 @@
 """`ingot.backends.mha`: PyTorch's fast path of encoders in inference, of which is seen that it leaves zeros for padding."""
 
-from ..state import Defaults
+from ..core.state import Defaults
 
 __all__ = ["get_fastpath_enabled", "set_fastpath_enabled"]
 

@@ -2,8 +2,8 @@
 
 import sys
 
-from .. import float32_precision
-from .switches import SwitchBoard, switched
+from ..core import float32_precision
+from .switch_board import SwitchBoard, switched
 
 __all__ = ["allow_tf32", "conv", "deterministic", "enabled", "flags", "fp32_precision", "is_available", "matmul", "rnn"]
 

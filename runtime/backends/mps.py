@@ -1,6 +1,6 @@
 """Apple GPUs."""
 
-from ..device import DRIVERS, available
+from ..core.device import DRIVERS, available
 
 __all__ = ["is_available", "is_built"]
 

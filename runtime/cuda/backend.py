@@ -14,7 +14,7 @@ from ...passes.layout.assign_layouts import laid_out
 from ...passes.layout.channels_last import channels_last
 from ...passes.layout.pad_columns import even_columns
 from ...passes.simplify.zero_signs import zero_signs
-from ..device_array import DeviceArray
+from ..core.device_array import DeviceArray
 from .compiler import precision
 from .driver import context as contexts
 from .driver import driver as library

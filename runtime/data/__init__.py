@@ -1,6 +1,7 @@
 """`ingot.utils.data`: datasets, samplers, and the loader that makes batches of them."""
 
-from . import collate, dataloader, dataset, distributed, sampler
+from . import collate, dataloader, dataset, sampler
+from . import distributed_sampler as distributed
 from .collate import default_collate, default_convert
 from .dataloader import DataLoader
 from .datapipes import IterDataPipe, MapDataPipe, functional_datapipe
@@ -14,7 +15,7 @@ from .dataset import (
     TensorDataset,
     random_split,
 )
-from .distributed import DistributedSampler
+from .distributed_sampler import DistributedSampler
 from .sampler import (
     BatchSampler,
     RandomSampler,
@@ -23,7 +24,7 @@ from .sampler import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
-from .worker import WorkerInfo, get_worker_info
+from .worker_loop import WorkerInfo, get_worker_info
 
 __all__ = ["BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler",
            "IterDataPipe", "IterableDataset", "MapDataPipe", "RandomSampler", "Sampler", "SequentialSampler", "StackDataset",

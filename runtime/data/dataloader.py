@@ -9,14 +9,14 @@ from types import GenericAlias
 from typing import Any, TypeAlias
 
 from ...ir.errors import ArgumentError, DTypeError, IngotError
-from .. import accelerator
+from ..backends import accelerator
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
 from .fetch import FETCHERS, Exhausted
-from .pinning import pin_memory
+from .pin_memory import pin_memory
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, drawn_seed
-from .worker import get_worker_info
-from .workers import WorkerIterator
+from .worker_loop import get_worker_info
+from .worker_pool import WorkerIterator
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 

@@ -6,9 +6,9 @@ import warnings
 from typing import Generic, TypeVar
 
 from ...ir.errors import ArgumentError, DTypeError
-from ..api.register import FUNCTIONS
-from ..state import tls
-from ..tensor import Tensor, wrap
+from ..api.register.register import FUNCTIONS
+from ..core.state import tls
+from ..core.tensor import Tensor, wrap
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -6,11 +6,11 @@ from typing import Any
 import numpy.random
 
 from ...ir.errors import ArgumentError
-from ..random import default_generator
+from ..core.random import default_generator
 from .collate import default_collate
 from .dataset import several
-from .rows import rows_at_once
 from .sampler import drawn_seed
+from .tensor_rows import rows_at_once
 
 _WORD = 2 ** 64
 

@@ -5,8 +5,8 @@ from typing import Generic, TypeVar
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
-from ..api.register import FUNCTIONS
-from ..random import Generator, draw_key
+from ..api.register.register import FUNCTIONS
+from ..core.random import Generator, draw_key
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from ..core.tensor import Tensor, wrap
 from ..cpu.memory.alloc import size_class
-from ..multiprocessing.blocks import CAN_SHARE, SharedBlock
-from ..multiprocessing.sharing import check_sendable
-from ..tensor import Tensor, wrap
+from ..multiprocessing.shared_memory import CAN_SHARE, SharedBlock
+from ..multiprocessing.shared_tensors import check_sendable
 
 INLINE_BYTES = 4096         # what is smaller travels inside of the message
 _MOST_FREE = 8              # unused blocks that a worker keeps

@@ -4,9 +4,9 @@ Each process calls `init_process_group` with its rank, then collectives work on 
 DistributedDataParallel builds on it.
 """
 
-from . import fsdp, rpc, tensor
-from . import group_methods as group_methods
-from .collectives import (
+from . import fsdp, tensor
+from .collectives import group_methods as group_methods
+from .collectives.collectives import (
     all_gather,
     all_gather_into_tensor,
     all_reduce,
@@ -22,11 +22,8 @@ from .collectives import (
     reduce_scatter_tensor,
     scatter,
 )
-from .device_mesh import DeviceMesh, init_device_mesh
-from .errors import DistBackendError, DistError, DistNetworkError, DistStoreError, DistTimeoutError
-from .grad_bucket import GradBucket
-from .group import ProcessGroup, Work
-from .objects import (
+from .collectives.device_mesh import DeviceMesh, init_device_mesh
+from .collectives.object_collectives import (
     all_gather_object,
     broadcast_object_list,
     gather_object,
@@ -34,11 +31,13 @@ from .objects import (
     scatter_object_list,
     send_object_list,
 )
-from .point_to_point import P2POp, batch_isend_irecv, irecv, isend, recv, send
-from .reduce_op import ReduceOp
-from .store import FileStore, HashStore, PrefixStore, Store
-from .tcp_store import TCPStore
-from .world import (
+from .collectives.point_to_point import P2POp, batch_isend_irecv, irecv, isend, recv, send
+from .engines.distributed_errors import DistBackendError, DistError, DistNetworkError, DistStoreError, DistTimeoutError
+from .engines.process_group import ProcessGroup, Work
+from .engines.reduce_op import ReduceOp
+from .engines.store import FileStore, HashStore, PrefixStore, Store
+from .engines.tcp_store import TCPStore
+from .engines.world import (
     Backend,
     GroupMember,
     default_pg_timeout,
@@ -66,6 +65,8 @@ from .world import (
     new_subgroups,
     rendezvous,
 )
+from .launchers import rpc
+from .training.grad_bucket import GradBucket
 
 __all__ = [
     "Backend", "DeviceMesh", "DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "DistTimeoutError",

@@ -3,18 +3,17 @@
 from . import constraint_registry, constraints, kl, transforms
 from . import parameters as utils
 from .categorical import Categorical, Multinomial, OneHotCategorical, OneHotCategoricalStraightThrough
-from .circular import VonMises
-from .composed import Independent, MixtureSameFamily, TransformedDistribution
+from .composite import Independent, MixtureSameFamily, TransformedDistribution
 from .constraint_registry import biject_to, transform_to
 from .discrete import Bernoulli, Binomial, Geometric, NegativeBinomial, Poisson
 from .distribution import Distribution, ExponentialFamily
-from .gamma import Beta, Chi2, Dirichlet, Exponential, FisherSnedecor, Gamma, StudentT
+from .gamma_families import Beta, Chi2, Dirichlet, Exponential, FisherSnedecor, Gamma, StudentT
 from .kl import kl_divergence, register_kl
-from .location import Cauchy, Laplace, Normal, Uniform
-from .matrices import LKJCholesky, Wishart
-from .multivariate import LowRankMultivariateNormal, MultivariateNormal
+from .location_scale import Cauchy, Laplace, Normal, Uniform
+from .matrix_variate import LKJCholesky, Wishart
+from .multivariate_normal import LowRankMultivariateNormal, MultivariateNormal
 from .relaxed import RelaxedBernoulli, RelaxedOneHotCategorical
-from .transformed import Gumbel, HalfCauchy, HalfNormal, InverseGamma, LogisticNormal, LogNormal, Pareto, Weibull
+from .transformed_families import Gumbel, HalfCauchy, HalfNormal, InverseGamma, LogisticNormal, LogNormal, Pareto, Weibull
 from .transforms import (
     AbsTransform,
     AffineTransform,
@@ -37,7 +36,8 @@ from .transforms import (
     Transform,
     identity_transform,
 )
-from .unit import ContinuousBernoulli, GeneralizedPareto, Kumaraswamy
+from .univariate_families import ContinuousBernoulli, GeneralizedPareto, Kumaraswamy
+from .von_mises import VonMises
 
 __all__ = [
     "AbsTransform", "AffineTransform", "Bernoulli", "Beta", "Binomial", "CatTransform", "Categorical", "Cauchy", "Chi2",

@@ -2,10 +2,10 @@
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError
-from ..api import random as noise
-from ..api.register import FUNCTIONS
+from ..api.random import random_tensors as noise
+from ..api.register.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
-from ..tensor import Size
+from ..core.tensor import Size
 from . import constraints
 from .discrete import Binomial, one_of
 from .distribution import Distribution, counted

@@ -2,9 +2,9 @@
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError
-from .. import linalg
-from ..api.reduce import holds_anywhere
-from ..api.register import FUNCTIONS
+from ..api.math.reductions import holds_anywhere
+from ..api.register.register import FUNCTIONS
+from ..linalg import linalg
 
 __all__ = ["Constraint", "MixtureSameFamilyConstraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property",
            "greater_than", "greater_than_eq", "half_open_interval", "independent", "integer_interval", "interval",

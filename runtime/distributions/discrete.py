@@ -2,13 +2,13 @@
 
 from ...ir.errors import ArgumentError
 from ...ir.ops.nn.activations import softplus
-from ..api import random as noise
-from ..api.reduce import holds_anywhere
-from ..api.register import FUNCTIONS
+from ..api.math.reductions import holds_anywhere
+from ..api.random import random_tensors as noise
+from ..api.register.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
 from . import constraints
 from .distribution import Distribution, ExponentialFamily, counted
-from .location import batch_of
+from .location_scale import batch_of
 from .parameters import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
 
 __all__ = ["Bernoulli", "Binomial", "Geometric", "NegativeBinomial", "Poisson"]

@@ -3,11 +3,11 @@
 import warnings
 
 from ...ir.errors import ArgumentError
-from ..api.reduce import holds_anywhere
-from ..api.register import FUNCTIONS
+from ..api.math.reductions import holds_anywhere
+from ..api.register.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
-from ..state import tls
-from ..tensor import Size, Tensor
+from ..core.state import tls
+from ..core.tensor import Size, Tensor
 from . import constraints
 from .parameters import lazy_property
 

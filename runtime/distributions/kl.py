@@ -5,15 +5,15 @@ import math
 import warnings
 
 from ...ir.ops.nn.activations import softplus
-from .. import linalg
-from ..api.register import FUNCTIONS
+from ..api.register.register import FUNCTIONS
+from ..linalg import linalg
 from .categorical import Categorical, OneHotCategorical
-from .composed import Independent, TransformedDistribution
+from .composite import Independent, TransformedDistribution
 from .discrete import Bernoulli, Binomial, Geometric, Poisson
-from .gamma import Beta, Dirichlet, Exponential, Gamma
-from .location import Cauchy, Laplace, Normal, Uniform
-from .multivariate import LowRankMultivariateNormal, MultivariateNormal, half_log_det, mahalanobis
-from .transformed import EULER, Gumbel, HalfCauchy, HalfNormal, Pareto
+from .gamma_families import Beta, Dirichlet, Exponential, Gamma
+from .location_scale import Cauchy, Laplace, Normal, Uniform
+from .multivariate_normal import LowRankMultivariateNormal, MultivariateNormal, half_log_det, mahalanobis
+from .transformed_families import EULER, Gumbel, HalfCauchy, HalfNormal, Pareto
 from .transforms import sum_last
 
 __all__ = ["kl_divergence", "register_kl"]

@@ -3,10 +3,10 @@
 import functools
 
 from ...ir.errors import ArgumentError
-from ..api.register import FUNCTIONS
+from ..api.register.register import FUNCTIONS
 from ..autograd.grad_mode import enable_grad
-from ..state import Defaults
-from ..tensor import Tensor
+from ..core.state import Defaults
+from ..core.tensor import Tensor
 
 __all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits", "tril_matrix_to_vec",
            "vec_to_tril_matrix"]

@@ -2,11 +2,11 @@
 
 import math
 
-from ..api import random as noise
-from ..api.register import FUNCTIONS
+from ..api.random import random_tensors as noise
+from ..api.register.register import FUNCTIONS
 from . import constraints
 from .categorical import Categorical
-from .composed import TransformedDistribution
+from .composite import TransformedDistribution
 from .discrete import Bernoulli
 from .distribution import Distribution
 from .parameters import broadcast_all, clamp_probs

@@ -5,17 +5,17 @@ from typing import Any
 
 from ...ir.errors import ArgumentError
 from ...ir.ops.nn.activations import softplus
-from ..api.register import FUNCTIONS
-from ..tensor import Size
+from ..api.register.register import FUNCTIONS
+from ..core.tensor import Size
 from . import constraints
-from .joined import CatTransform, StackTransform
+from .cat_stack_transforms import CatTransform, StackTransform
 from .parameters import tril_matrix_to_vec, vec_to_tril_matrix
-from .transform import (
+from .transform_base import (  # noqa: F401  (libraries name it)
     ComposeTransform,
     IndependentTransform,
     ReshapeTransform,
     Transform,
-    _InverseTransform,  # noqa: F401  (libraries name it)
+    _InverseTransform,
     identity_transform,
     sum_last,
 )

@@ -10,18 +10,18 @@ from functools import wraps
 from ...ir.errors import ArgumentError, AutogradError, DTypeError
 from ...ir.ops.core.elementwise import copy
 from ...ir.ops.core.shape import cat, reshape, slice_
-from ..api.creation import eye
+from ..api.views.tensor_factories import eye
 from ..autograd import functional
 from ..autograd.backward import grad as _grad
-from ..autograd.edges import source_of
-from ..autograd.ends import ends_of
 from ..autograd.engine import reach
 from ..autograd.grad_mode import enable_grad, is_grad_enabled
-from ..autograd.node import Leaf, Node
-from ..batching.level import has_outer_history, is_batched, over_batch
-from ..pytree import tree_leaves, tree_map, tree_structure, tree_unflatten
-from ..state import tls
-from ..tensor import Tensor, numel_of, shape_of, wrap
+from ..autograd.gradient_edges import source_of
+from ..autograd.graph_leaves import ends_of
+from ..core.node import Leaf, Node
+from ..core.state import tls
+from ..core.tensor import Tensor, numel_of, shape_of, wrap
+from ..pytree.pytree import tree_leaves, tree_map, tree_structure, tree_unflatten
+from .vmap_level import has_outer_history, is_batched, over_batch
 
 
 def _map(fn, tree):

@@ -1,7 +1,7 @@
 """`ingot.masked`: reductions of the elements that a mask selects, and tensors that carry their mask with them."""
 
-from . import operators  # noqa: F401  (its handlers)
-from .reductions import (
+from . import masked_functions  # noqa: F401  (its handlers)
+from .masked_reductions import (
     amax,
     amin,
     argmax,
@@ -22,7 +22,7 @@ from .reductions import (
     sum,
     var,
 )
-from .structure import MaskedTensor, check, masked
+from .masked_tensor_class import MaskedTensor, check, masked
 
 __all__ = ["MaskedTensor", "amax", "amin", "argmax", "argmin", "as_masked_tensor", "cumprod", "cumsum", "is_masked_tensor",
            "log_softmax", "logaddexp", "logsumexp", "masked_tensor", "mean", "median", "norm", "normalize", "prod", "softmax",

@@ -4,7 +4,8 @@ import multiprocessing as _standard
 from multiprocessing import *  # noqa: F403
 
 from ...ir.errors import ArgumentError as _ArgumentError
-from . import reductions, sharing
+from . import shared_tensors as sharing
+from . import tensor_pickling as reductions
 from .spawn import (
     ProcessContext,
     ProcessException,

@@ -11,12 +11,12 @@ Traced functions take what nested tensors are made of, and make them inside.
 from typing import Any
 
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
-from ..api import layouts
-from ..api.register import FUNCTIONS
-from ..tensor import Tensor
-from . import operators, samplewise  # noqa: F401  (their handlers)
-from .samples import joined
-from .structure import NestedTensor, Ragged, as_offsets, check_offsets
+from ..api.register import layouts
+from ..api.register.register import FUNCTIONS
+from ..core.tensor import Tensor
+from . import jagged_functions, strided_nested_functions  # noqa: F401  (their handlers)
+from .jagged import NestedTensor, Ragged, as_offsets, check_offsets
+from .strided_nested import joined
 
 __all__ = ["NestedTensor", "as_nested_tensor", "masked_select", "narrow", "nested_tensor", "nested_tensor_from_jagged",
            "to_padded_tensor"]

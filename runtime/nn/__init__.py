@@ -2,8 +2,18 @@
 
 import importlib as _importlib
 
-from . import functional, init, modules, parameter, utils
-from .activation import (
+from . import functional, modules, utils
+from .base import init, parameter
+from .base.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from .base.hooks import (
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+)
+from .base.module import Module
+from .base.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
+from .layers.activation import (
     CELU,
     ELU,
     GELU,
@@ -33,10 +43,9 @@ from .activation import (
     Tanhshrink,
     Threshold,
 )
-from .adaptive import AdaptiveLogSoftmaxWithLoss
-from .attention import MultiheadAttention
-from .container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
-from .conv import (
+from .layers.adaptive_softmax import AdaptiveLogSoftmaxWithLoss
+from .layers.attention import MultiheadAttention
+from .layers.conv import (
     Conv1d,
     Conv2d,
     Conv3d,
@@ -52,16 +61,11 @@ from .conv import (
     LazyConvTranspose3d,
     Unfold,
 )
-from .distance import CosineSimilarity, PairwiseDistance
-from .dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
-from .hooks import (
-    register_module_forward_hook,
-    register_module_forward_pre_hook,
-    register_module_full_backward_hook,
-    register_module_full_backward_pre_hook,
-)
-from .linear import Bilinear, Flatten, Identity, LazyLinear, Linear, Unflatten
-from .loss import (
+from .layers.distance import CosineSimilarity, PairwiseDistance
+from .layers.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
+from .layers.embedding import Embedding, EmbeddingBag
+from .layers.linear import Bilinear, Flatten, Identity, LazyLinear, Linear, Unflatten
+from .layers.loss import (
     BCELoss,
     BCEWithLogitsLoss,
     CosineEmbeddingLoss,
@@ -87,8 +91,7 @@ from .loss import (
     TripletMarginLoss,
     TripletMarginWithDistanceLoss,
 )
-from .module import Module
-from .norm import (
+from .layers.norm import (
     BatchNorm1d,
     BatchNorm2d,
     BatchNorm3d,
@@ -107,7 +110,7 @@ from .norm import (
     LocalResponseNorm,
     RMSNorm,
 )
-from .pad import (
+from .layers.pad import (
     CircularPad1d,
     CircularPad2d,
     CircularPad3d,
@@ -124,8 +127,7 @@ from .pad import (
     ZeroPad2d,
     ZeroPad3d,
 )
-from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
-from .pool import (
+from .layers.pool import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
     AdaptiveAvgPool3d,
@@ -147,11 +149,10 @@ from .pool import (
     MaxUnpool2d,
     MaxUnpool3d,
 )
-from .resample import ChannelShuffle, PixelShuffle, PixelUnshuffle, Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
-from .rnn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
-from .sparse import Embedding, EmbeddingBag
-from .summarise import summary
-from .transformer import (
+from .layers.resample import ChannelShuffle, PixelShuffle, PixelUnshuffle, Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
+from .layers.rnn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
+from .layers.summary import summary
+from .layers.transformer import (
     Transformer,
     TransformerDecoder,
     TransformerDecoderLayer,
@@ -340,14 +341,14 @@ __all__ = [
     "utils",
 ]
 
-_ON_DEMAND = ("grad", "parallel")
-_LATE = {"DataParallel": ".parallel", "SyncBatchNorm": ".sync_norm"}     # they load what talks to other processes
+_ON_DEMAND = {"grad": ".functional.conv_gradients", "parallel": ".parallel"}
+_LATE = {"DataParallel": ".parallel", "SyncBatchNorm": ".layers.sync_batch_norm"}     # they load what talks to other processes
 
 
 def __getattr__(name):
     """What few programs need loads on first use."""
     if name in _ON_DEMAND:
-        return _importlib.import_module(f".{name}", __name__)
+        return _importlib.import_module(_ON_DEMAND[name], __name__)
     if name in _LATE:
         return getattr(_importlib.import_module(_LATE[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

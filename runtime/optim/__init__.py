@@ -1,10 +1,11 @@
 """Optimizers and learning rate schedules."""
 
-from . import lr_scheduler, swa_utils
+from . import lr_scheduler
+from . import weight_averaging as swa_utils
+from .adafactor_muon import Adafactor, Muon
 from .adam import Adam, Adamax, AdamW, NAdam, RAdam
 from .adaptive import ASGD, Adadelta, Adagrad, RMSprop, Rprop
 from .lbfgs import LBFGS
-from .matrix import Adafactor, Muon
 from .optimizer import Optimizer
 from .sgd import SGD
 from .sparse_adam import SparseAdam

@@ -1,10 +1,10 @@
 """Adam and its relatives."""
 
-from ..api.register import FUNCTIONS
-from .elementwise import Elementwise, decay_of, decayed
-from .functional_form import form
+from ..api.register.register import FUNCTIONS
+from .exact_powers import number_in, power, root
+from .functional_optimizers import form
 from .optimizer import check, count, counts_there, place_of_numbers, set_number
-from .powers import number_in, power, root
+from .update_rules import Elementwise, decay_of, decayed
 
 
 def averages(s, g, n):

@@ -2,12 +2,12 @@
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, AutogradError
-from ..api.register import FUNCTIONS
-from .elementwise import Elementwise, decay_of, decayed
-from .functional_form import form
+from ..api.register.register import FUNCTIONS
+from .exact_powers import fitted, number_in, power
+from .functional_optimizers import form
 from .optimizer import check, count, place_of_numbers, set_number, zeros_like
-from .powers import fitted, number_in, power
-from .sparse_rows import group_number, rows_of
+from .sparse_updates import group_number, rows_of
+from .update_rules import Elementwise, decay_of, decayed
 
 
 class Adadelta(Elementwise):

@@ -3,9 +3,9 @@
 import math
 
 from ...ir.errors import ArgumentError
-from ..api.register import FUNCTIONS
+from ..api.register.register import FUNCTIONS
 from ..autograd.grad_mode import enable_grad
-from .complex_pairs import is_complex, parts_of, whole
+from .complex_parameters import is_complex, parts_of, whole
 from .line_search import strong_wolfe
 from .optimizer import Optimizer, check
 

@@ -1,7 +1,7 @@
 """Learning rates that change with time."""
 
-from .composed import ChainedScheduler, ReduceLROnPlateau, SequentialLR
-from .cyclic import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
+from .composite_schedules import ChainedScheduler, ReduceLROnPlateau, SequentialLR
+from .cyclic_schedules import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 from .schedules import (
     ConstantLR,
     CosineAnnealingLR,

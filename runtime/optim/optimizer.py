@@ -13,43 +13,43 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, AutogradError, DTypeError, kind_of
 from ...ir.lazy import lazy
-from .. import lists
-from ..api.register import FUNCTIONS
+from ..api.register.register import FUNCTIONS
 from ..autograd.grad_mode import enable_grad, no_grad
-from ..device_array import DeviceArray, zeros_beside
-from ..nn.hooks import add_hook
-from ..parts import values_in
-from ..state import tls
-from ..structure import HookTable, Structure
-from ..tensor import Tensor, wrap
-from ..writes import write
-from .complex_pairs import by_pairs
-from .options import has_tensors, with_numbers
+from ..core.composite_tensors import values_in
+from ..core.device_array import DeviceArray, zeros_beside
+from ..core.state import tls
+from ..core.structure import HookTable, Structure
+from ..core.tensor import Tensor, wrap
+from ..core.writes import write
+from ..foreach import lists
+from ..nn.base.hooks import add_hook
+from .complex_parameters import by_pairs
+from .group_options import has_tensors, with_numbers
+from .optimizer_support import _capturable_doc as _capturable_doc
+from .optimizer_support import _default_to_fused_or_foreach as _default_to_fused_or_foreach
+from .optimizer_support import _device_dtype_check_for_fused as _device_dtype_check_for_fused
+from .optimizer_support import _differentiable_doc as _differentiable_doc
+from .optimizer_support import _disable_dynamo_if_unsupported as _disable_dynamo_if_unsupported
+from .optimizer_support import _foreach_doc as _foreach_doc
+from .optimizer_support import _foreach_supported_types as _foreach_supported_types
+from .optimizer_support import _fused_doc as _fused_doc
+from .optimizer_support import _get_capturable_supported_devices as _get_capturable_supported_devices
+from .optimizer_support import _get_foreach_kernels_supported_devices as _get_foreach_kernels_supported_devices
+from .optimizer_support import _get_fused_kernels_supported_devices as _get_fused_kernels_supported_devices
+from .optimizer_support import _get_scalar_dtype as _get_scalar_dtype
+from .optimizer_support import _get_value as _get_value
+from .optimizer_support import _maximize_doc as _maximize_doc
+from .optimizer_support import _params_doc as _params_doc
+from .optimizer_support import _stack_if_compiling as _stack_if_compiling
+from .optimizer_support import _to_scalar as _to_scalar
+from .optimizer_support import _use_grad_for_differentiable as _use_grad_for_differentiable
+from .optimizer_support import _view_as_real as _view_as_real
 from .scalar_parameters import by_vectors
 from .step_hooks import hooked
 from .step_hooks import register_optimizer_step_post_hook as register_optimizer_step_post_hook
 from .step_hooks import register_optimizer_step_pre_hook as register_optimizer_step_pre_hook
-from .written_outside import _capturable_doc as _capturable_doc
-from .written_outside import _default_to_fused_or_foreach as _default_to_fused_or_foreach
-from .written_outside import _device_dtype_check_for_fused as _device_dtype_check_for_fused
-from .written_outside import _differentiable_doc as _differentiable_doc
-from .written_outside import _disable_dynamo_if_unsupported as _disable_dynamo_if_unsupported
-from .written_outside import _foreach_doc as _foreach_doc
-from .written_outside import _foreach_supported_types as _foreach_supported_types
-from .written_outside import _fused_doc as _fused_doc
-from .written_outside import _get_capturable_supported_devices as _get_capturable_supported_devices
-from .written_outside import _get_foreach_kernels_supported_devices as _get_foreach_kernels_supported_devices
-from .written_outside import _get_fused_kernels_supported_devices as _get_fused_kernels_supported_devices
-from .written_outside import _get_scalar_dtype as _get_scalar_dtype
-from .written_outside import _get_value as _get_value
-from .written_outside import _maximize_doc as _maximize_doc
-from .written_outside import _params_doc as _params_doc
-from .written_outside import _stack_if_compiling as _stack_if_compiling
-from .written_outside import _to_scalar as _to_scalar
-from .written_outside import _use_grad_for_differentiable as _use_grad_for_differentiable
-from .written_outside import _view_as_real as _view_as_real
 
-ranges = lazy(__package__, "..profiler.ranges")
+profiler_ranges = lazy(__package__, "..profiler.profiler_ranges")
 
 
 ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
@@ -238,7 +238,7 @@ class Optimizer:
         with enable_grad() if self._differentiable() else no_grad():
             if tls.m.clock is None:
                 return self._step(closure)
-            with ranges.record_function(f"Optimizer.step#{type(self).__name__}.step"):
+            with profiler_ranges.record_function(f"Optimizer.step#{type(self).__name__}.step"):
                 return self._step(closure)
 
     def _differentiable(self) -> bool:

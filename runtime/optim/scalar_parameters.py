@@ -5,7 +5,7 @@ Beside a vector such a number is rounded to the vector's dtype, as a Python numb
 result one of double precision, with other bits than eager's. So the update sees vectors of one element.
 """
 
-from ..tensor import Tensor
+from ..core.tensor import Tensor
 
 _NUMBERS = {"step", "eta", "mu", "mu_product"}      # entries of states that are numbers whatever the parameter is
 

@@ -8,8 +8,8 @@ from bisect import bisect_right
 from collections import Counter
 
 from ...ir.errors import ArgumentError, DTypeError
-from ..state import tls
-from ..tensor import Tensor
+from ..core.state import tls
+from ..core.tensor import Tensor
 from .optimizer import Optimizer
 
 

@@ -1,10 +1,10 @@
 """Stochastic gradient descent."""
 
 from ...ir.errors import ArgumentError
-from .elementwise import Elementwise, decay_of, decayed
-from .functional_form import form
+from .functional_optimizers import form
 from .optimizer import check
-from .sparse_rows import group_number, rows_of
+from .sparse_updates import group_number, rows_of
+from .update_rules import Elementwise, decay_of, decayed
 
 
 class SGD(Elementwise):

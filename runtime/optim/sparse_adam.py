@@ -1,11 +1,11 @@
 """Adam for parameters of which a step touches few rows, such as embeddings."""
 
 from ...ir.errors import ArgumentError
-from ..api.register import FUNCTIONS
-from ..state import tls
+from ..api.register.register import FUNCTIONS
+from ..core.state import tls
+from .exact_powers import power, root
 from .optimizer import Optimizer, check, count, put, zeros_like
-from .powers import power, root
-from .sparse_rows import group_number, rows_of
+from .sparse_updates import group_number, rows_of
 
 __all__ = ["SparseAdam"]
 

@@ -4,9 +4,9 @@ from functools import wraps
 from typing import Any
 
 from ...ir.errors import DTypeError, kind_of
-from ..nn.hooks import add_hook
-from ..state import tls
-from ..structure import HookTable
+from ..core.state import tls
+from ..core.structure import HookTable
+from ..nn.base.hooks import add_hook
 
 _EVERY: dict[str, Any] = {"pre": HookTable(), "post": HookTable()}
 _NONE: dict[str, Any] = {"pre": {}, "post": {}}

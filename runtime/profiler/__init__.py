@@ -20,7 +20,7 @@ from typing import Any
 
 from ...ir.errors import ArgumentError, IngotError
 from .events import EventList, timeline
-from .ranges import record_function
+from .profiler_ranges import record_function
 from .session import Session
 
 __all__ = ["ProfilerAction", "ProfilerActivity", "kineto_available", "profile", "record_function", "schedule",

@@ -9,10 +9,10 @@ from typing import Any
 
 from ...ir.lazy import lazy
 from ...ir.opdef.op import operations
-from ..at_door import AtDoor
-from ..state import OPEN_PROFILES
-from ..storage import user_line
-from ..tensor import Tensor
+from ..core.op_observers import AtDoor
+from ..core.state import OPEN_PROFILES
+from ..core.storage import user_line
+from ..core.tensor import Tensor
 from .events import FunctionEvent
 
 program = lazy(__package__, "..cpu.graph.program")

@@ -3,8 +3,8 @@
 `quantize_dynamic` needs no calibration: weights are int8, inputs are quantised as they come. Where the time goes into reading
 weights (few rows, large layers, recurrent ones) this is two to six times as fast as float32; on x86-64 without VNNI
 products of many rows take up to half as long again, as bytes are multiplied as 16 bits. `prepare` and `convert`
-(`eager_mode.py`) find ranges of inputs first. The quickest way for a whole model is `jit.quantize`; `quantize_fx` has it under
-PyTorch's names.
+(`prepare_convert.py`) find ranges of inputs first. The quickest way for a whole model is `jit.quantize`; `quantize_fx` has it
+under PyTorch's names.
 """
 
 import copy
@@ -13,25 +13,26 @@ from typing import Any
 
 from ...ir.dtype import qint8
 from ...ir.errors import ArgumentError, DTypeError
-from ..nn import rnn
-from ..nn.linear import Linear
-from ..nn.module import Module
+from ..nn.base.module import Module
+from ..nn.layers import rnn
+from ..nn.layers.linear import Linear
 from ..nn.utils.parametrize import type_before_parametrizations
-from . import dynamic, eager_mode, fake_quantize, observers, qconfig, qconfig_mapping
-from .eager_mode import *  # noqa: F403  (the names in its __all__)
+from . import dynamic_modules, fake_quantize, observers, prepare_convert, qconfig, qconfig_mapping
 from .fake_quantize import *  # noqa: F403
-from .numbers import require_int8
+from .int8_weights import require_int8
 from .observers import *  # noqa: F403
+from .prepare_convert import *  # noqa: F403  (the names in its __all__)
 from .qconfig import *  # noqa: F403
 from .qconfig_mapping import *  # noqa: F403
 
-_PARTS = (eager_mode, fake_quantize, observers, qconfig, qconfig_mapping)
+_PARTS = (prepare_convert, fake_quantize, observers, qconfig, qconfig_mapping)
 __all__ = sorted(["DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS", "get_default_dynamic_quant_module_mappings", "quantize_dynamic",
                   *[name for part in _PARTS for name in part.__all__]])
 
 DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS: dict[type, Any] = {
-    Linear: dynamic.Linear, rnn.LSTM: dynamic.LSTM, rnn.GRU: dynamic.GRU, rnn.LSTMCell: dynamic.LSTMCell,
-    rnn.GRUCell: dynamic.GRUCell, rnn.RNNCell: dynamic.RNNCell}
+    Linear: dynamic_modules.Linear, rnn.LSTM: dynamic_modules.LSTM, rnn.GRU: dynamic_modules.GRU,
+    rnn.LSTMCell: dynamic_modules.LSTMCell,
+    rnn.GRUCell: dynamic_modules.GRUCell, rnn.RNNCell: dynamic_modules.RNNCell}
 
 
 def get_default_dynamic_quant_module_mappings() -> dict:
@@ -90,4 +91,4 @@ def _chooser(model, spec, classes) -> Callable[[str, Module], bool]:
 
 
 def _replaced(module, classes):
-    return eager_mode.in_place_of(module, classes[type_before_parametrizations(module)].from_float(module)).eval()
+    return prepare_convert.in_place_of(module, classes[type_before_parametrizations(module)].from_float(module)).eval()

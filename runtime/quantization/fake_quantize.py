@@ -9,9 +9,9 @@ ways in it, so that switching them costs no recording.
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError
 from ...ir.ops.quantized.quantization_ranges import FITTED
-from ..api import quantized_dtypes as schemes
-from ..api.quantize import known, put_where, steps_between
-from ..api.register import FUNCTIONS
+from ..api.nn.quantize_dequantize import known, put_where, steps_between
+from ..api.register import quantized_dtypes as schemes
+from ..api.register.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
 from . import observers
 from .observer_base import HasFactories, first_time, make_room

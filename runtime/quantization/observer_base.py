@@ -5,12 +5,12 @@ from functools import partial
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError
 from ...ir.ops.quantized.quantization_ranges import AFFINE, FLOATING, SYMMETRIC
-from ..api import quantized_dtypes as schemes
-from ..api.quantize import EPS, steps_between
-from ..api.register import FUNCTIONS
+from ..api.nn.quantize_dequantize import EPS, steps_between
+from ..api.register import quantized_dtypes as schemes
+from ..api.register.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
-from ..nn.module import Module
-from ..state import tls
+from ..core.state import tls
+from ..nn.base.module import Module
 
 RANGES = {dt.quint8: (0, 255), dt.qint8: (-128, 127), dt.uint8: (0, 255), dt.int8: (-128, 127), dt.int16: (-32768, 32767)}
 

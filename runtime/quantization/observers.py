@@ -2,24 +2,24 @@
 
 They are what `prepare` puts before layers, and what fake quantisation follows (`fake_quantize.py`). Those of smallest and
 largest numbers keep them in buffers, which a trace writes as it does running statistics; those that count how often numbers
-come (`ranges.py`) are for calibration.
+come (`calibration_ranges.py`) are for calibration.
 """
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError
-from ..api import quantized_dtypes as schemes
-from ..api.quantize import ends_of, followed, put_where
-from ..api.quantized_dtypes import (
+from ..api.nn.quantize_dequantize import ends_of, followed, put_where
+from ..api.register import quantized_dtypes as schemes
+from ..api.register.quantized_dtypes import (
     per_channel_affine,
     per_channel_affine_float_qparams,
     per_channel_symmetric,
     per_tensor_affine,
     per_tensor_symmetric,
 )
-from ..api.register import FUNCTIONS
+from ..api.register.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
+from .calibration_ranges import LeastError, Percentile
 from .observer_base import ObserverBase, UniformQuantizationObserverBase, first_time
-from .ranges import LeastError, Percentile
 
 __all__ = ["FixedQParamsObserver", "HistogramObserver", "MinMaxObserver", "MovingAverageMinMaxObserver",
            "MovingAveragePerChannelMinMaxObserver", "NoopObserver", "ObserverBase", "PerChannelMinMaxObserver",

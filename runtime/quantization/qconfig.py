@@ -5,8 +5,8 @@ from typing import Any
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError
-from ..nn.linear import Identity
-from ..nn.module import Module
+from ..nn.base.module import Module
+from ..nn.layers.linear import Identity
 from . import fake_quantize as fake
 from . import observers
 from .observers import default_histogram_observer, default_observer, default_weight_observer

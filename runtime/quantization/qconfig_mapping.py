@@ -2,7 +2,7 @@
 
 import re
 
-from ..nn.module import Module
+from ..nn.base.module import Module
 from ..nn.utils.parametrize import type_before_parametrizations
 from .qconfig import get_default_qat_qconfig, get_default_qconfig
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
-from ..api import random as noise
-from ..api.register import deliver
-from ..state import Defaults, tls
-from ..tensor import Tensor, wrap
-from .directions import BITS, MOST, direction_numbers
+from ..api.random import random_tensors as noise
+from ..api.register.register import deliver
+from ..core.state import Defaults, tls
+from ..core.tensor import Tensor, wrap
+from .sobol_directions import BITS, MOST, direction_numbers
 
 __all__ = ["SobolEngine"]
 

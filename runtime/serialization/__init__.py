@@ -3,10 +3,10 @@
 from typing import Any
 
 from ...ir.errors import FileError
-from ..device import require
-from ..types import FileLike
-from .names import get_unsafe_globals_in_checkpoint
-from .pickle_machine import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
+from ..api.register.annotation_types import FileLike
+from ..core.device import require
+from .pickle_globals import get_unsafe_globals_in_checkpoint
+from .safe_unpickler import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from .save_load import load, save
 
 DEFAULT_PROTOCOL = 2        # accepted by `save`, where it has no meaning

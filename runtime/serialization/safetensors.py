@@ -9,9 +9,9 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import DTypeError, FileError
-from ..tensor import Tensor, wrap
-from .container import fill
-from .windows import Block, dense_strides
+from ..core.tensor import Tensor, wrap
+from .archive import fill
+from .file_buffers import Block, dense_strides
 
 _NAMES = {"BOOL": dt.bool_, "U8": dt.uint8, "I8": dt.int8, "U16": dt.uint16, "I16": dt.int16, "U32": dt.uint32, "I32": dt.int32,
           "U64": dt.uint64, "I64": dt.int64, "F16": dt.float16, "BF16": dt.bfloat16, "F32": dt.float32, "F64": dt.float64,

@@ -11,13 +11,14 @@ import numpy as np
 
 from ...ir.errors import ArgumentError, DTypeError, EmptyFileError, FileError, IngotError
 from ...ir.lazy import lazy
-from ..device import CPU, DRIVERS, Device, available, require
-from ..placement import moved
-from ..state import tls
-from ..tensor import wrap
-from . import container, safetensors, torch_files
+from ..core.device import CPU, DRIVERS, Device, available, require
+from ..core.placement import moved
+from ..core.state import tls
+from ..core.tensor import wrap
+from . import archive as container
+from . import safetensors, torch_files
 
-objects = lazy(__package__, ".objects")
+python_objects = lazy(__package__, ".python_objects")
 
 PART = ".part"      # how the name of a file ends that is not complete yet
 
@@ -49,7 +50,7 @@ def _write(obj, file):
         container.write(obj, file)
     except DTypeError as refused:
         try:
-            objects.write(obj, file)
+            python_objects.write(obj, file)
         except (pickle.PicklingError, AttributeError, TypeError) as e:
             raise refused from e
 
@@ -175,7 +176,7 @@ def _read(file, name, mapped, where):
     if head[:4] == b"PK\x03\x04":
         archive = container.Archive(file, name, mapped)
         if container.OBJECTS in archive.entries:
-            return objects.read(archive, where)
+            return python_objects.read(archive, where)
         if container.INDEX in archive.entries:
             return container.read(archive, where)
         return torch_files.read_zip(archive, where)

@@ -8,18 +8,18 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, FileError
-from ..api.layouts import layout_named
-from ..api.register import FUNCTIONS
-from ..api.sparse.making import rebuilt
-from ..api.storages import TypedStorage
-from ..device import Device
-from ..interop import give_attributes, on_device
-from ..tensor import Size, Tensor, wrap
-from . import numpy_data
-from .classes import LAZY, as_class, lazy_class
-from .container import Archive, fill
-from .pickle_machine import PLAIN_GLOBALS, Callable_, PickleMachine
-from .windows import Block
+from ..api.register.layouts import layout_named
+from ..api.register.register import FUNCTIONS
+from ..api.sparse.sparse_factories import rebuilt
+from ..api.tensor_classes.typed_storage import TypedStorage
+from ..core.device import Device
+from ..core.tensor import Size, Tensor, wrap
+from ..interop.tensor_protocols import give_attributes, on_device
+from . import numpy_pickles
+from .archive import Archive, fill
+from .file_buffers import Block
+from .safe_unpickler import PLAIN_GLOBALS, Callable_, PickleMachine
+from .tensor_class_names import LAZY, as_class, lazy_class
 
 LEGACY_HEAD = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."      # the pickle of the legacy format's magic number
 _LEGACY_PROTOCOL = 1001
@@ -142,7 +142,7 @@ def _layout(name):
 
 
 def _torch_globals() -> dict:
-    table: dict[str, object] = {**PLAIN_GLOBALS, **numpy_data.GLOBALS}
+    table: dict[str, object] = {**PLAIN_GLOBALS, **numpy_pickles.GLOBALS}
     for fn in _REBUILDERS:
         table[f"torch._utils.{fn.__name__}"] = Callable_(fn)
     table |= {"torch._utils._rebuild_parameter_with_state": Callable_(_rebuild_parameter),
@@ -169,7 +169,7 @@ _LOOKING = {**GLOBALS, "torch._utils._rebuild_sparse_tensor": Callable_(lambda l
 
 
 def _machine(persistent, name, table=GLOBALS) -> PickleMachine:
-    return PickleMachine(table, persistent, name, given=numpy_data.KINDS, give=numpy_data.restore)
+    return PickleMachine(table, persistent, name, given=numpy_pickles.KINDS, give=numpy_pickles.restore)
 
 
 def _storage_id(pid, name):

@@ -5,9 +5,9 @@ import math
 from ...ir.errors import ArgumentError
 from ...ir.opdef.aval import integers
 from ...ir.ops.core import elementwise as ew
-from ..api.layouts import strided
-from ..api.window import cosines, kaisers, triangle, window
-from ..tensor import Tensor
+from ..api.register.layouts import strided
+from ..core.tensor import Tensor
+from .window_functions import cosines, kaisers, triangle, window
 
 __all__ = ["bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann",
            "kaiser", "nuttall"]

@@ -2,7 +2,7 @@
 build one, and do without where that fails, go on."""
 
 from ...ir.errors import IngotError
-from ..refused import refused
+from ..backends.unavailable_functions import refused
 
 __all__ = ["CUDA_HOME", "BuildExtension", "CUDAExtension", "CppExtension", "include_paths", "load", "load_inline"]
 

@@ -13,12 +13,12 @@ from weakref import WeakKeyDictionary
 from ...ir.errors import ArgumentError
 from ...ir.opdef.op import OPS, Op
 from ...ir.symbols.substitute import at_hint
-from ..at_door import AtDoor
-from ..autograd.node import Output
-from ..nn.hooks import GLOBAL
-from ..pytree import tree_map
-from ..state import COUNTERS, tls
-from ..tensor import Tensor
+from ..core.node import Output
+from ..core.op_observers import AtDoor
+from ..core.state import COUNTERS, tls
+from ..core.tensor import Tensor
+from ..nn.base.hooks import GLOBAL
+from ..pytree.pytree import tree_map
 
 __all__ = ["FlopCounterMode", "register_flop_formula"]
 

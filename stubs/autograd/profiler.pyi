@@ -1,1 +1,1 @@
-from ..runtime.profiler.legacy import *
+from ..runtime.profiler.legacy_names import *

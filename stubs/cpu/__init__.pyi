@@ -1,2 +1,2 @@
-from ..runtime.processor import *
+from ..runtime.backends.cpu_device import *
 from . import amp as amp

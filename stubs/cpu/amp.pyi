@@ -1,1 +1,1 @@
-from ..runtime.amp.on_cpu import *
+from ..runtime.amp.cpu_amp import *

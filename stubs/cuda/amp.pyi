@@ -1,1 +1,1 @@
-from ..runtime.amp.on_cuda import *
+from ..runtime.amp.cuda_amp import *

@@ -1,1 +1,1 @@
-from ..runtime.distributed.functional_collectives import *
+from ..runtime.distributed.collectives.functional_collectives import *

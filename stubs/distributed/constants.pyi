@@ -1,1 +1,1 @@
-from ..runtime.distributed.world import *
+from ..runtime.distributed.engines.world import *

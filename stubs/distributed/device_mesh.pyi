@@ -1,1 +1,1 @@
-from ..runtime.distributed.device_mesh import *
+from ..runtime.distributed.collectives.device_mesh import *

@@ -1,1 +1,1 @@
-from ..runtime.distributed.launch import *
+from ..runtime.distributed.launchers.launch import *

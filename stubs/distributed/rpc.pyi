@@ -1,1 +1,1 @@
-from ..runtime.distributed.rpc import *
+from ..runtime.distributed.launchers.rpc import *

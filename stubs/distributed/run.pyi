@@ -1,1 +1,1 @@
-from ..runtime.distributed.run import *
+from ..runtime.distributed.launchers.launcher import *

@@ -1,1 +1,1 @@
-from ..runtime.distributions.unit import *
+from ..runtime.distributions.univariate_families import *

@@ -1,1 +1,1 @@
-from ..runtime.distributions.transformed import *
+from ..runtime.distributions.transformed_families import *

@@ -1,1 +1,1 @@
-from ..runtime.distributions.location import *
+from ..runtime.distributions.location_scale import *

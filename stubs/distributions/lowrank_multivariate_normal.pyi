@@ -1,1 +1,1 @@
-from ..runtime.distributions.multivariate import *
+from ..runtime.distributions.multivariate_normal import *

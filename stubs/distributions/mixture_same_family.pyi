@@ -1,1 +1,1 @@
-from ..runtime.distributions.composed import *
+from ..runtime.distributions.composite import *

@@ -1,1 +1,1 @@
-from ..runtime.distributions.gamma import *
+from ..runtime.distributions.gamma_families import *

@@ -1,1 +1,1 @@
-from ..runtime.distributions.circular import *
+from ..runtime.distributions.von_mises import *

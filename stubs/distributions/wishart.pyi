@@ -1,1 +1,1 @@
-from ..runtime.distributions.matrices import *
+from ..runtime.distributions.matrix_variate import *

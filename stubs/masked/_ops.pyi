@@ -1,1 +1,1 @@
-from ..runtime.masked.reductions import *
+from ..runtime.masked.masked_reductions import *

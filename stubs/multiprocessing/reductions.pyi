@@ -1,1 +1,1 @@
-from ..runtime.multiprocessing.reductions import *
+from ..runtime.multiprocessing.tensor_pickling import *

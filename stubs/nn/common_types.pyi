@@ -1,1 +1,1 @@
-from ..runtime.nn.common_types import *
+from ..runtime.nn.base.common_types import *

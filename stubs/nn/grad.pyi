@@ -1,1 +1,1 @@
-from ..runtime.nn.grad import *
+from ..runtime.nn.functional.conv_gradients import *

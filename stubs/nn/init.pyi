@@ -1,1 +1,1 @@
-from ..runtime.nn.init import *
+from ..runtime.nn.base.init import *

@@ -1,1 +1,1 @@
-from ..runtime.nn.parameter import *
+from ..runtime.nn.base.parameter import *

@@ -1,1 +1,1 @@
-from ..runtime.quantization.qat import *
+from ..runtime.quantization.qat_modules import *

@@ -1,1 +1,1 @@
-from ..runtime.optim.functional_forms import *
+from ..runtime.optim.optim_functional import *

@@ -1,1 +1,1 @@
-from ..runtime.optim.swa_utils import *
+from ..runtime.optim.weight_averaging import *

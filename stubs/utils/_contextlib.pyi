@@ -1,1 +1,1 @@
-from ..runtime.toolbox.context import *
+from ..runtime.toolbox.contextlib_parts import *

@@ -1,1 +1,1 @@
-from ..runtime.toolbox.groups import *
+from ..runtime.toolbox.foreach_groups import *

@@ -1,1 +1,1 @@
-from ..runtime.dispatch_mode import *
+from ..runtime.namespaces.torch_dispatch_mode import *

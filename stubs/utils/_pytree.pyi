@@ -1,1 +1,1 @@
-from ..runtime.pytree import *
+from ..runtime.pytree.pytree import *

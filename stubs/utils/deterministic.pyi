@@ -1,1 +1,1 @@
-from ..runtime.toolbox.deterministic import *
+from ..runtime.toolbox.deterministic_switch import *

@@ -1,1 +1,1 @@
-from ..runtime.toolbox.dlpack import *
+from ..runtime.toolbox.dlpack_functions import *

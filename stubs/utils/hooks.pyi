@@ -1,1 +1,1 @@
-from ..runtime.toolbox.hooks import *
+from ..runtime.toolbox.hook_handles import *

@@ -1,1 +1,1 @@
-from ..runtime.toolbox.weak import *
+from ..runtime.toolbox.weak_references import *

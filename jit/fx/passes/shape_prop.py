@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from ....runtime.tensor import Size, Tensor
+from ....runtime.core.tensor import Size, Tensor
 from ..interpreter import Interpreter
 from ..node import Node, map_aggregate
 

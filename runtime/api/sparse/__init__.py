@@ -1,14 +1,16 @@
-"""Sparse tensors: what they are (`structure.py`, `compressed.py`), how they are made (`making.py`), what functions do to
-them."""
+"""Sparse tensors: what they are (`sparse_tensor.py`, `compressed_rows.py`), how they are made (`sparse_factories.py`), what
+functions do to them."""
 
-from . import conversions, elementwise, shapes
-from .compressed import CompressedTensor
-from .coordinates import CooTensor
-from .gapped import GAP, GappedRows
-from .making import Invariants, sparse_coo_tensor, spdiags
-from .products import addmm, hspmm, mm, sampled_addmm, smm, sspaddmm
-from .reductions import log_softmax, softmax
-from .structure import SparseTensor
+from . import sparse_conversions as conversions
+from . import sparse_elementwise as elementwise
+from . import sparse_shapes as shapes
+from .compressed_rows import CompressedTensor
+from .coo import CooTensor
+from .padded_rows import GAP, GappedRows
+from .sparse_factories import Invariants, sparse_coo_tensor, spdiags
+from .sparse_products import addmm, hspmm, mm, sampled_addmm, smm, sspaddmm
+from .sparse_reductions import log_softmax, softmax
+from .sparse_tensor import SparseTensor
 
 __all__ = ["GAP", "CompressedTensor", "CooTensor", "GappedRows", "Invariants", "SparseTensor", "addmm", "conversions",
            "elementwise", "hspmm", "log_softmax", "mm", "sampled_addmm", "shapes", "smm", "softmax", "sparse_coo_tensor",

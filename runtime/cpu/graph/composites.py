@@ -27,7 +27,7 @@ from ....passes.schedule.plan_steps import Fused
 from ....passes.simplify.class_losses import class_losses
 from ....passes.simplify.decompose import decompose
 from ....passes.simplify.row_composites import row_bodies
-from ...gradient_rules import write_joint_rule, write_rules
+from ...autograd.gradient_rules import write_joint_rule, write_rules
 from ...memo.compile_threshold import LEAST, often
 from ..loops import copies
 from . import eager, program
@@ -226,7 +226,7 @@ class Lying(Composites):
 
 
 class Rules(Composites):
-    """The compiled gradient rules of an operator; `goals` as in `runtime/gradient_rules.py`."""
+    """The compiled gradient rules of an operator; `goals` as in `runtime/autograd/gradient_rules.py`."""
 
     also = (type(None), Aval, bool, int, float)
 

@@ -1,4 +1,4 @@
-"""What lets an operator write its result into an array that may be one of its operands, in eager mode; see `overwrite.py`.
+"""What lets an operator write its result into an array that may be one of its operands, in eager mode; see `inplace.py`.
 
 A writer takes that array, then what the operator's kernel takes. It says whether it wrote: where an operand shares memory with
 the array in any other way than element by element, or another shape or dtype would come out, nothing is touched.

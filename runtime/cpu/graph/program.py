@@ -21,7 +21,7 @@ from ....passes.layout.plain_operands import plain_operands
 from ....passes.schedule.hoist_index_checks import checked_indices
 from ....passes.schedule.plan_memory import arrange, place
 from ....passes.schedule.plan_steps import Plan, Run, shallow
-from ...doors import lies_by_rows
+from ...core.specialized_calls import lies_by_rows
 from ..calls import lowering_rules, pool
 from ..conv import native_blocked, native_conv, native_pools  # noqa: F401 (the families register their makers)
 from ..gemm import matmul  # noqa: F401 (the families register their makers)

@@ -3,11 +3,11 @@
 from types import SimpleNamespace
 
 from ....ir.errors import OutOfMemoryError
-from ... import accelerator
-from ...amp import on_cuda as amp
-from ...api.legacy import CUDA_TYPES
-from ...device import DRIVERS, Device, available
-from ...random import default_generator
+from ...amp import cuda_amp as amp
+from ...api.tensor_classes.legacy_types import CUDA_TYPES
+from ...backends import accelerator
+from ...core.device import DRIVERS, Device, available
+from ...core.random import default_generator
 from ..driver import context as contexts
 from ..driver import driver as library
 from ..driver import streams as streams

@@ -5,9 +5,9 @@ from ....ir.errors import ArgumentError
 from ...autograd.backward import grad
 from ...autograd.function import Function
 from ...autograd.grad_mode import enable_grad
-from ...nn.module import Module
-from ...pytree import tree_flatten, tree_leaves, tree_unflatten
-from ...tensor import Tensor
+from ...core.tensor import Tensor
+from ...nn.base.module import Module
+from ...pytree.pytree import tree_flatten, tree_leaves, tree_unflatten
 from ..driver import context as contexts
 from ..driver import streams
 from ..memory import pools

@@ -2,8 +2,8 @@
 
 
 from ....ir.errors import ArgumentError
-from ... import accelerator
-from ...device import available
+from ...backends import accelerator
+from ...core.device import available
 from ..memory import pools
 from ..memory.allocator import words
 from ..memory.pinned import PINNED

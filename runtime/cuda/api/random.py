@@ -1,9 +1,9 @@
 """`ingot.cuda.random`: random numbers come from the seed alone, on every device; these are there because scripts call them. All
 of it is in `ingot.cuda`, too."""
 
-from ...device import DRIVERS, available
-from ...random import default_generator
-from ...tensor import Tensor
+from ...core.device import DRIVERS, available
+from ...core.random import default_generator
+from ...core.tensor import Tensor
 
 __all__ = ["get_rng_state", "get_rng_state_all", "initial_seed", "manual_seed", "manual_seed_all", "seed", "seed_all",
            "set_rng_state", "set_rng_state_all"]

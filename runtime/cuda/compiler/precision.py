@@ -2,7 +2,7 @@
 which read 11 bits of each factor and add up in float32.
 """
 
-from ... import float32_precision
+from ...core import float32_precision
 
 
 def of_products() -> str:

@@ -13,9 +13,9 @@ from ctypes import addressof, byref, c_uint64, c_void_p
 from typing import Any
 
 from ....ir.errors import DeviceError, DTypeError
-from ...device import as_device
-from ...device_array import DeviceArray
-from ...tensor import Tensor
+from ...core.device import as_device
+from ...core.device_array import DeviceArray
+from ...core.tensor import Tensor
 from ..driver import context as contexts
 from ..driver import streams
 from ..memory.pools import Memory, beside_captures, with_room

@@ -7,8 +7,8 @@ from ctypes import byref, c_int
 from typing import Any
 
 from ....ir.errors import ArgumentError, DeviceError
-from ...device import Device
-from ...storage import user_line
+from ...core.device import Device
+from ...core.storage import user_line
 from . import context as contexts
 from . import driver as library
 from . import launch_queue

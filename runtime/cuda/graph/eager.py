@@ -30,8 +30,8 @@ from ....passes.rewrite.kernel_body import LOW, can_fuse
 from ....passes.schedule.device_plan import CallStep
 from ....passes.simplify.class_losses import class_losses
 from ....passes.simplify.decompose import decompose
+from ...core.device_array import DeviceArray
 from ...cpu.graph import eager as host_kernels
-from ...device_array import DeviceArray
 from ..memory import pools, transfer
 from ..replay import launch_cache, shape_families
 from ..replay.layout_keys import viewed

@@ -9,8 +9,8 @@ from ....ir.opdef.aval import Aval
 from ....ir.opdef.op import Op
 from ....passes import pipelines
 from ....passes.rewrite.kernel_body import LOW
-from ...device_array import DeviceArray
-from ...gradient_rules import write_joint_rule, write_rules
+from ...autograd.gradient_rules import write_joint_rule, write_rules
+from ...core.device_array import DeviceArray
 from ..replay import launch_cache, shape_families
 from . import eager
 from .program import DeviceGraph

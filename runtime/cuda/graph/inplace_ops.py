@@ -8,7 +8,7 @@ import functools
 from typing import NamedTuple
 
 from ....ir.opdef.op import Op
-from ...device_array import DeviceArray
+from ...core.device_array import DeviceArray
 from ..memory import transfer
 from ..replay import launch_cache, shape_families
 from .eager import INTO, common_device, given, planned

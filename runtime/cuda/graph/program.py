@@ -20,7 +20,7 @@ from ....passes.rewrite.kernel_body import is_free
 from ....passes.schedule.batched_launches import EndStep, ManyStep, reads_first
 from ....passes.schedule.device_plan import CallStep, KernelStep, ProductStep, Steps, plan
 from ....passes.simplify.lift_numbers import lift_numbers, number_array
-from ...device_array import DeviceArray
+from ...core.device_array import DeviceArray
 from ..compiler.kernels import Prepared, as_number
 from ..driver import streams
 from ..memory.arrays import KIND, as_pairs, empty, fill, filled, used, window

@@ -9,9 +9,9 @@ import numpy as np
 
 from ....ir import config
 from ....ir.errors import DeviceError
+from ...core.device_array import DeviceArray
 from ...cpu.graph.eager import kernel_for
 from ...cpu.graph.program import CompiledGraph
-from ...device_array import DeviceArray
 from ..compiler import precision
 from ..memory import pools, transfer
 from ..memory.upload import uploaded

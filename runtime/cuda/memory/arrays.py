@@ -7,7 +7,7 @@ import numpy as np
 from ....ir import dtype as dt
 from ....ir.reference.scalar_functions import as_kind
 from ....ir.symbols.symbolic import hint
-from ...device_array import DeviceArray
+from ...core.device_array import DeviceArray
 from ..driver import streams
 from ..driver.driver_state import thread as noting
 from .pools import Memory

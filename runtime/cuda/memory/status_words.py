@@ -15,7 +15,7 @@ from ....ir.ops.core import random as rn
 from ....ir.ops.linalg import checked_factorizations, factorizations, triangular
 from ....ir.ops.math import binomial_numbers, gamma
 from ....ir.ops.nn import ctc
-from ...device_array import DeviceArray
+from ...core.device_array import DeviceArray
 from ..driver import context as contexts
 from ..driver import streams
 from ..driver.driver_state import thread as noting

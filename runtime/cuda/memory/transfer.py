@@ -15,7 +15,7 @@ from ....ir.errors import DeviceError, ShapeError
 from ....ir.kernel.kernel_builder import KernelBuilder
 from ....ir.ops.core.complex_numbers import complex_
 from ....ir.symbols.symbolic import hint
-from ...device_array import DeviceArray
+from ...core.device_array import DeviceArray
 from ..compiler.kernels import Prepared, as_number
 from ..driver import streams
 from ..driver.driver_state import thread as noting

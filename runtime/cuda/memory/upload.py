@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...device_array import DeviceArray
+from ...core.device_array import DeviceArray
 from . import pools, transfer
 from .arrays import empty
 from .pinned import PINNED

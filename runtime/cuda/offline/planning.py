@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ....ir.errors import DeviceError
-from ...device_array import contiguous_strides
+from ...core.device_array import contiguous_strides
 from .. import backend
 from ..compiler import compile as compiler
 from ..compiler import launch

@@ -10,7 +10,7 @@ import numpy as np
 
 from ....ir.dtype import BY_NAME
 from ....ir.errors import FileError
-from ...device_array import DeviceArray
+from ...core.device_array import DeviceArray
 from ..compiler import launch
 from ..compiler.compile import Binary
 from ..driver import context as contexts

@@ -11,7 +11,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from ...device_array import DeviceArray
+from ...core.device_array import DeviceArray
 from ..compiler import precision
 from ..driver import streams
 from ..driver.driver_state import thread as noting

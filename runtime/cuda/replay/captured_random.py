@@ -5,7 +5,7 @@ the next ones of their generators are put there: replays draw what the same call
 import numpy as np
 
 from ....ir.errors import DeviceError
-from ...device_array import DeviceArray
+from ...core.device_array import DeviceArray
 from ..memory import pools, transfer
 from ..memory.arrays import empty
 from ..memory.pinned import PINNED

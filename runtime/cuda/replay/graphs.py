@@ -11,7 +11,7 @@ from os import fsencode
 from typing import Any
 
 from ....ir.errors import ArgumentError, DeviceError
-from ...random import default_generator
+from ...core.random import default_generator
 from ..driver import context as contexts
 from ..driver import streams
 from ..memory import pools, status_words

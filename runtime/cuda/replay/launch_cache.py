@@ -22,7 +22,7 @@ from ....ir.errors import GraphError
 from ....ir.opdef.aval import Aval
 from ....ir.opdef.params import param_key
 from ....ir.symbols.symbolic import hint
-from ...device_array import DeviceArray
+from ...core.device_array import DeviceArray
 from ..compiler import kernels, precision
 from ..driver.driver_state import thread as noting
 from ..graph import program

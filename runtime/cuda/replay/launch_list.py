@@ -6,7 +6,7 @@ are results, unless something large goes back before them, whose memory may be w
 """
 
 from ....passes.schedule.plan_memory import Life, placed
-from ...device_array import DeviceArray
+from ...core.device_array import DeviceArray
 from ..compiler import launch
 from ..driver import streams
 from ..memory import pools

@@ -7,7 +7,7 @@ call.
 
 from ....ir.symbols.substitute import condition_check, data_evaluator
 from ....ir.symbols.symbolic import hint
-from ...device_array import DeviceArray
+from ...core.device_array import DeviceArray
 from ..compiler.kernels import unaligned
 from ..memory.pools import Memory, NoMemory
 from .launch_list import CHECK, COPY, DROP, FILL, KEEP, LAUNCH, TAKE, Recipe, taken_first

@@ -6,7 +6,7 @@ What an operator does with arrays follows from these (and from which of them sha
 
 import itertools
 
-from ...device_array import DeviceArray
+from ...core.device_array import DeviceArray
 from ..driver.driver_state import thread as noting
 
 BETWEEN = 15              # bits of an address that say where between whole vectors it lies

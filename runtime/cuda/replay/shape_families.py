@@ -18,7 +18,7 @@ from ....ir.opdef.params import params_key
 from ....ir.symbols.scope import Scope
 from ....ir.symbols.substitute import condition_check, has_symbols
 from ....ir.symbols.symbolic import hint
-from ...device_array import DeviceArray, contiguous_strides
+from ...core.device_array import DeviceArray, contiguous_strides
 from ..driver.driver_state import thread as noting
 from ..graph import program
 

@@ -4,12 +4,12 @@ from typing import Any
 
 from ....ir.errors import ArgumentError
 from ...autograd.grad_mode import no_grad
-from ...tensor import Tensor
-from ..pieces import Piece
+from ...core.tensor import Tensor
 from ..tensor.dtensor import DTensor
-from ..tensor.making import shared_out
-from .errors import CheckpointException
-from .files import Stateful, flattened, folder_of, opened, state_of
+from ..tensor.dtensor_factories import shared_out
+from ..tensor.sharded_tensor import Piece
+from .checkpoint_errors import CheckpointException
+from .folder_format import Stateful, flattened, folder_of, opened, state_of
 
 __all__ = ["load", "load_state_dict"]
 

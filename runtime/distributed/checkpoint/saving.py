@@ -12,16 +12,16 @@ import threading
 from typing import Any, NamedTuple
 
 from ....ir.errors import ArgumentError
-from ...futures import Future
+from ...core.tensor import Tensor
 from ...serialization.save_load import save as save_file
-from ...tensor import Tensor
-from ..objects import all_gather_object
-from ..pieces import Piece
+from ..collectives.object_collectives import all_gather_object
+from ..engines.futures import Future
+from ..engines.world import is_initialized, the_group
 from ..tensor.dtensor import DTensor
-from ..tensor.layout import place_in, without_terms
-from ..world import is_initialized, the_group
-from .errors import CheckpointException
-from .files import INDEX, file_name, flattened, folder_of, numbers_of
+from ..tensor.sharded_layout import place_in, without_terms
+from ..tensor.sharded_tensor import Piece
+from .checkpoint_errors import CheckpointException
+from .folder_format import INDEX, file_name, flattened, folder_of, numbers_of
 
 __all__ = ["async_save", "save", "save_state_dict"]
 

@@ -5,16 +5,16 @@ from typing import Any
 
 from ....ir.errors import ArgumentError
 from ...autograd.grad_mode import no_grad
+from ...core.tensor import Tensor, wrap
 from ...nn.parallel import DataParallel, DistributedDataParallel
-from ...tensor import Tensor, wrap
+from ..collectives.object_collectives import broadcast_object_list
+from ..engines.world import get_rank, is_initialized
+from ..fsdp.fully_sharded_data_parallel import FullyShardedDataParallel
 from ..fsdp.settings import StateDictType
-from ..fsdp.sharded import FullyShardedDataParallel
-from ..objects import broadcast_object_list
-from ..pieces import Piece
 from ..tensor.dtensor import DTensor
-from ..tensor.layout import without_terms
-from ..tensor.making import shared_out
-from ..world import get_rank, is_initialized
+from ..tensor.dtensor_factories import shared_out
+from ..tensor.sharded_layout import without_terms
+from ..tensor.sharded_tensor import Piece
 
 __all__ = ["StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "set_model_state_dict",
            "set_optimizer_state_dict", "set_state_dict"]

@@ -1,7 +1,9 @@
 """`ingot.distributed.fsdp`: modules whose parameters, gradients and states of optimizers are shared out over ranks."""
 
-from . import wrap as wrap
-from .composable import FSDPModule, UnshardHandle, fully_shard, register_fsdp_forward_method
+from . import wrap_policies as wrap  # noqa: F401 (public)
+from .composable_fsdp import FSDPModule, UnshardHandle, fully_shard, register_fsdp_forward_method
+from .flat_parameter import FlatParameter
+from .fully_sharded_data_parallel import FullyShardedDataParallel
 from .settings import (
     BackwardPrefetch,
     CPUOffload,
@@ -22,8 +24,6 @@ from .settings import (
     StateDictSettings,
     StateDictType,
 )
-from .sharded import FullyShardedDataParallel
-from .unit import FlatParameter
 
 __all__ = ["BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "FSDPModule", "FlatParameter", "FullOptimStateDictConfig",
            "FullStateDictConfig", "FullyShardedDataParallel", "LocalOptimStateDictConfig", "LocalStateDictConfig",

@@ -8,12 +8,12 @@
 Operators, gradients, writes in place and optimizers work as with plain tensors, and communicate where they must.
 """
 
-from ..device_mesh import DeviceMesh, init_device_mesh
+from ..collectives.device_mesh import DeviceMesh, init_device_mesh
 from .dtensor import DTensor, DTensorSpec, TensorMeta, implicit_replication
-from .layout import compute_local_shape_and_global_offset
+from .dtensor_factories import distribute_module, distribute_tensor, empty, full, ones, rand, randn, zeros
 from .local_map import local_map
-from .making import distribute_module, distribute_tensor, empty, full, ones, rand, randn, zeros
 from .placements import Partial, Placement, Replicate, Shard, _StridedShard
+from .sharded_layout import compute_local_shape_and_global_offset
 
 __all__ = ["DTensor", "DTensorSpec", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard", "TensorMeta", "_StridedShard",
            "compute_local_shape_and_global_offset", "distribute_module", "distribute_tensor", "empty", "full",

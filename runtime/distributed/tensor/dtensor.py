@@ -1,6 +1,6 @@
 """DTensor: a tensor whose elements processes of a mesh share out.
 
-It is a tensor over an array of the kind "mesh" (`array.py`), so operators, histories and writes are those of all tensors.
+It is a tensor over an array of the kind "mesh" (`mesh_array.py`), so operators, histories and writes are those of all tensors.
 What is here is how it comes about, how local tensors come out of it, and what is asked of public functions that get one.
 """
 
@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 
 from ....ir.errors import ArgumentError, DTypeError
-from ...api import subclasses
-from ...api.asking import unasked, without_asking
-from ...api.register import FUNCTIONS
+from ...api.register.register import FUNCTIONS
+from ...api.register.torch_function import unasked, without_asking
+from ...api.tensor_classes import subclasses
 from ...autograd.function import Function
-from ...device_array import MESH
-from ...parts import marks_of
-from ...serialization.classes import REBUILDS
-from ...state import tls
-from ...tensor import Tensor, over_kind, shape_of, wrap
-from ..device_mesh import DeviceMesh, mesh_again
-from .array import lying_as, made
-from .layout import checked, current_mesh, place_in, whole_shape, without_terms
-from .moves import beside, host
+from ...core.composite_tensors import marks_of
+from ...core.device_array import MESH
+from ...core.state import tls
+from ...core.tensor import Tensor, over_kind, shape_of, wrap
+from ...serialization.tensor_class_names import REBUILDS
+from ..collectives.device_mesh import DeviceMesh, mesh_again
+from .mesh_array import lying_as, made
 from .placements import KINDS, Partial, Replicate
-from .shared_draws import from_first, together
+from .redistribute import beside, host
+from .sharded_layout import checked, current_mesh, place_in, whole_shape, without_terms
+from .shared_random import from_first, together
 
 _HANDLERS: dict = {}        # name of a public function -> what does it for tensors that are shared out
 _implicit: list = []        # of `implicit_replication`

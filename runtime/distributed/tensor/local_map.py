@@ -3,8 +3,8 @@
 from functools import wraps
 
 from ....ir.errors import ArgumentError
-from ...pytree import tree_flatten
-from ...tensor import Tensor
+from ...core.tensor import Tensor
+from ...pytree.pytree import tree_flatten
 from .dtensor import DTensor
 from .placements import Placement
 

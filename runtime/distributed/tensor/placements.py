@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ....ir.errors import ArgumentError
-from ..reduce_op import ReduceOp
+from ..engines.reduce_op import ReduceOp
 
 __all__ = ["Partial", "Placement", "Replicate", "Shard", "_StridedShard"]
 

@@ -2,17 +2,17 @@
 
 from inspect import unwrap
 
-from ...api.conv import conv1d, conv2d, conv3d, conv_tbc, conv_transpose1d, conv_transpose2d, conv_transpose3d
-from ...api.distance import cosine_similarity, pairwise_distance, pdist
-from ...api.image import channel_shuffle, native_channel_shuffle, pixel_shuffle, pixel_unshuffle
-from ...api.norm import layer_norm, rms_norm
-from ...api.pool import avg_pool1d
-from ...api.register import FUNCTIONS
-from ...overrides import handle_torch_function as handle_torch_function
-from ...overrides import has_torch_function as has_torch_function
-from ...overrides import has_torch_function_unary as has_torch_function_unary
-from ...overrides import has_torch_function_variadic as has_torch_function_variadic
-from .. import grad as grad
+from ...api.nn.convolution import conv1d, conv2d, conv3d, conv_tbc, conv_transpose1d, conv_transpose2d, conv_transpose3d
+from ...api.nn.distances import cosine_similarity, pairwise_distance, pdist
+from ...api.nn.normalization import layer_norm, rms_norm
+from ...api.nn.pixel_shuffle import channel_shuffle, native_channel_shuffle, pixel_shuffle, pixel_unshuffle
+from ...api.nn.pooling import avg_pool1d
+from ...api.register.overrides import handle_torch_function as handle_torch_function
+from ...api.register.overrides import has_torch_function as has_torch_function
+from ...api.register.overrides import has_torch_function_unary as has_torch_function_unary
+from ...api.register.overrides import has_torch_function_variadic as has_torch_function_variadic
+from ...api.register.register import FUNCTIONS
+from . import conv_gradients as grad  # noqa: F401 (public)
 from .activation import (
     celu,
     celu_,

@@ -9,12 +9,12 @@ from ....ir.ops.core import elementwise as ew
 from ....ir.ops.nn import activations as ops
 from ....ir.ops.nn import gated_units
 from ....ir.symbols.substitute import as_float
-from ...api import nn as core
-from ...api.limits import clamp
-from ...api.nn import activated, finish, floating, spared
-from ...api.promote import rounds_once, to_dtype
-from ...api.register import FUNCTIONS, checked, deliver, remembered
-from ...state import tls
+from ...api.math.clamp import clamp
+from ...api.nn import activations as core
+from ...api.nn.activations import activated, finish, floating, spared
+from ...api.register.register import FUNCTIONS, checked, deliver, remembered
+from ...api.register.type_promotion import rounds_once, to_dtype
+from ...core.state import tls
 
 
 def relu(input, inplace=False):

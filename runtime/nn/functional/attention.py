@@ -12,8 +12,8 @@ from ....ir.ops.nn import activations as ops_nn
 from ....ir.ops.nn.attention import attention, masked_scores
 from ....ir.ops.nn.attention_dropout import dropped_attention
 from ....ir.symbols.substitute import as_float
-from ...api.register import FUNCTIONS, remembered
-from ...random import draw_key_beside
+from ...api.register.register import FUNCTIONS, remembered
+from ...core.random import draw_key_beside
 from .dropout import dropout, probability
 from .linear import linear
 

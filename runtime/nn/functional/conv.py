@@ -2,9 +2,9 @@
 
 from ....ir.errors import ShapeError
 from ....ir.ops.nn import conv as ops
-from ...api.register import remembered
-from ...api.spatial import as_batch, per_dim, positive, symmetric, unbatch
-from ...tensor import Tensor
+from ...api.nn.spatial_arguments import as_batch, per_dim, positive, symmetric, unbatch
+from ...api.register.register import remembered
+from ...core.tensor import Tensor
 
 
 def _geometry(name, kernel_size, dilation, padding, stride):

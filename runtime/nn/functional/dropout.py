@@ -9,11 +9,11 @@ from ....ir.ops.core import random as rnd
 from ....ir.ops.core.shape import expand
 from ....ir.ops.nn.piecewise import drop
 from ....ir.symbols.substitute import as_float
-from ...api.draws import next_drawn_beside
-from ...api.formats import laid_out
-from ...api.nn import SELU_ALPHA, SELU_SCALE, finish, floating
-from ...api.register import checked
-from ...tensor import numel_of
+from ...api.nn.activations import SELU_ALPHA, SELU_SCALE, finish, floating
+from ...api.random.generator_draws import next_drawn_beside
+from ...api.register.memory_formats import laid_out
+from ...api.register.register import checked
+from ...core.tensor import numel_of
 
 
 def probability(p):

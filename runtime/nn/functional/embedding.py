@@ -7,11 +7,11 @@ from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core.shape import expand, reshape
 from ....ir.ops.nn import embedding as ops
-from ...api.promote import to_dtype, widened
-from ...api.register import FUNCTIONS, checked, renamed
+from ...api.register.register import FUNCTIONS, checked, renamed
+from ...api.register.type_promotion import to_dtype, widened
 from ...autograd.grad_mode import no_grad
-from ...tensor import shape_of
-from .sparse_lookup import gives_rows, sparse_lookup
+from ...core.tensor import shape_of
+from .sparse_embedding import gives_rows, sparse_lookup
 
 
 @partial(renamed, keywords={"input": "tensor"})

@@ -6,10 +6,10 @@ from ....ir.ops.core import reduce as rd
 from ....ir.ops.core.shape import expand, permute, reshape
 from ....ir.ops.linalg.products import matmul
 from ....ir.ops.nn import activations as ops
-from ...api import grouped
-from ...api.promote import as_given_in_autocast, rounds_once
-from ...api.register import deliver, remembered
-from ...tensor import shape_of
+from ...api.math import grouped_mm as grouped
+from ...api.register.register import deliver, remembered
+from ...api.register.type_promotion import as_given_in_autocast, rounds_once
+from ...core.tensor import shape_of
 
 
 def linear(input, weight, bias=None, *, out=None):

@@ -19,13 +19,13 @@ from ....ir.ops.nn import loss as ops
 from ....ir.ops.nn.binary_loss import cross_entropy_of_logit, cross_entropy_of_probability
 from ....ir.ops.nn.piecewise import huber, squared_gap
 from ....ir.symbols.substitute import as_float
-from ...api import nn as core
-from ...api.distance import pairwise_distance
-from ...api.promote import common_type, result_type, rounds_once, single_in_autocast, to_dtype
-from ...api.reduce import holds_anywhere
-from ...api.register import FUNCTIONS, checked, remembered
-from ...state import tls
-from ...tensor import numel_of
+from ...api.math.reductions import holds_anywhere
+from ...api.nn import activations as core
+from ...api.nn.distances import pairwise_distance
+from ...api.register.register import FUNCTIONS, checked, remembered
+from ...api.register.type_promotion import common_type, result_type, rounds_once, single_in_autocast, to_dtype
+from ...core.state import tls
+from ...core.tensor import numel_of
 
 
 def reduction_of(reduction, size_average=None, reduce=None):

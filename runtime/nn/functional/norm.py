@@ -9,15 +9,15 @@ from ....ir.ops.nn import batch_norm as batch_ops
 from ....ir.ops.nn import similarity
 from ....ir.ops.nn.pool import avg_pool
 from ....ir.symbols.substitute import as_float
-from ...api import norm as api
-from ...api.norm import floating, in_one_dtype
-from ...api.promote import to_dtype, wide_on_cpus
-from ...api.reduce import dims_of
-from ...api.register import deliver, remembered
+from ...api.math.reductions import dims_of
+from ...api.nn import normalization as api
+from ...api.nn.normalization import floating, in_one_dtype
+from ...api.register.register import deliver, remembered
+from ...api.register.type_promotion import to_dtype, wide_on_cpus
 from ...autograd.grad_mode import no_grad
-from ...overwrite import overwrite, overwrite_each
-from ...tensor import Tensor, numel_of, shape_of
-from ...writes import write
+from ...core.inplace import overwrite, overwrite_each
+from ...core.tensor import Tensor, numel_of, shape_of
+from ...core.writes import write
 
 
 def _update_running(running_mean, running_var, mean, var, momentum, name, count, counter=None):

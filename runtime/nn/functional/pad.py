@@ -2,9 +2,9 @@
 
 from ....ir.errors import ArgumentError, ShapeError
 from ....ir.ops.nn.resample import border_pad
-from ...api.conv import edges, pad_constant
-from ...api.promote import wide_on_cpus
-from ...api.register import remembered
+from ...api.nn.convolution import edges, pad_constant
+from ...api.register.register import remembered
+from ...api.register.type_promotion import wide_on_cpus
 
 _MODES = ("constant", "reflect", "replicate", "circular")
 

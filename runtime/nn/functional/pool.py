@@ -6,11 +6,11 @@ from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ....ir.ops.nn import pool as ops
 from ....ir.symbols.substitute import as_int
-from ...api.pool import adaptive_average, adaptive_maximum, average_pool, max_pool, window
-from ...api.promote import wide_on_cpus
-from ...api.random import rand
-from ...api.register import deliver, remembered
-from ...api.spatial import as_batch, per_dim, unbatch
+from ...api.nn.pooling import adaptive_average, adaptive_maximum, average_pool, max_pool, window
+from ...api.nn.spatial_arguments import as_batch, per_dim, unbatch
+from ...api.random.random_tensors import rand
+from ...api.register.register import deliver, remembered
+from ...api.register.type_promotion import wide_on_cpus
 
 # Maxima.
 

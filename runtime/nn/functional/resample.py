@@ -9,11 +9,11 @@ from ....ir.ops.core.shape import permute, reshape
 from ....ir.ops.linalg.products import matmul
 from ....ir.ops.nn import resample as ops
 from ....ir.symbols.substitute import as_float, as_int
-from ...api.counting import linspace
-from ...api.creation import ones, zeros
-from ...api.join import stack
-from ...api.register import remembered
-from ...tensor import Tensor
+from ...api.register.register import remembered
+from ...api.views.join_split import stack
+from ...api.views.ranges import linspace
+from ...api.views.tensor_factories import ones, zeros
+from ...core.tensor import Tensor
 
 _RANKS = {"linear": (1,), "bilinear": (2,), "trilinear": (3,), "bicubic": (2,), "nearest": (1, 2, 3),
           "nearest-exact": (1, 2, 3), "area": (1, 2, 3)}

@@ -2,28 +2,30 @@
 
 import sys
 
-from .. import (
+from ..base import argument_tuples, container, module
+from ..base import lazy_modules as lazy
+from ..base.module import Module
+from ..layers import (
     activation,
-    adaptive,
     attention,
-    container,
     conv,
     distance,
     dropout,
-    lazy,
     linear,
     loss,
-    module,
     norm,
     pad,
     pool,
     resample,
     rnn,
-    sparse,
     transformer,
 )
-from ..module import Module
-from . import tuples
+from ..layers import (
+    adaptive_softmax as adaptive,
+)
+from ..layers import (
+    embedding as sparse,
+)
 
 _FAMILIES = {
     "activation": activation, "adaptive": adaptive, "attention": attention, "batchnorm": norm, "channelshuffle": resample,
@@ -31,7 +33,7 @@ _FAMILIES = {
     "conv": conv, "distance": distance, "dropout": dropout, "flatten": linear, "fold": conv, "instancenorm": norm,
     "lazy": lazy, "linear": linear, "loss": loss, "module": module, "normalization": norm, "padding": pad,
     "pixelshuffle": resample, "pooling": pool, "rnn": rnn, "sparse": sparse, "transformer": transformer,
-    "upsampling": resample, "utils": tuples,
+    "upsampling": resample, "utils": argument_tuples,
 }
 for _name, _family in _FAMILIES.items():
     globals()[_name] = sys.modules[f"{__name__}.{_name}"] = _family

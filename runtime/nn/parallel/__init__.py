@@ -1,8 +1,9 @@
 """Training on several devices or in several processes."""
 
-from . import comm, distributed
+from . import comm
+from . import distributed_data_parallel as distributed
 from .data_parallel import DataParallel, data_parallel
-from .distributed import DistributedDataParallel
+from .distributed_data_parallel import DistributedDataParallel
 from .parallel_apply import parallel_apply
 from .replicate import replicate
 from .scatter_gather import gather, scatter

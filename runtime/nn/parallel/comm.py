@@ -3,10 +3,10 @@
 import warnings
 
 from ....ir.errors import ArgumentError
-from ... import accelerator
-from ...api.register import FUNCTIONS
+from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
-from ...device import CPU, Device, require
+from ...backends import accelerator
+from ...core.device import CPU, Device, require
 
 __all__ = ["broadcast", "broadcast_coalesced", "gather", "reduce_add", "reduce_add_coalesced", "scatter"]
 

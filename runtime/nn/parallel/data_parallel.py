@@ -3,9 +3,9 @@
 from itertools import chain
 
 from ....ir.errors import DeviceError
-from ... import accelerator
-from ...state import tls
-from ..module import Module
+from ...backends import accelerator
+from ...core.state import tls
+from ..base.module import Module
 from . import comm
 from .parallel_apply import parallel_apply
 from .replicate import replicate

@@ -1,8 +1,8 @@
 """Modules on several devices, called with their inputs."""
 
 from ....ir.errors import ArgumentError
-from ... import accelerator
-from ...tensor import Tensor
+from ...backends import accelerator
+from ...core.tensor import Tensor
 from . import comm
 
 __all__ = ["get_a_var", "parallel_apply"]

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 
 from ....ir.errors import ArgumentError, AutogradError
-from ...api.register import FUNCTIONS
+from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
-from ...autograd.node import Leaf, Output
-from ...device_array import DeviceArray, zeros_beside
-from ...distributed.collectives import host, reduce_arrays
-from ...distributed.grad_bucket import GradBucket
-from ...distributed.reduce_op import ReduceOp
-from ...distributed.world import member_of
-from ...futures import Future
-from ...placement import beside
-from ...tensor import Tensor, wrap
-from ...writes import write
+from ...core.device_array import DeviceArray, zeros_beside
+from ...core.node import Leaf, Output
+from ...core.placement import beside
+from ...core.tensor import Tensor, wrap
+from ...core.writes import write
+from ...distributed.collectives.collectives import host, reduce_arrays
+from ...distributed.engines.futures import Future
+from ...distributed.engines.reduce_op import ReduceOp
+from ...distributed.engines.world import member_of
+from ...distributed.training.grad_bucket import GradBucket
 
 FIRST_BUCKET_BYTES = 1 << 20
 

@@ -1,8 +1,8 @@
 """Copies of a module on several devices, which are functions of its parameters: gradients come back to these."""
 
 from ....ir.errors import ArgumentError
-from ...structure import Table
-from ..parameter import is_lazy
+from ...core.structure import Table
+from ..base.parameter import is_lazy
 from . import comm
 
 __all__ = ["replicate"]

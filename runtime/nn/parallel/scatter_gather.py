@@ -1,7 +1,7 @@
 """Containers of tensors, cut into one for each device and joined again."""
 
 from ....ir.errors import ArgumentError
-from ...tensor import Tensor
+from ...core.tensor import Tensor
 from . import comm
 
 __all__ = ["gather", "scatter", "scatter_kwargs"]

@@ -2,11 +2,12 @@
 
 import importlib as _importlib
 
-from . import parametrizations, parametrize, rnn, stateless
+from ..base import packed_sequence as rnn
+from . import parametrizations, parametrize, stateless
+from .batch_norm_fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights
 from .clip_grad import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm
+from .conv_memory_format import convert_conv2d_weight_memory_format, convert_conv3d_weight_memory_format
 from .convert_parameters import parameters_to_vector, vector_to_parameters
-from .fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights
-from .memory_format import convert_conv2d_weight_memory_format, convert_conv3d_weight_memory_format
 from .skip_init import skip_init
 from .weight_norm import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
 

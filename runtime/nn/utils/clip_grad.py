@@ -8,17 +8,17 @@ import numpy as np
 from ....ir.errors import AutogradError, DTypeError
 from ....ir.ops.core.moments import vector_norm
 from ....ir.symbols.substitute import as_float
-from ... import lists
-from ...api.register import FUNCTIONS
+from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
-from ...device_array import MESH, place_of
-from ...dispatch import kernel_of
-from ...parts import values_in
-from ...placement import beside
-from ...state import tls
-from ...sweeps import KINDS, sweep_each
-from ...tensor import Tensor, wrap
-from ...writes import is_plain, is_quiet
+from ...core.composite_tensors import values_in
+from ...core.device_array import MESH, place_of
+from ...core.dispatch import kernel_of
+from ...core.placement import beside
+from ...core.state import tls
+from ...core.tensor import Tensor, wrap
+from ...core.writes import is_plain, is_quiet
+from ...foreach import lists
+from ...foreach.fused_updates import KINDS, sweep_each
 
 
 def _listed(parameters, name) -> list:

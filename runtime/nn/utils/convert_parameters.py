@@ -1,7 +1,7 @@
 """Parameters, and other lists of tensors, as one vector."""
 
 from ....ir.errors import ShapeError
-from ...api.register import FUNCTIONS
+from ...api.register.register import FUNCTIONS
 
 
 def parameters_to_vector(parameters):

@@ -5,13 +5,13 @@ from functools import partial
 import numpy as np
 
 from ....ir.errors import ArgumentError, ShapeError
-from ...api.register import FUNCTIONS
+from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
-from ...linalg import matrix_exp, solve
-from ...matrix_factors import geqrf, householder_product
-from ...placement import beside
-from ...tensor import Tensor, wrap
-from ..module import Module
+from ...core.placement import beside
+from ...core.tensor import Tensor, wrap
+from ...linalg.linalg import matrix_exp, solve
+from ...linalg.matrix_factors import geqrf, householder_product
+from ..base.module import Module
 from .parametrize import register_parametrization
 
 

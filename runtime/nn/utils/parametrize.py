@@ -5,10 +5,10 @@ from contextlib import contextmanager, suppress
 
 from ....ir.errors import ArgumentError, ShapeError
 from ...autograd.grad_mode import no_grad
-from ...structure import Structure
-from ...tensor import Tensor
-from ..container import ModuleDict, ModuleList
-from ..parameter import Parameter
+from ...core.structure import Structure
+from ...core.tensor import Tensor
+from ..base.container import ModuleDict, ModuleList
+from ..base.parameter import Parameter
 
 
 class _Cache:

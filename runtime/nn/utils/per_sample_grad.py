@@ -3,13 +3,13 @@
 import functools
 
 from ....ir.errors import ArgumentError, AutogradError, ShapeError, kind_of
-from ...api.register import FUNCTIONS
+from ...api.register.register import FUNCTIONS
 from ...autograd.function import Function
-from ...batching.vmap import vmap
-from ...pytree import tree_leaves, tree_map
-from ...state import tls
-from ...tensor import Tensor
-from ..module import Module
+from ...core.state import tls
+from ...core.tensor import Tensor
+from ...func.vmap import vmap
+from ...pytree.pytree import tree_leaves, tree_map
+from ..base.module import Module
 from .stateless import functional_call
 
 __all__ = ["call_for_per_sample_grads"]

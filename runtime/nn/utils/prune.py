@@ -9,9 +9,9 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from ....ir.errors import ArgumentError, DTypeError
-from ...api.register import FUNCTIONS
+from ...api.register.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
-from ...tensor import Tensor
+from ...core.tensor import Tensor
 
 __all__ = ["BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer",
            "RandomStructured", "RandomUnstructured", "custom_from_mask", "global_unstructured", "identity", "is_pruned",

@@ -1,8 +1,8 @@
 """Making modules without computing their initial values."""
 
 from ....ir.errors import DTypeError
-from .. import init
-from ..module import Module
+from ..base import init
+from ..base.module import Module
 
 _FILLS = ("uniform_", "normal_", "trunc_normal_", "constant_", "ones_", "zeros_", "xavier_uniform_", "xavier_normal_",
           "kaiming_uniform_", "kaiming_normal_", "orthogonal_", "eye_", "dirac_", "sparse_")

@@ -3,8 +3,8 @@
 from contextlib import contextmanager
 
 from ....ir.errors import ArgumentError, DTypeError
-from ...structure import Structure
-from ...tensor import Tensor
+from ...core.structure import Structure
+from ...core.tensor import Tensor
 
 __all__ = ["functional_call", "swapped_tensors"]
 

@@ -1,8 +1,8 @@
 """Weight norm and spectral norm by forward hooks, under the names that older state dicts have."""
 
 from ....ir.errors import ArgumentError
-from ..module import MissingAttribute
-from ..parameter import Parameter
+from ..base.module import MissingAttribute
+from ..base.parameter import Parameter
 from .parametrizations import PowerIteration, norm_except, weight_of
 
 

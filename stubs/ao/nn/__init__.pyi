@@ -1,4 +1,4 @@
-from ...runtime.quantization.modules import *
+from ...runtime.quantization.ao_nn import *
 from . import intrinsic as intrinsic
 from . import qat as qat
 from . import quantized as quantized

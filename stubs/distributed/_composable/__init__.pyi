@@ -1,2 +1,2 @@
-from ...runtime.distributed.fsdp.composable import *
+from ...runtime.distributed.fsdp.composable_fsdp import *
 from . import fsdp as fsdp

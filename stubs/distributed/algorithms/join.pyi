@@ -1,1 +1,1 @@
-from ...runtime.distributed.uneven import *
+from ...runtime.distributed.training.uneven_inputs import *

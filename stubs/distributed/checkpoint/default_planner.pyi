@@ -1,1 +1,1 @@
-from ...runtime.distributed.checkpoint.files import *
+from ...runtime.distributed.checkpoint.folder_format import *

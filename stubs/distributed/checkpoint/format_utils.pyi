@@ -1,1 +1,1 @@
-from ...runtime.distributed.checkpoint.one_file import *
+from ...runtime.distributed.checkpoint.single_file import *

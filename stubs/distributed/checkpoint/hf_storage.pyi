@@ -1,1 +1,1 @@
-from ...runtime.distributed.checkpoint.foreign import *
+from ...runtime.distributed.checkpoint.unsupported_formats import *

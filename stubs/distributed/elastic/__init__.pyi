@@ -1,2 +1,2 @@
-from ...runtime.distributed.elastic import *
+from ...runtime.distributed.launchers.error_files import *
 from . import multiprocessing as multiprocessing

@@ -1,1 +1,1 @@
-from ...runtime.distributed.fsdp.grad_scaler import *
+from ...runtime.distributed.fsdp.sharded_grad_scaler import *

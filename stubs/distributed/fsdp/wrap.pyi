@@ -1,1 +1,1 @@
-from ...runtime.distributed.fsdp.wrap import *
+from ...runtime.distributed.fsdp.wrap_policies import *

@@ -1,2 +1,2 @@
-from ...runtime.distributed.functional import *
+from ...runtime.distributed.collectives.differentiable_collectives import *
 from . import functional as functional

@@ -1,1 +1,1 @@
-from ...runtime.distributed.functional import *
+from ...runtime.distributed.collectives.differentiable_collectives import *

@@ -1,1 +1,1 @@
-from ...runtime.distributed.local_sgd import *
+from ...runtime.distributed.training.local_sgd import *

@@ -1,1 +1,1 @@
-from ...runtime.distributed.sharded_optimizers import *
+from ...runtime.distributed.training.sharded_optimizers import *

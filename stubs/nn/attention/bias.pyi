@@ -1,1 +1,1 @@
-from ...runtime.nn.causal_bias import *
+from ...runtime.nn.layers.causal_bias import *

@@ -1,1 +1,1 @@
-from ...runtime.nn.flex_attention import *
+from ...runtime.nn.layers.flex_attention import *

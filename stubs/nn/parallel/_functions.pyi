@@ -1,1 +1,1 @@
-from ...runtime.nn.parallel.functions import *
+from ...runtime.nn.parallel.comm_functions import *

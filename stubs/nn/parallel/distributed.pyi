@@ -1,1 +1,1 @@
-from ...runtime.nn.parallel.distributed import *
+from ...runtime.nn.parallel.distributed_data_parallel import *

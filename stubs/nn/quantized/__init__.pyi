@@ -1,2 +1,2 @@
-from ...runtime.quantization.static import *
+from ...runtime.quantization.static_modules import *
 from . import dynamic as dynamic

@@ -1,1 +1,1 @@
-from ...runtime.nn.utils.swapping import *
+from ...runtime.nn.utils.member_accessor import *

@@ -1,1 +1,1 @@
-from ...runtime.nn.utils.fusion import *
+from ...runtime.nn.utils.batch_norm_fusion import *

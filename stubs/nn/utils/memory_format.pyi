@@ -1,1 +1,1 @@
-from ...runtime.nn.utils.memory_format import *
+from ...runtime.nn.utils.conv_memory_format import *

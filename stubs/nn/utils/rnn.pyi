@@ -1,1 +1,1 @@
-from ...runtime.nn.utils.rnn import *
+from ...runtime.nn.base.packed_sequence import *

@@ -1,1 +1,1 @@
-from ...runtime.data.distributed import *
+from ...runtime.data.distributed_sampler import *

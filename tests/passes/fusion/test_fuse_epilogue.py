@@ -11,9 +11,9 @@ from graphs import graph_of
 from ingot.passes.codegen.llvm.contract.fused_epilogue import Fused
 from ingot.passes.schedule.plan_memory import plan
 from ingot.passes.schedule.plan_steps import Call, Product, Run
+from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.gemm import gemm
 from ingot.runtime.cpu.graph.program import CompiledGraph
-from ingot.runtime.dispatch import kernel_of
 
 SIZES = [(1, 7, 2), (1, 7, 16), (128, 70, 10), (3, 5, 33), (37, 53, 61), (70, 1100, 100)]
 

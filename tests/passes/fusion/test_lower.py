@@ -12,8 +12,8 @@ from ingot.passes.fusion.fuse import fuse
 from ingot.passes.fusion.lower import lower
 from ingot.passes.rewrite.kernel_body import Body, Unfit
 from ingot.passes.simplify.decompose import decompose
+from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.graph.program import CompiledGraph
-from ingot.runtime.dispatch import kernel_of
 
 
 def kernel_of_text(text):

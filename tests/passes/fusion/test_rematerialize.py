@@ -9,9 +9,9 @@ from ingot import jit
 from ingot.passes.fusion.fuse import fuse
 from ingot.passes.fusion.rematerialize import remake
 from ingot.passes.schedule.plan_memory import arrange, place
+from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.graph import program
 from ingot.runtime.cpu.graph.program import CompiledGraph, arranged
-from ingot.runtime.dispatch import kernel_of
 
 STEP = """
     graph g(%x: f32[256,128], %a: f32[128,128]) {{

@@ -24,9 +24,9 @@ from ingot.jit.execute import compiled_kernel_of
 from ingot.nn import functional as F
 from ingot.passes.layout.layout import Asked, layout
 from ingot.passes.layout.layout_gradients import RULES
+from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.conv import blocked
 from ingot.runtime.cpu.graph.program import CompiledGraph
-from ingot.runtime.dispatch import kernel_of
 from seeds import several
 
 

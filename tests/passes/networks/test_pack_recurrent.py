@@ -10,8 +10,8 @@ from ingot.ir.graph.interp import interpret
 from ingot.ir.graph.text import show
 from ingot.ir.ops.packed import recurrent_packed as ops
 from ingot.passes.networks.pack_recurrent import pack_recurrent
+from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.nn import recurrent as kernels
-from ingot.runtime.dispatch import kernel_of
 
 GATES = ops.LAYERS
 LAYERS = {

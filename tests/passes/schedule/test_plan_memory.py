@@ -10,8 +10,8 @@ from ingot.ir.graph.interp import interpret
 from ingot.passes.schedule import plan_memory, plan_steps
 from ingot.passes.schedule.plan_memory import arrange, place, plan
 from ingot.passes.schedule.plan_steps import LINE, Call, Fused, Run
+from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.graph.program import CompiledGraph
-from ingot.runtime.dispatch import kernel_of
 
 CHAIN = """
     graph g(%x: f32[64], %y: f32[8,64]) {

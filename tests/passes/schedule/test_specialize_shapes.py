@@ -15,9 +15,9 @@ from ingot.ir.symbols.scope import Scope
 from ingot.passes.schedule.plan_memory import arrange, place
 from ingot.passes.schedule.specialize_shapes import Binder, bind_graph
 from ingot.passes.simplify.lift_numbers import lift_numbers
+from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.calls import lowering_rules
 from ingot.runtime.cpu.graph.program import CompiledGraph, SharedCalls, arranged
-from ingot.runtime.dispatch import kernel_of
 
 
 @pytest.mark.parametrize("b, s", [(4, 6), (3, 5), (2, 2)])

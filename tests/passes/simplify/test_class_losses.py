@@ -18,8 +18,8 @@ from ingot.passes.fusion import lower
 from ingot.passes.schedule.plan_memory import plan
 from ingot.passes.schedule.plan_steps import Run
 from ingot.passes.simplify.class_losses import BODIES, class_losses
+from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.graph.program import CompiledGraph
-from ingot.runtime.dispatch import kernel_of
 
 SHAPES = [(1, 1), (5, 7), (64, 33), (3, 40, 2), (4, 3000)]
 

@@ -6,8 +6,8 @@ import pytest
 from graphs import check_rewrite, check_untouched, graph_of, same_bits
 from ingot.ir.opdef.op import OPS
 from ingot.passes.simplify.gelu_parts import gelu_parts
+from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.graph.program import CompiledGraph
-from ingot.runtime.dispatch import kernel_of
 
 BOTH = """
     graph g(%x: f32[3,4]) {

@@ -7,8 +7,8 @@ from graphs import check_untouched, graph_of, same_bits
 from ingot.ir.graph.verify import verify
 from ingot.ir.opdef.op import OPS
 from ingot.passes.simplify.row_composites import BODIES, row_bodies
+from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.graph.program import CompiledGraph
-from ingot.runtime.dispatch import kernel_of
 
 CALLS = [
     ("softmax", ["x"], {"dim": 1}), ("softmax", ["x"], {"dim": 0}), ("log_softmax", ["x"], {"dim": 2}),

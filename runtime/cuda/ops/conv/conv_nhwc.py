@@ -6,7 +6,7 @@ from .....ir import dtype as dt
 from .....passes.codegen.triton.conv import conv as gathers
 from .....passes.codegen.triton.conv import conv_channels_last as text
 from .....passes.codegen.triton.conv import conv_packed as packed
-from ....device_array import DeviceArray
+from ....core.device_array import DeviceArray
 from ...compiler import precision
 from ...driver import streams
 from ...memory.arrays import fill, used

@@ -5,7 +5,7 @@ from math import prod
 from .....ir import dtype as dt
 from .....passes.codegen.triton.conv import conv as text
 from .....passes.codegen.triton.conv import conv_depthwise as alone
-from ....device_array import DeviceArray
+from ....core.device_array import DeviceArray
 from ...compiler import precision, tuning
 from ...compiler.templates import launch, variant
 from ...driver import context as contexts

@@ -7,7 +7,7 @@ from .....ir.ops.core import shape as sh
 from .....ir.ops.index import assign
 from .....passes.codegen.triton.ir import row_indexing as text
 from .....passes.codegen.triton.loops.configs import power_of_two
-from ....device_array import DeviceArray
+from ....core.device_array import DeviceArray
 from ...compiler.templates import launch
 from ...graph.eager import contiguous
 from ...graph.inplace_ops import write

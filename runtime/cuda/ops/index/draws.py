@@ -13,7 +13,7 @@ from .....ir.ops.core import random as rn
 from .....ir.ops.math import binomial_numbers, gamma
 from .....passes.codegen import rejection_kernels
 from .....passes.codegen.triton.index import linear_maps as text
-from ....device_array import DeviceArray
+from ....core.device_array import DeviceArray
 from ...compiler.kernels import Prepared
 from ...compiler.templates import launch
 from ...driver import streams

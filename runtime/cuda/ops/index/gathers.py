@@ -17,7 +17,7 @@ from .....ir.ops.nn import pool
 from .....ir.symbols.symbolic import power_of_two
 from .....passes.codegen.triton.index import sorting
 from .....passes.codegen.triton.ir import row_indexing as text
-from ....device_array import DeviceArray
+from ....core.device_array import DeviceArray
 from ...compiler.templates import launch
 from ...graph.eager import contiguous, copied
 from ...graph.program import empty, fill

@@ -19,7 +19,7 @@ from .....ir.symbols.symbolic import power_of_two
 from .....passes.codegen.triton.index import linear_maps as checks_text
 from .....passes.codegen.triton.index import row_scans
 from .....passes.codegen.triton.index import scans as text
-from ....device_array import DeviceArray
+from ....core.device_array import DeviceArray
 from ...compiler.templates import launch
 from ...graph.eager import composed, contiguous, run
 from ...graph.program import empty, filled

@@ -7,7 +7,7 @@ from .....ir.errors import ArgumentError
 from .....ir.ops.index import sort as so
 from .....ir.symbols.symbolic import power_of_two
 from .....passes.codegen.triton.index import sorting as text
-from ....device_array import DeviceArray
+from ....core.device_array import DeviceArray
 from ...compiler.templates import launch
 from ...graph.eager import contiguous
 from ...graph.program import empty, fill

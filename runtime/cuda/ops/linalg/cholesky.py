@@ -6,7 +6,7 @@ import numpy as np
 from .....ir.ops.linalg import checked_factorizations, factorizations
 from .....ir.symbols.symbolic import power_of_two
 from .....passes.codegen.triton.linalg import cholesky as text
-from ....device_array import DeviceArray
+from ....core.device_array import DeviceArray
 from ...compiler.templates import launch
 from ...graph.eager import copied
 from ...graph.program import empty, fill

@@ -12,7 +12,7 @@ from .....ir.ops.core.shape import expand, iota, reshape
 from .....ir.ops.linalg.grouped_products import grouped_matmul
 from .....ir.ops.linalg.products import matmul
 from .....ir.ops.nn import conv as cv
-from ....device_array import DeviceArray
+from ....core.device_array import DeviceArray
 from ...graph.eager import composed, contiguous, copied
 from ...memory.arrays import as_pairs, as_reals, empty
 from ..nn import convolutions

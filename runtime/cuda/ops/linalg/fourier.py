@@ -18,8 +18,8 @@ from .....ir.ops.core.shape import cat, flip, pad
 from .....ir.ops.math import fourier as fo
 from .....passes.codegen.triton.linalg import fourier as text
 from .....passes.codegen.triton.loops.configs import power_of_two
+from ....core.device_array import DeviceArray
 from ....cpu.linalg.fourier import roots
-from ....device_array import DeviceArray
 from ...compiler.templates import launch
 from ...graph.eager import contiguous, run
 from ...memory import pools, transfer

@@ -8,7 +8,7 @@ from .....ir.opdef.aval import Aval
 from .....ir.ops.linalg.grouped_products import grouped_matmul
 from .....ir.symbols.symbolic import power_of_two
 from .....passes.codegen.triton.contract import grouped_matmul as text
-from ....device_array import DeviceArray
+from ....core.device_array import DeviceArray
 from ...compiler import precision, templates, tuning
 from ...driver import context as contexts
 from ...graph.eager import contiguous

@@ -6,7 +6,7 @@ from .....ir import dtype as dt
 from .....ir.errors import LinAlgError
 from .....ir.ops.linalg import triangular as systems
 from .....passes.codegen.triton.index import linear_maps as text
-from ....device_array import DeviceArray
+from ....core.device_array import DeviceArray
 from ...compiler.templates import launch
 from ...driver.driver_state import thread as noting
 from ...memory import pools, status_words, transfer

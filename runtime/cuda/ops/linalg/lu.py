@@ -15,7 +15,7 @@ from .....ir.ops.linalg import triangular as systems
 from .....ir.ops.linalg.products import transpose_last
 from .....ir.symbols.symbolic import power_of_two
 from .....passes.codegen.triton.linalg import lu as text
-from ....device_array import DeviceArray
+from ....core.device_array import DeviceArray
 from ...compiler.templates import launch
 from ...graph.eager import composed, copied
 from ...graph.program import empty, fill

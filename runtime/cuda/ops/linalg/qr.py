@@ -10,7 +10,7 @@ from .....ir.ops.core.shape import iota, slice_
 from .....ir.ops.linalg import factorizations, least_squares, symmetric_indefinite
 from .....ir.symbols.symbolic import power_of_two
 from .....passes.codegen.triton.linalg import householder as text
-from ....device_array import DeviceArray
+from ....core.device_array import DeviceArray
 from ...compiler.templates import launch
 from ...driver.driver_state import thread as noting
 from ...graph.eager import composed, contiguous, copied

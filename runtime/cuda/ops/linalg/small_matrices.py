@@ -12,7 +12,7 @@ from .....ir.ops.core.shape import expand, reshape
 from .....ir.ops.linalg import factorizations
 from .....ir.ops.linalg.products import matmul, transpose_last
 from .....passes.codegen.triton.linalg import small_matrices as text
-from ....device_array import DeviceArray
+from ....core.device_array import DeviceArray
 from ...compiler.templates import launch
 from ...graph.eager import composed, contiguous
 from ...graph.program import empty

@@ -9,7 +9,7 @@ from .....ir import dtype as dt
 from .....ir.ops.linalg import triangular as systems
 from .....ir.symbols.symbolic import power_of_two
 from .....passes.codegen.triton.linalg import triangular as text
-from ....device_array import DeviceArray
+from ....core.device_array import DeviceArray
 from ...compiler.templates import launch
 from ...graph.eager import copied
 from ...graph.program import empty

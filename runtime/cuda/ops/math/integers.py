@@ -13,7 +13,7 @@ from .....ir.ops.core.shape import expand, permute, reshape
 from .....ir.ops.linalg.products import matmul
 from .....ir.reference.scalar_functions import refuse_zero
 from .....passes.codegen.triton.index import linear_maps as text
-from ....device_array import DeviceArray
+from ....core.device_array import DeviceArray
 from ...compiler.kernels import Prepared, as_number
 from ...compiler.templates import launch
 from ...driver import streams

@@ -7,7 +7,7 @@ import numpy as np
 
 from .....passes.codegen.triton.loops import configs
 from .....passes.codegen.triton.loops.multi_tensor import SLOTS
-from ....device_array import DeviceArray
+from ....core.device_array import DeviceArray
 from ...compiler import compile as compiler
 from ...compiler.kernels import Prepared
 from ...driver import streams

@@ -10,7 +10,7 @@ from .....ir.ops.core.elementwise import eq
 from .....ir.ops.core.reduce import sum_
 from .....passes.codegen.triton.loops import multi_tensor_reduce as texts
 from .....passes.codegen.triton.loops.configs import Launch
-from ....device_array import DeviceArray
+from ....core.device_array import DeviceArray
 from ...compiler import compile as compiler
 from ...compiler.templates import launch
 from ...driver import streams

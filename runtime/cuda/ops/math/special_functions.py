@@ -7,7 +7,7 @@ from .....ir import dtype as dt
 from .....ir.kernel.kernel_builder import KernelBuilder
 from .....ir.ops.core import elementwise as ew
 from .....ir.ops.math import binomial_numbers, polynomials
-from ....device_array import DeviceArray
+from ....core.device_array import DeviceArray
 from ...compiler.kernels import Prepared
 from ...driver import streams
 from ...graph.eager import contiguous

@@ -15,7 +15,7 @@ from .....passes.codegen.triton.attention import attention_configs as tiles
 from .....passes.codegen.triton.attention import attention_dropout
 from .....passes.codegen.triton.attention import attention_split_kv as shared
 from .....passes.codegen.triton.loops.configs import has_warp_groups
-from ....device_array import DeviceArray, contiguous_strides
+from ....core.device_array import DeviceArray, contiguous_strides
 from ...compiler import precision, templates, tuning
 from ...driver import context as contexts
 from ...graph.eager import composed, contiguous, run

@@ -14,7 +14,7 @@ from .....ir.ops.index.sort import argsort, searchsorted
 from .....ir.ops.nn import embedding as em
 from .....ir.ops.nn import loss
 from .....passes.codegen.triton.sequence import class_targets as text
-from ....device_array import DeviceArray
+from ....core.device_array import DeviceArray
 from ...compiler.templates import launch
 from ...graph.eager import composed, contiguous, run
 from ...graph.program import empty, fill

@@ -13,7 +13,7 @@ from .....ir.ops.packed import conv_channels_last as last
 from .....passes.codegen.triton.conv import conv as text
 from .....passes.codegen.triton.conv import conv_depthwise as alone
 from .....passes.codegen.triton.conv import pooling as pool_text
-from ....device_array import DeviceArray
+from ....core.device_array import DeviceArray
 from ...compiler import precision
 from ...compiler.templates import launch
 from ...driver import context as contexts

@@ -7,7 +7,7 @@ from .....ir.ops.core import elementwise as ew
 from .....ir.ops.nn.ctc import ctc_loss, ctc_loss_grad
 from .....ir.symbols.symbolic import power_of_two
 from .....passes.codegen.triton.sequence import ctc as text
-from ....device_array import DeviceArray
+from ....core.device_array import DeviceArray
 from ...compiler.templates import launch
 from ...graph.eager import contiguous, run
 from ...graph.program import empty

@@ -21,7 +21,7 @@ from .....passes import pipelines
 from .....passes.codegen.recurrent_cells import CELLS
 from .....passes.codegen.triton.ir.nest import NUMBER, POINTER
 from .....passes.codegen.triton.sequence import recurrent as text
-from ....device_array import DeviceArray
+from ....core.device_array import DeviceArray
 from ...compiler import precision
 from ...compiler.templates import prepared
 from ...driver import context as contexts

@@ -7,7 +7,7 @@ import numpy as np
 from .....ir import dtype as dt
 from .....ir.ops.nn import linear_maps, resample
 from .....passes.codegen.triton.index import linear_maps as text
-from ....device_array import DeviceArray
+from ....core.device_array import DeviceArray
 from ...compiler.templates import launch
 from ...graph.eager import contiguous, converted
 from ...graph.program import empty

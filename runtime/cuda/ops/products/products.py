@@ -22,7 +22,7 @@ from .....passes.codegen.triton.ir.dots import FAST
 from .....passes.codegen.triton.loops.configs import Launch
 from .....passes.fusion.lower import lower
 from .....passes.rewrite.kernel_body import Body
-from ....device_array import DeviceArray
+from ....core.device_array import DeviceArray
 from ...compiler import precision, tuning
 from ...compiler.kernels import Prepared, PreparedLaunch
 from ...driver import context as contexts

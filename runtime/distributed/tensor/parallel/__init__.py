@@ -1,8 +1,6 @@
 """`ingot.distributed.tensor.parallel`: modules whose parameters and activations the processes of a mesh share out."""
 
-from .losses import loss_parallel
-from .plans import input_reshard, parallelize_module
-from .styles import (
+from .parallel_styles import (
     ColwiseParallel,
     ParallelStyle,
     PrepareModuleInput,
@@ -11,6 +9,8 @@ from .styles import (
     RowwiseParallel,
     SequenceParallel,
 )
+from .parallelize_plan import input_reshard, parallelize_module
+from .sharded_losses import loss_parallel
 
 __all__ = ["ColwiseParallel", "ParallelStyle", "PrepareModuleInput", "PrepareModuleInputOutput", "PrepareModuleOutput",
            "RowwiseParallel", "SequenceParallel", "input_reshard", "loss_parallel", "parallelize_module"]

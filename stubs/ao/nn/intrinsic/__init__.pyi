@@ -1,3 +1,3 @@
-from ....runtime.quantization.intrinsic import *
+from ....runtime.quantization.fused_modules import *
 from . import qat as qat
 from . import quantized as quantized

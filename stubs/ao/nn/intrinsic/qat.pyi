@@ -1,1 +1,1 @@
-from ....runtime.quantization.intrinsic_qat import *
+from ....runtime.quantization.fused_qat_modules import *

@@ -1,1 +1,1 @@
-from ....runtime.quantization.intrinsic_quantized import *
+from ....runtime.quantization.fused_quantized_modules import *

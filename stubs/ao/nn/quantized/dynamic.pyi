@@ -1,1 +1,1 @@
-from ....runtime.quantization.dynamic import *
+from ....runtime.quantization.dynamic_modules import *

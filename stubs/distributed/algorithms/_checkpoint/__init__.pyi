@@ -1,2 +1,2 @@
-from ....runtime.distributed.uneven import *
+from ....runtime.distributed.training.uneven_inputs import *
 from . import checkpoint_wrapper as checkpoint_wrapper

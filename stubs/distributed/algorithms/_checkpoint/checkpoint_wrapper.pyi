@@ -1,1 +1,1 @@
-from ....runtime.distributed.activation_wrappers import *
+from ....runtime.distributed.fsdp.activation_wrappers import *

@@ -1,1 +1,1 @@
-from ....runtime.distributed.comm_hooks import *
+from ....runtime.distributed.training.comm_hooks import *

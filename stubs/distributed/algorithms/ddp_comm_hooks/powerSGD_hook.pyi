@@ -1,1 +1,1 @@
-from ....runtime.distributed.power_sgd import *
+from ....runtime.distributed.training.power_sgd import *

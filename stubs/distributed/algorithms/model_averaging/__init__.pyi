@@ -1,2 +1,2 @@
-from ....runtime.distributed.local_sgd import *
+from ....runtime.distributed.training.local_sgd import *
 from . import averagers as averagers

@@ -1,1 +1,1 @@
-from ....runtime.distributed.elastic import *
+from ....runtime.distributed.launchers.error_files import *

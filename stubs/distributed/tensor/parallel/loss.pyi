@@ -1,1 +1,1 @@
-from ....runtime.distributed.tensor.parallel.losses import *
+from ....runtime.distributed.tensor.parallel.sharded_losses import *

@@ -1,1 +1,1 @@
-from ....runtime.distributed.tensor.parallel.styles import *
+from ....runtime.distributed.tensor.parallel.parallel_styles import *

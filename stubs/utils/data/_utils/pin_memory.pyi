@@ -1,1 +1,1 @@
-from ....runtime.data.pinning import *
+from ....runtime.data.pin_memory import *

@@ -1,0 +1,145 @@
+"""Complex numbers: their parts, made of parts, and as pairs of real numbers.
+
+Parts are values of their own, not views: they cannot be written, so that no write gets lost; `z.real = value` writes into z.
+"""
+
+import numpy as np
+
+from ....ir.errors import DTypeError
+from ....ir.ops.core import complex_numbers as co
+from ....ir.ops.core import elementwise as ew
+from ...core.tensor import Tensor
+from ..register.lazy_methods import put_method
+from ..register.register import FUNCTIONS, api, deliver
+from ..register.type_promotion import need_tensors, promote, single_in_autocast
+from ..views.reshaping import broadcast_tensors
+
+
+def _unwritable(x):
+    if type(x._a) is np.ndarray:
+        x._a.flags.writeable = False
+    return x
+
+
+@api(method=False, checked=True)
+def real(input):
+    """The real parts; real tensors are returned as they are."""
+    return _unwritable(co.real(input)) if input.dtype.is_complex else input
+
+
+@api(method=False, checked=True)
+def imag(input):
+    """The imaginary parts of a complex tensor."""
+    if not input.dtype.is_complex:
+        raise DTypeError(f"imag takes a complex tensor, got {input.aval}")
+    return _unwritable(co.imag(input))
+
+
+def _set_real(self, value):
+    """Writes the real parts, or what is all of a real tensor."""
+    if not self.dtype.is_complex:
+        _put(self, value)
+    else:
+        self.copy_(co.complex_(_put(ew.copy(co.real(self)), value), co.imag(self)))
+
+
+def _set_imag(self, value):
+    """Writes the imaginary parts."""
+    self.copy_(co.complex_(co.real(self), _put(ew.copy(imag(self)), value)))
+
+
+def _put(part, value):
+    return part.copy_(value) if isinstance(value, Tensor) else part.fill_(value)
+
+
+for _name, _part, _put_part in (("real", real, _set_real), ("imag", imag, _set_imag)):
+    put_method(_name, property(_part, _put_part, doc=_part.__doc__))
+
+
+@api(checked=True)
+def conj(input):
+    """The complex conjugate; real tensors are returned as they are."""
+    return co.conj(input) if input.dtype.is_complex else input
+
+
+@api(inplace=True, checked=True)
+def conj_physical(input, *, out=None):
+    """The complex conjugate; real tensors are returned as they are."""
+    return deliver(conj(input), out, "conj_physical")
+
+
+@api(inplace=True, checked=True)
+def sgn(input, *, out=None):
+    """The sign; of a complex number the one at distance 1 from 0 in its direction."""
+    if not input.dtype.is_complex:
+        return FUNCTIONS["sign"](input, out=out)
+    return deliver(co.direction(input), out, "sgn")
+
+
+@api()
+def resolve_conj(input):
+    """The tensor itself: conjugates are always there."""
+    return input
+
+
+@api()
+def resolve_neg(input):
+    """The tensor itself: negative values are always there."""
+    return input
+
+
+@api()
+def is_conj(input) -> bool:
+    """False: conjugates are computed when they are asked for."""
+    return False
+
+
+@api()
+def is_neg(input) -> bool:
+    """False: negative values are computed when they are asked for."""
+    return False
+
+
+@api(checked=True)
+def isreal(input):
+    """Where numbers have no imaginary part."""
+    return ew.eq(co.imag(input), 0.0) if input.dtype.is_complex else ew.eq(input, input) | ew.ne(input, input)
+
+
+@api(method=False)
+def complex(real, imag, *, out=None):
+    """Complex numbers of real and imaginary parts."""
+    need_tensors("complex", real, imag)
+    if real.dtype is not imag.dtype:
+        raise DTypeError(f"complex takes two tensors of one dtype, got {real.dtype} and {imag.dtype}")
+    return deliver(co.complex_(*_together(real, imag)), out, "complex")
+
+
+@api(method=False)
+@single_in_autocast
+def polar(abs, angle, *, out=None):
+    """Complex numbers of distances from 0 and angles."""
+    need_tensors("polar", abs, angle)
+    if abs.dtype is not angle.dtype:
+        raise DTypeError(f"polar takes two tensors of one dtype, got {abs.dtype} and {angle.dtype}")
+    return deliver(co.complex_(*_together(ew.mul(abs, ew.cos(angle)), ew.mul(abs, ew.sin(angle)))), out, "polar")
+
+
+def _together(x, y):
+    x, y = promote(ew.add, x, y)
+    return (x, y) if x.shape == y.shape else broadcast_tensors(x, y)
+
+
+@api(method=False, checked=True)
+def view_as_real(input):
+    """Pairs of real and imaginary parts, in a last dimension of 2."""
+    if not input.dtype.is_complex:
+        raise DTypeError(f"view_as_real takes a complex tensor, got {input.aval}")
+    return _unwritable(co.pairs(input))
+
+
+@api(method=False, checked=True)
+@single_in_autocast
+def view_as_complex(input):
+    """The complex numbers of which the last dimension, of size 2, has the parts."""
+    return _unwritable(co.of_pairs(input))

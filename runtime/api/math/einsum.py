@@ -1,0 +1,212 @@
+"""einsum: any sum of products of tensors, as a sequence of permutations and matrix products."""
+
+from functools import lru_cache
+from typing import Any
+
+from ....ir import dtype as dt
+from ....ir.errors import ArgumentError, ShapeError
+from ....ir.graph.graph import Builder
+from ....ir.opdef.aval import same_shape
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.core.reduce import count_of, sum_
+from ....ir.ops.core.shape import diagonal, expand, permute, reshape
+from ....ir.ops.linalg import products as la
+from ...core.state import tls
+from ..register.register import api
+from ..register.type_promotion import result_type, to_dtype
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"     # in the order of labels of results
+
+
+@api(method=False, remembered=True)
+def einsum(equation, *operands):
+    """Sums of products of the operands as `equation` says, such as ``einsum("bij,bjk->bik", x, y)``."""
+    if not isinstance(equation, str):
+        equation, operands = _from_sublists((equation, *operands))
+    elif len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+        operands = tuple(operands[0])
+    if not operands:
+        raise ArgumentError(f"einsum {equation!r} has no operands")
+    d = result_type(*operands)
+    if not d.is_inexact and _sums_alone(equation, operands):
+        d = dt.int64   # a sum of integers or bools counts in int64
+    xs = [to_dtype(x, d) for x in operands]
+    if tls.m.special:
+        return _computed(equation, xs)
+    values: list = list(xs)
+    steps, found = _steps(equation, tuple([x.aval for x in xs]))
+    for op, places, params in steps:
+        values.append(op.call(*[values[i] for i in places], **params))
+    return values[found]
+
+
+def _sums_alone(equation, operands) -> bool:
+    """Whether a label that only one operand has is summed over."""
+    terms, out = _parse(equation, operands)
+    return any(set(term) - set(out).union(*terms[:i], *terms[i + 1:]) for i, term in enumerate(terms))
+
+
+@lru_cache(512)
+def _steps(equation, avals) -> tuple:
+    """The operators that compute an equation for operands of these shapes, each with the places of its operands (first those of
+    the equation, then results in order) and its parameters; and the place of the result."""
+    b = Builder("einsum")
+    inputs = [b.input(f"x{i}", aval) for i, aval in enumerate(avals)]
+    out = _computed(equation, inputs)
+    places = {v: i for i, v in enumerate([*inputs, *[n.output for n in b.nodes]])}
+    return [(n.op, tuple([places[v] for v in n.inputs]), n.params) for n in b.nodes], places[out]
+
+
+def _computed(equation, operands):
+    """The result for operands of one dtype."""
+    terms, out = _parse(equation, operands)
+    sizes = _sizes(terms, operands, equation)
+    work = [_without_repeats(x, labels) for x, labels in zip(operands, terms)]
+    while len(work) > 1:
+        i, j = _cheapest_pair(work, out, sizes)
+        right, left = work.pop(j), work.pop(i)
+        kept = set(out).union(*(labels for _, labels in work))
+        work.append(_contract(left, right, kept, sizes))
+    return _arrange(*_sum_out(*work[0], set(out)), out, sizes)
+
+
+def _from_sublists(args):
+    """The operands and equation of the form einsum(x, [0, 1], y, [1, 2], [0, 2])."""
+    def spelled(labels):
+        wrong = [i for i in labels if i is not Ellipsis and not 0 <= i < len(_LETTERS)]
+        if wrong:
+            raise ArgumentError(f"einsum: labels are within 0..{len(_LETTERS) - 1}, got {wrong[0]}")
+        return "".join("..." if i is Ellipsis else _LETTERS[i] for i in labels)
+
+    operands, lists = args[0::2], args[1::2]
+    out = None
+    if len(args) % 2:
+        operands, out = operands[:-1], args[-1]
+    equation = ",".join(map(spelled, lists))
+    return equation if out is None else f"{equation}->{spelled(out)}", operands
+
+
+def _parse(equation, operands):
+    """Labels of every dimension of every operand and of the result; a dimension under "..." has an integer as its label."""
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    parts = left.split(",")
+    if len(parts) != len(operands):
+        raise ArgumentError(f"einsum {equation!r} names {len(parts)} operands, got {len(operands)}")
+    terms = [_labels(p, x.ndim, equation) for p, x in zip(parts, operands)]
+    widest = max((sum(isinstance(v, int) for v in t) for t in terms), default=0)
+    if arrow:
+        return terms, _output_labels(right, widest, terms, equation)
+    letters = [v for t in terms for v in t if isinstance(v, str)]
+    return terms, list(range(-widest, 0)) + sorted(v for v in set(letters) if letters.count(v) == 1)
+
+
+def _labels(part, ndim, equation):
+    """One operand's labels: letters, and negative integers (counted from the right) under an ellipsis."""
+    before, dots, after = part.partition("...")
+    if not all(c in _LETTERS for c in before + after):
+        raise ArgumentError(f"einsum {equation!r}: labels are letters, got {part!r}")
+    free = ndim - len(before) - len(after)
+    if free < 0 or (free and not dots):
+        raise ShapeError(f"einsum {equation!r}: {part!r} does not fit an operand of {ndim} dimensions")
+    return [*before, *range(-free, 0), *after]
+
+
+def _output_labels(part, widest, terms, equation):
+    before, dots, after = part.partition("...")
+    labels = [*before, *(range(-widest, 0) if dots else ()), *after]
+    known = {v for t in terms for v in t}
+    if len(set(labels)) != len(labels) or not set(labels) <= known:
+        raise ArgumentError(f"einsum {equation!r}: the result names each label once, and only labels of the operands")
+    return labels
+
+
+def _sizes(terms, operands, equation):
+    """The size of every label; a size of 1 broadcasts."""
+    sizes: dict = {}
+    for labels, x in zip(terms, operands):
+        for v, n in zip(labels, x.shape):
+            if sizes.setdefault(v, n) != n:
+                if n != 1 and sizes[v] != 1:
+                    raise ShapeError(f"einsum {equation!r}: label {v!r} has size {sizes[v]} in one operand and {n} in another")
+                sizes[v] = max(n, sizes[v]) if 0 not in (n, sizes[v]) else 0
+    return sizes
+
+
+def _without_repeats(x, labels) -> tuple[Any, list]:
+    """Takes diagonals where an operand names a label twice."""
+    labels = list(labels)
+    for v in list(labels):
+        while labels.count(v) > 1:
+            i = labels.index(v)
+            j = labels.index(v, i + 1)
+            if x.shape[i] != x.shape[j]:
+                raise ShapeError(f"einsum takes a diagonal over label {v!r} of sizes {x.shape[i]} and {x.shape[j]}")
+            x = diagonal(x, offset=0, dim1=i, dim2=j)
+            del labels[j], labels[i]
+            labels.append(v)
+    return x, labels
+
+
+def _cheapest_pair(work, out, sizes):
+    """The pair whose product is smallest; of equals the first."""
+    def result_size(i, j):
+        rest = set(out).union(*(labels for k, (_, labels) in enumerate(work) if k not in (i, j)))
+        n = 1
+        for v in set(work[i][1]) | set(work[j][1]):
+            n *= sizes[v] if v in rest else 1
+        return n
+
+    pairs = [(i, j) for j in range(len(work)) for i in range(j)]
+    return min(pairs, key=lambda p: (result_size(*p), p[1], p[0]))
+
+
+def _sum_out(x, labels, kept) -> tuple[Any, list]:
+    """Sums over the labels that nothing else needs."""
+    dims = tuple(i for i, v in enumerate(labels) if v not in kept)
+    if not dims:
+        return x, labels
+    return sum_(x, dim=dims, keepdim=False), [v for v in labels if v in kept]
+
+
+def _contract(left: tuple[Any, list], right: tuple[Any, list], kept, sizes) -> tuple[Any, list]:
+    """The product of two operands, summed over what both have and nothing else needs."""
+    x, a = _sum_out(*left, kept | set(right[1]))
+    y, b = _sum_out(*right, kept | set(left[1]))
+    shared = [v for v in a if v in b]
+    batch = [v for v in shared if v in kept]
+    inner = [v for v in shared if v not in kept]
+    rows, cols = [v for v in a if v not in b], [v for v in b if v not in a]
+    if not inner:
+        return _scaled(_arrange(x, a, batch + rows, sizes), _arrange(y, b, batch + cols, sizes), batch, rows, cols)
+
+    def flat(t, labels, groups):
+        t = _arrange(t, labels, [v for g in groups for v in g], sizes)
+        return _shaped(t, tuple([_product(g, sizes) for g in groups]))
+
+    product = la.matmul(flat(x, a, (batch, rows, inner)), flat(y, b, (batch, inner, cols)))
+    labels = batch + rows + cols
+    return _shaped(product, tuple([sizes[v] for v in labels])), labels
+
+
+def _shaped(x, shape):
+    return x if same_shape(tuple(x.shape), shape) else reshape(x, shape=shape)
+
+
+def _scaled(x, y, batch, rows, cols):
+    """A product without a sum: elementwise, rows of one against columns of the other."""
+    n = len(batch)
+    x = reshape(x, shape=(*x.shape, *(1,) * len(cols)))
+    y = reshape(y, shape=(*y.shape[:n], *(1,) * len(rows), *y.shape[n:]))
+    return ew.mul(x, y), batch + rows + cols
+
+
+def _product(labels, sizes):
+    return count_of([sizes[v] for v in labels], range(len(labels)))
+
+
+def _arrange(x, labels, wanted, sizes):
+    """The dims in the wanted order, sizes of 1 expanded to the label's size."""
+    if list(labels) != list(wanted):
+        x = permute(x, dims=tuple(labels.index(v) for v in wanted))
+    full = tuple(sizes[v] for v in wanted)
+    return x if tuple(x.shape) == full else expand(x, shape=full)

@@ -1,0 +1,279 @@
+"""Order statistics, counts and correlations."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ....ir import dtype as dt
+from ....ir.dtype import FLOAT_CHARS
+from ....ir.errors import ArgumentError, DimError, DTypeError, ShapeError
+from ....ir.opdef.aval import canonical_dim
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.core import reduce as rd
+from ....ir.ops.core.complex_numbers import complex_, imag, real
+from ....ir.ops.core.moments import mean
+from ....ir.ops.core.shape import diagonal, expand, full, reshape
+from ....ir.ops.index import order_statistics
+from ....ir.ops.index.indexing import scatter
+from ....ir.ops.index.sort import bin_counts
+from ....ir.ops.linalg import products as la
+from ....ir.ops.linalg.matrix_rules import adjoint
+from ....ir.symbols.substitute import as_float, as_int
+from ...core.state import computes_with_numbers, tls
+from ...core.tensor import Tensor, wrap
+from ..register import return_types
+from ..register.register import api, deliver
+from ..register.type_promotion import rounds_once, single_in_autocast, to_dtype, widened
+from ..views.tensor_factories import filled
+from .reductions import as_column, gather_along, holds_anywhere, promote_to_float
+from .sort import one_along
+
+# Medians and modes.
+
+
+def _flat(x):
+    return reshape(x, shape=(rd.count_of(x.shape, range(x.ndim)),))
+
+
+def _found(x, place):
+    return reshape(gather_along(x, place, 0), shape=())
+
+
+def _median(kind, input, dim, keepdim, out, skip_nan):
+    if dim is None:
+        x = _flat(input)
+        if x.shape[0] == 0:
+            value = full(x, shape=(), value=math.nan if x.dtype.is_inexact else dt.int_range(x.dtype)[0], dtype=x.dtype)
+        else:
+            value = _selected(x)
+            if value is None:
+                value = _found(x.detach() if x.requires_grad else x, order_statistics.median_place(x, dim=0, skip_nan=skip_nan))
+            value = order_statistics.found_in(x, value) if tls.m.grad and x.requires_grad else value
+        return deliver(value, out, kind.__name__)
+    d = canonical_dim(dim, input.ndim)
+    x = as_column(input)
+    if x.shape[d] == 0:
+        raise DimError(f"{kind.__name__} along dim {dim} of {input.aval} has no value: the dim is empty")
+    return one_along(kind, input, order_statistics.median_place(x, dim=d, skip_nan=skip_nan), d, keepdim, out)
+
+
+_MANY = 1 << 10         # elements from which it pays not to sort them
+
+
+def _selected(x):
+    """The median of many numbers, found without sorting them; None where that is left to operators: of few, while somebody
+    listens, where there are nans, and where it is 0.0, which may be -0."""
+    m, a = tls.m, x._a
+    if a.__class__ is not np.ndarray or a.size < _MANY or a.dtype.char not in _SELECTED:
+        return None
+    if m.special:
+        m.only_now()
+        return None
+    middle = (a.size - 1) // 2
+    parts = m.run(np.partition, a, middle)
+    value, largest = parts[middle], m.run(np.maximum.reduce, parts[middle:])
+    return wrap(value) if largest == largest and (value or a.dtype.kind != "f") else None
+
+
+_SELECTED = FLOAT_CHARS + "".join(np.typecodes["Integer"] + np.typecodes["UnsignedInteger"])
+
+
+@api(remembered=True)
+def median(input, dim=None, keepdim=False, *, out=None) -> Any:
+    """The lower median of everything, or along a dim as (values, indices); nan if there is one."""
+    return _median(return_types.median, input, dim, keepdim, out, False)
+
+
+@api(remembered=True)
+def nanmedian(input, dim=None, keepdim=False, *, out=None) -> Any:
+    """The lower median of what is not nan, of everything or along a dim as (values, indices)."""
+    return _median(return_types.nanmedian, input, dim, keepdim, out, True)
+
+
+@api(remembered=True)
+def mode(input, dim=-1, keepdim=False, *, out=None) -> return_types.mode:
+    """The most frequent value along a dim (of equals the smallest) and where it is last, as (values, indices)."""
+    d = canonical_dim(dim, input.ndim)
+    x = as_column(input)
+    if x.shape[d] == 0:
+        raise DimError(f"mode along dim {dim} of {input.aval} has no value: the dim is empty")
+    return one_along(return_types.mode, input, order_statistics.mode_place(x, dim=d), d, keepdim, out)
+
+
+# Quantiles.
+
+def _quantile(name, input, q, dim, keepdim, interpolation, out, skip_nan):
+    if interpolation not in order_statistics.INTERPOLATIONS:
+        modes = ", ".join(order_statistics.INTERPOLATIONS)
+        raise ArgumentError(f"{name}: interpolation must be one of {modes}, got {interpolation!r}")
+    if input.dtype not in (dt.float32, dt.float64):
+        raise DTypeError(f"{name} takes float32 or float64, got {input.aval}")
+    q = _levels(name, input, q)
+    d = 0 if dim is None else canonical_dim(dim, input.ndim)
+    x = _flat(input) if dim is None else as_column(input)
+    if 0 in input.shape:
+        raise ShapeError(f"{name} of {input.aval} has no value: there are no elements")
+    # What a gradient is wanted of runs as its operators, so that backward need not sort again.
+    run = order_statistics.quantile.lower.body if input.requires_grad or q.requires_grad else order_statistics.quantile
+    found = run(x, _flat(q), dim=d, interpolation=interpolation, skip_nan=skip_nan)
+    shape = () if q.ndim == 0 else (q.shape[0],)
+    rest = [] if not input.ndim else [1 if dim is None or i == d else n for i, n in enumerate(input.shape)
+                                      if keepdim or not (dim is None or i == d)]
+    return deliver(reshape(found, shape=(*shape, *rest)), out, name)
+
+
+def _levels(name, input, q):
+    """The quantiles asked for, as a tensor of the input's dtype, checked."""
+    if not isinstance(q, Tensor):
+        if not 0 <= q <= 1:
+            raise ArgumentError(f"{name}: q must be within 0 and 1")
+        return filled(input, (), as_float(q), input.dtype)
+    if q.ndim > 1 or q.dtype is not input.dtype:
+        raise ShapeError(f"{name}: q must be a number or a row of {input.dtype}, got {q.aval}")
+    inside = ew.logical_and(ew.ge(q, 0.0), ew.le(q, 1.0))
+    if not bool(rd.all_(inside, dim=tuple(range(q.ndim)), keepdim=False)):
+        raise ArgumentError(f"{name}: q must be within 0 and 1")
+    return q
+
+
+@api(remembered=True)
+@single_in_autocast
+def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
+    """The q-th quantiles (a number or a row of them), of everything or along a dim; nan if there is one."""
+    return _quantile("quantile", input, q, dim, keepdim, interpolation, out, False)
+
+
+@api(remembered=True)
+@single_in_autocast
+def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
+    """The q-th quantiles of what is not nan."""
+    return _quantile("nanquantile", input, q, dim, keepdim, interpolation, out, True)
+
+
+# Counts.
+
+
+@api(checked=True)
+def bincount(input, weights=None, minlength=0):
+    """How often each of 0, 1, 2, ... occurs, or the sum of the weights of its occurrences."""
+    if input.ndim != 1 or not input.dtype.is_integer:
+        raise ShapeError(f"bincount takes one row of integers, got {input.aval}")
+    if minlength < 0:
+        raise ArgumentError(f"bincount takes a minlength of at least 0, got {minlength}")
+    if weights is not None and weights.shape != input.shape:
+        raise ShapeError(f"bincount: weights {weights.aval} must have the shape of {input.aval}")
+    if weights is None and not tls.m.special and input._a.__class__ is np.ndarray and input._a.dtype.kind == "i":
+        if input._a.size and input._a.min() < 0:
+            raise ArgumentError("bincount takes integers of at least 0")
+        return wrap(np.bincount(input._a, minlength=minlength).astype(np.int64, copy=False))
+    n = minlength
+    if input.shape[0]:
+        if int(rd.amin(input, dim=(0,), keepdim=False)) < 0:
+            raise ArgumentError("bincount takes integers of at least 0")
+        n = max(n, int(rd.amax(input, dim=(0,), keepdim=False)) + 1)
+    if weights is None:
+        weights = full(input, shape=tuple(input.shape), value=1, dtype=dt.int64)
+    elif weights.dtype is not dt.float32:
+        weights = to_dtype(weights, dt.float64)
+    zeros = full(input, shape=(n,), value=0, dtype=weights.dtype)
+    return scatter(zeros, to_dtype(input, dt.int64), weights, dim=0, mode="add")
+
+
+@api(checked=True)
+@computes_with_numbers
+def histc(input, bins=100, min=0, max=0, *, out=None):
+    """Counts in equal bins between min and max (the data's range if both are equal); what is outside is left out."""
+    if not input.dtype.is_floating_point:
+        raise DTypeError(f"histc takes a floating point tensor, got {input.aval}; use bincount for integers")
+    if bins <= 0:
+        raise ArgumentError(f"histc needs at least one bin, got {bins}")
+    x = to_dtype(_flat(input.detach()), dt.accumulator(input.dtype))
+    low, high = as_float(min), as_float(max)
+    if low == high and x.shape[0]:
+        low, high = rd.amin(x, dim=(0,), keepdim=False).item(), rd.amax(x, dim=(0,), keepdim=False).item()
+    if low == high:
+        low, high = low - 1, high + 1
+    if not -math.inf < low < high < math.inf:
+        raise ArgumentError(f"histc needs finite min <= max, got {low} and {high}")
+    # To a recorder each limit is an operand, since it may have been read out of data.
+    counts = (bin_counts if tls.m.recorder is None else bin_counts.lower.body)(x, bins=as_int(bins), low=low, high=high)
+    return deliver(ew.cast(counts, dtype=input.dtype), out, "histc")
+
+
+# Correlation.
+
+
+def _weights_of(name, x, fweights, aweights):
+    """The product of both kinds of weights in x's dtype, or None."""
+    total = None
+    for kind, w, integral in (("fweights", fweights, True), ("aweights", aweights, False)):
+        if w is None:
+            continue
+        if w.ndim > 1 or w.dtype.is_integer is not integral or (w.ndim and w.shape[0] != x.shape[1]):
+            numbers = "integers" if integral else "floats"
+            raise ShapeError(f"{name}: {kind} must be one row of {x.shape[1]} {numbers}, got {w.aval}")
+        if holds_anywhere(ew.lt(w, 0)):
+            raise ArgumentError(f"{name}: {kind} must not be negative")
+        w = expand(to_dtype(w, x.dtype), shape=(x.shape[1],))
+        total = w if total is None else ew.mul(total, w)
+    return total
+
+
+@api(remembered=True)
+def cov(input, *, correction=1, fweights=None, aweights=None):
+    """Covariances between the rows of a matrix; each column is an observation."""
+    if input.ndim > 2:
+        raise ShapeError(f"cov takes a vector or a matrix, got {input.aval}")
+    x = input if input.dtype.is_inexact else to_dtype(input, promote_to_float(input))
+    x = reshape(x, shape=(1, rd.count_of(x.shape, range(x.ndim)))) if input.ndim < 2 else x
+    d = x.dtype
+    x = to_dtype(x, dt.accumulator(d))
+    w = _weights_of("cov", x, fweights, aweights)
+    d = d if aweights is None else dt.promote_types(d, aweights.dtype)
+    if w is None:
+        centre, norm = mean(x, dim=(1,), keepdim=True), as_float(max(0, x.shape[1] - correction))
+        gap = weighted = ew.sub(x, expand(centre, shape=tuple(x.shape)))
+    else:
+        total = rd.sum_(w, dim=(0,), keepdim=True)
+        row = expand(w, shape=tuple(x.shape))
+        centre = ew.div(rd.sum_(ew.mul(x, row), dim=(1,), keepdim=True), reshape(total, shape=(1, 1)))
+        gap = ew.sub(x, expand(centre, shape=tuple(x.shape)))
+        weighted = ew.mul(gap, row)
+        norm = _freedom(total, w, correction, fweights, aweights, x.dtype)
+    product = la.matmul(gap, adjoint(weighted))
+    d = d if product.dtype is gap.dtype else product.dtype      # what autocast makes of a product
+    result = ew.div(product, expand(norm, shape=tuple(product.shape)) if isinstance(norm, Tensor) else norm)
+    return to_dtype(reshape(result, shape=()) if x.shape[0] == 1 else result, d)
+
+
+def _freedom(total, w, correction, fweights, aweights, d):
+    """The divisor of a weighted covariance, at least 0."""
+    if aweights is None:
+        left = ew.sub(total, float(correction))
+    else:
+        a = to_dtype(aweights, d)
+        squares = rd.sum_(ew.mul(w, expand(a, shape=tuple(w.shape))), dim=(0,), keepdim=True)
+        left = ew.sub(total, ew.mul(ew.div(squares, total), float(correction)))
+    left = real(left) if left.dtype.is_complex else left
+    return to_dtype(reshape(ew.where(ew.lt(left, 0.0), 0.0, left), shape=(1, 1)), d)
+
+
+@api(remembered=True)
+@rounds_once
+def corrcoef(input):
+    """Correlations between the rows of a matrix, within [-1, 1]."""
+    found = cov(input)
+    c = widened(found)
+    if c.ndim == 0:
+        return to_dtype(ew.div(c, c), found.dtype)
+    parts = (real(c), imag(c)) if c.dtype.is_complex else (c,)
+    spread = ew.sqrt(diagonal(parts[0], offset=0, dim1=0, dim2=1))
+    n = c.shape[0]
+    column, row = (expand(reshape(spread, shape=s), shape=(n, n)) for s in ((n, 1), (1, n)))
+    ratios = [ew.div(ew.div(part, column), row) for part in parts]
+    within = [ew.where(ew.gt(r, 1.0), 1.0, ew.where(ew.lt(r, -1.0), -1.0, r)) for r in ratios]
+    return to_dtype(complex_(*within) if len(within) > 1 else within[0], found.dtype)
+
+
+

@@ -1,0 +1,67 @@
+"""Sizes and numbers that may change between calls of a traced function, by the names that libraries ask with: outside of
+recordings they are Python's own ints, floats and bools."""
+
+import math
+
+from ....ir.symbols.symbolic import SymFloat, SymInt
+from ..register.register import FUNCTIONS, api
+
+
+class SymBool:
+    """What no value is: comparisons of sizes are Python's bools, and their answers are noted while a function is recorded."""
+
+
+FUNCTIONS.update(SymInt=SymInt, SymFloat=SymFloat, SymBool=SymBool)
+
+
+@api(method=False)
+def sym_int(a):
+    """A number as a whole one, cut towards zero."""
+    return a if isinstance(a, SymInt) else int(a)
+
+
+@api(method=False)
+def sym_float(a):
+    """A number as a float."""
+    return a if isinstance(a, SymFloat) else 1.0 * a
+
+
+@api(method=False)
+def sym_max(a, b):
+    """The larger of two sizes, as a float if one of them is."""
+    return _meet(a, b, max(a, b))
+
+
+@api(method=False)
+def sym_min(a, b):
+    """The smaller of two sizes, as a float if one of them is."""
+    return _meet(a, b, min(a, b))
+
+
+def _meet(a, b, chosen):
+    """Return one of two numbers in the type in which they meet."""
+    return float(chosen) if float in (type(a), type(b)) and type(chosen) is int else chosen
+
+
+@api(method=False)
+def sym_not(a):
+    """Whether a condition does not hold."""
+    return not a
+
+
+@api(method=False)
+def sym_ite(b, t, f):
+    """`t` if a condition holds, else `f`."""
+    return t if b else f
+
+
+@api(method=False)
+def sym_sqrt(a):
+    """The square root of a number."""
+    return math.sqrt(a)
+
+
+@api(method=False)
+def sym_sum(args):
+    """The sum of sizes."""
+    return sum(args)

@@ -1,0 +1,182 @@
+"""Convolutions and transposed convolutions as users call them."""
+
+import functools
+
+from ....ir.dtype import fitted
+from ....ir.errors import ArgumentError, ShapeError, kind_of
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.core.shape import pad, permute, reshape
+from ....ir.ops.nn import conv as ops
+from ....ir.symbols.substitute import as_int
+from ...core.tensor import Tensor, shape_of
+from ..register.register import api
+from .spatial_arguments import as_batch, per_dim, positive, symmetric, unbatch
+
+
+def _padding_pairs(padding, rank, kernel, stride, dilation, name):
+    """(low, high) for each dim from numbers, "valid" or "same"."""
+    if not isinstance(padding, str):
+        given = per_dim(padding, rank, name, "padding")
+        if min(given) < 0:
+            raise ArgumentError(f"{name}: negative padding is not supported, got {padding}")
+        return symmetric(given)
+    if padding == "valid":
+        return ((0, 0),) * rank
+    if padding != "same":
+        raise ArgumentError(f"{name}: padding must be numbers, 'valid' or 'same', got {padding!r}")
+    if any(s != 1 for s in stride):
+        raise ArgumentError(f"{name}: padding='same' needs stride 1, got {stride}")
+    totals = [d * (k - 1) for d, k in zip(dilation, kernel)]
+    return tuple((t // 2, t - t // 2) for t in totals)
+
+
+def _check_kernel(weight, rank, name):
+    if not isinstance(weight, Tensor) or weight.ndim != rank + 2:
+        got = weight.aval if isinstance(weight, Tensor) else kind_of(weight)
+        raise ShapeError(f"{name} takes a weight of {rank + 2} dimensions, got {got}")
+
+
+def _convolve(rank, input, weight, bias, stride, padding, dilation, groups):
+    name = _NAMES[rank]
+    _check_kernel(weight, rank, name)
+    x, added = as_batch(input, rank, name)
+    if (stride.__class__ is padding.__class__ is dilation.__class__ is tuple
+            and {*map(type, stride), *map(type, padding), *map(type, dilation)} == _INTS):
+        stride, pairs, dilation = _known_window(rank, stride, padding, dilation)
+    else:
+        stride, pairs, dilation = _window(rank, stride, padding, dilation, weight)
+    if groups.__class__ is not int:
+        groups, = per_dim(groups, 1, name, "groups")
+    out = ops.conv(x, weight, bias, stride=stride, padding=pairs, dilation=dilation, groups=groups)
+    return unbatch(out, added) if added else out
+
+
+def _window(rank, stride, padding, dilation, weight=None):
+    """(stride, padding in pairs, dilation), each for every dim."""
+    name = _NAMES[rank]
+    stride = positive(per_dim(stride, rank, name, "stride"), name, "stride")
+    dilation = positive(per_dim(dilation, rank, name, "dilation"), name, "dilation")
+    kernel = () if weight is None else shape_of(weight)[2:]
+    return stride, _padding_pairs(padding, rank, kernel, stride, dilation, name), dilation
+
+
+_known_window = functools.lru_cache(512)(_window)      # tuples of ints, as modules hold them
+_NAMES = {rank: f"conv{rank}d" for rank in (1, 2, 3)}
+_INTS = {int}
+
+
+@api(method=False, remembered=True)
+def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """Convolution over one spatial dim; weight (out, in / groups, kernel)."""
+    return _convolve(1, input, weight, bias, stride, padding, dilation, groups)
+
+
+@api(method=False, remembered=True)
+def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """Convolution over two spatial dims; weight (out, in / groups, *kernel)."""
+    return _convolve(2, input, weight, bias, stride, padding, dilation, groups)
+
+
+@api(method=False, remembered=True)
+def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """Convolution over three spatial dims; weight (out, in / groups, *kernel)."""
+    return _convolve(3, input, weight, bias, stride, padding, dilation, groups)
+
+
+@api(method=False, remembered=True)
+def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+    """A convolution over as many spatial dims as the weight has, or a transposed one."""
+    if not isinstance(weight, Tensor) or not 3 <= weight.ndim <= 5:
+        got = weight.aval if isinstance(weight, Tensor) else kind_of(weight)
+        raise ShapeError(f"convolution takes a weight of 3, 4 or 5 dimensions, got {got}")
+    if transposed:
+        return _transpose(weight.ndim - 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return _convolve(weight.ndim - 2, input, weight, bias, stride, padding, dilation, groups)
+
+
+@api(method=False, remembered=True)
+def conv_tbc(input, weight, bias, pad=0):
+    """Convolution over the first dim of (time, batch, channels); weight (kernel, in, out)."""
+    if input.ndim != 3 or weight.ndim != 3:
+        raise ShapeError(f"conv_tbc takes an input (time, batch, channels) and a weight (kernel, in, out), got {input.aval} "
+                         f"and {weight.aval}")
+    out = _convolve(1, permute(input, dims=(1, 2, 0)), permute(weight, dims=(2, 1, 0)), bias, 1, pad, 1, 1)
+    return permute(out, dims=(2, 0, 1))
+
+
+def _transposed_sizes(x, kernel, stride, padding, output_padding, dilation, name):
+    for s, d, extra in zip(stride, dilation, output_padding):
+        if not 0 <= extra < max(s, d):
+            raise ArgumentError(f"{name}: output_padding must be smaller than stride or dilation, got {output_padding} for "
+                                f"stride {stride} and dilation {dilation}")
+    sizes = tuple((n - 1) * s - 2 * p + d * (k - 1) + extra + 1
+                  for n, s, p, d, k, extra in zip(shape_of(x)[2:], stride, padding, dilation, kernel, output_padding))
+    if any(n < 1 for n in sizes):
+        raise ShapeError(f"{name} of {x.aval} with kernel {kernel}, stride {stride} and padding {padding} would have the "
+                         f"spatial size {sizes}")
+    return sizes
+
+
+def _transpose(rank, input, weight, bias, stride, padding, output_padding, groups, dilation):
+    """The gradient of the convolution that `weight` (in, out / groups, *kernel) would do from the output to the input."""
+    name = f"conv_transpose{rank}d"
+    _check_kernel(weight, rank, name)
+    x, added = as_batch(input, rank, name)
+    stride = positive(per_dim(stride, rank, name, "stride"), name, "stride")
+    dilation = positive(per_dim(dilation, rank, name, "dilation"), name, "dilation")
+    padding = per_dim(padding, rank, name, "padding")
+    output_padding = per_dim(output_padding, rank, name, "output_padding")
+    groups, = per_dim(groups, 1, name, "groups")
+    size = _transposed_sizes(x, shape_of(weight)[2:], stride, padding, output_padding, dilation, name)
+    pairs = tuple((p, p if extra < s else p - extra) for p, extra, s in zip(padding, output_padding, stride))
+    out = ops.conv_input_grad(x, weight, size=size, stride=stride, padding=pairs, dilation=dilation, groups=groups)
+    if bias is not None:
+        if bias.shape != out.shape[1:2]:
+            raise ShapeError(f"{name}: bias {bias.aval} must have one element for each of the {out.shape[1]} output channels")
+        bias = bias if bias.dtype is out.dtype else ew.cast(bias, dtype=out.dtype)     # as autocast did with the others
+        out = ew.add(out, reshape(bias, shape=(1, *bias.shape) + (1,) * rank))
+    return unbatch(out, added)
+
+
+@api(method=False, remembered=True)
+def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    """Transposed convolution over one spatial dim; weight (in, out / groups, kernel)."""
+    return _transpose(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+@api(method=False, remembered=True)
+def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    """Transposed convolution over two spatial dims; weight (in, out / groups, *kernel)."""
+    return _transpose(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+@api(method=False, remembered=True)
+def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    """Transposed convolution over three spatial dims; weight (in, out / groups, *kernel)."""
+    return _transpose(3, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+@api(method=False, remembered=True)
+def constant_pad_nd(input, pad, value=0):
+    """`value` around the last dims; `pad` is (low, high) of the last dim, then of the one before, and so on."""
+    return pad_constant(input, pad, value, "constant_pad_nd")
+
+
+def edges(input, amounts, name: str):
+    """Low and high padding of every dim from the flat list, last dim first."""
+    given = [as_int(a) for a in amounts]
+    if len(given) % 2 or len(given) > 2 * input.ndim:
+        raise ArgumentError(f"{name} of {input.aval}: pad must be (low, high) pairs for at most {input.ndim} dimensions, "
+                            f"got {tuple(amounts)}")
+    rest = (0,) * (input.ndim - len(given) // 2)
+    return rest + tuple(given[-2::-2]), rest + tuple(given[-1::-2])
+
+
+def pad_constant(input, amounts, value, name):
+    """Puts `amounts` of a value around a tensor (the last dim first); negative amounts cut."""
+    low, high = edges(input, amounts, name)
+    sizes = [n + lo + hi for n, lo, hi in zip(input.shape, low, high)]
+    if any(n < 0 for n in sizes):
+        raise ShapeError(f"{name} of {input.aval} by {tuple(amounts)} leaves a negative size: {tuple(sizes)}")
+    return pad(input, low=low, high=high, interior=(0,) * input.ndim,
+               value=fitted(value, input.dtype, name))

@@ -1,0 +1,74 @@
+"""Normalisations as users call them: those that are also `ingot.*` functions, and what all of them share."""
+
+import numpy as np
+
+from ....ir import dtype as dt
+from ....ir.errors import ArgumentError, DTypeError, ShapeError, kind_of
+from ....ir.opdef.aval import integers
+from ....ir.ops.nn import norm as ops
+from ....ir.symbols.substitute import as_float
+from ...core.state import tls
+from ...core.tensor import Tensor, shape_of
+from ..register.register import api
+from ..register.type_promotion import to_dtype
+
+
+def floating(input, name):
+    """The input, which must be a tensor of a floating type."""
+    if not isinstance(input, Tensor) or not input.dtype.is_inexact:
+        got = input.aval if isinstance(input, Tensor) else kind_of(input)
+        raise DTypeError(f"{name} takes a floating point tensor, got {got}; cast it with .to()")
+    return input
+
+
+def in_one_dtype(x, *others, low_input=False):
+    """The input and what goes with it (weight, bias, statistics; None stays) in one dtype: the input's own, or the wider one
+    in which low precision is computed if another differs from it. With `low_input` the operator takes an input of low precision
+    beside others in the wider dtype; recorded functions, whose passes join casts with what is around them, cast it as well."""
+    same = x._a.dtype
+    for v in others:
+        if v is not None and v._a.dtype is not same and v.dtype is not x.dtype:
+            break
+    else:
+        return x, *others
+    wide = dt.accumulator(x.dtype)
+    x = x if low_input and tls.m.recorder is None else to_dtype(x, wide)
+    return x, *(None if v is None else to_dtype(v, wide) for v in others)
+
+
+def trailing_dims(input, normalized_shape, name) -> int:
+    """How many trailing dims are normalised together."""
+    shape = integers(normalized_shape, "normalized_shape")
+    if not shape:
+        raise ArgumentError(f"{name}: normalized_shape must have at least one dimension")
+    if tuple(shape_of(input)[-len(shape):]) != shape:
+        raise ShapeError(f"{name}: the last dimensions of the input {input.aval} must be normalized_shape {shape}")
+    return len(shape)
+
+
+@api(method=False, remembered=True)
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
+    """To mean 0 and variance 1 over the last dims, then times weight, plus bias."""
+    x = floating(input, "layer_norm")
+    dims = trailing_dims(x, normalized_shape, "layer_norm")
+    work, w, b = in_one_dtype(x, weight, bias)
+    return to_dtype(ops.layer_norm(work, w, b, dims=dims, eps=as_float(eps)), x.dtype)
+
+
+@api(method=False, remembered=True)
+def rms_norm(input, normalized_shape, weight=None, eps=None):
+    """Divided by the root of the mean square over the last dims, then times weight."""
+    x = floating(input, "rms_norm")
+    dims = trailing_dims(x, normalized_shape, "rms_norm")
+    if eps is None:
+        eps = np.finfo(dt.accumulator(x.dtype).np).eps
+    work, w = in_one_dtype(x, weight)
+    return to_dtype(ops.rms_norm(work, w, dims=dims, eps=as_float(eps)), x.dtype)
+
+
+@api(method=False, remembered=True)
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
+    """Each group of channels of each image to mean 0 and variance 1; weight and bias for each channel."""
+    x = floating(input, "group_norm")
+    work, w, b = in_one_dtype(x, weight, bias)
+    return to_dtype(ops.group_norm(work, w, b, groups=int(num_groups), eps=as_float(eps)), x.dtype)

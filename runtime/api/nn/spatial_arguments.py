@@ -1,0 +1,60 @@
+"""What functions over spatial dims share: one number for each dim, and inputs with or without a batch."""
+
+import operator
+
+from ....ir.errors import ArgumentError, DTypeError, ShapeError, kind_of
+from ....ir.ops.core.shape import reshape
+from ...core.tensor import Tensor, shape_of
+
+
+def per_dim(value, rank: int, name: str, what: str) -> tuple:
+    """`value` (a number or one for each dim) as a tuple of `rank` ints."""
+    if value.__class__ is int:          # (so is the class of symbolic sizes)
+        return (value,) * rank
+    if isinstance(value, tuple) and len(value) == rank:
+        for v in value:
+            if v.__class__ is not int:
+                break
+        else:
+            return tuple(value)
+    try:
+        if not hasattr(value, "__len__") or isinstance(value, Tensor):
+            return (operator.index(value),) * rank
+        given = tuple([operator.index(v) for v in value])
+    except TypeError:
+        several = f" or {rank} ints" * (rank > 1)
+        raise DTypeError(f"{name}: {what} must be an int{several}, got {value!r}") from None
+    if len(given) == 1:
+        return given * rank
+    if len(given) != rank:
+        raise ArgumentError(f"{name}: {what} must be an int or {rank} ints, got {value!r}")
+    return given
+
+
+def positive(values: tuple, name: str, what: str) -> tuple:
+    """The numbers, if they are all at least 1."""
+    if any(v < 1 for v in values):
+        raise ArgumentError(f"{name}: {what} must be positive, got {values}")
+    return values
+
+
+def symmetric(padding: tuple) -> tuple:
+    """The same padding on both sides of each dim, as operators take it."""
+    return tuple([(p, p) for p in padding])
+
+
+def as_batch(input, rank: int, name: str):
+    """The input as (N, C, *spatial), and whether a batch dim was added for that."""
+    if not isinstance(input, Tensor):
+        raise DTypeError(f"{name} takes a tensor, got {kind_of(input)}")
+    ndim = input._a.ndim
+    if ndim == rank + 2:
+        return input, False
+    if ndim != rank + 1:
+        raise ShapeError(f"{name} takes an input (N, C, {', '.join(['size'] * rank)}) or without N, got {input.aval}")
+    return reshape(input, shape=(1, *shape_of(input))), True
+
+
+def unbatch(x, added: bool):
+    """Takes an added batch dim off again."""
+    return reshape(x, shape=shape_of(x)[1:]) if added else x

@@ -1,0 +1,171 @@
+"""`ingot.overrides`: objects of the user's that stand for tensors, by the protocol `__torch_function__`, and modes, which are
+asked about every function. Who asks whom, and from when on, is in `register/torch_function.py`.
+"""
+
+import functools
+import importlib
+import inspect
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import Any
+
+from ...core.tensor import Tensor
+from . import torch_function
+from .register import FUNCTIONS
+from .torch_function import NAMESPACES, PLAIN, asks_for
+
+__all__ = ["BaseTorchFunctionMode", "TorchFunctionMode", "asks", "enable_reentrant_dispatch",
+           "get_default_nowrap_functions", "get_ignored_functions",
+           "get_overridable_functions", "get_testing_overrides", "handle_torch_function", "has_torch_function",
+           "has_torch_function_unary", "has_torch_function_variadic", "is_tensor_like", "is_tensor_method_or_property",
+           "redispatch_function", "resolve_name", "wrap_torch_function"]
+
+_FACE = __name__.partition(".")[0]
+asks = asks_for
+
+
+# For functions of the user's.
+
+
+def is_tensor_like(inp) -> bool:
+    """Whether an object is a tensor or stands for one."""
+    return isinstance(inp, Tensor) or torch_function.KINDS[type(inp)] is True
+
+
+def has_torch_function(relevant_args) -> bool:
+    """Whether any of the arguments has a `__torch_function__` of its own, or a mode is asked; plain tensors have none."""
+    if torch_function.skipped():
+        return False
+    found = bool(torch_function.modes()) or any(map(torch_function.asks, relevant_args))
+    if found:
+        torch_function.start()
+    return found
+
+
+def has_torch_function_unary(x) -> bool:
+    """Whether the argument has a `__torch_function__` of its own, or a mode is asked."""
+    return has_torch_function((x,))
+
+
+def has_torch_function_variadic(*args) -> bool:
+    """Whether any of the arguments has a `__torch_function__` of its own, or a mode is asked."""
+    return has_torch_function(args)
+
+
+def handle_torch_function(public_api: Callable, relevant_args, *args, **kwargs) -> Any:
+    """What the mode, or the first class that knows `public_api`, gives for it; subclasses are asked before their bases."""
+    asked = torch_function.those_asked(relevant_args)
+    found = torch_function.answer(public_api, asked, args, kwargs)
+    if found is NotImplemented:
+        raise torch_function.refusal(public_api, asked)
+    return found
+
+
+def wrap_torch_function(dispatcher: Callable):
+    """A decorator for functions that hand over to what `dispatcher(*args, **kwargs)` gives, if that overrides them."""
+
+    def mark(func):
+        @functools.wraps(func)
+        def handing_over(*args, **kwargs):
+            relevant = dispatcher(*args, **kwargs)
+            if has_torch_function(relevant):
+                return handle_torch_function(handing_over, relevant, *args, **kwargs)
+            return func(*args, **kwargs)
+
+        return handing_over
+
+    return mark
+
+
+def redispatch_function(func: Callable, types, args, kwargs) -> Any:
+    """What a function does where nobody is asked about it; functions that it calls do ask."""
+    plain = torch_function.without_asking(func)
+    if plain is not None:
+        return plain(*args, **(kwargs or {}))
+    with torch_function.skipping():
+        return func(*args, **(kwargs or {}))
+
+
+# About functions.
+
+
+def is_tensor_method_or_property(func) -> bool:
+    """Whether a function belongs to Tensor."""
+    return any(func is v or func is getattr(v, "fget", None) for v in vars(Tensor).values())
+
+
+def resolve_name(f) -> str | None:
+    """A function's name with its module."""
+    name = getattr(f, "__qualname__", None)
+    return None if name is None else f"{f.__module__}.{name}" if getattr(f, "__module__", None) else name
+
+
+def get_ignored_functions() -> set:
+    """Functions that never hand over: those that only look at what they are given, or make a tensor of it."""
+    return {FUNCTIONS[name] if name in FUNCTIONS else getattr(Tensor, name) for name in PLAIN}
+
+
+@functools.cache
+def get_default_nowrap_functions() -> set:
+    """What gives a tensor that is kept elsewhere, as it is: `t.grad is t.grad`, whatever the class of `t`."""
+    return {Tensor.grad.__get__}        # type: ignore[attr-defined]
+
+
+def get_overridable_functions() -> dict[Any, list[Callable]]:
+    """Functions that ask classes, by where they are found: a module, or Tensor."""
+    torch_function.start()
+    places = [importlib.import_module(name) for name in (_FACE, *[f"{_FACE}.{name}" for name in NAMESPACES])]
+    found: dict[Any, list] = {place: [getattr(place, name) for name in place.__all__] for place in places}
+    asked: dict[Any, list] = {place: [f for f in functions if inspect.isfunction(f) and torch_function.asks_classes(f)]
+                              for place, functions in found.items()}
+    asked[Tensor] = [value for _, value in (*torch_function.public_methods(), *torch_function.operators())]
+    return asked
+
+
+@functools.cache
+def get_testing_overrides() -> dict[Callable, Callable]:
+    """A function with the same parameters that gives -1, for every function that asks classes."""
+    return {f: _with_parameters_of(f) for functions in get_overridable_functions().values() for f in functions}
+
+
+def _with_parameters_of(function) -> Callable:
+    signature = inspect.signature(function)
+
+    def minus_one(*args, **kwargs):
+        signature.bind(*args, **kwargs)
+        return -1
+
+    minus_one.__signature__ = signature         # type: ignore[attr-defined]
+    return minus_one
+
+
+# Modes.
+
+
+class TorchFunctionMode:
+    """What is asked about every function of a thread inside of a `with` block, before classes are. While it is asked it is not
+    asked itself, but the mode around it is."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        raise NotImplementedError(f"{type(self).__name__} does not say what it does: define "
+                                  f"__torch_function__(self, func, types, args=(), kwargs=None)")
+
+    def __enter__(self):
+        torch_function.enter_mode(self)
+        return self
+
+    def __exit__(self, *exc):
+        torch_function.leave_mode()
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that does what would have been done."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+@contextmanager
+def enable_reentrant_dispatch():
+    """Nothing: who is asked does not depend on who called."""
+    yield

@@ -1,0 +1,25 @@
+"""Names of the dtypes that no tensor of ingot has, and of the ways in which numbers become steps."""
+
+from ....ir.dtype import NAMED, complex32
+from ....ir.package_name import in_full
+from .register import FUNCTIONS
+
+
+class qscheme(str):
+    """How many scales there are, and where zero lies; equal to its own name as text."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return in_full(self)
+
+
+per_tensor_affine, per_tensor_symmetric = qscheme("per_tensor_affine"), qscheme("per_tensor_symmetric")
+per_channel_affine, per_channel_symmetric = qscheme("per_channel_affine"), qscheme("per_channel_symmetric")
+per_channel_affine_float_qparams = qscheme("per_channel_affine_float_qparams")
+PER_TENSOR = (per_tensor_affine, per_tensor_symmetric)
+PER_CHANNEL = (per_channel_affine, per_channel_symmetric, per_channel_affine_float_qparams)
+SYMMETRIC = (per_tensor_symmetric, per_channel_symmetric)
+
+FUNCTIONS |= NAMED | {"chalf": complex32, "qscheme": qscheme}
+FUNCTIONS |= {str(scheme): scheme for scheme in (*PER_TENSOR, *PER_CHANNEL)}

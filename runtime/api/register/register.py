@@ -1,0 +1,242 @@
+"""How a function becomes part of the public API: `ingot.name`, `Tensor.name`, and `name_` in place.
+
+Functions are written with PyTorch's argument names; those with a `dim` or `keepdim` take numpy's spellings as well.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
+from types import FunctionType
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ....ir.dtype import FLOAT_CHARS, can_cast
+from ....ir.errors import DTypeError, NoTensorError, kind_of
+from ....ir.opdef.op import Composite
+from ...core.inplace import computed_into, is_small, overwrite
+from ...core.node import rescue_operands_between
+from ...core.state import tls
+from ...core.tensor import Tensor, shape_of
+from ...core.writes import is_quiet, write, wrote, wrote_plainly
+from ...memo.call_memo import first_call, kind_of_call, new_table
+from ...memo.view_memo import viewing
+from .lazy_methods import put_method
+
+F = TypeVar("F", bound=Callable)
+
+
+class Functions(dict[str, Any]):
+    """Every `ingot.*` function by name; one that is not there yet is looked for in what `late` loads, one after the other."""
+
+    late: tuple[Callable[[], Any], ...] = ()
+
+    def __missing__(self, name):
+        for load in self.late:
+            load()
+            if name in self:
+                return self[name]
+        raise KeyError(name)
+
+
+FUNCTIONS = Functions()
+_FACE = __name__.partition(".")[0]
+
+
+def api(*, method=True, function=True, inplace=False, names=(), name=None, keywords=None, checked=False,
+        remembered=False, sees=None):
+    """Marks a function of the public API.
+
+    method    also a method of Tensor, with the tensor as first argument
+    function  `ingot.name`; False for methods only
+    inplace   also `name_`, which writes the result into its first argument; if this is a record or several, the function calls
+              one of them once, which may write there itself, as the argument is not read again
+    names     other names under which users know it
+    name      its name, where it is not the function's own
+    keywords  other names of its parameters, as {other: own}
+    checked   it takes longer than an element's work, so that a call more which explains what it cannot take does not count
+    remembered  the operators that it runs depend on nothing but its arguments, their shapes and dtypes (`call_memo.py`)
+    sees      the view operator that it comes to, with parameters that follow from a shape and ints (`view_memo.py`)
+    """
+
+    def mark(fn):
+        made = "<locals>" in fn.__code__.co_qualname
+        if name is not None and ("<locals>" in fn.__qualname__ or not function):
+            fn.__name__ = fn.__qualname__ = name
+        general = renamed(fn, keywords or {}, checked or remembered or sees is not None)
+        spelled = remembering(general) if remembered else general if sees is None else viewing(sees, general)
+        if function and (made or spelled is not fn):
+            _found_as(spelled, name or fn.__name__)
+        for public in (name or fn.__name__, *names):
+            if function:
+                FUNCTIONS[public] = spelled
+            if method:
+                put_method(public, spelled)
+            if inplace:
+                ops = () if inplace is True else inplace if type(inplace) is tuple else (inplace,)
+                writing = make_inplace(general, public, ops, spelled if remembered else general)
+                put_method(writing.__name__, writing)
+                if function:
+                    FUNCTIONS[writing.__name__] = writing
+                    _found_as(writing, writing.__name__)
+        return fn
+
+    return mark
+
+
+def _found_as(fn, public: str):
+    """Says of a function that no module of its own has by its name where pickle finds it."""
+    fn.__module__, fn.__name__, fn.__qualname__ = _FACE, public, public
+
+
+NUMPY_NAMES = {"dim": "axis", "dims": "axis", "keepdim": "keepdims", "dim0": "axis0", "dim1": "axis1"}
+
+
+def renamed(fn, keywords, checked=False):
+    """`fn` with other names accepted for its parameters: numpy's for `dim`, `keepdim` and the like, and those of `keywords`;
+    `fn` itself if it has none. It says which argument should have been a tensor, and without other names, too, if `checked`."""
+    code = fn.__code__
+    taken = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    rename = {numpys: torchs for torchs, numpys in NUMPY_NAMES.items() if torchs in taken and numpys not in taken}
+    rename.update(keywords)
+    if not rename and not checked:
+        return fn
+
+    @wraps(fn)
+    def spelled(*args, **kwargs):
+        try:
+            if not kwargs:
+                return fn(*args)
+            if not rename.keys().isdisjoint(kwargs):
+                kwargs = {rename.get(k, k): v for k, v in kwargs.items()}
+            return fn(*args, **kwargs)
+        except AttributeError as error:
+            raise explained(error, fn, args, kwargs) from None
+
+    return spelled
+
+
+def remembering(fn):
+    """A function whose calls are remembered (`call_memo.py`)."""
+    @wraps(fn)
+    def remembered(*args, **kwargs):
+        m = tls.m
+        if not m.special:
+            kind = kind_of_call(args, kwargs, m.grad)
+            if kind is not None:
+                known = table.get(kind)
+                return known(m, args, kwargs) if known is not None else first_call(table, fn, kind, args, kwargs)
+        return fn(*args, **kwargs)
+
+    table = new_table(remembered)
+    return remembered
+
+
+def checked(fn: F) -> F:
+    """A function that says which of its arguments should have been a tensor."""
+    return renamed(fn, {}, True)
+
+
+def remembered(fn: F) -> F:
+    """The same, whose calls are remembered."""
+    return remembering(checked(fn))
+
+
+def explained(error: AttributeError, fn, args, kwargs, name="") -> Exception:
+    """The error of a public function that was given something else where a tensor belongs, if an AttributeError is about that:
+    it names the argument and says what was given. Else the error itself."""
+    given = {**dict(zip(signature(fn).parameters, args)), **kwargs}
+    for argument, value in given.items():
+        items = enumerate(value) if isinstance(value, (list, tuple)) else ()
+        for text, x in ((argument, value), *[(f"{argument}[{i}]", v) for i, v in items]):
+            if x is error.obj and error.name is not None and not isinstance(x, Tensor):
+                return no_tensor(name or fn.__name__, text, x)
+    array = next(((argument, x) for argument, x in given.items() if isinstance(x, np.ndarray)), None)
+    return error if array is None else no_tensor(name or fn.__name__, *array)
+
+
+def no_tensor(name, argument, x):
+    """What is raised for an argument that is none, but should be."""
+    return NoTensorError(f"{name} takes a tensor as {argument}, got {kind_of(x)}; make it one with ingot.tensor()")
+
+
+def rename_all(module: dict[str, Any]):
+    """Has the functions that a module publishes itself take numpy's names for parameters, and say what they don't take."""
+    module.update({name: renamed(fn, {}, True) for name in module["__all__"] if type(fn := module[name]) is FunctionType})
+
+
+def make_inplace(fn, name: str, ops=(), beside=None):
+    """`name_`: computes as `name` does, then writes the result into its first argument, or lets one of `ops` do so; `beside` is
+    the same function for results beside."""
+    beside = beside or fn
+
+    def method(self, *args, **kwargs):
+        try:
+            return store_over(self, beside(operand_to_overwrite(self), *args, **kwargs), (*args, *kwargs.values()), name + "_")
+        except AttributeError as error:
+            raise explained(error, fn, (self, *args), kwargs, name + "_") from None
+
+    def into(self, *args, **kwargs):
+        try:
+            if not tls.m.special and not (copies_small and is_small(self._a)):
+                return store_over(self, computed_into(self, ops, fn, args, kwargs), (*args, *kwargs.values()), name + "_")
+        except AttributeError as error:
+            raise explained(error, fn, (self, *args), kwargs, name + "_") from None
+        return method(self, *args, **kwargs)
+
+    def alone(self, *args, **kwargs):
+        try:
+            if not args and not kwargs and self._a.dtype.char in FLOAT_CHARS and overwrite(ops[0], self, name + "_"):
+                return self
+        except AttributeError as error:
+            raise explained(error, fn, (self,), {}, name + "_") from None
+        return into(self, *args, **kwargs)
+
+    copies_small = any("updates" in op.traits or type(op.lower) is Composite for op in ops)
+    made = method if not ops else alone if len(ops) == 1 and _takes_one(ops[0]) else into
+    wraps(fn)(made)
+    made.__name__ = made.__qualname__ = name + "_"
+    made.__doc__ = f"In-place version of {name}()."
+    return made
+
+
+def _takes_one(op) -> bool:
+    """Whether a record is a function of one element without parameters."""
+    return op.is_elementwise and type(op.vjp) is tuple and len(op.vjp) == 1
+
+
+def operand_to_overwrite(t: Tensor) -> Tensor:
+    """A tensor as an operation in place reads it: a copy where hooks get what gradient rules save, as they keep the memory."""
+    m = tls.m
+    return t if m.saved_hooks is None or not m.grad or t._node is None else t.clone()
+
+
+def store(dst: Tensor, result: Tensor, name: str) -> Tensor:
+    """Writes a result into `dst` if dtypes allow it."""
+    if result._a.dtype is not dst._a.dtype and not can_cast(result.dtype, dst.dtype):
+        raise DTypeError(f"{name}: the result is {result.dtype} and cannot be written into a tensor of {dst.dtype}; "
+                         f"use the out-of-place form")
+    if result._a is dst._a and result is not dst and is_quiet(dst, tls.m):      # it was written where it lies
+        if result._node is None:
+            wrote_plainly(dst, name)
+        else:
+            wrote(dst, result, name)
+        return dst
+    return write(dst, result, name)
+
+
+def store_over(dst: Tensor, result: Tensor, others, name: str) -> Tensor:
+    """Writes into `dst` what was computed of it and others; gradient rules that read what was there get copies."""
+    if result._node is not None and tls.m.grad:
+        given = [x._node for x in (dst, *others) if isinstance(x, Tensor)]
+        rescue_operands_between(result._node, given, (dst if dst._base is None else dst._base)._a, dst._storage)
+    return store(dst, result, name)
+
+
+def deliver(result: Tensor, out: Tensor | None, name: str) -> Tensor:
+    """Puts a result where `out=` asks for it."""
+    if out is None:
+        return result
+    if out._a.shape != result._a.shape:
+        out._resize_over(shape_of(result))
+    return store(out, result, name)

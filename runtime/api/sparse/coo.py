@@ -1,0 +1,121 @@
+"""Sparse tensors with the place of every entry (COO)."""
+
+from ....ir.errors import ShapeError
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.core import shape as sh
+from ....ir.ops.index import indexing as ix
+from ...core.tensor import Size, Tensor, shape_of
+from ..math.sort import unique
+from ..register.layouts import sparse_coo
+from ..register.register import FUNCTIONS
+from ..views.conversions import to
+from ..views.join_split import stack
+from ..views.tensor_factories import filled
+from .sparse_tensor import Making, SparseTensor, kind_of_sparse, part
+
+
+@kind_of_sparse
+class CooTensor(SparseTensor):
+    """A sparse tensor with the place of every entry; the entries of a place that is repeated are added up."""
+
+    is_sparse = True
+    layout = sparse_coo
+    _i = part("_where")         # one row for each sparse dimension, one column for each entry
+
+    def __init__(self, indices: Tensor, values: Tensor, shape, coalesced: bool = False):
+        self._where = indices
+        self._held = values
+        self._size = Size(shape)
+        self._coalesced = coalesced
+
+    def like(self, values: Tensor) -> "CooTensor":
+        return CooTensor(self._i, values, self._size, self._coalesced)
+
+    def coo(self) -> "CooTensor":
+        return self
+
+    def parts(self) -> tuple:
+        return (self._where, self._held), Making(CooTensor, (self._size, self._coalesced))
+
+    def dense_dim(self) -> int:
+        return self._v.ndim - 1
+
+    def _nnz(self) -> int:
+        return shape_of(self._i)[1]
+
+    def _indices(self) -> Tensor:
+        return self._i
+
+    def is_coalesced(self) -> bool:
+        """Whether indices are sorted and none is repeated."""
+        return self._coalesced
+
+    def _coalesced_(self, coalesced):
+        self._coalesced = coalesced
+        return self
+
+    def indices(self) -> Tensor:
+        """The places of the entries, one column each; the tensor must be coalesced."""
+        return self._checked("indices")._i
+
+    def values(self) -> Tensor:
+        """The values of the entries; the tensor must be coalesced."""
+        return self._checked("values")._v
+
+    def _checked(self, name):
+        if not self._coalesced:
+            raise ShapeError(f"{name}() needs a coalesced tensor; call coalesce() first (or _{name}())")
+        return self
+
+    def rows(self) -> tuple:
+        """The index vectors, one for each sparse dimension."""
+        return tuple([sh.select(self._i, dim=0, index=d) for d in range(self.sparse_dim())])
+
+    def linear(self) -> Tensor:
+        """The row-major number of the place of every entry."""
+        return numbers_of(self.rows(), self._size)
+
+    def coalesce(self) -> "CooTensor":
+        """The same tensor with sorted indices and the entries of equal ones added."""
+        if self._coalesced:
+            return self
+        depth = self.sparse_dim()
+        if not depth:                                               # all entries are at one place
+            total = FUNCTIONS["sum"](self._v, 0, keepdim=True, dtype=self.dtype)
+            return CooTensor(sh.slice_(self._i, dim=1, start=0, stop=min(1, self._nnz()), step=1),
+                             total if self._nnz() else self._v, self._size, True)
+        found, group = unique(self.linear(), return_inverse=True)
+        none = filled(self._v, found.shape + self._v.shape[1:], 0, self.dtype)
+        values = ix.index_put(none, self._v, group, accumulate=True)
+        return CooTensor(places_of(found, self._size[:depth]), values, self._size, True)
+
+    entries = coalesce
+
+    def to_dense(self, dtype=None, *, masked_grad=None) -> Tensor:
+        """The dense tensor."""
+        zeros = filled(self._v, self._size, 0, self.dtype)
+        if not self.sparse_dim():
+            dense = FUNCTIONS["sum"](self._v, 0, dtype=self.dtype)
+        else:
+            dense = ix.index_put(zeros, self._v, *self.rows(), accumulate=True) if zeros.numel() else zeros
+        return dense if dtype is None else to(dense, dtype)
+
+    def _shown(self) -> list:
+        return [("indices", self._i), ("values", self._v.detach())]
+
+
+def numbers_of(rows, sizes) -> Tensor:
+    """The row-major number of every place."""
+    at = rows[0]
+    for n, row in zip(sizes[1:], rows[1:]):
+        at = ew.add(ew.mul(at, n), row)
+    return at
+
+
+def places_of(numbers, sizes) -> Tensor:
+    """The index vectors, as rows, of row-major numbers."""
+    rows = []
+    for n in reversed(sizes):
+        rows.append(ew.remainder(numbers, n) if n else numbers)
+        numbers = ew.floor_divide(numbers, n) if n else numbers
+    return stack(rows[::-1])

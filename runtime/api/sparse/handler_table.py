@@ -1,0 +1,121 @@
+"""What is done for sparse tensors, by the names of functions and methods. What is not here is refused.
+
+A function `name_` (or `__iname__`) that writes in place needs no handler of its own: what `name` gives is written.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from ....ir.dtype import can_cast
+from ....ir.errors import AutogradError, DTypeError
+from ...core.composite_tensors import PARTS
+from ...core.state import tls
+from ...core.tensor import Tensor
+from ..register.register import FUNCTIONS
+from ..register.torch_function import without_asking
+
+HANDLERS: dict[str, Callable] = {}      # name -> what gets the function and its arguments
+_SHAPED = ("squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_")     # in place, the shape changes
+
+
+def handles(*names, several=False):
+    """Marks what handles functions and methods of these names: with a sparse tensor as their first argument, and no other,
+    unless they take `several`."""
+
+    def mark(fn):
+        HANDLERS.update(dict.fromkeys(names, fn if several else _of_the_first(fn)))
+        return fn
+
+    return mark
+
+
+def is_sparse(x) -> bool:
+    """Whether something is a sparse tensor, of any layout."""
+    return type(x) in PARTS
+
+
+def _of_the_first(fn):
+
+    def handler(function, input, *args, **kwargs):
+        if not is_sparse(input) or any(map(is_sparse, (*args, *kwargs.values()))):
+            raise DTypeError(f"{function.__name__} takes one sparse tensor, as its first argument; call to_dense() on others")
+        return fn(function, input, *args, **kwargs)
+
+    return handler
+
+
+def asked_itself(fn):
+    """Marks a public function that takes sparse tensors by itself."""
+    HANDLERS[fn.__name__] = lambda function, *args, **kwargs: unasking(fn)(*args, **kwargs)
+    return fn
+
+
+def unasking(fn) -> Callable:
+    """What a public function does where nobody is asked about it."""
+    return without_asking(fn) or fn
+
+
+def answer(function, args, kwargs) -> Any:
+    """What a function gives for arguments of which one is sparse."""
+    name, out = getattr(function, "_asks_for", function).__name__, kwargs.get("out")
+    if is_sparse(out):
+        rest = {key: x for key, x in kwargs.items() if key != "out"}
+        if name in ("empty", "zeros"):
+            rest = {**rest, "dtype": rest.get("dtype") or out.dtype, "layout": rest.get("layout") or out.layout}
+        return _given(name, out, function(*args, **rest))
+    for known in (function.__name__, name):
+        if known in HANDLERS:
+            return HANDLERS[known](function, *args, **kwargs)
+    own = own_method(args[0], name) if args and is_sparse(args[0]) else None
+    if own is not None:
+        return own(*args, **kwargs)
+    plain = _plain_name(name)
+    if plain not in HANDLERS:
+        raise DTypeError(f"{name} does not take sparse tensors; call to_dense()")
+    first, rest = args[0], args[1:]
+    return _written(name, first, HANDLERS[plain](_function_named(plain), first, *rest, **kwargs))
+
+
+def own_method(x, name):
+    """What the classes of sparse tensors themselves have by a name, as ingot.numel(x) asks for it."""
+    own = [cls for cls in type(x).__mro__ if cls.__module__.startswith(__package__)]
+    return next((vars(cls)[name] for cls in own if name in vars(cls)), None)
+
+
+def _given(name, out, found):
+    """A result as `out`, which takes over its entries and its size."""
+    if not is_sparse(found) or found.layout != out.layout or not can_cast(found.dtype, out.dtype):
+        raise DTypeError(f"{name}: the result is a {found.layout} tensor of {found.dtype}, and out a {out.layout} one of "
+                         f"{out.dtype}")
+    if tls.m.grad and (found.requires_grad or out.requires_grad):
+        raise AutogradError(f"{name}: out= has no gradient, and an argument requires grad; use no_grad(), or no out")
+    return out.become(found if found.dtype is out.dtype else found.to(out.dtype))
+
+
+def _plain_name(name) -> str:
+    """The name of the function that makes a new tensor, of one in place."""
+    if name[:3] == "__i" and name[-2:] == "__":
+        return f"__{name[3:]}"
+    return name[:-1] if name[-1] == "_" and name[-2] != "_" else ""
+
+
+def _function_named(name) -> Callable:
+    return FUNCTIONS[name] if name in FUNCTIONS else getattr(Tensor, name)
+
+
+def _written(name, target, found):
+    """The target, which has taken over what was found: in the memory of its values, if entries are where they were."""
+    if not can_cast(found.dtype, target.dtype):
+        raise DTypeError(f"{name}: the result is {found.dtype}, which {target.dtype} cannot hold; use the function without _")
+    if target.layout == "strided":
+        return target.copy_(found.to_dense())
+    if found.layout != target.layout or (found.shape != target.shape and name not in _SHAPED):
+        raise DTypeError(f"{name}: the result is a {found.layout} tensor of shape {tuple(found.shape)}, which is not written "
+                         f"over a {target.layout} one of shape {tuple(target.shape)}")
+    if found.lies_as(target):
+        target._v.copy_(found._v)
+        return target
+    if target.requires_grad and target.is_leaf and tls.m.grad:
+        raise AutogradError(f"{name}: a leaf that requires grad cannot be written in place; use no_grad() or the function "
+                            f"without _")
+    return target.become(found if found.dtype is target.dtype else found.to(target.dtype))

@@ -1,0 +1,199 @@
+"""Classes of the user's that derive from Tensor: what operators give of them is of their class, and their `__torch_function__`
+is asked first, as PyTorch does it. Who asks, and what makes functions ask, is in `torch_function.py`.
+
+Operators, attributes and methods without other tensors look at no classes where tensors are plain: those of the user's classes
+do, in a class that stands between Tensor and them from the first one on.
+"""
+
+import sys
+import warnings
+from typing import Any
+
+from ....ir.errors import DTypeError
+from ....ir.ops.core.shape import permute
+from ...core.state import tls
+from ...core.tensor import Tensor
+from ..register.register import api
+from ..register.torch_function import KINDS, all_that_looks, asks, disabled_torch_function, start, unasked, without_asking
+from .torch_calls import counterpart
+
+__all__ = ["as_class", "as_subclass", "ask_class", "asks", "disabled_torch_function", "torch_function", "unasked"]
+
+_FACE = __name__.partition(".")[0]
+_between: list[type] = []           # the class between Tensor and those of the user's, and one below it that makes itself
+_makers: list[type] = []            # the class between Tensor and those of the user's that are not asked: it makes itself, too
+
+
+# Classes.
+
+
+def _new_class(cls, **options):
+    """A class that derives from Tensor: unless it is ingot's own, or says that it is not to be asked."""
+    super(Tensor, cls).__init_subclass__(**options)
+    own = cls.__torch_function__
+    if f"{cls.__module__}.".startswith(f"{_FACE}."):
+        return
+    if own is disabled_torch_function:
+        _insert(cls, _making())
+        return
+    if "__torch_dispatch__" in vars(cls):
+        warnings.warn(f"{cls.__name__}.__torch_dispatch__ is never asked: ingot has no operators below its public functions, "
+                      "for which it asks __torch_function__", stacklevel=2)
+    if issubclass(cls, _owned()) and getattr(own, "__func__", own) is torch_function:
+        return                          # parameters are plain tensors to operators
+    ask_class(cls)
+
+
+def ask_class(cls) -> None:
+    """From now on a class that derives from Tensor is asked."""
+    cls._own_class = cls
+    KINDS[cls] = True
+    looking, made = _start()
+    if not _insert(cls, made) and not issubclass(cls, looking):         # a kind of parameter
+        cls.__bases__ = (looking, *cls.__bases__)
+
+
+def _insert(cls, between) -> bool:
+    """Puts a class between Tensor and one that derives from it; whether that does so directly."""
+    direct = Tensor in cls.__bases__
+    if direct:
+        cls.__bases__ = tuple([between if base is Tensor else base for base in cls.__bases__])
+    return direct
+
+
+def _owned() -> type:
+    module = sys.modules.get(f"{_FACE}.runtime.nn.base.parameter")
+    return module.Owned if module is not None else type(None)
+
+
+def _start() -> list[type]:
+    """The class that looks, and one below it that makes itself; public functions look from now on."""
+    start()
+    if not _between:
+        looking = _class_between()
+        _between[:] = looking, _that_makes_itself(looking)
+    return _between
+
+
+def _making() -> type:
+    if not _makers:
+        _makers.append(_that_makes_itself(Tensor))
+    return _makers[0]
+
+
+def _that_makes_itself(base) -> type:
+    """A class whose heirs may take what they like, in `__new__` or in `__init__`."""
+    return type("Tensor", (base,), {"__slots__": (), "__new__": _new, "__init__": _init, "__module__": _FACE})
+
+
+def _class_between() -> type:
+    """Tensor with methods, operators and attributes that look at classes."""
+    names: dict[str, Any] = {"__slots__": (), "__module__": _FACE, "__hash__": Tensor.__hash__, "__iter__": _rows}
+    names.update(all_that_looks())
+    return type("Tensor", (Tensor,), names)
+
+
+def _new(cls, *data, **options):
+    """A tensor of what is given first, for classes that build themselves in `__new__`, as PyTorch's do."""
+    if data and isinstance(data[0], Tensor):
+        return data[0].as_subclass(cls)
+    t = object.__new__(cls)
+    sizes = all(isinstance(d, int) for d in data)
+    Tensor.__init__(t, *(data if sizes else data[:1]))
+    return t
+
+
+def _init(self, *data, **options):
+    """Only for classes whose own `__init__` says what they are made of."""
+    initialiser = next(vars(kind)["__init__"] for kind in type(self).__mro__ if "__init__" in vars(kind))
+    if data and initialiser is not _init:
+        Tensor.__init__(self, *data)
+
+
+def _rows(self):
+    """An iterator over what lies along the first dim."""
+    return iter(self.unbind(0)) if self.ndim else Tensor.__iter__(self)
+
+
+def as_class(t, cls):
+    """A tensor that nobody else has, as one of a class."""
+    if tls.m.recorder is not None:
+        tls.m.recorder.refuse(f"it makes a tensor of the class {cls.__name__}", "trace functions of plain tensors, which "
+                              "t.as_subclass(Tensor) gives")
+    try:
+        t.__class__ = cls
+    except TypeError as e:
+        raise DTypeError(f"{cls.__name__} cannot be the class of a result: a class that derives from Tensor has no __slots__ "
+                         f"of its own") from e
+    return t
+
+
+@api(function=False)
+def as_subclass(input, cls):
+    """A view of the tensor whose class is `cls`, Tensor or one that derives from it."""
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise DTypeError(f"as_subclass takes Tensor or a class that derives from it, got {cls!r}")
+    with unasked():
+        alias = permute(input, dims=tuple(range(input.ndim)))
+    return alias if cls is Tensor else as_class(alias, cls)
+
+
+def _make_subclass(cls, data, require_grad=False, dispatch_sizes_strides_policy=None):
+    """A leaf of a class over the memory of a tensor."""
+    with unasked():
+        made = as_class(data.detach(), cls)
+        return made.requires_grad_() if require_grad else made
+
+
+# What they do unless they say otherwise.
+
+
+def torch_function(cls, function, types, args=(), kwargs=None):
+    """What is done unless a class says otherwise: the function itself, and its new tensors are of the class. PyTorch calls it,
+    too, with functions of its own, which are ingot's of that name."""
+    kwargs = kwargs or {}
+    fn = _without_looking(function)
+    if fn is None or not all(issubclass(cls, kind) for kind in types if KINDS[kind]):
+        return NotImplemented           # tensors of torch among the arguments are taken as other arrays are
+    with unasked():
+        found = fn(*args, **kwargs)
+    if not KINDS[cls]:
+        return found
+    shared = {id(x) for x in _tensors((*args, *kwargs.values()))}
+    getter = hasattr(fn, "__self__")
+    return _converted(found, cls, shared, getter)
+
+
+def _tensors(values):
+    for x in values:
+        if isinstance(x, (list, tuple)):
+            yield from _tensors(x)
+        elif isinstance(x, Tensor):
+            yield x
+
+
+def _without_looking(function):
+    """The function that looks at no classes; ingot's for one of PyTorch's (None if there is none)."""
+    plain = without_asking(function)
+    if plain is not None:
+        return plain
+    place = getattr(function, "__module__", None) or "torch"
+    is_getter = isinstance(getattr(function, "__self__", None), property)
+    return counterpart(function) if place.split(".")[0] == "torch" and not is_getter else function
+
+
+def _converted(found, cls, shared, getter):
+    """Tensors as those of a class; what was there before, by a view of it."""
+    if isinstance(found, Tensor):
+        if isinstance(found, cls):
+            return found
+        return as_subclass(found, cls) if getter or id(found) in shared or type(found) is not Tensor else as_class(found, cls)
+    if isinstance(found, (list, tuple)):
+        parts = [_converted(x, cls, shared, getter) for x in found]
+        return type(found)(*parts) if hasattr(found, "_fields") else type(found)(parts)
+    return found
+
+
+Tensor.__torch_function__ = classmethod(torch_function)         # type: ignore[attr-defined]
+Tensor.__init_subclass__ = classmethod(_new_class)              # type: ignore[assignment]
+Tensor._make_subclass = staticmethod(_make_subclass)            # type: ignore[attr-defined]

@@ -1,0 +1,306 @@
+"""Memory that tensors lie in, as libraries ask for it: whether two tensors share some (`untyped_storage().data_ptr()`), how
+large it is, and what its bytes or elements are; and its types by their old names: `FloatStorage(3)`."""
+
+import os
+import sys
+from collections.abc import Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from ....ir import dtype as dt
+from ....ir.errors import ArgumentError, DeviceError, IngotError
+from ....ir.package_name import in_full
+from ...core.device_array import DeviceArray, shown_address
+from ...core.state import Defaults
+from ...core.tensor import Tensor, wrap
+from ..register.register import FUNCTIONS, api
+from ..views.conversions import data_ptr
+from ..views.tensor_factories import Memory
+from ..views.tensor_factories import tensor as tensor_of
+
+
+def made_of(data, dtype) -> Tensor:
+    """A tensor of `data` zeros, if that is a number, or of what it holds."""
+    return FUNCTIONS["zeros"](data, dtype=dtype) if isinstance(data, int) else tensor_of(list(data), dtype=dtype)
+
+
+def _whole(a):
+    """The array that owns the memory that another one looks into."""
+    while isinstance(a.base, (np.ndarray, DeviceArray)):
+        a = a.base
+    return a
+
+
+class StorageBase(Memory):
+    """What every storage is an instance of."""
+
+
+class UntypedStorage(StorageBase):
+    """The memory of a tensor and of all that share it, as bytes."""
+
+    def __init__(self, tensor: Tensor | int | Sequence = 0):
+        if not isinstance(tensor, Tensor):
+            tensor = made_of(tensor, dt.uint8)
+        data_ptr(tensor)                  # refused while a function is traced
+        self._tensor = tensor
+        self._array = _whole(tensor._a)
+
+    def data_ptr(self) -> int:
+        """The address of the first byte; 0 of none."""
+        return shown_address(self._array) if self.nbytes() else 0
+
+    def nbytes(self) -> int:
+        """How many bytes it has."""
+        return int(self._array.nbytes)
+
+    size = __len__ = nbytes
+
+    def element_size(self) -> int:
+        """The bytes of one element."""
+        return 1
+
+    @property
+    def device(self):
+        """Where it is."""
+        return self._tensor.device
+
+    @property
+    def _cdata(self) -> int:
+        """What tells storages apart."""
+        return shown_address(self._array)
+
+    @classmethod
+    def from_buffer(cls, buffer, byte_order="native", dtype=dt.uint8):
+        """A copy of the bytes of an object that offers its memory, as numbers of a dtype."""
+        if byte_order not in ("native", sys.byteorder):
+            raise ArgumentError(f"from_buffer takes numbers in this machine's order, {sys.byteorder!r}, got {byte_order!r}")
+        return cls(wrap(np.frombuffer(bytes(buffer), dt.as_dtype(dtype).np).copy()))
+
+    @classmethod
+    def from_file(cls, filename, shared=False, nbytes=0):
+        """The bytes of a file: writes reach it (made long enough) if `shared`, else only the tensors over this memory."""
+        if not shared and nbytes > (there := os.path.getsize(filename)):
+            raise ArgumentError(f"from_file(nbytes={nbytes}): {filename} has {there} bytes")
+        return cls(FUNCTIONS["from_file"](filename, shared, nbytes, dtype=dt.uint8))
+
+    def untyped(self):
+        """This memory."""
+        return self
+
+    def elements(self, dtype) -> Tensor:
+        """All that the memory holds, as a tensor with one dimension over it."""
+        if not isinstance(self._array, np.ndarray):
+            raise DeviceError("what the memory of a device holds is read with storage.cpu()")
+        kind = dtype.np
+        flat = wrap(np.frombuffer(self._array, kind) if self.nbytes() else np.empty(0, kind))
+        flat._storage = self._tensor._storage
+        return flat
+
+    def flat(self) -> Tensor:
+        """All bytes, or all elements of a dtype, as a tensor where this memory is; on the host, over the same memory."""
+        host = self.cpu()
+        a = host._array if host._array.flags.c_contiguous else host._array.T
+        flat = wrap(a.reshape(-1).view(host.kept_as(None).np))
+        flat._storage = host._tensor._storage
+        return flat if host is self else flat.to(self.device)
+
+    def kept_as(self, dtype) -> dt.DType:
+        """The dtype that the bytes are read as: uint8, unless another was asked for."""
+        return dt.uint8 if dtype is None else dt.as_dtype(dtype)
+
+    def _elements(self) -> Tensor:
+        """All bytes, or all elements of a dtype, as a tensor over them."""
+        return self.elements(dt.uint8 if type(self) is UntypedStorage else self._tensor.dtype)
+
+    def tolist(self) -> list:
+        """All bytes, or all elements of a dtype."""
+        return self._elements().tolist()
+
+    def __iter__(self):
+        return iter(self.tolist())
+
+    def __getitem__(self, index):
+        return self._part(index) if isinstance(index, slice) else self._elements()[index].item()
+
+    def _part(self, index: slice):
+        """Some of the bytes, in the same memory."""
+        if index.step not in (None, 1):
+            raise ArgumentError(f"parts of a storage have all bytes between two places, got a step of {index.step}")
+        part = copy(self)
+        part._tensor = self._elements()[index]
+        part._array = part._tensor._a
+        return part
+
+    def __setitem__(self, index, value):
+        self._elements()[index] = value
+
+    def fill_(self, value):
+        """Writes one value everywhere."""
+        self._elements().fill_(value)
+        return self
+
+    def copy_(self, source, non_blocking=False):
+        """Writes what another memory of this size holds."""
+        self._elements().copy_(source._elements())
+        return self
+
+    def clone(self):
+        """Other memory with the same values."""
+        return type(self)(self._elements().clone())
+
+    def cpu(self):
+        """This memory, or a copy on the host of what a device holds."""
+        if isinstance(self._array, np.ndarray):
+            return self
+        whole = self._tensor.detach()
+        if whole.numel() * whole.element_size() != self.nbytes():
+            raise DeviceError("this tensor is a part of its memory, of which the host can get all from the whole tensor only")
+        return type(self)(whole.cpu())
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether it is on a GPU."""
+        return self._tensor.is_cuda
+
+    def is_shared(self) -> bool:
+        """Whether other processes see it."""
+        return self._tensor.is_shared()
+
+    def share_memory_(self):
+        """Puts it where other processes can see it."""
+        self._tensor.share_memory_()
+        self._array = _whole(self._tensor._a)
+        return self
+
+    def resize_(self, size):
+        """Refused: ingot frees memory when the last tensor that uses it is gone."""
+        raise IngotError("the memory of tensors cannot be resized under them; drop the tensors, and it is freed")
+
+    def __eq__(self, other):
+        return isinstance(other, UntypedStorage) and self._cdata == other._cdata and self.nbytes() == other.nbytes()
+
+    def __hash__(self):
+        return hash(self._cdata)
+
+    def __repr__(self):
+        return f"<{type(self).__name__} of {len(self)} on {self.device}>"
+
+
+class TypedStorage(UntypedStorage):
+    """The memory of a tensor, counted in its elements."""
+
+    def __init__(self, tensor: Tensor | int | Sequence = 0, *, dtype=None, wrap_storage=None):
+        if wrap_storage is not None:
+            tensor = wrap_storage._elements().view(dt.as_dtype(dtype))
+        elif not isinstance(tensor, Tensor):
+            tensor = made_of(tensor, Defaults.dtype if dtype is None else dt.as_dtype(dtype))
+        super().__init__(tensor)
+
+    def element_size(self) -> int:
+        """The bytes of one element."""
+        return self._tensor.element_size()
+
+    @property
+    def dtype(self):
+        """The dtype of the elements."""
+        return self._tensor.dtype
+
+    def kept_as(self, dtype) -> dt.DType:
+        """The dtype of its elements, which is the one that may be asked for."""
+        if dtype is not None and dt.as_dtype(dtype) is not self.dtype:
+            raise ArgumentError(f"a tensor of {dt.as_dtype(dtype)} is asked of a storage of {self.dtype}: storage.untyped() is "
+                                "read as any dtype, and tensor(storage).to() converts its numbers")
+        return self.dtype
+
+    def _part(self, index):
+        raise ArgumentError("parts of memory are taken from its bytes: storage.untyped()[a:b]")
+
+    def size(self) -> int:
+        """How many elements it has."""
+        return self.nbytes() // self.element_size()
+
+    __len__ = _size = size
+
+    def untyped(self) -> UntypedStorage:
+        """The same memory as bytes."""
+        return UntypedStorage(self._tensor)
+
+    def _cast(self, dtype):
+        """The elements in another dtype, in other memory; this one, if they are of it."""
+        return self if self.dtype is dtype else TypedStorage(self._elements().to(dtype))
+
+    def type(self, dtype=None, non_blocking=False):
+        """The name of the old type, or the elements in another one: a dtype, an old type, or its name."""
+        names = {d: name for name, d in STORAGE_DTYPES.items()}
+        if dtype is None:
+            return in_full(names.get(self.dtype, "TypedStorage"))
+        if isinstance(dtype, str):
+            dtype = STORAGE_DTYPES.get(dtype.rpartition(".")[2], dtype)
+        return self._cast(dtype.dtype if isinstance(dtype, StorageType) else dt.as_dtype(dtype))
+
+    _untyped_storage = property(untyped)
+
+
+class StorageType(type):
+    """The type of the old names: calling one makes a TypedStorage, and one of its dtype is an instance of it."""
+
+    dtype: dt.DType
+
+    def __call__(cls, data: Any = 0):
+        return TypedStorage(data, dtype=cls.dtype)
+
+    def __instancecheck__(cls, x):
+        return isinstance(x, TypedStorage) and x.dtype is cls.dtype
+
+    def from_buffer(cls, buffer, byte_order="native"):
+        """A copy of the bytes of an object that offers its memory, as numbers of the dtype."""
+        return TypedStorage.from_buffer(buffer, byte_order, cls.dtype)
+
+    def from_file(cls, filename, shared=False, size=0):
+        """The numbers of a file, in its memory: writes reach the file if `shared`."""
+        return TypedStorage(FUNCTIONS["from_file"](filename, shared, size, dtype=cls.dtype))
+
+
+FUNCTIONS.update(StorageBase=StorageBase, UntypedStorage=UntypedStorage, TypedStorage=TypedStorage)
+STORAGE_DTYPES = {"FloatStorage": dt.float32, "DoubleStorage": dt.float64, "HalfStorage": dt.float16,
+                  "BFloat16Storage": dt.bfloat16, "LongStorage": dt.int64, "IntStorage": dt.int32, "ShortStorage": dt.int16,
+                  "CharStorage": dt.int8, "ByteStorage": dt.uint8, "BoolStorage": dt.bool_, "ComplexFloatStorage": dt.complex64,
+                  "ComplexDoubleStorage": dt.complex128}
+_CASTS = {"float": dt.float32, "double": dt.float64, "half": dt.float16, "bfloat16": dt.bfloat16, "long": dt.int64,
+          "int": dt.int32, "short": dt.int16, "char": dt.int8, "byte": dt.uint8, "bool": dt.bool_,
+          "complex_float": dt.complex64, "complex_double": dt.complex128}
+
+
+def _cast_to(name, dtype):
+    def cast(self) -> TypedStorage:
+        return self._cast(dtype)
+
+    cast.__name__, cast.__doc__ = name, f"The elements as {dtype.name}."
+    return cast
+
+
+for _name, _dtype in _CASTS.items():
+    setattr(TypedStorage, _name, _cast_to(_name, _dtype))
+for _name, _dtype in STORAGE_DTYPES.items():
+    FUNCTIONS[_name] = StorageType(_name, (), {"dtype": _dtype, "__module__": "ingot",
+                                               "__doc__": f"Memory of {_dtype.name}, by its old name."})
+
+
+@api(method=False)
+def is_storage(obj) -> bool:
+    """Whether an object is the memory of a tensor."""
+    return isinstance(obj, UntypedStorage)
+
+
+@api(function=False)
+def untyped_storage(self) -> UntypedStorage:
+    """The memory that the tensor lies in, as bytes."""
+    return UntypedStorage(self)
+
+
+@api(function=False, names=("_typed_storage",))
+def storage(self) -> TypedStorage:
+    """The memory that the tensor lies in, counted in elements."""
+    return TypedStorage(self)

@@ -1,0 +1,445 @@
+"""Reading and writing at positions given by index tensors and masks: gather, scatter, take, put and their kin."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ....ir import dtype as dt
+from ....ir.errors import ArgumentError, DimError, DTypeError, ShapeError
+from ....ir.opdef.aval import broadcast_shapes, canonical_dim, integers
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.core import shape as sh
+from ....ir.ops.index import indexing as ix
+from ....ir.ops.index.assign import assign_view
+from ....ir.symbols.substitute import slice_bounds
+from ....ir.symbols.symbolic import hint
+from ...core.device_array import DeviceArray
+from ...core.dispatch import kernel_of, reshaped, untaped
+from ...core.state import tls
+from ...core.tensor import Tensor, numel_of, shape_of, wrap
+from ..register.batched_checks import of_every_sample
+from ..register.register import api, deliver
+from ..register.type_promotion import to_dtype
+from .indexing import getitem, positions_of, put, resolve, setitem
+from .join_split import stack
+from .reshaping import ravel
+from .tensor_factories import filled
+
+
+def _vector(x):
+    """At least one dimension: a 0-d value counts as a vector of one element."""
+    return x if x._a.ndim else sh.reshape(x, shape=(1,))
+
+
+def _no_negatives(name, at, size, dim):
+    """The index tuple, where indices that count from the end are not taken: raises for them. On a device, whose numbers are not
+    looked at, and in what is noted for other numbers, they become indices beyond the end, for which kernels raise."""
+    *before, index = at
+    is_unseen, recorder = index._a.__class__ is DeviceArray or tls.m.watched, tls.m.recorder
+    if not is_unseen and numel_of(index) and index._a.min() < 0:
+        if recorder is not None:
+            recorder.failed(ix.index)
+        raise DimError(f"{name}: index {index._a.min()} is out of range for dim {dim} of size {size}")
+    return [*before, ew.where(ew.lt(index, 0), size, index)] if is_unseen or recorder is not None else at
+
+
+# One index for each element along a dimension.
+
+
+def _nothing_of(x):
+    """A vector without elements that has a tensor's dtype and history."""
+    return sh.slice_(ravel(x), dim=0, start=0, step=1, stop=0)
+
+
+@api(remembered=True)
+def gather(input, dim, index, *, sparse_grad=False, out=None):
+    """out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
+    d = canonical_dim(dim, input.ndim)
+    if numel_of(index) == 0:
+        return deliver(sh.reshape(_nothing_of(input), shape=shape_of(index)), out, "gather")
+    x = sh.reshape(input, shape=(1,) * index.ndim) if not input.ndim else input
+    i = sh.reshape(index, shape=(1,) * x.ndim) if not index.ndim else index
+    result = ix.gather.call(x, i, dim=d)
+    return deliver(result if index.ndim else sh.reshape(result, shape=()), out, "gather")
+
+
+def _along(op, input, dim, index, src, mode, who):
+    d = canonical_dim(dim, input.ndim)
+    if isinstance(src, Tensor):
+        if src.dtype is not input.dtype:
+            raise DTypeError(f"{who}: the source is {src.dtype} and the tensor {input.dtype}; cast one with .to()")
+        if numel_of(index) == 0:                # of both, so that the source has a gradient, if one of zeros
+            return sh.reshape(sh.cat(ravel(input), _nothing_of(src), dim=0), shape=shape_of(input))
+    elif numel_of(index) == 0:
+        return ew.copy(input)
+    else:
+        src = filled(input, shape_of(index), src, input.dtype)
+    result = op(_vector(input), _vector(index), _vector(src), dim=d, mode=mode)
+    return result if input._a.ndim else sh.reshape(result, shape=())
+
+
+@api(inplace=(ix.scatter, ix.scatter_reduce), remembered=True)
+def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
+    """input with out[index[i][j]][j] = src[i][j] for dim 0, and so on (or added or multiplied)."""
+    src = value if src is None else src
+    modes = {None: (ix.scatter, "set"), "add": (ix.scatter, "add"), "multiply": (ix.scatter_reduce, "mul")}
+    if reduce not in modes:
+        raise ArgumentError(f"scatter: reduce must be 'add' or 'multiply', got {reduce!r}")
+    op, mode = modes[reduce]
+    return deliver(_along(op, input, dim, index, src, mode, "scatter"), out, "scatter")
+
+
+@api(inplace=ix.scatter, remembered=True)
+def scatter_add(input, dim, index, src, *, out=None):
+    """input with out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
+    return deliver(_along(ix.scatter, input, dim, index, src, "add", "scatter_add"), out, "scatter_add")
+
+
+_REDUCE = {"sum": (ix.scatter, "add"), "mean": (ix.scatter, "add"), "prod": (ix.scatter_reduce, "mul"),
+           "amax": (ix.scatter_reduce, "amax"), "amin": (ix.scatter_reduce, "amin")}
+_SECOND_NAMES = {"max": "amax", "min": "amin"}      # of reductions, which PyTorch takes as well
+
+
+def _identity(reduce, d):
+    """What leaves the other operand of a reduction as it is."""
+    if reduce in ("amax", "amin"):
+        if d.is_floating_point:
+            return -np.inf if reduce == "amax" else np.inf
+        if d is dt.bool_:
+            return reduce == "amin"
+        info = np.iinfo(d.np)
+        return int(info.min if reduce == "amax" else info.max)
+    return 1 if reduce == "prod" else 0
+
+
+@api(inplace=(ix.scatter, ix.scatter_reduce), remembered=True)
+def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=None):
+    """Scatters src over input, combining by sum, prod, mean, amax or amin, with what was there or (include_self False)
+    only among what is scattered."""
+    reduce = _SECOND_NAMES.get(reduce, reduce)
+    if reduce not in _REDUCE:
+        raise ArgumentError(f"scatter_reduce: reduce must be one of {', '.join(_REDUCE)}, got {reduce!r}")
+    if reduce in ("amax", "amin") and input.dtype.is_complex:
+        raise DTypeError(f"scatter_reduce by {reduce} compares numbers, and complex ones have no order; got {input.aval}")
+    op, mode = _REDUCE[reduce]
+    start = input
+    if not include_self:
+        start = _along(ix.scatter, input, dim, index, _identity(reduce, input.dtype), "set", "scatter_reduce")
+    result = _along(op, start, dim, index, src, mode, "scatter_reduce")
+    if reduce == "mean":
+        result = _averaged(result, input, dim, index, include_self)
+    return deliver(result, out, "scatter_reduce")
+
+
+def _averaged(total, input, dim, index, include_self):
+    """Sums divided by how many were summed at each place."""
+    kind = input.dtype.to_real() if input.dtype.is_inexact else dt.int64
+    first = filled(input, shape_of(input), 1 if include_self else 0, kind)
+    counts = ew.maximum(_along(ix.scatter, first, dim, index, 1, "add", "scatter_reduce"), 1)
+    if kind.is_inexact:
+        return ew.div(total, to_dtype(counts, total.dtype))
+    return ew.cast(ew.floor_divide(ew.cast(total, dtype=kind), counts), dtype=input.dtype)
+
+
+@api()
+def take_along_dim(input, indices, dim=None, *, out=None):
+    """Elements picked along a dimension by indices that broadcast with the other dimensions."""
+    if dim is None:
+        return gather(ravel(input), 0, ravel(indices), out=out)
+    d = canonical_dim(dim, input.ndim)
+    if indices.ndim != input.ndim:
+        raise ShapeError(f"take_along_dim: indices {indices.aval} must have as many dimensions as {input.aval}")
+    if not input.ndim:
+        return gather(input, 0, indices, out=out)
+    if input.shape == indices.shape:
+        return gather(input, d, _counted_up(indices, shape_of(input)[d]), out=out)
+    shapes = [shape_of(x)[:d] + (1,) + shape_of(x)[d + 1:] for x in (input, indices)]
+    common = broadcast_shapes(*shapes)
+    x, i = (sh.expand(y, shape=common[:d] + (shape_of(y)[d],) + common[d + 1:]) for y in (input, indices))
+    return gather(x, d, _counted_up(i, shape_of(input)[d]), out=out)
+
+
+def _counted_up(index, size):
+    """Indices that may count from the end, counted from the front."""
+    a = index._a
+    if not tls.m.special and a.__class__ is np.ndarray and not (a < 0).any():
+        return index
+    return ew.where(ew.lt(index, 0), ew.add(index, size), index)
+
+
+# One index for a whole slice.
+
+
+def _slices(input, dim, index, who):
+    """Input with at least one dimension, and the index parts that pick slices along dim."""
+    d = canonical_dim(dim, input._a.ndim)
+    if index._a.ndim > 1:
+        raise ShapeError(f"{who}: index must be a vector, got shape {tuple(index.shape)}")
+    return _vector(input), (None,) * d + (_vector(index),), d
+
+
+def _unvector(result, input):
+    return result if input._a.ndim else sh.reshape(result, shape=())
+
+
+@api(remembered=True)
+def index_select(input, dim, index, *, out=None):
+    """The slices along a dimension that an index vector names."""
+    x, at, d = _slices(input, dim, index, "index_select")
+    at = _no_negatives("index_select", at, shape_of(x)[d], d)
+    return deliver(_unvector(ix.index.call(x, *at), input), out, "index_select")
+
+
+def _written(input, dim, index, source, accumulate, who):
+    x, at, d = _slices(input, dim, index, who)
+    shape = shape_of(x)
+    at = _no_negatives(who, at, shape[d], d)
+    if source._a.dtype is not input._a.dtype and source.dtype is not input.dtype:
+        raise DTypeError(f"{who}: the source is {source.dtype} and the tensor {input.dtype}; cast one with .to()")
+    wanted, given = shape[:d] + shape_of(at[-1]) + shape[d + 1:], shape_of(source)
+    if given != wanted:
+        if given or math.prod(wanted) != 1:
+            raise ShapeError(f"{who}: the source {source.aval} must have the shape {wanted} of the indexed slices")
+        source = sh.reshape(source, shape=wanted)
+    return _unvector(ix.index_put.call(x, source, *at, accumulate=accumulate), input)
+
+
+@api(inplace=ix.index_put, remembered=True)
+def index_add(input, dim, index, source, *, alpha=1, out=None):
+    """input with alpha * source added to the slices that an index vector names."""
+    scaled = source if alpha == 1 else ew.cast(ew.mul(source, alpha), dtype=source.dtype)
+    return deliver(_written(input, dim, index, scaled, True, "index_add"), out, "index_add")
+
+
+@api(inplace=ix.index_put, remembered=True)
+def index_copy(input, dim, index, source, *, out=None):
+    """input with the slices that an index vector names replaced by those of source."""
+    return deliver(_written(input, dim, index, source, False, "index_copy"), out, "index_copy")
+
+
+@api(inplace=ix.index_put, remembered=True)
+def index_fill(input, dim, index, value):
+    """input with one value in the slices that an index vector names."""
+    x, at, d = _slices(input, dim, index, "index_fill")
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise ArgumentError(f"index_fill takes a number or a 0-d tensor as value, got shape {tuple(value.shape)}")
+    else:
+        shape = shape_of(x)
+        spread = sh.expand(filled(x, (), value, x.dtype), shape=shape[:d] + shape_of(at[-1]) + shape[d + 1:])
+        return _unvector(ix.index_put(x, spread, *at, accumulate=False), input)
+    none, some = filled(x, (shape_of(x)[d],), 0, dt.bool_), filled(x, shape_of(at[-1]), 1, dt.bool_)
+    hit = ix.index_put(none, some, at[-1], accumulate=False)
+    hit = sh.reshape(hit, shape=shape_of(hit) + (1,) * (x.ndim - d - 1))
+    return _unvector(ew.where(hit, to_dtype(value, x.dtype), x), input)
+
+
+@api(inplace=(ix.scatter, ix.scatter_reduce))
+def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=None):
+    """Slices of source combined into those of input that an index vector names, by prod, mean, amax or amin."""
+    x, at, d = _slices(input, dim, index, "index_reduce")
+    src = _vector(source)
+    spread = sh.expand(sh.reshape(at[-1], shape=(1,) * d + shape_of(at[-1]) + (1,) * (x.ndim - d - 1)), shape=shape_of(src))
+    return deliver(_unvector(scatter_reduce(x, d, spread, src, reduce, include_self=include_self), input), out, "index_reduce")
+
+
+_WHOLE = slice(None)
+
+
+@api(inplace=ix.index_put, checked=True)
+def index_put(input, indices, values, accumulate=False):
+    """input[indices] = values (or += if accumulate), as a new tensor. Indices are tensors, or None for all of a dimension."""
+    _check_written("index_put", input, values)
+    x, at = resolve(input, tuple([_WHOLE if i is None else _positions(i) for i in indices]))
+    changed = put(x, at, values, accumulate, "index_put")
+    return changed if x is input else sh.reshape(changed, shape=shape_of(input))
+
+
+def _check_written(name, input, values):
+    """Raises where values would be converted, which is for `x[key] = values` to do."""
+    if values.dtype is not input.dtype:
+        raise DTypeError(f"{name}: the values are {values.dtype} and the tensor {input.dtype}; cast one with .to()")
+
+
+def _positions(index):
+    """A vector for a single position, of which a key would make a view, or what else stands among indices, as it is."""
+    if isinstance(index, slice) or index is Ellipsis:
+        raise DimError("index_put takes tensors of positions, masks and None as indices, got a slice: write x[key] = values")
+    if isinstance(index, Tensor):
+        return sh.reshape(index, shape=(1,)) if not index.ndim and index.dtype is not dt.bool_ else index
+    return [index] if isinstance(index, int) and not isinstance(index, bool) else index
+
+
+# Flat positions.
+
+
+@api(checked=True)
+def take(input, index, *, out=None):
+    """The elements at positions of the flattened tensor, in the shape of index."""
+    return deliver(ix.index.call(ravel(input), index), out, "take")
+
+
+@api(inplace=ix.index_put, name="put", checked=True)
+def put_flat(input, index, source, accumulate=False):
+    """input with source written (or added) at positions of the flattened tensor."""
+    _check_written("put", input, source)
+    flat = put(ravel(input), (ravel(index),), ravel(source), accumulate, "put")
+    return sh.reshape(flat, shape=shape_of(input))
+
+
+# Masks and what is not zero.
+
+
+@api(checked=True)
+def nonzero(input, *, out=None, as_tuple=False) -> Any:
+    """The positions of all elements that are not zero: rows of a matrix, or one vector for each dimension."""
+    if as_tuple:
+        if out is not None:
+            raise ArgumentError("nonzero(as_tuple=True) makes several tensors, so it takes no out")
+        return positions_of(_vector(input))
+    if out is not None and out.dtype is not dt.int64:
+        raise DTypeError(f"nonzero: out must be of int64, got {out.dtype}")
+    found = positions_of(input) if input.ndim else positions_of(_vector(input))
+    if len(found) == input.ndim == 1:
+        return deliver(reshaped(found[0], (*shape_of(found[0]), 1)), out, "nonzero")
+    rows = _beside_each_other(found) if input.ndim else filled(input, (numel_of(found[0]), 0), 0, dt.int64)
+    return deliver(rows, out, "nonzero")
+
+
+def _beside_each_other(columns):
+    """Index tensors of one length as the columns of a matrix."""
+    if tls.m.special or columns[0]._a.__class__ is DeviceArray:
+        return stack(columns, 1)
+    made = np.empty((len(columns[0]._a), len(columns)), np.int64)
+    for n, column in enumerate(columns):
+        made[:, n] = column._a
+    return wrap(made)
+
+
+@api(checked=True)
+def argwhere(input):
+    """The positions of all elements that are not zero, as rows of a matrix."""
+    return nonzero(input)
+
+
+@api(checked=True)
+def masked_select(input, mask, *, out=None):
+    """The elements where the (broadcast) mask holds, as a vector."""
+    if mask.dtype is not dt.bool_:
+        raise DTypeError(f"masked_select takes a bool mask, got {mask.dtype}")
+    shape = broadcast_shapes(shape_of(input), shape_of(mask))
+    picked = getitem(_vector(sh.expand(input, shape=shape)), _vector(sh.expand(mask, shape=shape)))
+    return deliver(picked, out, "masked_select")
+
+
+@api(inplace=ix.index_put, checked=True)
+def masked_scatter(input, mask, source):
+    """input with the elements where the mask holds replaced by those of source, in order."""
+    if mask.dtype is not dt.bool_ or source.dtype is not input.dtype:
+        raise DTypeError(f"masked_scatter takes a bool mask and a source of the tensor's dtype, got {mask.dtype}, "
+                         f"{source.dtype} and {input.dtype}")
+    shape = broadcast_shapes(shape_of(input), shape_of(mask))
+    x, at = sh.expand(input, shape=shape), positions_of(ravel(sh.expand(mask, shape=shape)))
+    n = numel_of(at[0])
+    if n > numel_of(source):
+        raise ShapeError(f"masked_scatter: the mask holds at {n} places, but the source has {source._a.size} elements")
+    values = sh.slice_(ravel(source), dim=0, start=0, step=1, stop=n)
+    return sh.reshape(ix.index_put(ravel(x), values, *at, accumulate=False), shape=shape)
+
+
+@api(method=False, keywords={"input": "tensor"})
+def one_hot(tensor, num_classes=-1):
+    """Rows of zeros with a one at each index."""
+    if tensor.dtype is not dt.int64:
+        raise DTypeError(f"one_hot takes int64 indices, got {tensor.dtype}")
+    num_classes, = integers(num_classes, "num_classes")
+    if numel_of(tensor) == 0 and num_classes <= 0:
+        raise ArgumentError("one_hot: num_classes must be given for an empty tensor")
+    if num_classes == -1:
+        num_classes = int(tensor.max().item()) + 1
+    if numel_of(tensor) and not tensor.is_meta:
+        of_every_sample(_require_classes, tensor, hint(num_classes))
+    m, a = tls.m, tensor._a
+    if not m.special and a.__class__ is np.ndarray:
+        return wrap(m.run(_ones_in, a, num_classes))
+    return untaped(_are_equal if tensor.is_cuda else _ones_at, tensor, shape_of(tensor), num_classes)
+
+
+def _require_classes(x, n):
+    ix.require_range("one_hot", x._a, n, -1)
+
+
+def _ones_in(a, n):
+    """Written into new zeros, where operators would copy them."""
+    made = kernel_of(sh.full)(None, shape=(*a.shape, n), value=0, dtype=dt.int64)
+    if made.size:
+        made.reshape(-1)[np.arange(0, made.size, n) + a.reshape(-1)] = 1
+    return made
+
+
+def _are_equal(x, shape, n):
+    """Which class each element is: on a GPU comparing takes fewer launches than writing ones among zeros."""
+    every = sh.iota.call(x, shape=(n,), dim=0, dtype=dt.int64)
+    return ew.cast(ew.eq(sh.reshape(x, shape=(*shape, 1)), every), dtype=dt.int64)
+
+
+def _ones_at(x, shape, n):
+    at = sh.reshape(x, shape=(*shape, 1))
+    zeros = sh.full.call(x, shape=(*shape, n), value=0, dtype=dt.int64)
+    ones = sh.full.call(x, shape=(*shape, 1), value=1, dtype=dt.int64)
+    return ix.scatter.call(zeros, at, ones, dim=len(shape), mode="set")
+
+
+# A view's place replaced, as a new tensor.
+
+
+def _replaced(input, view_op, src, **params):
+    chain = ((view_op.name, tuple(sorted(params.items()))),)
+    part = view_op.infer(input.aval, **params)
+    if shape_of(src) != part.shape:
+        raise ShapeError(f"the source {src.aval} must have the shape {part.shape} of the part of {input.aval} that it replaces")
+    return assign_view(input, to_dtype(src, input.dtype), chain=chain)
+
+
+@api(remembered=True)
+def select_scatter(input, src, dim, index):
+    """input with src in place of one index along a dimension."""
+    d = canonical_dim(dim, input.ndim)
+    n = shape_of(input)[d]
+    if not -n <= index < n:
+        raise DimError(f"select_scatter: index {index} is out of range for dim {dim} of size {n}")
+    return _replaced(input, sh.select, src, dim=d, index=index % n)
+
+
+@api(remembered=True)
+def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None):
+    """input with src in place of a slice along a dimension."""
+    d = canonical_dim(dim, input.ndim)
+    if not input.ndim:
+        raise ShapeError("slice_scatter needs a dimension to slice, the tensor has none")
+    first, last, step = slice_bounds(slice(start, end, step), shape_of(input)[d])
+    result = _replaced(input, sh.slice_, src, dim=d, start=first, stop=max(first, last), step=step)
+    return deliver(result, out, "slice_scatter")
+
+
+@api(remembered=True)
+def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
+    """input with src in place of a diagonal."""
+    return _replaced(input, sh.diagonal, src, offset=offset, dim1=canonical_dim(dim1, input.ndim),
+                     dim2=canonical_dim(dim2, input.ndim))
+
+
+@api(function=False)
+def fill_diagonal_(self, fill_value, wrap=False):
+    """Writes one value on the main diagonal; `wrap` starts it again below the last row of a tall matrix."""
+    if self.ndim < 2 or (self.ndim > 2 and len(set(shape_of(self))) > 1):
+        raise ShapeError(f"fill_diagonal_ takes a matrix, or equal sizes in all dimensions, got shape {tuple(self.shape)}")
+    rows, cols = shape_of(self)[:2]
+    at = np.arange(min(shape_of(self)))
+    places = [at] * self.ndim
+    if wrap and self.ndim == 2:
+        flat = np.arange(0, rows * cols, cols + 1)
+        places = [flat // cols, flat % cols]
+    setitem(self, tuple(places), fill_value)
+    return self

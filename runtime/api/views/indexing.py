@@ -1,0 +1,468 @@
+"""`x[...]` and its assignment: which views, masks and index tensors a key stands for."""
+
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+
+from ....ir import dtype as dt
+from ....ir.errors import ArgumentError, DimError, DTypeError, ShapeError
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.core import reduce as rd
+from ....ir.ops.core import shape as sh
+from ....ir.ops.index import indexing as ix
+from ....ir.symbols.substitute import slice_bounds
+from ...core.creation import as_array_tensor
+from ...core.device_array import DeviceArray
+from ...core.dispatch import as_view, look, looks
+from ...core.inplace import SMALL, computed_into, is_small, write_over
+from ...core.placement import beside, beside_all
+from ...core.state import tls
+from ...core.tensor import Tensor, numel_of, shape_of, wrap
+from ...core.writes import is_plain, write, wrote_plainly
+from ..register.register import store
+from ..register.torch_function import ask_operand, asks
+from ..register.type_promotion import to_dtype
+from .tensor_factories import known, made
+
+_WHOLE = slice(None)
+_ndarray = np.ndarray
+
+
+def count_of(mask) -> int:
+    """How many elements are not zero, as a number that Python has read."""
+    if tls.m.recorder is None and mask._a.__class__ is not DeviceArray:
+        return int(np.count_nonzero(mask._a))
+    hits = ew.cast(ew.ne(mask, 0), dtype=dt.int64)
+    return rd.sum_(hits, dim=tuple(range(mask.ndim)), keepdim=False).item()
+
+
+def positions_of(mask) -> tuple:
+    """The positions of a mask's true elements, one index tensor for each dimension."""
+    return ix.nonzero.call(mask, count=count_of(mask))
+
+
+# Reading a key.
+
+
+def _int_view(x, dim, i):
+    n = shape_of(x)[dim]
+    if not -n <= i < n:
+        raise DimError(f"index {i} is out of range for dimension {dim} with size {n}")
+    return look(sh.select, x, {"dim": dim, "index": i + n if i < 0 else i})
+
+
+def _slice_view(x, dim, s):
+    n = shape_of(x)[dim]
+    step = 1 if s.step is None else s.step.__index__()
+    if step <= 0:
+        raise ArgumentError(f"slice step must be positive, got {step}; use flip() for the other direction")
+    start, stop, step = slice_bounds(s, n)
+    return look(sh.slice_, x, {"dim": dim, "start": min(start, n), "step": step, "stop": max(start, stop)})
+
+
+def _unsqueezed(x, dim):
+    shape = shape_of(x)
+    return look(sh.reshape, x, {"shape": shape[:dim] + (1,) + shape[dim:]})
+
+
+def _is_bool(k) -> bool:
+    return isinstance(k, (bool, np.bool_)) or (isinstance(k, Tensor) and k._a.dtype.kind == "b")
+
+
+def _index_tensor(k):
+    """A list, array or tensor in a key, as a tensor of integers or bools."""
+    k = known(k)
+    t = k if isinstance(k, Tensor) else made(as_array_tensor(k if isinstance(k, np.ndarray) else np.asarray(_plain(k))))
+    if numel_of(t) == 0 and not isinstance(k, Tensor) and t.dtype.is_inexact:
+        t = ew.cast(t, dtype=dt.int64)
+    if t.dtype is dt.uint8:
+        t = ew.ne(t, 0)
+    if t.dtype.is_inexact:
+        raise DimError(f"tensors used as indices must be integers or bools, got {t.aval}")
+    return t
+
+
+def _plain(k):
+    """A list in a key with tensors inside read as numbers."""
+    return [_plain(v) if isinstance(v, (list, tuple)) else v.tolist() if isinstance(v, Tensor) else v for v in k]
+
+
+_ARRAYS = (list, tuple, range, np.ndarray)
+_SHORT = 32     # lists of as many entries are one index, whatever is in them
+
+
+def _width(k) -> int:
+    """How many dimensions one part of a key takes."""
+    if k is None or k is Ellipsis or isinstance(k, bool):
+        return 0
+    return k.ndim if isinstance(k, Tensor) and k.dtype is dt.bool_ else 1
+
+
+def _is_plain(k) -> bool:
+    """Whether a part of a key is an int, a slice or an integer tensor, which all take one dimension."""
+    what = k.__class__
+    return what is int or what is slice or (what is Tensor and k._a.dtype.kind == "i")
+
+
+def _parts(x, key) -> list:
+    """The parts of a key with its Ellipsis spelled out as whole dimensions."""
+    if len(key) <= x._a.ndim and all([_is_plain(k) for k in key]):  # noqa: C419  (quicker than a generator)
+        return list(key)
+    parts = [_index_tensor(k) if isinstance(k, _ARRAYS) or getattr(k, "dtype", None) is dt.uint8 else k for k in key]
+    used = sum(map(_width, parts))
+    if used > x.ndim:
+        raise DimError(f"too many indices: {used} for a tensor of {x.ndim} dimensions (shape {tuple(x.shape)})")
+    at = [i for i, k in enumerate(parts) if k is Ellipsis]
+    if len(at) > 1:
+        raise DimError("an index can have only one ellipsis (...)")
+    if at:
+        parts[at[0]:at[0] + 1] = [_WHOLE] * (x.ndim - used)
+    return parts
+
+
+def _is_parts(key) -> bool:
+    """Whether a key says something of each dimension: a tuple, or what PyTorch takes for one, a short list with anything but
+    numbers in it."""
+    if type(key) is not list or len(key) >= _SHORT:
+        return type(key) is tuple
+    if any(k is None or k is Ellipsis or type(k) is slice for k in key):
+        return True
+    if not any(isinstance(k, (Tensor, *_ARRAYS)) for k in key):
+        return False
+    warnings.warn("a list of lists or tensors is read as a tuple of indices, as in PyTorch: write x[a, b] for x[[a, b]], or "
+                  "x[tensor([a, b])] if it is to be one index", stacklevel=4)
+    return True
+
+
+def resolve(x, key):
+    """The view that a key's ints, slices and Nones make of x, and the index tensors (or Nones) left to apply to it."""
+    parts = _parts(x, key if _is_parts(key) else (key,))
+    indices, dim = [], 0
+    for k in parts:
+        if k is None:
+            x = _unsqueezed(x, dim)
+            indices.append(None)
+        elif type(k) is slice:
+            if k != _WHOLE:
+                x = _slice_view(x, dim, k)
+            indices.append(None)
+        elif k.__class__ is int:
+            x = _int_view(x, dim, k)
+            continue
+        elif _is_bool(k):
+            x, found = _mask_part(x, dim, k)
+            indices.extend(found)
+            dim += len(found) - 1
+        elif isinstance(k, Tensor) and (k.ndim or k.dtype.is_inexact or _stands_for_many(k)):
+            indices.append(_index_tensor(k))
+        else:
+            x = _int_view(x, dim, _as_int(k))
+            continue
+        dim += 1
+    while indices and indices[-1] is None:
+        indices.pop()
+    return x, beside_all(indices, x)
+
+
+def _stands_for_many(k) -> bool:
+    """Whether an index is another number for each sample of a batch (`runtime/batching`), which no view can show."""
+    return tls.m.batched is not None and k._a.__class__ is DeviceArray
+
+
+def _as_int(k) -> int:
+    try:
+        return k if k.__class__ is int else k.__index__()
+    except AttributeError:
+        raise DimError("only integers, slices, None, Ellipsis, and tensors, arrays or lists of integers or bools can be "
+                       f"indices, got {type(k).__name__}") from None
+
+
+def _mask_part(x, dim, mask):
+    """The index tensors that a bool (tensor) stands for; one without dimensions adds a dimension to x."""
+    if not isinstance(mask, Tensor):
+        mask = made(as_array_tensor(np.asarray(mask)))
+    if not mask.ndim:
+        return _unsqueezed(x, dim), positions_of(sh.reshape(mask, shape=(1,)))
+    shape = shape_of(x)[dim:dim + mask.ndim]
+    if shape_of(mask) != shape:
+        raise DimError(f"the shape of the mask {tuple(mask.shape)} does not match the indexed shape {shape} (of a tensor of "
+                       f"shape {tuple(x.shape)}, from dimension {dim})")
+    if mask.ndim > 1 and x._a.flags.c_contiguous:    # one index vector over the merged dimensions, which are still a view
+        n = numel_of(mask)
+        x = sh.reshape(x, shape=shape_of(x)[:dim] + (n,) + shape_of(x)[dim + mask.ndim:])
+        mask = sh.reshape(mask, shape=(n,))
+    return x, positions_of(mask)
+
+
+# Reading.
+
+
+def _quick_view(x, key):
+    """x[key] for a key of plain ints, slices, Nones and Ellipsis, where no history and no recorder needs its steps one by one;
+    None for any other."""
+    a, m, path, dim, dots = x._a, tls.m, x._path, 0, False
+    shape = a.shape
+    if m.special or (m.grad and x._node is not None) or a.__class__ is not _ndarray:
+        return None
+    for i, k in enumerate(key):
+        if k is None:
+            shape = (*shape[:dim], 1, *shape[dim:])
+            path = path, sh.reshape, {"shape": shape}
+            dim += 1
+            continue
+        if k is Ellipsis:
+            taken = len([part for part in key[i + 1:] if part is not None])
+            if dots or len(shape) - taken < dim:
+                return None
+            dots, dim = True, len(shape) - taken
+            continue
+        if dim >= len(shape):
+            return None
+        n = shape[dim]
+        if k.__class__ is int:
+            if not -n <= k < n:
+                return None
+            path = path, sh.select, {"dim": dim, "index": k if k >= 0 else k + n}
+            shape = shape[:dim] + shape[dim + 1:]
+            continue
+        if k.__class__ is not slice or not (k.step is None or (k.step.__class__ is int and k.step > 0)):
+            return None
+        if k != _WHOLE:
+            start, stop, step = k.indices(n)
+            path = path, sh.slice_, {"dim": dim, "start": start, "step": step, "stop": stop if stop > start else start}
+            shape = (*shape[:dim], len(range(start, stop, step)), *shape[dim + 1:])
+        dim += 1
+    return None if path is x._path else as_view(x, a[key if dots else (*key, ...)], path)
+
+
+def _basic_view(x, key):
+    """x[key] for a key of plain ints, slices and at most one Ellipsis; None for any other."""
+    used, dots = 0, 0
+    for k in key:
+        if type(k) is int or type(k) is slice:
+            used += 1
+        elif k is Ellipsis:
+            dots += 1
+        else:
+            return None
+    if dots > 1 or used > x._a.ndim:
+        return None
+    dim, left = 0, used
+    for k in key:
+        if k is Ellipsis:
+            dim = x._a.ndim - left
+            continue
+        left -= 1
+        if type(k) is int:
+            x = _int_view(x, dim, k)
+            continue
+        if k != _WHOLE:
+            x = _slice_view(x, dim, k)
+        dim += 1
+    return x
+
+
+def _plain_indices(a, key) -> list | None:
+    """The index tensors of a key that has nothing else but whole dimensions, for which None stands; None for any other."""
+    found: list = []
+    for k in key if len(key) <= a.ndim else ():
+        if k.__class__ is Tensor and k._a.dtype.kind == "i" and k._a.ndim and k._a.__class__ is a.__class__:
+            found.append(k)
+        elif k.__class__ is slice and k == _WHOLE:
+            found.append(None)
+        else:
+            return None
+    while found and found[-1] is None:
+        found.pop()
+    return found
+
+
+def _is_quick_mask(x, mask) -> bool:
+    """Whether a key is a mask by which numpy alone reads a small x: nobody asks for the steps, and values come row by row."""
+    a, b, m = x._a, mask._a, tls.m
+    return (b.dtype.kind == "b" and b.__class__ is _ndarray and a.__class__ is _ndarray and 0 < b.ndim <= a.ndim
+            and not m.special and (x._node is None or not m.grad) and a.size <= SMALL and a.flags.c_contiguous
+            and a.shape[:b.ndim] == b.shape)
+
+
+def getitem(self, key):
+    """x[key]: a view for ints, slices, None and Ellipsis; a copy as soon as masks or index tensors take part."""
+    kind = type(key)
+    if kind is int:
+        a, m = self._a, tls.m
+        if a.__class__ is _ndarray and a.ndim and -(n := a.shape[0]) <= key < n and not m.special and (
+                self._node is None or not m.grad):
+            return as_view(self, a[key, ...], (self._path, sh.select, {"dim": 0, "index": key if key >= 0 else key + n}))
+        shape = shape_of(self)
+        if shape and -shape[0] <= key < shape[0]:
+            return look(sh.select, self, {"dim": 0, "index": key if key >= 0 else key + shape[0]})
+        raise DimError(f"index {key} is out of range for dimension 0 with size {shape[0]}" if shape else
+                       "a 0-d tensor cannot be indexed by a number; use item()")
+    if kind is slice and self._a.ndim:
+        a, m = self._a, tls.m
+        if key.step is not None or a.__class__ is not _ndarray or m.special or (m.grad and self._node is not None):
+            return _slice_view(self, 0, key)
+        start, stop, _ = key.indices(a.shape[0])
+        stop = stop if stop > start else start
+        return as_view(self, a[start:stop], (self._path, sh.slice_, {"dim": 0, "start": start, "step": 1, "stop": stop}))
+    if key is None:
+        return _unsqueezed(self, 0)
+    if kind is Tensor and key._a.dtype.kind == "i" and key._a.ndim and self._a.ndim and key._a.__class__ is self._a.__class__:
+        return ix.index.call(self, key)
+    if kind is Tensor and _is_quick_mask(self, key):
+        return wrap(self._a[key._a])
+    if kind is tuple:
+        view = _quick_view(self, key)
+        if view is None:
+            indices = _plain_indices(self._a, key)
+            if indices:
+                return ix.index.call(self, *indices)
+            view = _basic_view(self, key)
+        if view is not None and view is not self:
+            return view
+    elif kind is not Tensor and not isinstance(key, Tensor) and asks(key):
+        return ask_operand("__getitem__", self, key)
+    view, indices = resolve(self, key)
+    if indices:
+        return ix.index.call(view, *indices)
+    return sh.reshape(view, shape=shape_of(view)) if view is self else view
+
+
+# Writing.
+
+
+def setitem(self, key, value) -> None:
+    """x[key] = value, broadcasting and converting the value."""
+    if _set_plainly(self, key, value):
+        return
+    if _is_mask_of(self, key) and _is_single(value):
+        filled = ew.where.call(key, _single(value, self.dtype), self)
+        write(self, filled, "__setitem__")
+        return
+    view, indices = resolve(self, key)
+    if not isinstance(value, Tensor) and not (isinstance(value, (bool, int, float, complex)) and not indices):
+        value = beside(made(as_array_tensor(value, self.dtype)), view)
+    if indices:
+        given = indices, value, False, "__setitem__"
+        written = put(view, *given) if is_small(view._a) else computed_into(view, (ix.index_put,), put, given, {})
+        store(view, written, "__setitem__")
+    else:
+        write(view, _fitting(value, view) if isinstance(value, Tensor) else value, "__setitem__", foreign=True)
+
+
+def _set_plainly(x, key, value) -> bool:
+    """Writes x[key] = value by numpy alone, where key is a mask of x or of ints, slices and index tensors, the value a number
+    or has x's dtype, and nothing but x's memory and version takes notice; False if that is not so. As many values as a mask
+    has hits are written so if they are few, and none lies in x's memory, over which numpy does not look then."""
+    m, a = tls.m, x._a
+    if not is_plain(x, m):
+        return False
+    if isinstance(value, Tensor):
+        v = value._a
+        if v.dtype is not a.dtype or v.__class__ is not _ndarray or (m.grad and value._node is not None):
+            return False
+    elif (value.__class__ is float or value.__class__ is int) and a.dtype.isbuiltin == 1:
+        v = value
+    else:
+        return False
+    try:
+        if v is value:
+            v = dt.fitted(v, x.dtype, "__setitem__")
+        if _is_mask_of(x, key):
+            if key._a.__class__ is not _ndarray:
+                return False
+            if not _is_single(value):
+                if v.ndim != 1 or a.size >= SMALL or value._storage is x._storage:
+                    return False
+                m.run(a.__setitem__, key._a, v)
+            elif a.size < SMALL or not write_over(m.run, ew.where, a, (key._a, v, a), {}):
+                m.run(np.copyto, a, v, casting="unsafe", where=key._a)
+        else:
+            at = _plain_key(key)
+            if at is None:
+                return False
+            m.run(a.__setitem__, at, v)
+    except (IndexError, ValueError):       # the long road says what is wrong
+        return False
+    wrote_plainly(x, "__setitem__")
+    return True
+
+
+def _plain_key(key):
+    """A key of ints, rising slices and int64 tensors as numpy takes it; None for any other."""
+    parts = []
+    for k in key if key.__class__ is tuple else (key,):
+        if k.__class__ is int or k is Ellipsis or (k.__class__ is slice and k.step is None):
+            parts.append(k)
+        elif isinstance(k, Tensor) and k._a.__class__ is _ndarray and k._a.ndim and k._a.dtype.char in "lq":
+            parts.append(k._a)
+        else:
+            return None
+    return tuple(parts)
+
+
+def _is_mask_of(x, key) -> bool:
+    return isinstance(key, Tensor) and key._a.dtype.kind == "b" and shape_of(key) == shape_of(x) and key.ndim > 0
+
+
+def _is_single(value) -> bool:
+    return isinstance(value, (bool, int, float)) or (isinstance(value, Tensor) and value.ndim == 0)
+
+
+def _single(value, dtype):
+    return to_dtype(value, dtype) if isinstance(value, Tensor) else dt.fitted(value, dtype, "__setitem__")
+
+
+def _fitting(value, view):
+    """A value with surplus leading dimensions of size 1 dropped, as assignment allows."""
+    shape, target = shape_of(value), shape_of(view)
+    surplus = len(shape) - len(target)
+    if surplus > 0 and all(n == 1 for n in shape[:surplus]):
+        return sh.reshape(value, shape=shape[surplus:])
+    return value
+
+
+def put(x, indices, value, accumulate, who):
+    """x with a (broadcast, converted) value written at index tensors."""
+    shape = ix.indexed_shape(who, x.aval, [None if i is None else i.aval for i in indices])
+    value = to_dtype(value if value._a.ndim else beside(value, x), x.dtype)
+    surplus = value.ndim - len(shape)
+    if surplus > 0 and all(n == 1 for n in shape_of(value)[:surplus]):
+        value = sh.reshape(value, shape=shape_of(value)[surplus:])
+    if shape_of(value) != tuple(shape):
+        try:
+            value = sh.expand(value, shape=tuple(shape))
+        except ShapeError:
+            raise ShapeError(f"{who}: a value of shape {tuple(value.shape)} does not broadcast to the indexed shape "
+                             f"{tuple(shape)}") from None
+    return ix.index_put.call(x, value, *indices, accumulate=accumulate)
+
+
+# Iteration.
+
+
+def iterate(self) -> Iterator[Tensor]:
+    """The entries along the first dimension."""
+    if not self.ndim:
+        raise DTypeError("iteration over a 0-d tensor")
+    return iter(looks(sh.select, self, [{"dim": 0, "index": i} for i in range(len(self))]))
+
+
+def contains(self, element) -> bool:
+    """Whether some element equals `element`."""
+    if not isinstance(element, (Tensor, bool, int, float, complex)):
+        raise DTypeError(f"`in` takes a number or a tensor on its left, got {type(element).__name__}")
+    return bool(rd.any_(self == element, dim=tuple(range(self.ndim)), keepdim=False))
+
+
+def reversed_(self):
+    """The entries along the first dimension from the last to the first."""
+    return sh.flip(self, dims=(0,)) if self.ndim else self
+
+
+Tensor.__getitem__ = getitem
+Tensor.__setitem__ = setitem
+Tensor.__iter__ = iterate
+Tensor.__contains__ = contains
+Tensor.__reversed__ = reversed_

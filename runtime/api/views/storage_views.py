@@ -1,0 +1,304 @@
+"""Methods that change a tensor's own shape and strides, or what memory it looks at, instead of making a new tensor."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ....ir.dim_order import order_of
+from ....ir.errors import AutogradError, DTypeError, ShapeError
+from ....ir.ops.core import shape as sh
+from ....ir.ops.core.elementwise import copy
+from ...autograd.grad_mode import enable_grad
+from ...autograd.hooks import keep_gradient
+from ...core.device_array import address_of, zeros_beside
+from ...core.state import tls
+from ...core.storage import Storage
+from ...core.tensor import Tensor, numel_of, shape_of, whole_of
+from ...core.writes import chain_history, chain_of
+from ..register.lazy_methods import put_method
+from ..register.memory_formats import format_of, order_of_format, preserve_format
+from ..register.register import api
+from .conversions import empty_strides
+from .reshaping import fill_in, reshape, sizes_of, squeeze, t, transpose, unsqueeze
+
+
+def become(x: Tensor, view: Tensor, name: str) -> Tensor:
+    """Lets x be what a view of it is. Views that were made of x go on looking at the memory as it was."""
+    m = tls.m
+    if m.grad and x._node is not None and x.is_leaf:
+        raise AutogradError(f"{name}: a leaf tensor that requires grad cannot change its shape in place; do it under no_grad()")
+    if m.recorder is not None:
+        m.recorder.reshaping(x, name)
+    if x._base is None and any(t is not None and t is not view and t._base is x for t in [r() for r in x._storage.aliases]):
+        view._base = stand_in(x)
+    if x._base is None and view._base is x:
+        x._a = view._a      # nobody else knows x's old shape: x stays the root of its memory
+    else:
+        x._a, x._base, x._path = view._a, view._base, view._path
+        x._storage.add_aliases((x,))
+    if m.grad or not x.is_leaf:
+        x._node = view._node
+        if x._retains:
+            keep_gradient(x)
+    if m.recorder is not None:
+        m.recorder.rebound(x, view, name)
+    return x
+
+
+def stand_in(x: Tensor) -> Tensor:
+    """A tensor that takes x's place as the root of the views made of it."""
+    root = Tensor.__new__(Tensor)
+    root._a, root._node, root._storage, root._part_of = x._a, x._node, x._storage, x._part_of
+    for ref in x._storage.aliases:
+        view = ref()
+        if view is not None and view._base is x:
+            view._base = root
+    return root
+
+
+def _lead_through(x, before):
+    """Gives the views that were made of x, whose shape then changed, the history of x as it was `before`, got back from what x
+    is now: hooks on x see their gradients, too."""
+    root = x._base
+    root._node = before._node
+    for view in [r() for r in x._storage.aliases]:
+        if view is not None and view is not x and view._base is root and view._node is not None:
+            view._node = chain_history(root, chain_of(view))
+            if view._retains:
+                keep_gradient(view)
+
+
+def _seen_with_history(fn, x, *args, **kwargs):
+    """fn's view of a tensor, which keeps the history of that also under no_grad(): its values are the same ones."""
+    if tls.m.grad or x.is_leaf:
+        return fn(x, *args, **kwargs)
+    with enable_grad():
+        return fn(x, *args, **kwargs)
+
+
+def _restriding(fn):
+    name = fn.__name__ + "_"
+    is_undone_by_itself = fn in (t, transpose)
+
+    def method(self, *args, **kwargs):
+        shape, was_root = shape_of(self), self._base is None
+        become(self, _seen_with_history(fn, self, *args, **kwargs), name)
+        if was_root and self._base is not None and self._node is not None:
+            _lead_through(self, _seen_with_history(fn, self, *args, **kwargs) if is_undone_by_itself
+                          else _seen_with_history(reshape, self, shape))
+        return self
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"In-place version of {fn.__name__}()."
+    put_method(name, method)
+
+
+for _fn in (squeeze, unsqueeze, t, transpose):
+    _restriding(_fn)
+for _name in ("swapaxes_", "swapdims_"):
+    put_method(_name, Tensor.transpose_)
+
+
+def flattened_storage(root: Tensor) -> Tensor:
+    """All elements of a tensor that has no base in the order they lie in memory, as a view of it."""
+    a = root._a
+    if a.flags.c_contiguous:
+        return reshape(root, -1)
+    order = tuple(sorted(range(a.ndim), key=lambda d: -a.strides[d]))
+    if not a.transpose(order).flags.c_contiguous:
+        raise ShapeError(f"the memory behind this tensor (shape {a.shape}, strides {a.strides} in bytes) has gaps, so it "
+                         "cannot be addressed element by element; use contiguous() first")
+    return reshape(sh.permute(root, dims=order), -1)
+
+
+def own_offset(x: Tensor) -> int:
+    """How many elements lie before x's first in its memory."""
+    whole = whole_of(x)
+    if tls.m.recorder is not None:
+        (tls.m.recorder.asks_whether_root if whole is x else tls.m.recorder.asks_place)(x)
+    return 0 if whole is x else (address_of(x._a) - address_of(whole._a)) // x._a.itemsize
+
+
+@api(function=False)
+def storage_offset(self) -> int:
+    """How many elements lie in the storage before this tensor's first."""
+    return own_offset(self)
+
+
+@api(checked=True)
+def as_strided(input, size, stride, storage_offset=None):
+    """Any strided window over the memory behind a tensor."""
+    offset = own_offset(input) if storage_offset is None else storage_offset
+    shape, strides = sizes_of((size,)), sizes_of((stride,))
+    if tls.m.sizes is not None:
+        _ = strides == empty_strides(shape)     # noted: only of a window in rows is contiguous() the tensor itself
+    root: Any = input if input._base is None else input._base
+    if root._part_of is not None:
+        root, offset = _seen_from(root, shape, strides, offset, input.dtype.itemsize)
+    flat = flattened_storage(root)
+    flat = flat if flat.dtype is input.dtype else flat.view(input.dtype)
+    return sh.as_strided(flat, shape=shape, strides=strides, offset=offset)
+
+
+def _seen_from(root: Tensor, shape, strides, offset, itemsize):
+    """What a window is a view of, and where it begins there: `root`, if it lies in that, else all of the memory that `root` is
+    a part of."""
+    start = own_offset(root) * root.dtype.itemsize // itemsize
+    stop = start + numel_of(root) * root.dtype.itemsize // itemsize
+    end = offset + sum([(n - 1) * s for n, s in zip(shape, strides)])
+    if root._a.flags.c_contiguous and start <= offset and end < stop:
+        return root, offset - start
+    if root._node is not None:
+        raise AutogradError(f"as_strided: a window from element {offset} on leaves the part of the memory that this tensor has "
+                            f"(elements {start} to {stop - 1}), which its history cannot tell of; detach() it")
+    whole = root._part_of.detach()
+    if whole._storage is not root._storage:
+        if tls.m.recorder is not None:
+            tls.m.recorder.refuse("it looks past the part of the memory that a tensor has", "do that outside of the function")
+        whole._storage = root._storage      # whose version counts writes to what is seen here
+    return whole, offset
+
+
+@api(checked=True)
+def as_strided_(input, size, stride, storage_offset=None):
+    """The tensor itself becomes such a window."""
+    return become(input, _seen_with_history(as_strided, input, size, stride, storage_offset), "as_strided_")
+
+
+@api(function=False)
+def resize_(self, *sizes, memory_format=None):
+    """Another shape over the same memory from this tensor's first element on, or over more of it: elements that are new are
+    zeros. In the order of a memory format, or row by row."""
+    shape = fill_in(sizes_of(sizes), numel_of(self), "resize_")
+    if self._node is not None:
+        raise AutogradError("resize_: a tensor that requires grad cannot be resized; use reshape()")
+    order = None if memory_format is None else order_of_format(format_of(memory_format), shape)
+    if shape == shape_of(self) and memory_format is None:
+        return self
+    return _resized(self, shape, order, True)
+
+
+def _resize_over(self, shape):
+    """resize_() of a tensor that is written as a whole then: what is cut off of it, or lies behind it, is not asked for."""
+    if self._node is not None:
+        raise AutogradError("resize_: a tensor that requires grad cannot be resized; use reshape()")
+    _resized(self, shape, None, False)
+
+
+put_method("_resize_over", _resize_over)
+
+
+def _resized(self: Tensor, shape: tuple, order: tuple | None, keeps_rest: bool):
+    n = math.prod(shape)
+    laid = _in_memory_order(self)
+    fits = n <= numel_of(self) and laid._a.flags.c_contiguous
+    del laid            # only what nobody else looks at stays the root of its memory
+    if fits:
+        return _shortened(self, n, shape, order, keeps_rest)
+    is_known = not keeps_rest and self._base is None
+    kept = min(n, numel_of(self)) if is_known else _room(self)
+    if n <= kept and not is_known:
+        return become(self, _in_order(sh.slice_(_from_here_on(self), dim=0, start=0, step=1, stop=n), shape, order), "resize_")
+    there = reshape(_in_memory_order(self), -1) if is_known else _from_here_on(self)
+    there = sh.slice_(there, dim=0, start=0, step=1, stop=kept)
+    if tls.m.recorder is not None:
+        laid_out = shape if order is None else tuple([shape[d] for d in order])
+        if not kept:
+            made = sh.full(self, shape=laid_out, value=0, dtype=self.dtype)
+        else:
+            more = sh.full(self, shape=(n - kept,), value=0, dtype=self.dtype)
+            made = copy(reshape(sh.cat(there, more, dim=0), laid_out))
+        return set_(self, made if order is None else sh.permute(made, dims=_back(order)))
+    grown = zeros_beside(self._a, (n,) if order else shape)
+    grown.reshape(-1)[:kept] = there._a
+    _rebind(self, grown)
+    return become(self, _in_order(self, shape, order), "resize_") if order else self
+
+
+def _shortened(x: Tensor, n: int, shape: tuple, order: tuple | None, keeps_rest: bool):
+    """Lets x be its first n elements; if the rest is kept, it is there again when x grows."""
+    keeps_rest = keeps_rest and x._base is None and x._part_of is None and n < numel_of(x)
+    whole = x.detach() if keeps_rest else None
+    become(x, _in_order(sh.slice_(reshape(_in_memory_order(x), -1), dim=0, start=0, step=1, stop=n), shape, order), "resize_")
+    if whole is not None and x._base is None:
+        x._part_of = whole
+    return x
+
+
+def _from_here_on(x: Tensor) -> Tensor:
+    """All elements of x's memory from its first on, as a view with one dimension."""
+    return as_strided(x if x._base is None or x._base._node is None else x.detach(), (_room(x),), (1,), own_offset(x))
+
+
+def _room(x: Tensor):
+    """How many elements x's memory has from its first on."""
+    whole = whole_of(x)
+    return numel_of(whole) * whole.dtype.itemsize // x.dtype.itemsize - own_offset(x)
+
+
+def _in_order(flat: Tensor, shape: tuple, order: tuple | None) -> Tensor:
+    """Elements that lie one after the other under a shape, with dims that follow each other in memory in an order."""
+    if order is None:
+        return reshape(flat, shape)
+    return sh.permute(reshape(flat, tuple([shape[d] for d in order])), dims=_back(order))
+
+
+def _back(order: tuple) -> tuple:
+    """The permutation that undoes one."""
+    return tuple(sorted(range(len(order)), key=order.__getitem__))
+
+
+def _in_memory_order(x: Tensor):
+    """A view with the dims in the order in which they lie in memory."""
+    order = order_of(x._a)
+    return x if order is None else sh.permute(x, dims=order)
+
+
+def _rebind(x: Tensor, a) -> Tensor:
+    """Lets x look at memory of its own."""
+    fresh = Tensor.__new__(Tensor)
+    fresh._a, fresh._node, fresh._storage = a, None, Storage()
+    if tls.m.recorder is not None:
+        tls.m.recorder.made(fresh)
+    return set_(x, fresh)
+
+
+@api(function=False)
+def resize_as_(self, the_template, memory_format=None):
+    """resize_() to another tensor's shape, and with `preserve_format` to the order in which that lies in memory."""
+    shape, order = shape_of(the_template), order_of(the_template._a)
+    if memory_format is None or format_of(memory_format) is not preserve_format or order is None:
+        return resize_(self, shape, memory_format=None if memory_format is preserve_format else memory_format)
+    resize_(self, (numel_of(the_template),))
+    return become(self, _in_order(self, shape, order), "resize_as_")
+
+
+@api(function=False)
+def set_(self, source=None, storage_offset=0, size=None, stride=None):
+    """Looks at the memory of another tensor, or at a storage, from now on (at none without one): at all of it, or from an
+    offset on in these sizes and strides, row by row unless said."""
+    if source is None:
+        return _rebind(self, np.zeros(0, self._a.dtype))
+    if hasattr(source, "elements"):
+        source = source.elements(getattr(source, "dtype", self.dtype))
+    if not isinstance(source, Tensor):
+        raise DTypeError(f"set_ takes a tensor or a storage, got {type(source).__name__}")
+    if size is not None:
+        shape = sizes_of((size,))
+        source = as_strided(source.detach(), shape, empty_strides(shape) if stride is None else stride, storage_offset)
+    if source._a.dtype != self._a.dtype:
+        raise DTypeError(f"set_: the source is {source.dtype} and this tensor {self.dtype}; they must agree")
+    if self._node is not None and tls.m.grad:
+        raise AutogradError("set_: a tensor that requires grad cannot change its memory; do it under no_grad()")
+    if tls.m.recorder is not None:
+        tls.m.recorder.reshaping(self, "set_")
+    if self._base is None:
+        stand_in(self)
+    self._a, self._storage = source._a, source._storage
+    self._base, self._path, self._part_of = source._base, source._path, source._part_of
+    if source._base is not None:
+        source._storage.add_aliases((self,))
+    if tls.m.recorder is not None:
+        tls.m.recorder.rebound(self, source, "set_")
+    return self

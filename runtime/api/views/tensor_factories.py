@@ -1,0 +1,435 @@
+"""New tensors: from data, filled, and like another tensor; those that count are in `ranges.py`.
+
+Values made from nothing go through the door like any operator, so a recorder sees them; `made` tells it of tensors made
+from Python data.
+"""
+
+from array import array
+
+import numpy as np
+
+from ....ir import dtype as dt
+from ....ir.dim_order import inverse
+from ....ir.errors import ArgumentError, DTypeError, ShapeError
+from ....ir.lazy import lazy
+from ....ir.opdef.aval import integers
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.core import shape as sh
+from ....ir.symbols.symbolic import SymFloat, SymInt
+from ...core.creation import array_of, bare
+from ...core.device import CPU, META, as_device, require
+from ...core.dispatch import kernel_of
+from ...core.placement import mark_on, pinned, put
+from ...core.state import Defaults, tls
+from ...core.tensor import Tensor, shape_of, wrap
+from ...core.writes import operand, stands_for_number
+from ..register.layouts import all_alike, require_strided, strided
+from ..register.memory_formats import contiguous_format, format_of, order_asked, order_of_format
+from ..register.register import FUNCTIONS, api, deliver
+from ..register.type_promotion import number_dtype
+from .reshaping import sizes_of
+
+tensor_protocols = lazy(__package__, "...interop.tensor_protocols")
+
+
+def require_device(device):
+    """Raises unless `device` is None or names one that tensors can be made on."""
+    if device is not None:
+        require(device)
+
+
+def dtype_or_default(dtype) -> dt.DType:
+    """The dtype asked for, or the default one."""
+    return Defaults.dtype if dtype is None else dt.as_dtype(dtype)
+
+
+def made(t: Tensor) -> Tensor:
+    """Tells a recorder of a tensor made from Python data."""
+    m = tls.m
+    if m.recorder is not None:
+        m.recorder.made(t)
+    return t
+
+
+def known(data):
+    """Data as a recorder knows it: an array that the recorded function was given is a tensor to it."""
+    recorder = tls.m.recorder
+    return data if recorder is None or type(data) is not np.ndarray else recorder.given(data)
+
+
+def finish(t: Tensor, out, requires_grad: bool, name: str, device=None, pin_memory: bool = False) -> Tensor:
+    """A new tensor as the caller asked for it."""
+    if device is not None or Defaults.device != "cpu":
+        t = put(t, device if out is None else out.device)
+    if out is not None:
+        return deliver(t, out, name)
+    if pin_memory:
+        t = _pinned(t)
+    return t.requires_grad_() if requires_grad else t
+
+
+def _pinned(t):
+    """A new tensor in page-locked memory, which is no matter of a recorded function's."""
+    return t if tls.m.recorder is not None else pinned(t)
+
+
+def filled(like, shape, value, dtype) -> Tensor:
+    """A constant on the device of `like` (None for the default device)."""
+    for n in shape:
+        if n < 0:
+            raise ShapeError(f"sizes must not be negative, got {tuple(shape)}")
+    value = dt.fitted(operand(value, dtype), dtype, "full")
+    if isinstance(value, Tensor):
+        return ew.mul(sh.full.call(like, shape=tuple(shape), value=1, dtype=dtype), value)
+    if (type(value) is SymFloat and dtype.is_floating_point) or (       # an operand may change from call to call
+            type(value) is SymInt and (dtype.is_floating_point or dtype is dt.int64)):
+        kind = dtype if dtype is dt.float32 or dtype is dt.int64 else dt.float64
+        made = ew.mul(sh.full.call(like, shape=tuple(shape), value=1, dtype=kind), value)
+        return made if kind is dtype else ew.cast.call(made, dtype=dtype)
+    return sh.full.call(like, shape=tuple(shape), value=value, dtype=dtype)
+
+
+def mark_for(device):
+    """For a device other than the host's a tensor there, beside which a new one is made in place of being moved; None for the
+    host, and for an accelerator while somebody records, who is told of the move."""
+    if device is None and Defaults.device == "cpu":
+        return None
+    device = as_device(device)
+    if device.type == CPU.type:
+        return None
+    if device.type == META.type:
+        return put(filled(None, (), 0, dt.bool_), META)
+    return None if tls.m.recorder is not None else mark_on(device)
+
+
+def counted(n: int, dtype=dt.int64, mark=None) -> Tensor:
+    """0, 1, ... n-1."""
+    return sh.iota.call(mark, shape=(n,), dim=0, dtype=dtype)
+
+
+def _counted_array(n: int, dtype=dt.int64) -> np.ndarray:
+    return np.arange(n, dtype=dtype.np)
+
+
+def of_counts(fn, *facts, mark=None) -> Tensor:
+    """fn(count, *facts), which is made of what count(n, dtype) gives, 0 to n - 1, by operators: on arrays where nobody listens,
+    which takes half the time. `mark` is a tensor beside which that happens."""
+    m = tls.m
+    if mark is None:
+        return fn(counted, *facts) if m.special else wrap(m.run(fn, _counted_array, *facts))
+    return fn(lambda n, dtype=dt.int64: counted(n, dtype, mark), *facts)
+
+
+# From data.
+
+
+class Memory:
+    """What tensors of any dtype can lie in."""
+
+    def elements(self, dtype) -> Tensor:
+        """All that it holds, as a tensor with one dimension over it."""
+        raise NotImplementedError
+
+    def kept_as(self, dtype) -> dt.DType:
+        """The dtype of a tensor that is made of it, where `dtype` (or None) was asked for."""
+        raise NotImplementedError
+
+
+@api(method=False)
+def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
+    """A copy of data: nested sequences, numbers, arrays or tensors."""
+    require_device(device)
+    data = known(data)
+    if isinstance(data, Tensor):
+        t = ew.copy.call(data.detach())
+        t = t if dtype is None else ew.cast.call(t, dtype=dt.as_dtype(dtype))
+    elif isinstance(data, Memory):
+        t = ew.copy.call(data.elements(data.kept_as(dtype)))
+    elif type(data) is SymFloat:
+        t = filled(None, (), data, dtype_or_default(dtype))
+    elif stands_for_number(data):
+        t = filled(None, (), data, number_dtype(data) if dtype is None else dt.as_dtype(dtype))
+    elif tls.m.recorder is not None and type(data) in (list, tuple) and any(map(stands_for_number, data)):
+        t = _of_numbers(data, dtype)
+    else:
+        t = made(wrap(array_of(data, dtype)))
+    return finish(t, None, requires_grad, "tensor", t.device if device is None and isinstance(data, Tensor) else device,
+                  pin_memory)
+
+
+def _of_numbers(data, dtype) -> Tensor:
+    """A tensor of numbers of which some may be others at each call."""
+    kinds = {x.__class__ for x in data}
+    if not kinds <= {int, float}:
+        return made(wrap(array_of(data, dtype)))
+    d = dt.as_dtype(dtype) if dtype is not None else Defaults.dtype if float in kinds else dt.int64
+    return sh.cat(*[filled(None, (1,), x, d) for x in data], dim=0)
+
+
+@api(method=False)
+def as_tensor(data, dtype=None, device=None):
+    """Data as a tensor, without a copy where it already is one or is an aligned array of the right dtype."""
+    require_device(device)
+    data = known(data)
+    if isinstance(data, Tensor):
+        t = data if dtype is None or data.dtype is dt.as_dtype(dtype) else ew.cast.call(data, dtype=dt.as_dtype(dtype))
+        return t if device is None else put(t, device)
+    if isinstance(data, np.ndarray) and data.dtype in dt.BY_NP and (dtype is None or data.dtype == dt.as_dtype(dtype).np):
+        return put(_lent(data) if data.flags.aligned else made(wrap(data.copy())), device)
+    if isinstance(data, Memory):
+        return put(data.elements(data.kept_as(dtype)), device)
+    if hasattr(data, "__cuda_array_interface__"):
+        t = tensor_protocols.from_cuda_array(data)
+        return put(t if dtype is None else t.to(dtype), t.device if device is None else device)
+    return put(made(wrap(array_of(data, dtype))), device)
+
+
+def _lent(a):
+    """A tensor over memory that something else sees, too."""
+    t = made(wrap(bare(a)))
+    t._storage.lend()
+    return t
+
+
+@api(method=False)
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
+    """An object as a tensor; `copy` True always copies, False never, None where needed. `requires_grad` False gives a tensor
+    without history, None that of the object."""
+    if type(obj).__name__ == "PyCapsule":
+        obj = FUNCTIONS["from_dlpack"](obj)
+    elif isinstance(obj, (bytes, bytearray)) or (dtype is not None and isinstance(obj, (memoryview, array))):
+        obj = _of_buffer(obj, dtype_or_default(dtype))
+    if copy:
+        t = tensor(obj.detach() if isinstance(obj, Tensor) else obj, dtype=dtype, device=device)
+    else:
+        t = as_tensor(obj, dtype, device)
+        if copy is False and not _shares(t, obj):
+            raise ArgumentError(f"asarray(copy=False): this {type(obj).__name__} cannot become a tensor without a copy")
+    if requires_grad is None or requires_grad == t.requires_grad:
+        return t
+    return t.requires_grad_() if requires_grad else t.detach()
+
+
+def _of_buffer(buffer, dtype) -> np.ndarray:
+    """The bytes of an object as elements of a dtype."""
+    if memoryview(buffer).nbytes % dtype.itemsize:
+        raise ArgumentError(f"asarray: {memoryview(buffer).nbytes} bytes are no whole number of elements of {dtype}")
+    return np.frombuffer(buffer, dtype.np)
+
+
+def _shares(t, obj) -> bool:
+    source = obj._a if isinstance(obj, Tensor) else obj
+    return isinstance(source, np.ndarray) and (source.size == 0 or np.may_share_memory(source, t._a))
+
+
+@api(method=False)
+def from_numpy(ndarray):
+    """A tensor over the memory of a numpy array."""
+    if not isinstance(ndarray, np.ndarray):
+        raise DTypeError(f"from_numpy takes a numpy array, got {type(ndarray).__name__}; use as_tensor() for other data")
+    dt.from_numpy(ndarray.dtype)
+    if not ndarray.dtype.isnative:
+        raise DTypeError(f"from_numpy takes arrays in native byte order, got {ndarray.dtype}; convert with .astype()")
+    t = known(ndarray)
+    return t if isinstance(t, Tensor) else _lent(tensor_protocols.aligned(ndarray, "from_numpy"))
+
+
+@api(method=False)
+def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
+    """A tensor over the memory of an object with the buffer protocol."""
+    try:
+        a = np.frombuffer(buffer, dt.as_dtype(dtype).np, count, offset)
+    except ValueError as e:
+        raise ArgumentError(f"frombuffer(dtype={dt.as_dtype(dtype)}, count={count}, offset={offset}): {e}") from None
+    t = _lent(tensor_protocols.aligned(a, "frombuffer"))
+    return t.requires_grad_() if requires_grad else t
+
+
+# Constants.
+
+
+def _constant(sizes, size, value, dtype, device, out, requires_grad, pin_memory, layout=None):
+    require_device(device)
+    shape = sizes_of(sizes if size is None else (size,))
+    if layout is not None and layout != strided:
+        return all_alike(shape, value, layout, dtype_for(dtype, out), device, requires_grad)
+    return finish(filled(mark_for(device), shape, value, dtype_for(dtype, out)), out, requires_grad, "out=", device,
+                  pin_memory)
+
+
+@api(method=False)
+def zeros(*sizes, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """Zeros."""
+    return _constant(sizes, size, 0, dtype, device, out, requires_grad, pin_memory, layout)
+
+
+@api(method=False)
+def ones(*sizes, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """Ones."""
+    return _constant(sizes, size, 1, dtype, device, out, requires_grad, pin_memory, layout)
+
+
+@api(method=False)
+def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
+          memory_format=None):
+    """A tensor whose values are yet to be written (they are zeros until then)."""
+    shape = sizes_of(sizes if size is None else (size,))
+    order = None if memory_format is None else order_of_format(format_of(memory_format), shape)
+    if order is None:
+        return _constant((), shape, 0, dtype, device, out, requires_grad, pin_memory, layout)
+    t = _constant((), [shape[d] for d in order], 0, dtype, device, None, False, pin_memory)
+    return finish(_seen(t, inverse(order)), out, requires_grad, "empty", device)
+
+
+@api(method=False)
+def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """An empty tensor with given strides."""
+    if layout is not None:
+        require_strided("empty_strided", layout)
+    require_device(device)
+    if len(size) != len(stride):
+        raise ShapeError(f"empty_strided takes as many strides as sizes, got {tuple(size)} and {tuple(stride)}")
+    reach = 1 + sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else 0
+    flat = filled(mark_for(device), (reach,), 0, dtype_or_default(dtype))
+    t = sh.as_strided(flat, shape=tuple(size), strides=tuple(stride), offset=0)
+    return finish(t, None, requires_grad, "empty_strided", device, pin_memory)
+
+
+def dtype_for(dtype, out) -> dt.DType:
+    """The dtype asked for, or else that of `out`, or else the default one."""
+    return out.dtype if dtype is None and out is not None else dtype_or_default(dtype)
+
+
+def number_of(x):
+    """What a tensor or numpy number of one element holds; other numbers as they are."""
+    return x.item() if isinstance(x, (Tensor, np.generic)) else x
+
+
+@api(method=False)
+def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """One value everywhere; the dtype is that of a number of the value's kind unless said."""
+    if layout is not None:
+        require_strided("full", layout)
+    require_device(device)
+    value = number_of(fill_value)
+    if dtype is None:
+        dtype = number_dtype(value) if out is None else out.dtype
+    made_there = filled(mark_for(device), sizes_of((size,)), value, dt.as_dtype(dtype))
+    return finish(made_there, out, requires_grad, "full", device, pin_memory)
+
+
+@api(method=False)
+def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """A 0-d tensor of the default dtype."""
+    if layout is not None:
+        require_strided("scalar_tensor", layout)
+    require_device(device)
+    t = filled(mark_for(device), (), number_of(s), dtype_or_default(dtype))
+    return finish(t, None, requires_grad, "scalar_tensor", device, pin_memory)
+
+
+@api(method=False)
+def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """Ones on the diagonal, zeros elsewhere."""
+    if layout is not None:
+        require_strided("eye", layout)
+    require_device(device)
+    n, m = integers((n, n if m is None else m), "sizes of eye()")
+    if n < 0 or m < 0:
+        raise ShapeError(f"eye: sizes must not be negative, got {n} and {m}")
+    d = dtype_for(dtype, out)
+    run, mark = tls.m, mark_for(device)
+    plain = mark is None and not run.special
+    ones = wrap(run.run(_diagonal_array, n, m, d)) if plain else of_counts(_diagonal, n, m, d, mark=mark)
+    return finish(ones, out, requires_grad, "eye", device, pin_memory)
+
+
+def _diagonal(count, n, m, d):
+    return ew.cast.call(count(n)[:, None] == count(m)[None], dtype=d)
+
+
+def _diagonal_array(n, m, d):
+    a = kernel_of(sh.full)(None, shape=(n, m), value=0, dtype=d)
+    a.reshape(-1)[: min(n, m) * m : m + 1] = 1
+    return a
+
+
+# Like another tensor.
+
+
+def _like(input, shape, value, dtype, device, requires_grad, pin_memory, layout, memory_format=contiguous_format):
+    require_device(device)
+    if layout is not None and layout != strided:
+        return all_alike(shape, value, layout, dtype or input.dtype, device or input.device, requires_grad)
+    order = order_asked(input, format_of(memory_format))
+    if order is not None:
+        shape = tuple([shape[d] for d in order])
+    there = input if device is None or as_device(device).type == input.device.type else None
+    t = filled(there, shape, value, input.dtype if dtype is None else dt.as_dtype(dtype))
+    t = t if device is None else put(t, device)
+    t = _pinned(t) if pin_memory else t
+    t = t if order is None else _seen(t, inverse(order))
+    return t.requires_grad_() if requires_grad else t
+
+
+def _seen(t, order):
+    """A new tensor with its dims in another order: nobody knows that it is a view, unless it is being recorded."""
+    return sh.permute(t, dims=order) if tls.m.special else wrap(t._a.transpose(order))
+
+
+@api(method=False, checked=True)
+def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
+    """Zeros of the shape and dtype of another tensor."""
+    return _like(input, shape_of(input), 0, dtype, device, requires_grad, pin_memory, layout, memory_format)
+
+
+@api(method=False, checked=True)
+def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
+    """Ones of the shape and dtype of another tensor."""
+    return _like(input, shape_of(input), 1, dtype, device, requires_grad, pin_memory, layout, memory_format)
+
+
+@api(method=False, checked=True)
+def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
+    """A tensor of the shape and dtype of another, its values yet to be written."""
+    return _like(input, shape_of(input), 0, dtype, device, requires_grad, pin_memory, layout, memory_format)
+
+
+@api(method=False, checked=True)
+def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None,
+              pin_memory=False):
+    """One value everywhere, of the shape and dtype of another tensor."""
+    return _like(input, shape_of(input), number_of(fill_value), dtype, device, requires_grad, pin_memory, layout, memory_format)
+
+
+@api(function=False)
+def new_zeros(self, *sizes, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """Zeros of this tensor's dtype."""
+    return _like(self, sizes_of(sizes if size is None else (size,)), 0, dtype, device, requires_grad, pin_memory, layout)
+
+
+@api(function=False)
+def new_ones(self, *sizes, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """Ones of this tensor's dtype."""
+    return _like(self, sizes_of(sizes if size is None else (size,)), 1, dtype, device, requires_grad, pin_memory, layout)
+
+
+@api(function=False)
+def new_empty(self, *sizes, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """A tensor of this one's dtype, its values yet to be written."""
+    return _like(self, sizes_of(sizes if size is None else (size,)), 0, dtype, device, requires_grad, pin_memory, layout)
+
+
+@api(function=False)
+def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """One value everywhere, of this tensor's dtype."""
+    return _like(self, sizes_of((size,)), number_of(fill_value), dtype, device, requires_grad, pin_memory, layout)
+
+
+@api(function=False)
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """A copy of data in this tensor's dtype."""
+    if layout is not None:
+        require_strided("new_tensor", layout)
+    return tensor(data, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device,
+                  requires_grad=requires_grad)

@@ -1,0 +1,87 @@
+"""Whose memory a gradient lies in: what nothing else refers to may be kept, or written, without a copy."""
+
+import ctypes
+import sys
+
+import numpy as np
+
+from ...ir.dtype import BY_NP, FLOAT8, FLOAT_CHARS
+from ...ir.lazy import lazy
+from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core.shape import contiguous
+from ..core.node import LARGE
+from ..core.tensor import Tensor, wrap
+from ..core.writes import overlaps
+
+copies = lazy(__package__, "..cpu.loops.copies")
+kernels = lazy(__package__, "..cpu.loops.kernels")
+
+
+def add_to(total, g):
+    """Adds an array to another one of its shape, in place; gives that one. Both lie on one device."""
+    if total.__class__ is not np.ndarray:
+        return total if total.backend.overwrite(ew.add, total, (total, g), {}) else np.add(total, g, total)
+    kind = BY_NP.get(total.dtype)
+    if total.size < LARGE or kind is None or not kind.is_floating_point or kind in FLOAT8 or total.dtype != g.dtype:
+        return np.add(total, g, total)
+    return kernels.binary("add", kind)(total, g, out=total)
+
+
+def takes_sums(a) -> bool:
+    """Whether gradients may be added into an array that is a gradient: no element of it lies in two places."""
+    flags = a.flags
+    return flags.writeable and (flags.c_contiguous or not overlaps(a))
+
+
+def can_add_to(held: list, g) -> bool:
+    """Whether a gradient that is in the list `held` may become its sum with another one: it is large, and nothing but the list
+    refers to its memory."""
+    old = held[0]
+    if not (type(old) is type(g) is np.ndarray and old.size >= LARGE and old.shape == g.shape and old.dtype == g.dtype
+            and old.dtype.char in FLOAT_CHARS and _is_plain_memory(old)):
+        return False
+    del old
+    of_array, of_owner = _holders(held)
+    return of_array <= _ONE_HOLDER and of_owner <= _ONE_HOLDER_OF_OWNER
+
+
+def own(g: Tensor) -> Tensor:
+    """A gradient that nothing else can write to: the tensor itself if its memory is referenced from here alone."""
+    if _is_plain_memory(g._a):
+        arrays, owners = _references(g)
+        if arrays <= _ALONE and (g._a.base is None or owners <= _ALONE_OWNER):
+            return g
+    return wrap(copies.in_rows(g._a) if g._a.__class__ is np.ndarray and g._a.size >= LARGE else g._a.copy())
+
+
+def copied(g: Tensor) -> Tensor:
+    """A copy that lies row by row, made by an operator: for who records or differentiates it."""
+    return ew.copy(g) if g._a.flags.c_contiguous else contiguous(g)
+
+
+def _is_plain_memory(a) -> bool:
+    """Whether an array is row-major, writable, and its memory (of about its size) ends with the last reference to it."""
+    flags, owner = a.flags, a.base
+    if not (flags.c_contiguous and flags.writeable):
+        return False
+    if type(owner) is np.ndarray:
+        return owner.flags.owndata and owner.nbytes <= a.nbytes
+    return flags.owndata or (isinstance(owner, ctypes.Array) and ctypes.sizeof(owner) <= 2 * a.nbytes)
+
+
+def _references(g):
+    """How many references there are to a tensor's array, and to what owns the array's memory."""
+    a = g._a
+    owner = a.base
+    return sys.getrefcount(a), sys.getrefcount(owner)
+
+
+def _holders(held: list) -> tuple:
+    """How many references there are to the one array of a list, and to what owns its memory."""
+    a = held[0]
+    owner = a.base
+    return sys.getrefcount(a), 0 if owner is None else sys.getrefcount(owner)
+
+
+_ALONE, _ALONE_OWNER = _references(wrap(np.zeros((2, 1)).reshape(1, 2)))
+_ONE_HOLDER, _ONE_HOLDER_OF_OWNER = _holders([np.zeros((2, 1)).reshape(1, 2)])

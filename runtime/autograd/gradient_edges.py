@@ -1,0 +1,73 @@
+"""Gradient edges: places of a graph that stand for tensors which nobody holds any more."""
+
+import numpy as np
+
+from ...ir.dtype import of
+from ...ir.errors import AutogradError
+from ...ir.opdef.aval import Aval
+from ..core.node import Leaf, Output, shown
+from ..core.tensor import Tensor, wrap
+
+
+def source_of(node):
+    """(node, number of the result) of what a tensor's history begins with."""
+    return (node.source, node.index) if type(node) is Output else (node, 0)
+
+
+class GradientEdge(tuple):
+    """Where a tensor's gradient goes: (node, output_nr). `autograd.grad` and `backward` take it in the tensor's place."""
+
+    aval: Aval | None = None        # what the tensor was, if it is known
+
+    def __new__(cls, node, output_nr, ownership_token=None):
+        return super().__new__(cls, (node, output_nr))
+
+    node = property(lambda self: self[0])
+    output_nr = property(lambda self: self[1])
+
+
+def get_gradient_edge(tensor) -> GradientEdge:
+    """The place in the graph where the tensor's gradient arrives."""
+    if tensor._node is None:
+        raise AutogradError("a tensor that does not require grad has no gradient edge")
+    node, index = source_of(tensor._node)
+    edge = GradientEdge(shown(node), index)
+    edge.aval = tensor.aval
+    return edge
+
+
+def tensor_at(edge: GradientEdge) -> Tensor:
+    """A tensor with the history that the edge names: the leaf itself, else one without memory of its own."""
+    node, index = edge
+    if isinstance(node, Leaf):
+        leaf = node.of()
+        if leaf is None:
+            raise AutogradError("the tensor of this gradient edge is gone")
+        return leaf
+    aval = edge.aval or _result_of(node, index)
+    if aval is None:
+        raise nothing_known(edge)
+    stand_in = wrap(np.broadcast_to(np.zeros((), aval.dtype.np), aval.shape))
+    stand_in._node = node if node.outs is None else Output(node, index)
+    return stand_in
+
+
+def is_known(edge: GradientEdge) -> bool:
+    """Whether `tensor_at` has a tensor for the edge: one made from `next_functions` alone may name a result of any shape."""
+    return isinstance(edge.node, Leaf) or edge.aval is not None or _result_of(*edge) is not None
+
+
+def nothing_known(edge: GradientEdge) -> AutogradError:
+    """What is said where a tensor is asked of an edge that has none."""
+    return AutogradError(f"nothing is known of result {edge.output_nr} of {edge.node.label}, such as its shape; make the edge "
+                         f"by get_gradient_edge(tensor)")
+
+
+def _result_of(node, index) -> Aval | None:
+    """What an operation made, as far as its node knows."""
+    if node.outs is not None:
+        return node.outs[index]
+    kept = node.saved[0] if type(node.saved) is tuple and node.saved else None
+    if kept is None or isinstance(kept, Aval):
+        return kept
+    return Aval(kept.shape, of(kept))

@@ -1,0 +1,29 @@
+"""The gradient rules of one operator, written into a graph: for backends that run them as one kernel in eager mode."""
+
+from ...ir.errors import GraphError
+from ...ir.graph.graph import Value
+from ...ir.opdef.op import Op
+from ...ir.ops.core import elementwise as ew
+from ...passes.rewrite.kernel_body import is_free
+
+
+def write_rules(b, op: Op, goals: tuple, operands, params) -> tuple:
+    """The gradients of an operator, as values of a graph under way. Operands are the gradient, the result and the
+    arguments, as far as the rules read them. `goals` says which are wanted: None for an argument that needs none, else the
+    number of the first argument whose gradient goes to the same place; there they are added up."""
+    sums: dict = {}
+    for rule, goal in zip(op.vjp, goals):
+        if goal is not None:
+            made = rule(*operands, **params)
+            if type(made) is not Value:
+                raise GraphError(f"a gradient of {op.name} is no value of the graph")
+            sums[goal] = ew.add(sums[goal], made) if goal in sums else made
+    if "rule_as_one" not in op.traits and sum(1 for n in b.nodes if not is_free(n.output)) <= len(sums):
+        raise GraphError(f"the gradient of {op.name} is one operation already")
+    return tuple(sums.values())
+
+
+def write_joint_rule(b, op: Op, needs: tuple, operands, params) -> tuple:
+    """The gradients that the joint rule of an operator gives, of the arguments that `needs` names."""
+    made = op.vjp(*operands, needs=needs, **params)
+    return tuple([m for m, need in zip(made, needs) if need])

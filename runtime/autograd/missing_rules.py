@@ -1,0 +1,26 @@
+"""Results of functions that have no gradient rule: going backward through them raises, where to leave a gradient out would be
+silently wrong."""
+
+from ..core.node import ForbiddenNode, Output, aval_of, is_inexact
+from ..core.state import tls
+from ..core.tensor import Tensor
+
+
+def without_rule(name: str, result, *inputs):
+    """`result` (a tensor or a tuple) with a history that backward refuses, if gradients of one of the inputs are recorded."""
+    if not tls.m.grad or not any(isinstance(t, Tensor) and t._node is not None for t in inputs):
+        return result
+    outs = result if isinstance(result, tuple) else (result,)
+    edges = tuple([t._node for t in (*inputs, *outs) if isinstance(t, Tensor) and t._node is not None])
+    node = ForbiddenNode(name.title().replace("_", "") + "Backward0", edges, f"{name} has no gradient rule")
+    node.outs = tuple([aval_of(o._a) if isinstance(o, Tensor) else None for o in outs])
+    marked = tuple([_marked(o, Output(node, i)) for i, o in enumerate(outs)])
+    return marked if isinstance(result, tuple) else marked[0]
+
+
+def _marked(out, edge):
+    if not isinstance(out, Tensor) or not is_inexact(out._a):
+        return out
+    t = out.detach()
+    t._node = edge
+    return t

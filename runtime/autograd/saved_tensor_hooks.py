@@ -1,0 +1,121 @@
+"""What becomes of values that the forward saves for the backward: packed by the user's hook, unpacked when needed."""
+
+from ...ir.errors import AutogradError
+from ..core.state import tls
+from ..core.tensor import Tensor
+
+
+class saved_tensors_hooks:
+    """Inside, every tensor saved for a gradient goes through `pack_hook(tensor)`; its gradient rule reads
+    `unpack_hook(packed)`, which must be a tensor of the same shape, dtype and values."""
+
+    keeps_values = False     # whether what is unpacked is known to equal what was packed, as a trace assumes
+
+    def __init__(self, pack_hook, unpack_hook):
+        self.pack_hook = pack_hook
+        self.unpack_hook = unpack_hook
+        self._before = []
+
+    def __enter__(self):
+        if _forbidden():
+            raise AutogradError(_forbidden()[-1])
+        m = tls.m
+        if m.recorder is not None and not self.keeps_values:
+            m.recorder.refuse("it uses saved_tensors_hooks, and a trace decides itself what to keep",
+                              "enter them around calls of the traced function, which then runs as it is, or leave them out")
+        self._before.append(m.saved_hooks)
+        m.saved_hooks = (_without_grad(self.pack_hook), _checked(self.unpack_hook))
+        m.refresh()
+        return self
+
+    def __exit__(self, *exc):
+        m = tls.m
+        m.saved_hooks = self._before.pop()
+        m.refresh()
+
+
+def _without_grad(pack):
+    def packed(tensor):
+        m = tls.m
+        grad, m.grad = m.grad, False
+        storage = tensor._storage
+        version = storage.version
+        try:
+            kept = pack(tensor)
+        finally:
+            m.grad = grad
+        if storage.version != version:
+            raise AutogradError("a pack hook of saved_tensors_hooks wrote in place to the tensor that it was given, which "
+                                "others see; let it write to a clone()")
+        return kept
+
+    return packed
+
+
+def _checked(unpack):
+    def unpacked(value):
+        tensor = unpack(value)
+        if not isinstance(tensor, Tensor):
+            raise AutogradError(f"unpack_hook must return a tensor, got {type(tensor).__name__}")
+        return tensor
+
+    return unpacked
+
+
+def _forbidden() -> list:
+    """The reasons given by the disable_saved_tensors_hooks that this thread is inside of."""
+    reasons = getattr(tls, "no_saved_hooks", None)
+    if reasons is None:
+        reasons = tls.no_saved_hooks = []
+    return reasons
+
+
+class disable_saved_tensors_hooks:
+    """Inside, using saved_tensors_hooks raises an error with this message."""
+
+    def __init__(self, error_message: str):
+        self.error_message = error_message
+
+    def __enter__(self):
+        if tls.m.saved_hooks is not None:
+            raise AutogradError(self.error_message)
+        _forbidden().append(self.error_message)
+        return self
+
+    def __exit__(self, *exc):
+        _forbidden().pop()
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Keeps saved tensors in main memory until the backward needs them, whatever device they are on."""
+
+    keeps_values = True
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
+        super().__init__(_to_cpu, _to_device)
+
+
+class allow_mutation_on_saved_tensors(saved_tensors_hooks):
+    """Inside, tensors may be overwritten that a gradient rule reads: it gets copies that are made as they are saved."""
+
+    keeps_values = True
+
+    def __init__(self):
+        super().__init__(_copied, _as_it_is)
+
+
+def _copied(tensor):
+    return tensor.clone()
+
+
+def _as_it_is(packed):
+    return packed
+
+
+def _to_cpu(tensor):
+    return tensor.device, tensor.clone() if tensor.device.type == "cpu" else tensor.cpu()
+
+
+def _to_device(packed):
+    device, tensor = packed
+    return tensor.to(device)

@@ -1,0 +1,150 @@
+"""`ingot.accelerator`: the same questions whatever accelerator there is, with plain answers where there is none."""
+
+from ...ir.errors import DeviceError
+from ..core.device import DRIVERS, Device, available
+
+__all__ = ["current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count",
+           "device_index", "empty_cache", "get_device_capability", "get_memory_info", "is_available", "max_memory_allocated",
+           "max_memory_reserved", "memory_allocated", "memory_reserved", "memory_stats", "reset_accumulated_memory_stats",
+           "reset_peak_memory_stats", "set_device_idx", "set_device_index", "set_stream", "synchronize"]
+
+
+def _kind() -> str | None:
+    return next((k for k in DRIVERS if available(k)), None)
+
+
+def driver(kind=None):
+    """The backend of the accelerator (of one kind), or an error that says there is none."""
+    kind = kind or _kind()
+    if kind is None or not available(kind):
+        raise DeviceError(f"there is no {kind or 'accelerator'} device here; tensors can be on: cpu")
+    return DRIVERS[kind]
+
+
+def index_of(device, kind=None) -> int:
+    """The index that `device` (None, an int, a name or a Device) means."""
+    backend = driver(kind)
+    index = device if device is None or isinstance(device, int) else Device(device).index
+    index = backend.current() if index is None else index
+    if not 0 <= index < backend.count():
+        raise DeviceError(f"device index {index} is out of range: there are {backend.count()} devices")
+    return index
+
+
+def is_available() -> bool:
+    """Whether there is an accelerator."""
+    return _kind() is not None
+
+
+def current_accelerator(check_available: bool = False) -> Device | None:
+    """The kind of accelerator of this machine as a device, or None."""
+    kind = _kind()
+    return None if kind is None else Device(kind)
+
+
+def device_count() -> int:
+    """How many accelerators there are."""
+    kind = _kind()
+    return DRIVERS[kind].count() if kind else 0
+
+
+def current_device_index() -> int:
+    """The index of the accelerator in use."""
+    return driver().current()
+
+
+def set_device_index(device):
+    """Makes an accelerator the one in use."""
+    driver().set_current(index_of(device))
+
+
+current_device_idx = current_device_index
+set_device_idx = set_device_index
+
+
+class device_index:
+    """Uses another accelerator inside; None changes nothing."""
+
+    def __init__(self, index, /):
+        self.index = index
+        self.before: list = []          # what to go back to, for each `with`
+
+    def __enter__(self):
+        if self.index is not None:
+            self.before.append(current_device_index())
+            set_device_index(self.index)
+        return self
+
+    def __exit__(self, *exc):
+        if self.index is not None:
+            set_device_index(self.before.pop())
+
+
+def synchronize(device=None, /):
+    """Waits for everything launched on an accelerator; there is nothing to wait for without one."""
+    if is_available() or device is not None:
+        driver().synchronize(index_of(device))
+
+
+def current_stream(device=None, /):
+    """The stream that work goes to."""
+    return driver().stream(index_of(device))
+
+
+def set_stream(stream):
+    """Makes a stream the one that work goes to."""
+    driver().set_stream(stream)
+
+
+def empty_cache():
+    """Gives memory kept for reuse back to the device."""
+    if is_available():
+        driver().empty_cache()
+
+
+def memory_stats(device=None, /) -> dict:
+    """Byte counts by name; empty without an accelerator."""
+    return driver().memory(index_of(device)) if is_available() or device is not None else {}
+
+
+def memory_allocated(device=None, /) -> int:
+    """Bytes in use by tensors."""
+    return memory_stats(device).get("allocated", 0)
+
+
+def max_memory_allocated(device=None, /) -> int:
+    """The most bytes in use by tensors so far."""
+    return memory_stats(device).get("allocated_peak", 0)
+
+
+def memory_reserved(device=None, /) -> int:
+    """Bytes held from the device, in use or kept for reuse."""
+    return memory_stats(device).get("reserved", 0)
+
+
+def max_memory_reserved(device=None, /) -> int:
+    """The most bytes held from the device so far."""
+    return memory_stats(device).get("reserved_peak", 0)
+
+
+def reset_peak_memory_stats(device=None, /):
+    """Starts counting peaks anew."""
+    if is_available() or device is not None:
+        driver().reset_peak(index_of(device))
+
+
+def reset_accumulated_memory_stats(device=None, /):
+    """Starts counting totals anew."""
+    if is_available() or device is not None:
+        driver().reset_totals(index_of(device))
+
+
+def get_memory_info(device=None, /) -> tuple:
+    """(free, total) bytes of an accelerator."""
+    backend, index = driver(), index_of(device)
+    return backend.free_memory(index), backend.total_memory(index)
+
+
+def get_device_capability(device=None, /) -> tuple:
+    """The version of what an accelerator can do: (major, minor)."""
+    return driver().capability(index_of(device))

@@ -1,0 +1,374 @@
+"""The one door: every operator on tensors is called here. Run, put on the tape, tell the recorder.
+
+Elementwise operators come in with broadcastable shapes, as numpy takes them; the expand that this implies is put on the
+tape here, so gradient rules never speak of it. Dtypes were promoted by the operator layer before.
+"""
+
+from collections.abc import Callable
+from typing import Any
+from weakref import ref as _ref
+
+import numpy as np
+
+from ...ir.dtype import DType
+from ...ir.errors import ArgumentError, DimError, DTypeError, IngotError, OutOfMemoryError, ShapeError, kind_of
+from ...ir.lazy import lazy
+from ...ir.opdef.aval import Aval, broadcast_shapes
+from ...ir.opdef.op import BINDERS, NO_GRAD, Nothing, Op, find_binder, run_reference
+from ...ir.ops.core.shape import reshape
+from ...ir.symbols.substitute import at_hint
+from . import specialized_calls
+from .device_array import MESH, DeviceArray
+from .node import INEXACT, aval_of
+from .state import tls
+from .storage import Storage
+from .taping import record
+from .taping import write as write_taping
+from .taping import written as taped
+from .tensor import Tensor, class_for, wrap
+
+_new = object.__new__
+copies = lazy(__package__, "..cpu.loops.copies")
+eager = lazy(__package__, "..cpu.graph.eager")
+KERNELS: dict[Op, Callable] = {}   # what runs an operator on arrays, called like its reference; filled on first use
+
+
+def kernel_of(op: Op):
+    """What runs an operator on this machine's arrays."""
+    kernel = KERNELS.get(op)
+    if kernel is None:
+        kernel = eager.kernel_for(op)
+        kernel = KERNELS[op] = routed(op, kernel) if _routes else kernel
+    return kernel
+
+
+def routed(op: Op, kernel):
+    """A kernel that leaves device arrays to their backend, which checks no call that the host's kernel would check itself."""
+    unchecked = "self_checking" in op.traits
+
+    def run(*arrays, **params):
+        for a in arrays:
+            if a.__class__ is DeviceArray:
+                if unchecked:
+                    check(op, arrays, params)
+                if shared_out:      # then arrays of one process alone may stand before those that several share out
+                    a = next((b for b in arrays if b.__class__ is DeviceArray and b.kind == MESH), a)
+                return a.backend.run(op, arrays, params)
+        return kernel(*arrays, **params)
+
+    return run
+
+
+def route_kernels():
+    """From now on there are device arrays, and every kernel looks for them."""
+    if not _routes:
+        _routes.append(True)
+        for op, kernel in list(KERNELS.items()):
+            if "place" not in op.traits:
+                KERNELS[op] = routed(op, kernel)
+
+
+_routes: list = []
+shared_out: list = []       # not empty once there are arrays that several processes share out
+
+
+def call(op: Op, args, params):
+    """Runs `op` on `args` (tensors, numbers, None) and returns its tensor or tuple of tensors."""
+    m = tls.m
+    if m.special and m.door is not None and m.saved_hooks is None:
+        return through_door(m, op, args, params)
+    if m.special and m.clock is not None:
+        return m.clock.call(op, args, params)
+    if m.special and m.recorder is not None:
+        args, params = m.recorder.plain(op, args, params)
+    if m.special and m.batched is not None:
+        whole = m.batched.call(op, args, params)
+        if whole is not NotImplemented:
+            return whole
+    if m.special and m.sizes is not None:
+        return call_symbolic(m, op, args, params)
+    if op.is_view:
+        return call_view(m, op, args, params)
+    if m.special and m.autocast is not None:
+        args = m.autocast.cast(op, args)
+    arrays: list = []
+    for a in args:                       # a loop, since each list in one expression is a call of its own
+        arrays.append(a._a if isinstance(a, Tensor) else a)
+    kernel = KERNELS.get(op) or kernel_of(op)
+    try:
+        if not op.checked_by_kernel:
+            check(op, arrays, params)
+        result = m.run(kernel, *arrays, **params)
+    except Exception as e:
+        result = after_failure(op, kernel, arrays, params, e)
+    if specialized_calls.lies_by_rows(op):
+        result = by_rows(result)
+    out: Any
+    if result.__class__ is _ndarray:
+        out = _new(Tensor)
+        out._a = result
+        out._node = out._shared = None
+    else:
+        out = tuple([wrap(r) for r in result]) if type(result) is tuple else wrap(result)
+    if m.recorder is not None:
+        m.recorder.saw(op, args, params, out)
+    if m.grad and op.vjp is not NO_GRAD:
+        for a in args:
+            if isinstance(a, Tensor) and a._node is not None:
+                record(op, args, params, out)
+                break
+    return out
+
+
+def through_door(m, op: Op, args, params):
+    """What `call` gives, by way of who watches Python; the operators that this one calls are inside."""
+    door, m.door = m.door, None
+    try:
+        return door(call, op, args, params)
+    finally:
+        m.door = door
+
+
+def by_rows(result):
+    """A result, or several, whose elements lie row by row."""
+    if type(result) is tuple:
+        for r in result:
+            if r is not None and not r.flags.c_contiguous:
+                return tuple([by_rows(r) for r in result])
+        return result
+    if result is None or result.flags.c_contiguous:
+        return result
+    return copies.dense(result) if result.__class__ is _ndarray else result.copy()
+
+
+def call_symbolic(m, op: Op, args, params):
+    """What `call` does while sizes are symbolic: the kernel gets their values, the recorder and the tape what they are."""
+    if m.autocast is not None:
+        args = m.autocast.cast(op, args)
+    before = m.sizes, m.recorder, m.autocast, m.grad
+    m.sizes = m.recorder = m.autocast = None
+    m.grad = False
+    try:
+        out = call(op, at_hint(tuple(args)), {k: at_hint(v) for k, v in params.items()})
+    except Exception:
+        before[1].failed(op)        # for other sizes it might not
+        raise
+    finally:
+        m.sizes, m.recorder, m.autocast, m.grad = before
+    m.recorder.saw(op, args, params, out)
+    if m.grad and op.vjp is not NO_GRAD and any(isinstance(a, Tensor) and a._node is not None for a in args):
+        record(op, args, params, out)
+    return out
+
+
+def check(op: Op, arrays, params):
+    """Asks the shape rule, unless it found this kind of call fine before."""
+    kinds: list = [op]
+    for a in arrays:
+        if a.__class__ is _ndarray or a.__class__ is DeviceArray:
+            kinds.append(a.shape)
+            kinds.append(a.dtype)
+        else:
+            kinds.append(a)
+    call_key = (*kinds, *params.items())
+    if call_key not in _accepted:
+        accept(call_key, op, arrays, params)
+
+
+def accept(call_key, op: Op, arrays, params):
+    """Asks the shape rule for a kind of call, and remembers if it found nothing."""
+    op.infer(*[aval_of(a) if hasattr(a, "strides") else a for a in arrays], **params)
+    if len(_accepted) >= _MOST_CHECKED:
+        _accepted.clear()
+    _accepted.add(call_key)
+
+
+_accepted: set = set()      # calls that their shape rules accepted, by operator, shapes, dtypes and parameters
+_MOST_CHECKED = 16384
+_ndarray = np.ndarray
+
+
+def call_and_count(op: Op, args, params):
+    """Runs an operator that has no door of its own yet (`specialized_calls.py`)."""
+    specialized_calls.count_call(op)
+    return call(op, args, params)
+
+
+BINDERS[Tensor] = BINDERS[Nothing] = call_and_count
+
+
+def run_arrays(op: Op, arrays, params):
+    """How plain arrays are bound in the runtime (backward works on them): by the kernel that eager would use."""
+    return (KERNELS.get(op) or kernel_of(op))(*arrays, **params)
+
+
+def run_arrays_and_count(op: Op, arrays, params):
+    """Runs an operator that has no door of its own yet on plain arrays."""
+    specialized_calls.count_call(op)
+    return run_arrays(op, arrays, params)
+
+
+BINDERS[DeviceArray] = run_arrays
+BINDERS.update({t: run_arrays for t, bind in BINDERS.items() if bind is run_reference})
+BINDERS[np.ndarray] = run_arrays_and_count
+
+
+def binder_of(args):
+    """Who runs an operator on arguments of which the first is no tensor."""
+    return BINDERS.get(type(args[0])) or find_binder(args)
+
+
+def after_failure(op, kernel, arrays, params, error):
+    """Explains a failed call; re-runs one that only met a re-entered numpy context (a finaliser inside another call)."""
+    if type(error) is RuntimeError and "cannot enter context" in str(error):
+        with np.errstate(all="ignore"):
+            return kernel(*arrays, **params)
+    m = tls.m
+    m.failures += 1
+    if m.recorder is not None and refusal(op, arrays, params) is None:
+        m.recorder.failed(op)       # for other values it might not
+    if isinstance(error, IngotError):
+        try:
+            raise error
+        finally:
+            del error           # or it would hold this frame, which holds it: operands would live until the collector comes
+    if isinstance(error, MemoryError):
+        raise OutOfMemoryError(f"{op.name}: {error}; make the tensors smaller, or free some with del") from error
+    raise explain(op, arrays, params, error) from error
+
+
+_OURS = ((TypeError, DTypeError), (IndexError, DimError), (ArithmeticError, ArgumentError),
+         ((ValueError, RuntimeError), ShapeError))
+
+
+def refusal(op, arrays, params) -> IngotError | None:
+    """The error with which the shape rule refuses a call, whatever the values are; None if it finds nothing."""
+    avals = [aval_of(a) if hasattr(a, "strides") else a for a in arrays]
+    foreign = [a for a in avals if hasattr(a, "dtype") and not isinstance(a.dtype, DType)]       # tensors of other libraries
+    if foreign:
+        return DTypeError(f"{op.name} takes tensors, got {kind_of(foreign[0])}")
+    try:
+        if op.broadcasts:
+            shape = broadcast_shapes(*(a.shape for a in avals if isinstance(a, Aval)))
+            avals = [a.with_shape(shape) if isinstance(a, Aval) else a for a in avals]
+        op.infer(*avals, **params)
+    except IngotError as e:
+        return e.with_traceback(None)       # whose frames would hold the error
+    return None
+
+
+def explain(op, arrays, params, error) -> Exception:
+    """The ingot error for a reference that raised: the shape rule's own words if it has any."""
+    refused = refusal(op, arrays, params)
+    if refused is not None:
+        return refused if str(refused).startswith(op.name) else type(refused)(f"{op.name}: {refused}")
+    avals = [aval_of(a) if hasattr(a, "strides") else a for a in arrays]
+    said = ", ".join(f"{k}={v!r}" for k, v in params.items())
+    kind = next((ours for theirs, ours in _OURS if isinstance(error, theirs)), IngotError)
+    return kind(f"{op.name}({', '.join(map(str, avals))}{', ' + said if said else ''}) failed: {error}")
+
+
+# Views.
+
+
+def call_view(m, op, args, params):
+    """Runs an operator that only looks at its argument's memory in another way."""
+    x = args[0]
+    a = x._a
+    try:
+        r = op.ref(a, **params) if a.__class__ is _ndarray else a.backend.run(op, (a,), params)
+    except Exception as e:
+        r = after_failure(op, op.ref, [a], params, e)
+    base = r.base
+    if base is not None and (base is a or base is a.base or np.may_share_memory(r, a)):     # reshape copies where it must
+        out = as_view(x, r, (x._path, op, params))
+    else:
+        out = _new(Tensor if r.__class__ is _ndarray else class_for(r))
+        out._a = r
+        out._node = None
+        out._shared = Storage()
+    if m.recorder is not None:
+        m.recorder.saw(op, args, params, out)
+    if x._node is not None and m.grad and op.vjp is not NO_GRAD:
+        if m.noticed:
+            record(op, args, params, out)
+        else:
+            tape_view(op, args, params, out)
+    return out
+
+
+def tape_view(op, args, params, out):
+    """Notes for backward how a view was made of a tensor that has a history, where nobody else listens: what `record` does for
+    any number of arguments."""
+    kinds = (op, out._a.dtype.kind in INEXACT)
+    (taped.get(kinds) or write_taping(kinds))(op, args, params, out)
+
+
+def as_view(base, r, path):
+    """A tensor over `r`, a part of base's memory: it shares the storage of the tensor it looks into, and remembers the way
+    there."""
+    out = _new(Tensor if r.__class__ is _ndarray else class_for(r))
+    out._a = r
+    out._node = None
+    storage = out._shared = base._shared or base._own_storage()
+    root = base._base
+    out._base = base if root is None else root
+    out._path = path
+    live = storage.aliases
+    if len(live) < storage.many:            # as `add_aliases` does, without a call
+        live.append(_ref(out))
+    else:
+        storage.add_aliases((out,))
+    return out
+
+
+def looks(op, x, several) -> list:
+    """What `look` gives for each of several parameters of an operator whose results are parts of x."""
+    m, a = tls.m, x._a
+    if m.noticed or (m.grad and x._node is not None) or a.__class__ is not _ndarray:
+        return [look(op, x, params) for params in several]
+    storage, root, path, view, made = x._shared or x._own_storage(), x._base, x._path, op.ref, []
+    for params in several:
+        out = _new(Tensor)
+        out._a = view(a, **params)
+        out._node = None
+        out._shared = storage
+        out._base = x if root is None else root
+        out._path = path, op, params
+        made.append(out)
+    storage.add_aliases(made)
+    return made
+
+
+def untaped(fn, *args):
+    """fn(*args), made by operators, where there are no gradients: on the arrays behind tensors unless somebody listens, which
+    takes half the time. Of several results, what is an array becomes a tensor."""
+    m = tls.m
+    if m.special:
+        return fn(*args)
+    result = m.run(fn, *[a._a if isinstance(a, Tensor) else a for a in args])
+    if result.__class__ is tuple:
+        return tuple([wrap(r) if hasattr(r, "strides") else r for r in result])
+    return wrap(result) if hasattr(result, "strides") else result
+
+
+def reshaped(x: Tensor, shape: tuple) -> Tensor:
+    """A result that nobody else has seen, or an operand that nobody will write, under another shape: where neither a history
+    nor a recorder wants to know, it is no view of anything."""
+    m = tls.m
+    if m.noticed or (m.grad and x._node is not None):
+        return reshape(x, shape=shape)
+    return wrap(x._a.reshape(shape))
+
+
+def look(op, x, params):
+    """What `op(x, **params)` gives for a view operator and a tensor, on a shorter road."""
+    m = tls.m
+    return op(x, **params) if m.noticed else call_view(m, op, (x,), params)
+
+
+specialized_calls.NAMES.update({f"_{f.__name__}": f for f in (Tensor, accept, after_failure, binder_of, by_rows, call,
+                                                              call_view, kernel_of,
+                                                    record, wrap, _ndarray)},
+                               _INEXACT=INEXACT, _KERNELS=KERNELS, _accepted=_accepted, _new=_new, _taped=taped, _tls=tls,
+                               _write=write_taping)

@@ -1,0 +1,81 @@
+"""How float32 may be multiplied: "ieee" rounds as float32 does, "tf32" and "bf16" let narrower factors stand for it, "none"
+leaves the choice to the entry above. One table, which all of PyTorch's switches set and read: `backends.fp32_precision` and
+those of its name below, `allow_tf32`, `set_float32_matmul_precision`.
+"""
+
+from typing import Any
+
+from ...ir.errors import ArgumentError
+
+GENERIC = "generic", "all"
+_ALL = "none", "ieee", "tf32", "bf16"
+_CHOICES = {"generic": _ALL, "cuda": _ALL[:3], "mkldnn": _ALL}
+_CONVOLUTIONS = ("cuda", "conv"), ("cuda", "rnn")       # TF32, as long as nobody has said anything
+_chosen: dict[tuple[str, str], str] = {}
+answers: dict = {}      # what was found out from the entries, until one changes
+
+
+def get(backend: str, op: str = "all") -> str:
+    """What holds for an operation: what was chosen for it, else for all of the backend, else for everything."""
+    table = answers
+    found = table.get((backend, op))
+    if found is None:
+        found = table[backend, op] = _found(backend, op)
+    return found
+
+
+def _found(backend, op) -> str:
+    for key in ((backend, op), (backend, "all"), GENERIC):
+        choice = _chosen.get(key, "none")
+        if choice != "none" and choice in _CHOICES[backend]:
+            return choice
+    return "tf32" if (backend, op) in _CONVOLUTIONS and (backend, op) not in _chosen else "none"
+
+
+def choose(backend: str, op: str, precision: str):
+    """Sets one entry."""
+    if precision not in _CHOICES[backend]:
+        raise ArgumentError(f"fp32_precision of {backend} is one of {', '.join(_CHOICES[backend])}, got {precision!r}")
+    _chosen[backend, op] = precision
+    _forget()
+
+
+def chosen() -> dict:
+    """The entries as they are, for `restore`."""
+    return dict(_chosen)
+
+
+def restore(entries: dict):
+    """Puts all entries back."""
+    _chosen.clear()
+    _chosen.update(entries)
+    _forget()
+
+
+def _forget():
+    """Begins a new table of answers: a thread that works one out by the old entries puts it into the old one."""
+    global answers
+    answers = {}
+
+
+def switch(backend: str, op: str = "all") -> Any:
+    """A property that is one entry."""
+    return property(lambda self: get(backend, op), lambda self, precision: choose(backend, op, precision))
+
+
+class Operation:
+    """The entry of one operation of a backend: `backends.cudnn.conv.fp32_precision`."""
+
+    __slots__ = ("backend", "op")
+
+    def __init__(self, backend: str, op: str):
+        self.backend, self.op = backend, op
+
+    @property
+    def fp32_precision(self) -> str:
+        """ "ieee", "tf32", "none", and "bf16" where the backend knows it."""
+        return get(self.backend, self.op)
+
+    @fp32_precision.setter
+    def fp32_precision(self, precision: str):
+        choose(self.backend, self.op, precision)

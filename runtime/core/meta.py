@@ -1,0 +1,134 @@
+"""The meta device: tensors with a shape, a dtype and strides, but no elements.
+
+Operators on them say what results would be like, and take no memory: for modules whose parameters come from elsewhere, and for
+finding out shapes.
+"""
+
+from math import prod
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.errors import DeviceError, ShapeError
+from ...ir.opdef.aval import Aval, broadcast_shapes
+from .device_array import DeviceArray
+from .node import aval_of, is_inexact
+
+KIND = "meta"
+PASSES = ()         # of compiled graphs, which there are none of
+
+
+class NoElementsError(DeviceError, NotImplementedError):
+    """The elements of a tensor on the meta device were asked for."""
+
+
+class Memory:
+    """What a meta tensor lies over: nothing, but one nothing for all views of it."""
+
+    __slots__ = ("nbytes",)
+    device = None
+    pointer = 0
+
+    def __init__(self, nbytes):
+        self.nbytes = nbytes
+
+
+def run(op, arrays, params):
+    """What an operator would give."""
+    if op.is_view:
+        return arrays[0].viewed(op, params)
+    on_host = [a for a in arrays if isinstance(a, np.ndarray) and a.ndim and (op.is_elementwise or is_inexact(a))]
+    if on_host:         # elsewhere indices may lie on the host
+        raise DeviceError(f"{op.name} takes tensors on one device, got one on meta and one of shape {on_host[0].shape} on cpu")
+    avals = [aval_of(a) if hasattr(a, "strides") else a for a in arrays]
+    found = op.infer(*(_broadcast(avals) if op.is_elementwise else avals), **params)
+    return _like(found) if isinstance(found, Aval) else tuple([_like(a) for a in found])
+
+
+def _broadcast(avals) -> list:
+    """Avals of one shape, as elementwise operators take them in graphs; others as they are."""
+    shape = broadcast_shapes(*[a.shape for a in avals if isinstance(a, Aval)])
+    return [Aval(shape, a.dtype) if isinstance(a, Aval) else a for a in avals]
+
+
+def before_export(a, stream):
+    """Nothing has to be waited for."""
+
+
+def to_host(a, wait=True):
+    """Never: there is nothing to copy."""
+    raise NoElementsError(f"a tensor of shape {a.shape} on the meta device has no elements to read or copy; to move a module "
+                          "from there use to_empty(), or load_state_dict(..., assign=True)")
+
+
+def to_device(a, index=None, wait=True):
+    """An array like one of the host."""
+    if not isinstance(a, np.ndarray):
+        raise DeviceError(f"{a!r} cannot be put on meta; make an empty tensor there")
+    lies_open = a.size == 0 or 0 not in a.strides
+    return DeviceArray(KIND, Memory(a.nbytes), a.shape, a.dtype, a.strides if lies_open else None)
+
+
+def filled(shape, dtype, value, index=None):
+    """An array of one number."""
+    return made(shape, dtype)
+
+
+def converted(a, dtype):
+    """The same in another dtype."""
+    return made(a.shape, dtype)
+
+
+def copied(a):
+    """The same, in row-major order."""
+    return made(a.shape, a.dtype)
+
+
+contiguous = copied
+
+
+def write(dst, src):
+    """Writes nothing, into what could take it."""
+    shape = getattr(src, "shape", ())
+    if broadcast_shapes(shape, dst.shape) != dst.shape:
+        raise ShapeError(f"a value of shape {shape} does not fit into a tensor of shape {dst.shape}")
+
+
+def key(generator, index):
+    """Keys are moved as any tensor."""
+
+
+def gradients(op, goals, args, params):
+    """Rules run by themselves: nothing is computed."""
+
+
+def overwrite(op, out, inputs, params):
+    """Nothing is computed in place: what comes of it is checked elsewhere."""
+    return False
+
+
+def sweep(rows, numbers):
+    """Writes nothing, where an optimizer would write what it computes."""
+
+
+def fresh(arrays) -> list:
+    """New arrays like others."""
+    return [made(a.shape, a.dtype) for a in arrays]
+
+
+def traced(*_):
+    """Never: there is nothing to compile for."""
+    raise NoElementsError("a function of tensors on the meta device is not compiled; call it without jit.trace")
+
+
+sized = traced
+
+
+def made(shape, dtype) -> DeviceArray:
+    """An array without elements, in row-major order."""
+    dtype = np.dtype(dtype)
+    return DeviceArray(KIND, Memory(prod(shape) * dtype.itemsize), shape, dtype)
+
+
+def _like(aval) -> DeviceArray:
+    return made(aval.shape, dt.as_dtype(aval.dtype).np)

@@ -1,0 +1,477 @@
+"""The history of a tensor: who made it, from what, and what its gradient rule needs.
+
+There is no tape. Each result holds the `Node` that made it, and a node holds the nodes of its arguments (its edges), so a
+dead branch frees itself. A `Leaf` ends a path and collects a gradient; an `Output` stands for one of several results.
+"""
+
+from itertools import count
+from math import inf
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from ...ir.dtype import BY_NP, from_numpy, of
+from ...ir.errors import AutogradError
+from ...ir.lazy import lazy
+from ...ir.opdef.aval import Aval
+from ...ir.ops.core.complex_numbers import conj
+from ...ir.ops.core.shape import expand
+from ...ir.symbols.symbolic import hint
+from .device_array import DeviceArray
+from .structure import add_hook
+
+tensors = lazy(__package__, ".tensor")
+data_swaps = lazy(__package__, ".data_swaps")
+composites = lazy(__package__, "..cpu.graph.composites")
+LARGE = 1 << 15                  # elements from which the operations of a gradient rule are worth a kernel
+OFTEN = 128                      # calls of a rule on small arrays that take about as long as compiling it
+TRACE_LINES, CHECK_NAN = 1, 2    # what anomaly mode does: note the line of each operation, and stop at the first nan
+
+
+class Freed:
+    """Stands where saved values were, after the backward that used them."""
+
+    def unpack(self, node):
+        raise AutogradError(f"backward went through {node.op.name} a second time, but what it had saved is freed after the "
+                            "first; call the first backward with retain_graph=True")
+
+
+FREED = Freed()
+new_number = count().__next__       # for a node: one higher than those before
+# Places among saved values (of the result, then of each argument) by PyTorch's names for them.
+_SAVED_NAMES = {"_saved_result": 0, "_saved_self": 1, "_saved_other": 2}
+
+
+_FIRST = (0,)
+
+
+def any_large(values) -> bool:
+    """Whether one of the values that a rule reads is a large array."""
+    for a in values:        # noqa: SIM110  (quicker)
+        if a.__class__ is np.ndarray and a.size >= LARGE:
+            return True
+    return False
+
+
+class PackedValues:
+    """Saved values in the form that the user's pack hook gave them."""
+
+    def __init__(self, values, pack, unpack):
+        self.values = [(True, pack(v)) if hasattr(v, "_a") else (False, v) for v in values]
+        self.unpack_one = unpack
+
+    def unpack(self, node):
+        return tuple(self.unpack_one(v)._a if packed else v for packed, v in self.values)
+
+
+class Node:
+    """One recorded operation.
+
+    edges    for each argument the Node, Output or Leaf that its gradient goes to, or None
+    saved    for the output and each argument what the rule reads: an array, an Aval, a number or None
+    guards   (storage, version) of every saved array
+    number   higher than those of all nodes before: backward takes the newest of those that are ready
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "edges", "guards", "number", "op", "params", "saved")
+
+    run: Any = None             # kinds of nodes that know no rules define it: run(engine, gradients of the results)
+    looks_inside: Any = None    # those whose results are computed from each other show gradients themselves
+    outs: Any = None            # avals of all results when there are several
+    inexact_outs: Any = None    # and the numbers of those that can carry gradients
+    pre_hooks: Any = None
+    post_hooks: Any = None
+    traced: Any = None   # the graph values of what is saved, under a recorder
+    line: Any = None     # where it was recorded, under anomaly mode
+
+    def __init__(self, op, params, edges, saved, guards):
+        self.op = op
+        self.params = params
+        self.edges = edges
+        self.saved = saved
+        self.guards = guards
+        self.number = new_number()
+
+    @property
+    def label(self) -> str:
+        """What people know it as."""
+        return self.op.name.title().replace("_", "") + "Backward0"
+
+    def name(self) -> str:
+        """Its label, by a call as in PyTorch."""
+        return self.label
+
+    @property
+    def metadata(self) -> dict:
+        """What others want to keep with this node."""
+        return self.__dict__.setdefault("_metadata", {})
+
+    def _sequence_nr(self) -> int:
+        """Its number, as in PyTorch."""
+        return self.number
+
+    @property
+    def next_functions(self):
+        """The edges as (node, output index) pairs."""
+        return next_functions(self.edges)
+
+    def values(self) -> tuple:
+        """What the rules read; raises if it is gone or was overwritten."""
+        for storage, version in self.guards:
+            if storage.version != version:
+                self.check(storage, version)
+        saved = self.saved
+        return saved if type(saved) is tuple else saved.unpack(self)
+
+    def check(self, storage, version):
+        """Raises if what was saved was overwritten; renews what was saved of leaves that lie elsewhere now."""
+        if storage.was_overwritten(version):
+            raise overwritten(self, storage, version)
+        if storage.moved is not None:
+            data_swaps.renew(self, storage)
+
+    def release(self):
+        """Frees what was saved; a node that saved no values can be used again."""
+        if self.guards or type(self.saved) is not tuple:
+            self.saved = FREED
+            self.guards = ()
+
+    def apply(self, g, pending):
+        """Gradients of all arguments on plain arrays, from values saved as they are; where two go to one edge that nothing is
+        `pending` for, perhaps their sum in place of the first."""
+        for storage, version in self.guards:
+            if storage.version != version:
+                self.check(storage, version)
+        values = self.saved
+        vjp = self.op.vjp
+        if type(vjp) is not tuple:
+            return self.joint(g, values, tuple([e is not None for e in self.edges]))
+        params, grads = self.params, []
+        op = self.op
+        far = g.__class__ is DeviceArray
+        if op.is_pointwise if far else g.__class__ is np.ndarray and (
+                op.has_composed_rules or (op.is_pointwise and g.size >= LARGE)):
+            found = self.compiled(g, values, pending, far)
+            if found is not None:
+                return found
+        for e, rule in zip(self.edges, vjp):        # quicker than a list in one expression, which is a call of its own
+            grads.append(None if e is None or rule is None else rule(g, *values, **params))
+        return grads
+
+    def joint(self, g, values, needs):
+        """The gradients that a joint rule gives; by one graph, where that is worth it and such calls come often."""
+        one = next(x for x in g if x is not None) if g.__class__ is tuple else g
+        far = g.__class__ is DeviceArray
+        if "rule_as_one" in self.op.traits and (far or one.__class__ is np.ndarray):
+            arguments = (g, *values)
+            if far:
+                made = g.backend.gradients(self.op, needs, arguments, self.params)
+            else:
+                often = 1 if one.size >= LARGE else OFTEN
+                made = composites.joint_rule(self.op, needs, arguments, self.params, often)
+            if made is not None:
+                found = iter(made)
+                return [next(found) if need else None for need in needs]
+        return self.op.vjp(g, *values, needs=needs, **self.params)
+
+    def compiled(self, g, values, pending, far):
+        """The gradients from all rules of an operator by one graph, where there is one and, on small arrays, such calls come
+        often."""
+        goals, arguments = self.goals(pending), (g, *values)
+        if far:
+            made = g.backend.gradients(self.op, goals, arguments, self.params)
+        else:
+            often = OFTEN if g.size < LARGE and not any_large(values) else 1
+            run = composites.rules_of(self.op, goals).find(arguments, self.params, often)
+            made = None if run is None else run(arguments)
+        if made is None or len(goals) == 1:
+            return None if made is None else list(made)
+        found, grads = iter(made), []
+        for i, goal in enumerate(goals):
+            grads.append(next(found) if goal == i else None)
+        return grads
+
+    def goals(self, pending) -> tuple:
+        """For each argument the number of the first one whose gradient goes to the same place, where they may be added up; None
+        if it needs none."""
+        edges, vjp = self.edges, self.op.vjp
+        if len(edges) == 1 and vjp[0] is not None:
+            return _FIRST
+        first: dict = {}        # by edges: the first argument whose gradient goes there
+        goals: list = []
+        for i, e in enumerate(edges):
+            if e is None or vjp[i] is None:
+                goals.append(None)
+            else:
+                goals.append(i if type(e) is Output or e in pending else first.setdefault(e, i))
+        return tuple(goals)
+
+    def pull(self, g, values):
+        """Runs the gradient rules on `values` (the output, then the arguments)."""
+        vjp = self.op.vjp
+        if type(vjp) is tuple:
+            return [None if e is None or rule is None else rule(g, *values, **self.params)
+                    for e, rule in zip(self.edges, vjp)]
+        return vjp(g, *values, needs=tuple([e is not None for e in self.edges]), **self.params)
+
+    def register_hook(self, hook):
+        """Calls hook(grad_inputs, grad_outputs) after this node ran; a result replaces grad_inputs."""
+        if self.post_hooks is None:
+            self.post_hooks = {}
+        return add_hook(self.post_hooks, hook)
+
+    def register_prehook(self, hook):
+        """Calls hook(grad_outputs) before this node runs; a result replaces grad_outputs."""
+        if self.pre_hooks is None:
+            self.pre_hooks = {}
+        return add_hook(self.pre_hooks, ("node", hook))
+
+    def __repr__(self):
+        return f"<{self.label}>"
+
+
+def next_functions(edges) -> tuple:
+    """Edges as people see them: (node, number of the result) each, (None, 0) where no gradient goes."""
+    return tuple([(shown(e.source), e.index) if type(e) is Output else (shown(e), 0) for e in edges])
+
+
+def shown(node):
+    """A node as people get it: of a class with the node's name (`type(t.grad_fn).__name__`), made when somebody looks."""
+    if isinstance(node, Node):
+        kind = type(node)
+        if kind.__name__ != node.label:
+            found = _shown.get((kind, node.label))
+            if found is None:
+                more = {} if hasattr(kind, "__getattr__") else {"__getattr__": _saved_as}
+                found = _shown[kind, node.label] = type(node.label, (kind,), {"__slots__": (), "__module__": __name__, **more})
+            node.__class__ = found
+    return node
+
+
+def _saved_as(node, name):
+    """`grad_fn._saved_result`, `_saved_self` and the like: what is kept for the gradient."""
+    place = _SAVED_NAMES.get(name)
+    values = () if place is None or node.op is None else node.values()
+    kept = values[place] if place is not None and place < len(values) else None
+    if kept is None or isinstance(kept, Aval):
+        raise AttributeError(f"{node.label} has no attribute {name!r}" + ("" if place is None else ": it keeps no such value"))
+    return tensors.wrap(kept) if hasattr(kept, "dtype") else kept
+
+
+_shown: dict = {}       # such classes, by what they are of and by name
+
+
+class ComplexNode(Node):
+    """That of an operation with a complex result: rules give f'(z) g, and the gradient of z is conj(f'(z)) g."""
+
+    __slots__ = ()
+
+    def pull(self, g, values):
+        return [_conjugated(x) for x in super().pull(_conjugated(g), values)]
+
+
+class Named:
+    """Stands for an operator record, or a node that is gone, where errors ask for a name."""
+
+    line = None
+
+    def __init__(self, name):
+        self.name = name
+
+    op = property(lambda self: self)
+
+
+class ForbiddenNode(Node):
+    """A history that backward must not go through, with what it says to those who try."""
+
+    def __init__(self, label, edges, message):
+        super().__init__(Named(label), {"message": message}, edges, (), ())
+
+    label = property(lambda self: self.op.name)
+
+    def run(self, engine, slots):
+        raise AutogradError(self.params["message"])
+
+
+def _conjugated(g):
+    if type(g) is tuple:
+        return tuple([_conjugated(x) for x in g])
+    return conj(g) if g is not None and of(g).is_complex else g
+
+
+class Output:
+    """Edge to one of several results of a node."""
+
+    __slots__ = ("__weakref__", "index", "source")
+
+    def __init__(self, source, index):
+        self.source = source
+        self.index = index
+
+
+class Leaf:
+    """The end of a path: a tensor that requires a gradient and was not computed."""
+
+    __slots__ = ("__weakref__", "done", "grad", "hooks", "of", "post_hooks", "pre_hooks")
+    label = "AccumulateGrad"
+    next_functions = ()
+    number = inf            # gradients are accumulated as soon as all have arrived
+
+    def __init__(self, tensor):
+        self.grad = None
+        self.of = ref(tensor)
+        self.done = False         # whether a function transform made it, and is done with it
+        self.hooks = None         # replace the gradient before it is accumulated
+        self.pre_hooks = None     # the same, behind all of these, and only where it is accumulated
+        self.post_hooks = None    # run after accumulation: (whether behind all others, reference to the tensor, hook of it)
+
+    def name(self) -> str:
+        """Its label, by a call as in PyTorch."""
+        return self.label
+
+    @property
+    def variable(self):
+        """The tensor that collects the gradient."""
+        return self.of()
+
+    def hook_numbers(self) -> tuple:
+        """The hooks by their numbers, which no other hook ever gets; empty without any."""
+        tables = (self.hooks, self.pre_hooks, self.post_hooks)
+        return tuple([tuple(table or ()) for table in tables]) if any(tables) else ()
+
+    def all_hooks(self) -> list:
+        """The hooks themselves."""
+        before = [*(self.hooks or {}).values(), *(self.pre_hooks or {}).values()]
+        return [*before, *[hook for _, _, hook in (self.post_hooks or {}).values()]]
+
+    def __repr__(self):
+        return "<AccumulateGrad>"
+
+
+Leaf.__name__ = Leaf.label      # what people see of its class
+
+
+def overwritten(node, storage, version) -> AutogradError:
+    """The error for a saved value that was written in place."""
+    writer = storage.writer
+    by = f"by {writer[0]} at {writer[1]}:{writer[2]}" if writer else "in place"
+    made = f" (recorded at {node.line[0]}:{node.line[1]})" if node.line else ""
+    return AutogradError(f"{node.op.name} saved a tensor for its gradient{made}, and it was then overwritten {by}: it is at "
+                         f"version {storage.version}, expected {version}. Use the out-of-place form there, or clone() before "
+                         "writing.")
+
+
+def rescue_result(t):
+    """Before the result `t` of an operation is overwritten: its gradient rule gets a copy, if it reads the result only because
+    that is cheaper than to compute it again (trait "rescued")."""
+    node, storage = t._node, t._storage
+    if type(node) is Output:
+        node = node.source
+    if (not isinstance(node, Node) or isinstance(node, ComplexNode) or node.run is not None or type(node.saved) is not tuple
+            or "rescued" not in node.op.traits):
+        return
+    if (storage, storage.version) in node.guards and _holds(node.saved[0], t._a):
+        node.saved = (_apart(node.saved[0], t._a), *node.saved[1:])
+        node.guards = [g for g in node.guards if g[0] is not storage]
+
+
+def _holds(kept, array) -> bool:
+    """Whether what is kept of an operation's results is an array, or has it among several."""
+    return any(v is array for v in kept) if type(kept) is tuple else kept is array
+
+
+def _apart(kept, array):
+    """What is kept of results, with a copy in the place of an array."""
+    if type(kept) is tuple:
+        return tuple([_apart(v, array) for v in kept])
+    return array.copy() if kept is array else kept
+
+
+def rescue_operands(edge, array, storage):
+    """Before `array` is overwritten with what the node behind `edge` made: where its gradient rule reads the values of before,
+    as that of `x.mul_(w)` does, it gets copies of them."""
+    node = edge.source if type(edge) is Output else edge
+    if not isinstance(node, Node) or type(node.saved) is not tuple or all(s is not storage for s, _ in node.guards):
+        return
+    node.saved = tuple([v.copy() if hasattr(v, "strides") and _meets(v, array) else v for v in node.saved])
+    node.guards = [g for g in node.guards if g[0] is not storage]
+
+
+def rescue_operands_between(edge, given, array, storage):
+    """The same for all operations from `edge` back to what it was `given`: those of a function that is made of several."""
+    todo, done = [edge], {id(e.source if type(e) is Output else e) for e in given}
+    while todo:
+        edge = todo.pop()
+        node = edge.source if type(edge) is Output else edge
+        if isinstance(node, Node) and id(node) not in done:
+            done.add(id(node))
+            rescue_operands(node, array, storage)
+            todo += node.edges
+
+
+def _meets(a, b) -> bool:
+    """Whether two arrays of one kind may lie in the same memory."""
+    if a.__class__ is not b.__class__:
+        return False
+    return np.may_share_memory(a, b) if isinstance(a, np.ndarray) else a.memory is b.memory
+
+
+def aval_of(a) -> Aval:
+    """Shape and dtype of an array."""
+    key = a.shape, a.dtype
+    known = known_avals.get(key)
+    if known is None:
+        if len(known_avals) >= _MOST_AVALS:
+            known_avals.clear()
+        known = known_avals[key] = Aval(a.shape, BY_NP.get(a.dtype) or from_numpy(a.dtype))
+    return known
+
+
+known_avals: dict = {}       # by shape and dtype of arrays
+_MOST_AVALS = 16384
+INEXACT = "fcV"         # numpy's kinds of dtypes that can carry gradients (V is bfloat16's)
+
+
+def is_inexact(a) -> bool:
+    """Whether an array's elements can carry gradients."""
+    return a.dtype.kind in INEXACT
+
+
+def broadcast_edge(edge, aval, shape):
+    """An edge through the expand that numpy's broadcasting did silently."""
+    return Node(expand, {"shape": shape}, (edge,), (None, aval), ())
+
+
+def keep_planned(plan, args, out):
+    """What a node must hold for its rules, as `plan` names it (of the output first, then of each argument), and the versions
+    to check."""
+    saved: list[Any] = [None] * len(plan)
+    guards: list = []
+    for i, kind in enumerate(plan):
+        if kind is None:
+            continue
+        a = args[i - 1] if i else out
+        what = type(a)      # symbolic numbers say that their class is int or float
+        if what is tuple:
+            kinds = ["value" if j in kind else "meta" for j in range(len(a))] if type(kind) is frozenset else [kind] * len(a)
+            saved[i] = tuple([keep(t, k, guards) for t, k in zip(a, kinds)])
+        elif what is float or what is int or a is None:
+            saved[i] = a
+        else:
+            saved[i] = keep(a, kind, guards)
+    return tuple(saved), guards
+
+
+def keep(a, kind, guards):
+    """An array ("value") or what it is like ("meta"), of a tensor; the version of what is kept goes to `guards`."""
+    try:
+        array = a._a
+    except AttributeError:
+        return hint(a)
+    if kind == "meta":
+        return aval_of(array)
+    storage = a._shared or a._own_storage()
+    storage.guarded = True               # `Storage.guard`, without a call
+    guards.append((storage, storage.version))
+    return array

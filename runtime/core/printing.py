@@ -1,0 +1,210 @@
+"""How tensors print: as PyTorch's do."""
+
+import math
+import sys
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.errors import ArgumentError
+from ..api.register.register import api
+from .device_array import DeviceArray
+from .state import Defaults, tls
+from .tensor import Tensor
+
+
+class Options:
+    """How numbers are shown, for the whole process."""
+
+    precision = 4
+    threshold = 1000     # more elements than this are summarised
+    edgeitems = 3        # and then so many are shown at either end of each dimension
+    linewidth = 80
+    sci_mode = None      # None: scientific notation where the range of values asks for it
+
+
+PROFILES: dict[str, dict[str, float]] = {
+    "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
+    "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
+    "full": {"precision": 4, "threshold": math.inf, "edgeitems": 3, "linewidth": 80},
+}
+
+
+@api(method=False)
+def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None) -> None:
+    """Sets how tensors print; a profile ("default", "short" or "full") comes first, then what is given by name."""
+    if profile is not None:
+        if profile not in PROFILES:
+            raise ArgumentError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}")
+        for name, value in PROFILES[profile].items():
+            setattr(Options, name, value)
+    for name, value in (("precision", precision), ("threshold", threshold), ("edgeitems", edgeitems), ("linewidth", linewidth)):
+        if value is not None:
+            setattr(Options, name, value)
+    Options.sci_mode = sci_mode
+
+
+class Reals:
+    """Shows floating point numbers: one notation and one width for a whole tensor."""
+
+    def __init__(self, values):
+        self.whole, self.scientific, self.width = True, False, 1
+        shown = values[np.isfinite(values) & (values != 0)]
+        if not shown.size:
+            return
+        self.whole = bool((shown == np.ceil(shown)).all())
+        largest, smallest = np.abs(shown).max(), np.abs(shown).min()
+        wide = largest / smallest > 1000 or largest > 1e8 or (not self.whole and smallest < 1e-4)
+        self.scientific = wide if Options.sci_mode is None else Options.sci_mode
+        self.width = max(len(self.text(v)) for v in shown.tolist())
+
+    def text(self, v: float) -> str:
+        if self.scientific:
+            return f"{v:.{Options.precision}e}"
+        if self.whole:
+            return f"{v:.0f}." if math.isfinite(v) else f"{v:.0f}"
+        return f"{v:.{Options.precision}f}"
+
+    def __call__(self, v) -> str:
+        return self.text(v).rjust(self.width)
+
+
+class Complexes:
+    """Shows complex numbers: real and imaginary parts each by their own rule."""
+
+    def __init__(self, values):
+        values = values.astype(np.complex128)       # limits are compared as those of real numbers are
+        self.real, self.imag = Reals(values.real), Reals(values.imag)
+        self.width = self.real.width + self.imag.width + 2
+
+    def __call__(self, v) -> str:
+        sign = "" if v.imag < 0 or (v.imag == 0 and math.copysign(1, v.imag) < 0) else "+"
+        return f"{self.real(v.real)}{sign}{self.imag(v.imag).lstrip()}j"
+
+
+class Others:
+    """Shows integers and bools."""
+
+    def __init__(self, values):
+        self.width = max((len(str(v)) for v in values.tolist()), default=0)
+
+    def __call__(self, v) -> str:
+        return str(v).rjust(self.width)
+
+
+def formatter(values):
+    """The formatter for an array of numbers."""
+    kind = {"f": Reals, "c": Complexes}.get(values.dtype.kind, Others)
+    return kind(values.reshape(-1))
+
+
+def _ends(a):
+    """An array with the middle of every long dimension left out."""
+    edge = Options.edgeitems
+    for axis in range(a.ndim):
+        if a.shape[axis] > 2 * edge:
+            a = np.concatenate([a.take(range(edge), axis), a.take(range(-edge, 0), axis)], axis)
+    return a
+
+
+def _summarised_rows(items, short):
+    """The rows to show, with None where some are left out."""
+    edge = Options.edgeitems
+    return [*items[:edge], None, *items[len(items) - edge:]] if short and len(items) > 2 * edge else list(items)
+
+
+def _vector(a, indent, fmt, short) -> str:
+    cells = [" ..." if v is None else fmt(v) for v in _summarised_rows(a.tolist(), short)]
+    per_line = max(1, int((Options.linewidth - indent) / max(1, fmt.width + 2)))
+    lines = [", ".join(cells[i:i + per_line]) for i in range(0, len(cells), per_line)]
+    return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
+
+
+def _text(a, indent, fmt, short) -> str:
+    if a.ndim == 0:
+        return fmt(a.item())
+    if a.ndim == 1:
+        return _vector(a, indent, fmt, short)
+    rows = ["..." if r is None else _text(r, indent + 1, fmt, short) for r in _summarised_rows(a, short)]
+    return "[" + ("," + "\n" * (a.ndim - 1) + " " * (indent + 1)).join(rows) + "]"
+
+
+def array_text(a, indent: int = 0) -> str:
+    """The numbers of an array as nested brackets."""
+    if not a.size:
+        return "[]"
+    if a.dtype.isbuiltin == 2:      # bfloat16, float8
+        a = a.astype(np.float32)
+    short = a.size > Options.threshold
+    shown = _ends(a) if short else a
+    if shown.dtype.kind == "f":
+        shown = shown.astype(np.float64)
+    return _text(a, indent, formatter(shown), short)
+
+
+def is_implied(d) -> bool:
+    """Whether a dtype is one that needs no mention."""
+    complex_default = dt.complex128 if Defaults.dtype is dt.float64 else dt.complex64
+    return d in (Defaults.dtype, dt.int64, dt.bool_, complex_default)
+
+
+def _suffixes(t) -> list:
+    found = []
+    if t.is_meta or (not t._a.size and t.ndim != 1):
+        found.append(f"size={tuple(t.shape)}")
+    if (t.dtype is not Defaults.dtype) if t.is_meta or not t._a.size else not is_implied(t.dtype):
+        found.append(f"dtype={t.dtype!r}")
+    if t._a.__class__ is DeviceArray:
+        found.insert(0, f"device='{t.device}'")
+    if t.grad_fn is not None:
+        found.append(f"grad_fn=<{t.grad_fn.label}>")
+    elif t.requires_grad:
+        found.append("requires_grad=True")
+    return found
+
+
+def closed(text, suffixes, indent, apart=False) -> str:
+    """The text with its suffixes, broken where a line would get too long, or before the first one."""
+    last = len(text) - text.rfind("\n") + 1
+    for s in suffixes:
+        if last + len(s) + 2 > Options.linewidth or (apart and s is suffixes[0]):
+            text += ",\n" + " " * indent + s
+            last = indent + len(s)
+        else:
+            text += ", " + s
+            last += len(s) + 2
+    return text + ")"
+
+
+def part_text(name: str, t: Tensor, indent: int) -> str:
+    """A tensor that another one is made of, as that one shows it."""
+    if tls.m.recorder is not None:
+        tensor_text(t)          # a recording holds for what that says
+    head = f"{name}=tensor("
+    text = "..." if t.is_meta else array_text(t.cpu()._a, indent + len(head))
+    size = "" if t.numel() and not t.is_meta else f", size={tuple(t.shape)}"
+    return f"{head}{text}{size})"
+
+
+def tensor_text(t: Tensor) -> str:
+    """What repr() and str() of a tensor give."""
+    a = t._a.numpy() if t._a.__class__ is DeviceArray and not t.is_meta else t._a
+    head = f"{'tensor' if t._own_class is None else t._own_class.__name__}("
+    shown = "..." if t.is_meta else array_text(a, len(head))
+    text = closed(head + shown, _suffixes(t), len(head))
+    recorder = tls.m.recorder
+    if recorder is not None:
+        recorder.read(t, "repr", text)
+    return text
+
+
+def _format(self, spec) -> str:
+    recorder = tls.m.recorder
+    mark = None if recorder is None else recorder.formatted(self, spec, sys._getframe(1))
+    if mark is not None:
+        return mark
+    return self.item().__format__(spec) if not self.ndim else object.__format__(self, spec)
+
+
+Tensor.__repr__ = tensor_text
+Tensor.__format__ = _format

@@ -1,0 +1,215 @@
+"""Generators: where random operators get their keys.
+
+A generator is a seed and a counter. Every random operator draws one key, (seed, counter), and the counter goes up by one;
+the numbers are a function of the key alone (ir/reference/philox.py). So one seed gives the same numbers at every run, with any
+number of threads, eager or traced, and its whole state is two integers.
+"""
+
+import secrets
+import struct
+import threading
+from contextlib import contextmanager
+
+import numpy as np
+
+from ...ir.errors import ArgumentError, DTypeError
+from .device import CPU, as_device
+from .device_array import DeviceArray
+from .placement import beside, key_on, put
+from .state import Defaults, tls
+from .tensor import Tensor, wrap
+
+_WORD = 1 << 64
+_UINT64, _pack = np.dtype(np.uint64), struct.Struct("=2Q").pack_into
+
+
+class Generator:
+    """A stream of random keys; threads may share it."""
+
+    def __init__(self, device="cpu"):
+        self.device = as_device(device)
+        self._lock = threading.Lock()
+        self._seed = secrets.randbits(63)
+        self._call = 0
+
+    def manual_seed(self, seed: int):
+        """Starts the stream of `seed` from its beginning; negative seeds count from 2**64 down."""
+        seed = int(seed)
+        if not -(_WORD >> 1) <= seed < _WORD:
+            raise ArgumentError(f"a seed is an integer from -2**63 to 2**64 - 1, got {seed}")
+        if tls.m.recorder is not None:
+            tls.m.recorder.seeds(self, seed % _WORD)
+        self.put((seed % _WORD, 0))
+        return self
+
+    def seed(self) -> int:
+        """Seeds from the operating system's randomness; returns the seed."""
+        _refuse("it seeds a random generator from the operating system, once and for all calls")
+        seed = secrets.randbits(63)
+        self.manual_seed(seed)
+        return seed
+
+    def initial_seed(self) -> int:
+        """The seed that the stream was started with."""
+        _refuse("it asks for the seed of a random generator")
+        return self._seed
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where the stream is: its seed, and how many keys were drawn under it."""
+        with self._lock:
+            return self._seed, self._call
+
+    def put(self, place: tuple[int, int]):
+        """Goes to a place, unseen by recorders."""
+        with self._lock:
+            self._seed, self._call = place
+
+    def reserve(self, count: int) -> tuple[int, int]:
+        """The place of the next of `count` keys, all of which count as drawn; unseen by recorders."""
+        with self._lock:
+            place = self._seed, self._call
+            self._call += count
+        agrees = tls.m.agrees
+        return place if agrees is None else agrees(place)
+
+    def key(self) -> Tensor:
+        """The next key, a u64[2] tensor (seed, counter). A recorder is told, so that each run of a trace draws anew."""
+        m = tls.m
+        if m.special:
+            m.only_now()
+        key = key_at(self.reserve(1))
+        if m.recorder is not None:
+            m.recorder.drew(self, key)
+        return key
+
+    def get_state(self) -> Tensor:
+        """Seed and counter as a tensor of 16 bytes."""
+        state = wrap(np.array(self.place, "<u8").view(np.uint8))
+        if tls.m.recorder is not None:
+            tls.m.recorder.took_state(self, state)
+        return state
+
+    def set_state(self, state: Tensor):
+        """Goes to where `get_state` was called."""
+        if not isinstance(state, Tensor) or state._a.dtype != np.uint8 or state._a.shape != (16,):
+            raise DTypeError("a generator's state is the uint8 tensor of 16 elements that get_state() returns")
+        if tls.m.recorder is not None:
+            tls.m.recorder.puts_state(self, state)
+        seed, call = np.ascontiguousarray(state._a).view("<u8")
+        self.put((int(seed), int(call)))
+        return self
+
+    def graphsafe_get_state(self):
+        """A generator at the same place, for `graphsafe_set_state`."""
+        return self.clone_state()
+
+    def graphsafe_set_state(self, state):
+        """Goes to where another generator is."""
+        if not isinstance(state, Generator):
+            raise DTypeError(f"graphsafe_set_state takes a generator, got {type(state).__name__}; set_state takes tensors")
+        return self.set_state(state.get_state())
+
+    def get_offset(self) -> int:
+        """How many keys were drawn since the seed was set. Each operator that draws takes one, however many numbers it makes of
+        it, so these counts are not PyTorch's."""
+        _refuse("it asks how far a random generator is")
+        return self.place[1]
+
+    def set_offset(self, offset: int):
+        """Goes to where get_offset() was called, under the same seed."""
+        if not 0 <= int(offset) < _WORD:
+            raise ArgumentError(f"set_offset takes what get_offset() gave, from 0 to 2**64 - 1, got {offset}")
+        state = wrap(np.array((self._seed, int(offset)), "<u8").view(np.uint8))
+        _refuse("it puts a random generator elsewhere")
+        self.set_state(state)
+
+    def clone_state(self):
+        """A new generator at the same place."""
+        return Generator(self.device).set_state(self.get_state())
+
+    def __reduce__(self):
+        return _restored, (self.device, self._seed, self._call)
+
+    def __deepcopy__(self, memo):
+        return self.clone_state()
+
+    def __repr__(self):
+        return f"<ingot.Generator seed={self._seed} calls={self._call}>"
+
+
+def key_at(place: tuple[int, int]) -> Tensor:
+    """The key of a place in a stream."""
+    key = np.empty(2, _UINT64)
+    _pack(key, 0, *place)
+    return wrap(key)
+
+
+def _restored(device, seed, call):
+    generator = Generator(device)
+    generator.put((seed, call))
+    return generator
+
+
+def _refuse(what):
+    """Says to a recorder that a function does what each call would do anew."""
+    if tls.m.recorder is not None:
+        tls.m.recorder.refuse(what, "do so outside of the function")
+
+
+default_generator = Generator()
+
+
+def draw_key(generator: Generator | None = None, device=None) -> Tensor:
+    """The next key of a generator (of the default one unless said), on the device where it will be used."""
+    generator = generator or default_generator
+    if device is CPU or (device is None and Defaults.device == "cpu"):
+        return generator.key()
+    drawn = None if tls.m.recorder is not None or tls.m.batched is not None else key_on(generator, device)
+    return put(generator.key(), device, wait=False) if drawn is None else drawn
+
+
+def draw_key_beside(t: Tensor, generator: Generator | None = None) -> Tensor:
+    """The next key of a generator, where a tensor is."""
+    m, generator = tls.m, generator or default_generator
+    if t._a.__class__ is DeviceArray and m.recorder is None and m.batched is None:
+        drawn = t._a.backend.key(generator, t._a.device)
+        if drawn is not None:
+            return wrap(drawn)
+    return beside(generator.key(), t, wait=False)
+
+
+def manual_seed(seed: int) -> Generator:
+    """Seeds the default generator and returns it."""
+    return default_generator.manual_seed(seed)
+
+
+def seed() -> int:
+    """Seeds the default generator from the operating system; returns the seed."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed of the default generator."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The default generator's state."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Puts the default generator into a state."""
+    default_generator.set_state(new_state)
+
+
+@contextmanager
+def fork_rng(devices=None, enabled: bool = True, device_type: str = "cuda"):
+    """Whatever is drawn inside, the default generator goes on afterwards as if nothing had been."""
+    state = default_generator.get_state()
+    try:
+        yield
+    finally:
+        if enabled:
+            default_generator.set_state(state)

@@ -1,0 +1,1613 @@
+"""The Tensor with every method that the API attaches to it.
+
+Made by `make stubs` from the live package; not edited by hand.
+"""
+
+import builtins
+import collections.abc
+from typing import Any, overload
+
+import numpy
+
+from ...ir import dtype as _dtype_module
+from ...ir import errors as _errors_module
+from ...ir.opdef import aval as _aval_module
+from ..api.register import layouts as _layouts_module
+from ..api.register import return_types as _return_types_module
+from ..api.tensor_classes import typed_storage as _typed_storage_module
+from . import device as _device_module
+from . import storage as _storage_module
+from . import structure as _structure_module
+
+class Size(builtins.tuple[builtins.int, ...]):
+    """A shape: a tuple of ints with `numel()`. Tensors of one integer become ints."""
+    def __add__(self, other) -> Any: ...  # type: ignore[override]
+    def __getitem__(self, i) -> Any: ...  # type: ignore[override]
+    def __mul__(self, times) -> Any: ...  # type: ignore[override]
+    def __radd__(self, other) -> Any: ...
+    def __repr__(self) -> Any: ...
+    def __rmul__(self, times) -> Any: ...  # type: ignore[override]
+    def numel(self) -> builtins.int: ...
+
+def _as_size(d) -> Any:
+    """One number of a shape; symbols, sizes of samples that differ, and numpy's numbers stay what they are."""
+def _size_of(shape) -> Size:
+    """The Size of a tuple, made once for each as long as they are not too many."""
+
+class Tensor:
+    """A multi-dimensional array of one dtype that operators can differentiate."""
+    @builtins.property
+    def H(self) -> Tensor:
+        """A matrix transposed and conjugated."""
+    @builtins.property
+    def T(self) -> Tensor:
+        """All dimensions reversed."""
+    def __abs__(self) -> Tensor: ...
+    def __add__(self, other) -> Tensor: ...
+    def __and__(self, other) -> Tensor: ...
+    def __array__(self, dtype=None, copy=None) -> numpy.ndarray: ...
+    @builtins.property
+    def __array_interface__(self) -> builtins.dict:
+        """numpy's description of this tensor's memory."""
+    def __array_namespace__(self, *, api_version=None) -> Any:
+        """The array API namespace, `ingot.array_api`."""
+    __array_priority__: builtins.int
+    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **kwargs) -> Tensor:
+        """What numpy calls when a tensor is among the arguments of a universal function."""
+    def __bool__(self) -> builtins.bool: ...
+    def __buffer__(self, flags) -> builtins.memoryview:
+        """This tensor's memory as a memoryview."""
+    def __complex__(self) -> builtins.complex: ...
+    def __contains__(self, element) -> builtins.bool:
+        """Whether some element equals `element`."""
+    def __copy__(self) -> Tensor:
+        """A new tensor over the same memory."""
+    @builtins.property
+    def __cuda_array_interface__(self) -> builtins.dict:
+        """The description of this tensor's memory on a GPU that CuPy and Numba read; the stream is the one that our work is
+        in."""
+    def __deepcopy__(self, memo) -> Tensor:
+        """A copy in new memory; tensors that share memory share the copy as well."""
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None) -> Any:
+        """A DLPack capsule of this tensor's memory, without a copy unless asked for."""
+    def __dlpack_device__(self) -> builtins.tuple:
+        """(device type, index) in DLPack's numbers."""
+    def __eq__(self, other) -> Tensor: ...  # type: ignore[override]
+    def __float__(self) -> builtins.float: ...
+    def __floordiv__(self, other) -> Tensor: ...
+    def __format__(self, spec) -> builtins.str: ...  # type: ignore[override]
+    def __ge__(self, other) -> Tensor: ...  # type: ignore[override]
+    def __getitem__(self, key) -> Tensor:
+        """x[key]: a view for ints, slices, None and Ellipsis; a copy as soon as masks or index tensors take part."""
+    def __gt__(self, other) -> Tensor: ...  # type: ignore[override]
+    def __hash__(self) -> builtins.int: ...
+    def __iadd__(self, other) -> Tensor: ...
+    def __iand__(self, other) -> Tensor: ...
+    def __ifloordiv__(self, other) -> Tensor: ...
+    def __ilshift__(self, other) -> Tensor: ...
+    def __imod__(self, other) -> Tensor: ...
+    def __imul__(self, other) -> Tensor: ...
+    def __index__(self) -> builtins.int: ...
+    def __init__(self, *data, device=None) -> None: ...
+    def __int__(self) -> builtins.int: ...
+    def __invert__(self) -> Tensor: ...
+    def __ior__(self, other) -> Tensor: ...
+    def __ipow__(self, other) -> Tensor: ...
+    def __irshift__(self, other) -> Tensor: ...
+    def __isub__(self, other) -> Tensor: ...
+    def __iter__(self) -> collections.abc.Iterator[Tensor]:
+        """The entries along the first dimension."""
+    def __itruediv__(self, other) -> Tensor: ...
+    def __ixor__(self, other) -> Tensor: ...
+    def __le__(self, other) -> Tensor: ...  # type: ignore[override]
+    def __len__(self) -> builtins.int: ...
+    def __lshift__(self, other) -> Tensor: ...
+    def __lt__(self, other) -> Tensor: ...  # type: ignore[override]
+    def __matmul__(self, other) -> Tensor: ...
+    def __mod__(self, other) -> Tensor: ...
+    def __mul__(self, other) -> Tensor: ...
+    def __ne__(self, other) -> Tensor: ...  # type: ignore[override]
+    def __neg__(self) -> Tensor: ...
+    def __or__(self, other) -> Tensor: ...
+    def __pos__(self) -> Tensor: ...
+    def __pow__(self, other) -> Tensor: ...
+    def __radd__(self, other) -> Tensor: ...
+    def __rand__(self, other) -> Tensor: ...
+    def __reduce_ex__(self, protocol) -> builtins.tuple:  # type: ignore[override]
+        """Pickles memory, class, attributes and requires_grad; the history stays behind."""
+    def __repr__(self) -> builtins.str:
+        """What repr() and str() of a tensor give."""
+    def __reversed__(self) -> Tensor:
+        """The entries along the first dimension from the last to the first."""
+    def __rfloordiv__(self, other) -> Tensor: ...
+    def __rlshift__(self, other) -> Tensor: ...
+    def __rmatmul__(self, other) -> Tensor: ...
+    def __rmod__(self, other) -> Tensor: ...
+    def __rmul__(self, other) -> Tensor: ...
+    def __ror__(self, other) -> Tensor: ...
+    def __rpow__(self, other) -> Tensor: ...
+    def __rrshift__(self, other) -> Tensor: ...
+    def __rshift__(self, other) -> Tensor: ...
+    def __rsub__(self, other) -> Tensor: ...
+    def __rtruediv__(self, other) -> Tensor: ...
+    def __rxor__(self, other) -> Tensor: ...
+    def __setitem__(self, key, value) -> None:
+        """x[key] = value, broadcasting and converting the value."""
+    def __sub__(self, other) -> Tensor: ...
+    __torch_function__: builtins.classmethod
+    def __truediv__(self, other) -> Tensor: ...
+    def __xor__(self, other) -> Tensor: ...
+    _a: Any
+    _base: Any
+    @builtins.property
+    def _cdata(self) -> builtins.int:
+        """What is another number for every other tensor object, PyTorch's address of it."""
+    @builtins.property
+    def _chain(self) -> builtins.tuple:
+        """The view operators that lead from the base here, as (name, sorted items of parameters)."""
+    def _check_grad(self, value) -> Tensor: ...
+    _data_version: Any
+    @builtins.property
+    def _grad(self) -> Tensor | None:
+        """The gradient that backward() has accumulated, or None."""
+    @_grad.setter
+    def _grad(self, value) -> None: ...
+    _grad_is_copied: builtins.bool
+    _is_data: builtins.bool
+    def _is_view(self) -> builtins.bool:
+        """Whether the tensor looks into the memory of another one."""
+    _kept_grad: Any
+    _kept_leaf: Any
+    _make_subclass: builtins.staticmethod
+    def _memory(self, force: builtins.bool = False) -> numpy.ndarray:
+        """The memory itself, or what is copied from a device."""
+    _node: Any
+    def _one(self) -> Any: ...
+    _own_class: Any
+    def _own_storage(self) -> _storage_module.Storage: ...
+    _part_of: Any
+    _passed_by: Any
+    _path: Any
+    def _resize_over(self, shape) -> Tensor:
+        """resize_() of a tensor that is written as a whole then: what is cut off of it, or lies behind it, is not asked for."""
+    _retains: builtins.bool
+    _shared: Any
+    @builtins.property
+    def _storage(self) -> _storage_module.Storage:
+        """What it shares with the tensors over the same memory; made when somebody first shares, saves or writes."""
+    @_storage.setter
+    def _storage(self, value) -> None: ...
+    def _to_copy(self) -> numpy.ndarray:
+        """The memory for somebody who copies it at once and keeps nothing of it."""
+    def _typed_storage(self) -> _typed_storage_module.TypedStorage:
+        """The memory that the tensor lies in, counted in elements."""
+    @builtins.property
+    def _version(self) -> builtins.int: ...
+    def abs(self, *, out=None) -> Tensor:
+        """Absolute value."""
+    def abs_(self, *, out=None) -> Tensor:
+        """In-place version of abs()."""
+    def absolute(self, *, out=None) -> Tensor:
+        """Absolute value."""
+    def absolute_(self, *, out=None) -> Tensor:
+        """In-place version of absolute()."""
+    def acos(self, *, out=None) -> Tensor:
+        """Elementwise acos."""
+    def acos_(self, *, out=None) -> Tensor:
+        """In-place version of acos()."""
+    def acosh(self, *, out=None) -> Tensor:
+        """Elementwise acosh."""
+    def acosh_(self, *, out=None) -> Tensor:
+        """In-place version of acosh()."""
+    def add(self, other, *older, alpha=1, out=None) -> Tensor:
+        """input + alpha * other"""
+    def add_(self, other, *older, alpha=1, out=None) -> Tensor:
+        """In-place version of add()."""
+    def addbmm(self, batch1, batch2, *older, beta=1, alpha=1, out=None) -> Tensor:
+        """beta * input + alpha * the sum of all products in the batch"""
+    def addbmm_(self, batch1, batch2, *older, beta=1, alpha=1, out=None) -> Tensor:
+        """In-place version of addbmm()."""
+    def addcdiv(self, tensor1, tensor2, *older, value=1, out=None) -> Tensor:
+        """input + value * tensor1 / tensor2"""
+    def addcdiv_(self, tensor1, tensor2, *older, value=1, out=None) -> Tensor:
+        """In-place version of addcdiv()."""
+    def addcmul(self, tensor1, tensor2, *older, value=1, out=None) -> Tensor:
+        """input + value * tensor1 * tensor2"""
+    def addcmul_(self, tensor1, tensor2, *older, value=1, out=None) -> Tensor:
+        """In-place version of addcmul()."""
+    def addmm(self, mat1, mat2, *older, beta=1, alpha=1, out=None) -> Tensor:
+        """beta * input + alpha * mat1 @ mat2"""
+    def addmm_(self, mat1, mat2, *older, beta=1, alpha=1, out=None) -> Tensor:
+        """In-place version of addmm()."""
+    def addmv(self, mat, vec, *older, beta=1, alpha=1, out=None) -> Tensor:
+        """beta * input + alpha * mat @ vec"""
+    def addmv_(self, mat, vec, *older, beta=1, alpha=1, out=None) -> Tensor:
+        """In-place version of addmv()."""
+    def addr(self, vec1, vec2, *older, beta=1, alpha=1, out=None) -> Tensor:
+        """beta * input + alpha * outer(vec1, vec2)"""
+    def addr_(self, vec1, vec2, *older, beta=1, alpha=1, out=None) -> Tensor:
+        """In-place version of addr()."""
+    def adjoint(self) -> Tensor:
+        """The last two dimensions swapped, and conjugated if complex."""
+    def all(self, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Tensor:
+        """Whether all elements are nonzero (uint8 gives uint8)."""
+    def allclose(self, other, rtol=1e-05, atol=1e-08, equal_nan: builtins.bool = False) -> builtins.bool:
+        """Whether all elements are close."""
+    def amax(self, dim=(), keepdim: builtins.bool = False, *, out=None, axis=(), keepdims: builtins.bool = False) -> Tensor:
+        """Largest values; ties share the gradient equally."""
+    def amin(self, dim=(), keepdim: builtins.bool = False, *, out=None, axis=(), keepdims: builtins.bool = False) -> Tensor:
+        """Smallest values; ties share the gradient equally."""
+    def aminmax(self, *, dim=None, keepdim: builtins.bool = False, out=None, axis=None,
+                keepdims: builtins.bool = False) -> _return_types_module.aminmax:
+        """Smallest and largest values as (min, max)."""
+    def angle(self, *, out=None) -> Tensor:
+        """The angle of a number in the complex plane: of real ones 0 or, below zero, pi; nan stays nan."""
+    def angle_(self, *, out=None) -> Tensor:
+        """In-place version of angle()."""
+    def any(self, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Tensor:
+        """Whether any element is nonzero (uint8 gives uint8)."""
+    def apply_(self, callable) -> Tensor:
+        """Replaces each element by callable(element); slow, one Python call each."""
+    def arccos(self, *, out=None) -> Tensor:
+        """Elementwise acos."""
+    def arccos_(self, *, out=None) -> Tensor:
+        """In-place version of arccos()."""
+    def arccosh(self, *, out=None) -> Tensor:
+        """Elementwise acosh."""
+    def arccosh_(self, *, out=None) -> Tensor:
+        """In-place version of arccosh()."""
+    def arcsin(self, *, out=None) -> Tensor:
+        """Elementwise asin."""
+    def arcsin_(self, *, out=None) -> Tensor:
+        """In-place version of arcsin()."""
+    def arcsinh(self, *, out=None) -> Tensor:
+        """Elementwise asinh."""
+    def arcsinh_(self, *, out=None) -> Tensor:
+        """In-place version of arcsinh()."""
+    def arctan(self, *, out=None) -> Tensor:
+        """Elementwise atan."""
+    def arctan2(self, other, *, out=None) -> Tensor:
+        """Elementwise atan2."""
+    def arctan2_(self, other, *, out=None) -> Tensor:
+        """In-place version of arctan2()."""
+    def arctan_(self, *, out=None) -> Tensor:
+        """In-place version of arctan()."""
+    def arctanh(self, *, out=None) -> Tensor:
+        """Elementwise atanh."""
+    def arctanh_(self, *, out=None) -> Tensor:
+        """In-place version of arctanh()."""
+    def argmax(self, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None,
+               keepdims: builtins.bool = False) -> Tensor:
+        """Where the largest element is, of equals the first; without dim an index into the flattened tensor."""
+    def argmin(self, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None,
+               keepdims: builtins.bool = False) -> Tensor:
+        """Where the smallest element is, of equals the first; without dim an index into the flattened tensor."""
+    def argsort(self, dim=-1, descending: builtins.bool = False, stable: builtins.bool = True, *, out=None, axis=-1) -> Tensor:
+        """The indices that sort along a dim."""
+    def argwhere(self) -> Tensor:
+        """The positions of all elements that are not zero, as rows of a matrix."""
+    def as_strided(self, size, stride, storage_offset=None) -> Tensor:
+        """Any strided window over the memory behind a tensor."""
+    def as_strided_(self, size, stride, storage_offset=None) -> Tensor:
+        """The tensor itself becomes such a window."""
+    def as_strided_scatter(self, src, size, stride, storage_offset=None) -> Tensor:
+        """input with src in place of a strided window over its memory; what is expanded is copied first."""
+    def as_subclass(self, cls) -> Tensor:
+        """A view of the tensor whose class is `cls`, Tensor or one that derives from it."""
+    def asin(self, *, out=None) -> Tensor:
+        """Elementwise asin."""
+    def asin_(self, *, out=None) -> Tensor:
+        """In-place version of asin()."""
+    def asinh(self, *, out=None) -> Tensor:
+        """Elementwise asinh."""
+    def asinh_(self, *, out=None) -> Tensor:
+        """In-place version of asinh()."""
+    def atan(self, *, out=None) -> Tensor:
+        """Elementwise atan."""
+    def atan2(self, other, *, out=None) -> Tensor:
+        """Elementwise atan2."""
+    def atan2_(self, other, *, out=None) -> Tensor:
+        """In-place version of atan2()."""
+    def atan_(self, *, out=None) -> Tensor:
+        """In-place version of atan()."""
+    def atanh(self, *, out=None) -> Tensor:
+        """Elementwise atanh."""
+    def atanh_(self, *, out=None) -> Tensor:
+        """In-place version of atanh()."""
+    @builtins.property
+    def aval(self) -> _aval_module.Aval:
+        """Shape and dtype, as the compiler sees them."""
+    def backward(self, gradient=None, retain_graph=None, create_graph: builtins.bool = False, inputs=None) -> None:
+        """Adds the gradients of this tensor to the `.grad` of the leaves it came from."""
+    def baddbmm(self, batch1, batch2, *older, beta=1, alpha=1, out=None) -> Tensor:
+        """beta * input + alpha * batch1 @ batch2"""
+    def baddbmm_(self, batch1, batch2, *older, beta=1, alpha=1, out=None) -> Tensor:
+        """In-place version of baddbmm()."""
+    def bernoulli(self, p=None, *, generator=None, out=None) -> Tensor:
+        """1 with the probability that each element of `input` says (or `p` for all), else 0."""
+    def bernoulli_(self, *args, **kwargs) -> Tensor:
+        """Fills with 1 with probability p (a number or a tensor), else 0."""
+    def bfloat16(self, memory_format=...) -> Tensor:
+        """This tensor as bfloat16."""
+    def bincount(self, weights=None, minlength=0) -> Tensor:
+        """How often each of 0, 1, 2, ... occurs, or the sum of the weights of its occurrences."""
+    def bitwise_and(self, other, *, out=None) -> Tensor:
+        """Elementwise bitwise_and."""
+    def bitwise_and_(self, other, *, out=None) -> Tensor:
+        """In-place version of bitwise_and()."""
+    def bitwise_left_shift(self, other, *, out=None) -> Tensor:
+        """Elementwise bitwise_left_shift."""
+    def bitwise_left_shift_(self, other, *, out=None) -> Tensor:
+        """In-place version of bitwise_left_shift()."""
+    def bitwise_not(self, *, out=None) -> Tensor:
+        """Elementwise bitwise_not."""
+    def bitwise_not_(self, *, out=None) -> Tensor:
+        """In-place version of bitwise_not()."""
+    def bitwise_or(self, other, *, out=None) -> Tensor:
+        """Elementwise bitwise_or."""
+    def bitwise_or_(self, other, *, out=None) -> Tensor:
+        """In-place version of bitwise_or()."""
+    def bitwise_right_shift(self, other, *, out=None) -> Tensor:
+        """Elementwise bitwise_right_shift."""
+    def bitwise_right_shift_(self, other, *, out=None) -> Tensor:
+        """In-place version of bitwise_right_shift()."""
+    def bitwise_xor(self, other, *, out=None) -> Tensor:
+        """Elementwise bitwise_xor."""
+    def bitwise_xor_(self, other, *, out=None) -> Tensor:
+        """In-place version of bitwise_xor()."""
+    def bmm(self, mat2, *, out=None) -> Tensor:
+        """The products of two equally long batches of matrices."""
+    def bool(self, memory_format=...) -> Tensor:
+        """This tensor as bool."""
+    def broadcast_to(self, *sizes, size=None) -> Tensor:
+        """Expanded to a shape."""
+    def bucketize(self, boundaries, *, out_int32: builtins.bool = False, right: builtins.bool = False, out=None) -> Tensor:
+        """The index of the bucket between sorted boundaries that each value falls into."""
+    def byte(self, memory_format=...) -> Tensor:
+        """This tensor as uint8."""
+    def cauchy_(self, *args, **kwargs) -> Tensor:
+        """Fills with Cauchy numbers."""
+    def ccol_indices(self, *args) -> Tensor:
+        """ccol_indices() of sparse tensors, which have a method of their own; an error for dense ones."""
+    def cdouble(self, memory_format=...) -> Tensor:
+        """This tensor as complex128."""
+    def ceil(self, *, out=None) -> Tensor:
+        """Elementwise ceil."""
+    def ceil_(self, *, out=None) -> Tensor:
+        """In-place version of ceil()."""
+    def cfloat(self, memory_format=...) -> Tensor:
+        """This tensor as complex64."""
+    def char(self, memory_format=...) -> Tensor:
+        """This tensor as int8."""
+    def cholesky(self, upper: builtins.bool = False, *, out=None) -> Tensor:
+        """The lower triangular factor of symmetric positive matrices (or its transpose)."""
+    def cholesky_inverse(self, upper: builtins.bool = False, *, out=None) -> Tensor:
+        """The inverse of A, from its Cholesky factor."""
+    def cholesky_solve(self, L, upper: builtins.bool = False, *, out=None) -> Tensor:
+        """The solution X of A @ X = input, from a Cholesky factor of A."""
+    def chunk(self, chunks, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
+        """At most `chunks` pieces of one size (the last may be smaller), as views."""
+    def clamp(self, min=None, max=None, *, out=None) -> Tensor:
+        """Limits values to [min, max]; either may be missing, a number or a tensor."""
+    def clamp_(self, min=None, max=None, *, out=None) -> Tensor:
+        """In-place version of clamp()."""
+    def clamp_max(self, max, *, out=None) -> Tensor:
+        """Values above max become max."""
+    def clamp_max_(self, max, *, out=None) -> Tensor:
+        """In-place version of clamp_max()."""
+    def clamp_min(self, min, *, out=None) -> Tensor:
+        """Values below min become min."""
+    def clamp_min_(self, min, *, out=None) -> Tensor:
+        """In-place version of clamp_min()."""
+    def clip(self, min=None, max=None, *, out=None) -> Tensor:
+        """Limits values to [min, max]; either may be missing, a number or a tensor."""
+    def clip_(self, min=None, max=None, *, out=None) -> Tensor:
+        """In-place version of clip()."""
+    def clone(self, *, memory_format=...) -> Tensor:
+        """A copy in new memory."""
+    def coalesce(self, *args) -> Tensor:
+        """coalesce() of sparse tensors, which have a method of their own; an error for dense ones."""
+    def col_indices(self, *args) -> Tensor:
+        """col_indices() of sparse tensors, which have a method of their own; an error for dense ones."""
+    def combinations(self, r=2, with_replacement: builtins.bool = False) -> Tensor:
+        """All choices of r elements of a vector, as rows."""
+    def conj(self) -> Tensor:
+        """The complex conjugate; real tensors are returned as they are."""
+    def conj_physical(self, *, out=None) -> Tensor:
+        """The complex conjugate; real tensors are returned as they are."""
+    def conj_physical_(self, *, out=None) -> Tensor:
+        """In-place version of conj_physical()."""
+    def contiguous(self, memory_format=...) -> Tensor:
+        """This tensor if its memory is in row-major order (or as the format says), else a copy that is."""
+    def copy_(self, src, non_blocking: builtins.bool = False) -> Tensor:
+        """Writes another tensor (or number) into this one, broadcasting and converting."""
+    def copysign(self, other, *, out=None) -> Tensor:
+        """Elementwise copysign."""
+    def copysign_(self, other, *, out=None) -> Tensor:
+        """In-place version of copysign()."""
+    def corrcoef(self) -> Tensor:
+        """Correlations between the rows of a matrix, within [-1, 1]."""
+    def cos(self, *, out=None) -> Tensor:
+        """Elementwise cos."""
+    def cos_(self, *, out=None) -> Tensor:
+        """In-place version of cos()."""
+    def cosh(self, *, out=None) -> Tensor:
+        """Elementwise cosh."""
+    def cosh_(self, *, out=None) -> Tensor:
+        """In-place version of cosh()."""
+    def count_nonzero(self, dim=None, *more, keepdim: builtins.bool = False, axis=None,
+                      keepdims: builtins.bool = False) -> Tensor:
+        """How many elements are not zero, of all or along dims."""
+    def cov(self, *, correction=1, fweights=None, aweights=None) -> Tensor:
+        """Covariances between the rows of a matrix; each column is an observation."""
+    def cpu(self, memory_format=...) -> Tensor:
+        """This tensor in host memory."""
+    def cross(self, other, dim=None, *, out=None, axis=None) -> Tensor:
+        """The cross product of vectors of 3 along `dim`: of the first dim of size 3 unless said."""
+    def crow_indices(self, *args) -> Tensor:
+        """crow_indices() of sparse tensors, which have a method of their own; an error for dense ones."""
+    def cuda(self, device=None, non_blocking: builtins.bool = False, memory_format=...) -> Tensor:
+        """This tensor on a CUDA device."""
+    @overload
+    def cummax(self, dim, *, out=None) -> _return_types_module.cummax:
+        """Running maximum along a dim and where it was seen last, as (values, indices)."""
+    @overload
+    def cummax(self, *, axis, out=None) -> _return_types_module.cummax:
+        """Running maximum along a dim and where it was seen last, as (values, indices)."""
+    @overload
+    def cummin(self, dim, *, out=None) -> _return_types_module.cummin:
+        """Running minimum along a dim and where it was seen last, as (values, indices)."""
+    @overload
+    def cummin(self, *, axis, out=None) -> _return_types_module.cummin:
+        """Running minimum along a dim and where it was seen last, as (values, indices)."""
+    @overload
+    def cumprod(self, dim, *, dtype=None, out=None) -> Tensor:
+        """Running products along a dim; integers and bools are multiplied in int64."""
+    @overload
+    def cumprod(self, *, axis, dtype=None, out=None) -> Tensor:
+        """Running products along a dim; integers and bools are multiplied in int64."""
+    @overload
+    def cumprod_(self, dim, *, dtype=None, out=None) -> Tensor:
+        """In-place version of cumprod()."""
+    @overload
+    def cumprod_(self, *, axis, dtype=None, out=None) -> Tensor:
+        """In-place version of cumprod()."""
+    @overload
+    def cumsum(self, dim, *, dtype=None, out=None) -> Tensor:
+        """Running sums along a dim; integers and bools are summed in int64."""
+    @overload
+    def cumsum(self, *, axis, dtype=None, out=None) -> Tensor:
+        """Running sums along a dim; integers and bools are summed in int64."""
+    @overload
+    def cumsum_(self, dim, *, dtype=None, out=None) -> Tensor:
+        """In-place version of cumsum()."""
+    @overload
+    def cumsum_(self, *, axis, dtype=None, out=None) -> Tensor:
+        """In-place version of cumsum()."""
+    @builtins.property
+    def data(self) -> Tensor:
+        """The same memory without the history; writes through it are not checked against what was saved for gradients."""
+    @data.setter
+    def data(self, value) -> None: ...
+    def data_ptr(self) -> builtins.int:
+        """The address of the first element."""
+    def deg2rad(self, *, out=None) -> Tensor:
+        """Degrees to radians."""
+    def deg2rad_(self, *, out=None) -> Tensor:
+        """In-place version of deg2rad()."""
+    def dense_dim(self) -> builtins.int:
+        """How many dimensions are dense: all of a dense tensor."""
+    def det(self, *, out=None) -> Tensor:
+        """The determinant."""
+    def detach(self) -> Tensor:
+        """The same memory without the history."""
+    def detach_(self) -> Tensor:
+        """Forgets this tensor's own history."""
+    @builtins.property
+    def device(self) -> _device_module.Device:
+        """The device that holds this tensor."""
+    def diag(self, diagonal=0, *, out=None) -> Tensor:
+        """A vector as a diagonal matrix, or a copy of a matrix's diagonal."""
+    def diag_embed(self, offset=0, dim1=-2, dim2=-1, *, axis1=-2) -> Tensor:
+        """Zeros with the last dimension on the diagonal of two new ones."""
+    def diagflat(self, offset=0) -> Tensor:
+        """A diagonal matrix of all elements."""
+    def diagonal(self, offset=0, dim1=0, dim2=1, *, axis1=0) -> Tensor:
+        """The diagonal of two dimensions, as a new last dimension (a view)."""
+    def diagonal_scatter(self, src, offset=0, dim1=0, dim2=1, *, axis1=0) -> Tensor:
+        """input with src in place of a diagonal."""
+    def diff(self, n=1, dim=-1, prepend=None, append=None, *, out=None, axis=-1) -> Tensor:
+        """Differences of neighbours along a dim, n times over."""
+    def digamma(self, *, out=None) -> Tensor:
+        """Elementwise digamma."""
+    def digamma_(self, *, out=None) -> Tensor:
+        """In-place version of digamma()."""
+    def dim(self) -> builtins.int:
+        """The number of dimensions."""
+    def dim_order(self, ambiguity_check: builtins.bool = False) -> Tensor:
+        """The dims from the slowest to the fastest in memory. With `ambiguity_check` (True, or a list of memory formats) an
+        error"""
+    def dist(self, other, p=2) -> Tensor:
+        """The norm of order p of input - other."""
+    def div(self, other, *, rounding_mode=None, out=None) -> Tensor:
+        """input / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
+    def div_(self, other, *, rounding_mode=None, out=None) -> Tensor:
+        """In-place version of div()."""
+    def divide(self, other, *, rounding_mode=None, out=None) -> Tensor:
+        """input / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
+    def divide_(self, other, *, rounding_mode=None, out=None) -> Tensor:
+        """In-place version of divide()."""
+    def dot(self, tensor, *, out=None) -> Tensor:
+        """The inner product of two vectors."""
+    def double(self, memory_format=...) -> Tensor:
+        """This tensor as float64."""
+    def dsplit(self, indices_or_sections) -> builtins.tuple[Tensor, ...]:
+        """Equal pieces, or pieces cut at the indices listed, as views."""
+    @builtins.property
+    def dtype(self) -> _dtype_module.DType: ...
+    def element_size(self) -> builtins.int:
+        """The bytes of one element."""
+    def eq(self, other, *, out=None) -> Tensor:
+        """Elementwise eq."""
+    def eq_(self, other, *, out=None) -> Tensor:
+        """In-place version of eq()."""
+    def equal(self, other) -> builtins.bool:
+        """Whether two tensors have the same shape and elements."""
+    def erf(self, *, out=None) -> Tensor:
+        """Elementwise erf."""
+    def erf_(self, *, out=None) -> Tensor:
+        """In-place version of erf()."""
+    def erfc(self, *, out=None) -> Tensor:
+        """Elementwise erfc."""
+    def erfc_(self, *, out=None) -> Tensor:
+        """In-place version of erfc()."""
+    def erfinv(self, *, out=None) -> Tensor:
+        """Elementwise erfinv."""
+    def erfinv_(self, *, out=None) -> Tensor:
+        """In-place version of erfinv()."""
+    def exp(self, *, out=None) -> Tensor:
+        """Elementwise exp."""
+    def exp2(self, *, out=None) -> Tensor:
+        """Elementwise exp2."""
+    def exp2_(self, *, out=None) -> Tensor:
+        """In-place version of exp2()."""
+    def exp_(self, *, out=None) -> Tensor:
+        """In-place version of exp()."""
+    def expand(self, *sizes, size=None, implicit: builtins.bool = False) -> Tensor:
+        """Dimensions of size 1 repeated without copying; -1 keeps a size."""
+    def expand_as(self, other) -> Tensor: ...
+    def expm1(self, *, out=None) -> Tensor:
+        """Elementwise expm1."""
+    def expm1_(self, *, out=None) -> Tensor:
+        """In-place version of expm1()."""
+    def exponential_(self, *args, **kwargs) -> Tensor:
+        """Fills with exponential numbers of rate lambd."""
+    def fill_(self, value) -> Tensor:
+        """Writes one value everywhere."""
+    def fill_diagonal_(self, fill_value, wrap: builtins.bool = False) -> Tensor:
+        """Writes one value on the main diagonal; `wrap` starts it again below the last row of a tall matrix."""
+    def fix(self, *, out=None) -> Tensor:
+        """Elementwise trunc."""
+    def fix_(self, *, out=None) -> Tensor:
+        """In-place version of fix()."""
+    def flatten(self, start_dim=0, end_dim=-1) -> Tensor:
+        """Dims start_dim to end_dim as one."""
+    def flip(self, *which, dims=None, axis=None) -> Tensor:
+        """The order reversed along dims."""
+    def fliplr(self) -> Tensor:
+        """The second dimension reversed."""
+    def flipud(self) -> Tensor:
+        """The first dimension reversed."""
+    def float(self, memory_format=...) -> Tensor:
+        """This tensor as float32."""
+    def float_power(self, exponent, *, out=None) -> Tensor:
+        """input ** exponent in float64, of complex numbers in complex128."""
+    def float_power_(self, exponent, *, out=None) -> Tensor:
+        """In-place version of float_power()."""
+    def floor(self, *, out=None) -> Tensor:
+        """Elementwise floor."""
+    def floor_(self, *, out=None) -> Tensor:
+        """In-place version of floor()."""
+    def floor_divide(self, other, *, out=None) -> Tensor:
+        """Elementwise floor_divide."""
+    def floor_divide_(self, other, *, out=None) -> Tensor:
+        """In-place version of floor_divide()."""
+    def fmax(self, other, *, out=None) -> Tensor:
+        """Elementwise fmax."""
+    def fmax_(self, other, *, out=None) -> Tensor:
+        """In-place version of fmax()."""
+    def fmin(self, other, *, out=None) -> Tensor:
+        """Elementwise fmin."""
+    def fmin_(self, other, *, out=None) -> Tensor:
+        """In-place version of fmin()."""
+    def fmod(self, other, *, out=None) -> Tensor:
+        """Elementwise fmod."""
+    def fmod_(self, other, *, out=None) -> Tensor:
+        """In-place version of fmod()."""
+    def frac(self, *, out=None) -> Tensor:
+        """Elementwise frac."""
+    def frac_(self, *, out=None) -> Tensor:
+        """In-place version of frac()."""
+    def frexp(self, *, out=None) -> _return_types_module.frexp:
+        """Mantissas with sizes in [0.5, 1), and the powers of two that they are multiplied by."""
+    @overload
+    def gather(self, dim, index, *, sparse_grad: builtins.bool = False, out=None) -> Tensor:
+        """out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
+    @overload
+    def gather(self, *, axis, index, sparse_grad: builtins.bool = False, out=None) -> Tensor:
+        """out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
+    def gcd(self, other, *, out=None) -> Tensor:
+        """Elementwise gcd."""
+    def gcd_(self, other, *, out=None) -> Tensor:
+        """In-place version of gcd()."""
+    def ge(self, other, *, out=None) -> Tensor:
+        """Elementwise ge."""
+    def ge_(self, other, *, out=None) -> Tensor:
+        """In-place version of ge()."""
+    def geometric_(self, *args, **kwargs) -> Tensor:
+        """Fills with how many trials of probability p it takes to succeed."""
+    def geqrf(self, *, out=None) -> _return_types_module.geqrf:
+        """QR as LAPACK's geqrf gives it: R, below it the vectors of Householder's reflections, and their factors. No
+        gradient."""
+    def ger(self, vec2, *, out=None) -> Tensor:
+        """Every element of one vector times every element of another."""
+    def get_device(self) -> builtins.int:
+        """The index of the accelerator that holds this tensor, -1 for the CPU."""
+    @builtins.property
+    def grad(self) -> Tensor | None:
+        """The gradient that backward() has accumulated, or None."""
+    @grad.setter
+    def grad(self, value) -> None: ...
+    @builtins.property
+    def grad_fn(self) -> Any:
+        """The node that made this tensor, or None for a leaf."""
+    def greater(self, other, *, out=None) -> Tensor:
+        """Elementwise gt."""
+    def greater_(self, other, *, out=None) -> Tensor:
+        """In-place version of greater()."""
+    def greater_equal(self, other, *, out=None) -> Tensor:
+        """Elementwise ge."""
+    def greater_equal_(self, other, *, out=None) -> Tensor:
+        """In-place version of greater_equal()."""
+    def gt(self, other, *, out=None) -> Tensor:
+        """Elementwise gt."""
+    def gt_(self, other, *, out=None) -> Tensor:
+        """In-place version of gt()."""
+    def half(self, memory_format=...) -> Tensor:
+        """This tensor as float16."""
+    def hardshrink(self, lambd=0.5) -> Tensor:
+        """0 where |input| <= lambd, the input elsewhere."""
+    def heaviside(self, other, *, out=None) -> Tensor:
+        """0 below zero, 1 above, `other` at zero."""
+    def heaviside_(self, other, *, out=None) -> Tensor:
+        """In-place version of heaviside()."""
+    def histc(self, bins=100, min=0, max=0, *, out=None) -> Tensor:
+        """Counts in equal bins between min and max (the data's range if both are equal); what is outside is left out."""
+    def histogram(self, bins=100, *, range=None, weight=None, density: builtins.bool = False, out=None) -> Tensor:
+        """(hist, bin_edges): how much falls between neighbouring edges; the last bin holds its upper edge."""
+    def hsplit(self, indices_or_sections) -> builtins.tuple[Tensor, ...]:
+        """Equal pieces, or pieces cut at the indices listed, as views."""
+    def hypot(self, other, *, out=None) -> Tensor:
+        """Elementwise hypot."""
+    def hypot_(self, other, *, out=None) -> Tensor:
+        """In-place version of hypot()."""
+    def i0(self, *, out=None) -> Tensor: ...
+    def i0_(self, *, out=None) -> Tensor:
+        """In-place version of i0()."""
+    def igamma(self, other, *, out=None) -> Tensor:
+        """The regularised lower incomplete gamma function: the probability that a gamma number of concentration `input` is
+        at"""
+    def igamma_(self, other, *, out=None) -> Tensor:
+        """In-place version of igamma()."""
+    def igammac(self, other, *, out=None) -> Tensor:
+        """The regularised upper incomplete gamma function, 1 - gammainc, accurate where it is small."""
+    def igammac_(self, other, *, out=None) -> Tensor:
+        """In-place version of igammac()."""
+    @builtins.property
+    def imag(self) -> Any:
+        """The imaginary parts of a complex tensor."""
+    @imag.setter
+    def imag(self, value) -> None: ...
+    @overload
+    def index_add(self, dim, index, source, *, alpha=1, out=None) -> Tensor:
+        """input with alpha * source added to the slices that an index vector names."""
+    @overload
+    def index_add(self, *, axis, index, source, alpha=1, out=None) -> Tensor:
+        """input with alpha * source added to the slices that an index vector names."""
+    @overload
+    def index_add_(self, dim, index, source, *, alpha=1, out=None) -> Tensor:
+        """In-place version of index_add()."""
+    @overload
+    def index_add_(self, *, axis, index, source, alpha=1, out=None) -> Tensor:
+        """In-place version of index_add()."""
+    @overload
+    def index_copy(self, dim, index, source, *, out=None) -> Tensor:
+        """input with the slices that an index vector names replaced by those of source."""
+    @overload
+    def index_copy(self, *, axis, index, source, out=None) -> Tensor:
+        """input with the slices that an index vector names replaced by those of source."""
+    @overload
+    def index_copy_(self, dim, index, source, *, out=None) -> Tensor:
+        """In-place version of index_copy()."""
+    @overload
+    def index_copy_(self, *, axis, index, source, out=None) -> Tensor:
+        """In-place version of index_copy()."""
+    @overload
+    def index_fill(self, dim, index, value) -> Tensor:
+        """input with one value in the slices that an index vector names."""
+    @overload
+    def index_fill(self, *, axis, index, value) -> Tensor:
+        """input with one value in the slices that an index vector names."""
+    @overload
+    def index_fill_(self, dim, index, value) -> Tensor:
+        """In-place version of index_fill()."""
+    @overload
+    def index_fill_(self, *, axis, index, value) -> Tensor:
+        """In-place version of index_fill()."""
+    def index_put(self, indices, values, accumulate: builtins.bool = False) -> Tensor:
+        """input[indices] = values (or += if accumulate), as a new tensor. Indices are tensors, or None for all of a
+        dimension."""
+    def index_put_(self, indices, values, accumulate: builtins.bool = False) -> Tensor:
+        """In-place version of index_put()."""
+    @overload
+    def index_reduce(self, dim, index, source, reduce, *, include_self: builtins.bool = True, out=None) -> Tensor:
+        """Slices of source combined into those of input that an index vector names, by prod, mean, amax or amin."""
+    @overload
+    def index_reduce(self, *, axis, index, source, reduce, include_self: builtins.bool = True, out=None) -> Tensor:
+        """Slices of source combined into those of input that an index vector names, by prod, mean, amax or amin."""
+    @overload
+    def index_reduce_(self, dim, index, source, reduce, *, include_self: builtins.bool = True, out=None) -> Tensor:
+        """In-place version of index_reduce()."""
+    @overload
+    def index_reduce_(self, *, axis, index, source, reduce, include_self: builtins.bool = True, out=None) -> Tensor:
+        """In-place version of index_reduce()."""
+    @overload
+    def index_select(self, dim, index, *, out=None) -> Tensor:
+        """The slices along a dimension that an index vector names."""
+    @overload
+    def index_select(self, *, axis, index, out=None) -> Tensor:
+        """The slices along a dimension that an index vector names."""
+    def indices(self, *args) -> Tensor:
+        """indices() of sparse tensors, which have a method of their own; an error for dense ones."""
+    def inner(self, other, *, out=None) -> Tensor:
+        """Sums of products over the last dimension of both."""
+    def int(self, memory_format=...) -> Tensor:
+        """This tensor as int32."""
+    def inverse(self, *, out=None) -> Tensor:
+        """The inverse."""
+    def is_coalesced(self, *args) -> Tensor:
+        """is_coalesced() of sparse tensors, which have a method of their own; an error for dense ones."""
+    def is_complex(self) -> builtins.bool:
+        """Whether the dtype is a complex dtype."""
+    def is_conj(self) -> builtins.bool:
+        """False: conjugates are computed when they are asked for."""
+    def is_contiguous(self, memory_format=...) -> builtins.bool:
+        """Whether the elements lie in memory in row-major order (or as the format says)."""
+    @builtins.property
+    def is_cpu(self) -> builtins.bool:
+        """Whether this tensor is on a device of kind cpu."""
+    @builtins.property
+    def is_cuda(self) -> builtins.bool:
+        """Whether this tensor is on a device of kind cuda."""
+    def is_floating_point(self) -> builtins.bool:
+        """Whether the dtype is a floating point dtype."""
+    @builtins.property
+    def is_hip(self) -> builtins.bool:
+        """Whether this tensor is on a device of kind hip."""
+    def is_inference(self) -> builtins.bool:
+        """False: tensors made in inference mode are ordinary ones, which autograd may use afterwards."""
+    is_ipu: builtins.bool
+    @builtins.property
+    def is_leaf(self) -> builtins.bool: ...
+    is_maia: builtins.bool
+    @builtins.property
+    def is_meta(self) -> builtins.bool:
+        """Whether this tensor is on a device of kind meta."""
+    is_mkldnn: builtins.bool
+    @builtins.property
+    def is_mps(self) -> builtins.bool:
+        """Whether this tensor is on a device of kind mps."""
+    is_mtia: builtins.bool
+    def is_neg(self) -> builtins.bool:
+        """False: negative values are computed when they are asked for."""
+    is_nested: builtins.bool
+    def is_nonzero(self) -> builtins.bool:
+        """Whether the one element is not zero."""
+    def is_pinned(self, device=None) -> builtins.bool:
+        """Whether the memory is page-locked."""
+    is_quantized: builtins.bool
+    def is_same_size(self, other) -> builtins.bool:
+        """Whether both tensors have the same shape."""
+    def is_set_to(self, tensor) -> builtins.bool:
+        """Whether both tensors are the same window into the same memory."""
+    def is_shared(self) -> builtins.bool:
+        """Whether the memory is one that other processes can map."""
+    def is_signed(self) -> builtins.bool:
+        """Whether the dtype has negative values."""
+    is_sparse: builtins.bool
+    is_sparse_csr: builtins.bool
+    is_vulkan: builtins.bool
+    is_xla: builtins.bool
+    @builtins.property
+    def is_xpu(self) -> builtins.bool:
+        """Whether this tensor is on a device of kind xpu."""
+    def isclose(self, other, rtol=1e-05, atol=1e-08, equal_nan: builtins.bool = False) -> Tensor:
+        """|input - other| <= atol + rtol * |other|"""
+    def isfinite(self, *, out=None) -> Tensor:
+        """Elementwise isfinite."""
+    def isfinite_(self, *, out=None) -> Tensor:
+        """In-place version of isfinite()."""
+    def isinf(self, *, out=None) -> Tensor:
+        """Elementwise isinf."""
+    def isinf_(self, *, out=None) -> Tensor:
+        """In-place version of isinf()."""
+    def isnan(self, *, out=None) -> Tensor:
+        """Elementwise isnan."""
+    def isnan_(self, *, out=None) -> Tensor:
+        """In-place version of isnan()."""
+    def isneginf(self, *, out=None) -> Tensor:
+        """Elementwise isneginf."""
+    def isneginf_(self, *, out=None) -> Tensor:
+        """In-place version of isneginf()."""
+    def isposinf(self, *, out=None) -> Tensor:
+        """Elementwise isposinf."""
+    def isposinf_(self, *, out=None) -> Tensor:
+        """In-place version of isposinf()."""
+    def isreal(self) -> Tensor:
+        """Where numbers have no imaginary part."""
+    def istft(self, n_fft, hop_length=None, win_length=None, window=None, center: builtins.bool = True,
+              normalized: builtins.bool = False, onesided=None, length=None, return_complex: builtins.bool = False) -> Tensor:
+        """The numbers of which `stft` gives these spectra, as near as can be."""
+    def item(self) -> Any:
+        """The one element as a Python number."""
+    @builtins.property
+    def itemsize(self) -> builtins.int:
+        """The bytes of one element."""
+    def kron(self, other, *, out=None) -> Tensor:
+        """The Kronecker product: every element of input times the whole of other."""
+    def kthvalue(self, k, dim=-1, keepdim: builtins.bool = False, *, out=None, axis=-1,
+                 keepdims: builtins.bool = False) -> _return_types_module.kthvalue:
+        """The k-th smallest element along a dim (counted from 1) and where it is, as (values, indices)."""
+    layout: _layouts_module.layout
+    def lcm(self, other, *, out=None) -> Tensor:
+        """Elementwise lcm."""
+    def lcm_(self, other, *, out=None) -> Tensor:
+        """In-place version of lcm()."""
+    def ldexp(self, other, *, out=None) -> Tensor:
+        """input * 2 ** other"""
+    def ldexp_(self, other, *, out=None) -> Tensor:
+        """In-place version of ldexp()."""
+    def le(self, other, *, out=None) -> Tensor:
+        """Elementwise le."""
+    def le_(self, other, *, out=None) -> Tensor:
+        """In-place version of le()."""
+    def lerp(self, end, weight, *, out=None) -> Tensor:
+        """input + weight * (end - input), exact at both ends."""
+    def lerp_(self, end, weight, *, out=None) -> Tensor:
+        """In-place version of lerp()."""
+    def less(self, other, *, out=None) -> Tensor:
+        """Elementwise lt."""
+    def less_(self, other, *, out=None) -> Tensor:
+        """In-place version of less()."""
+    def less_equal(self, other, *, out=None) -> Tensor:
+        """Elementwise le."""
+    def less_equal_(self, other, *, out=None) -> Tensor:
+        """In-place version of less_equal()."""
+    def lgamma(self, *, out=None) -> Tensor:
+        """Elementwise lgamma."""
+    def lgamma_(self, *, out=None) -> Tensor:
+        """In-place version of lgamma()."""
+    def log(self, *, out=None) -> Tensor:
+        """Elementwise log."""
+    def log10(self, *, out=None) -> Tensor:
+        """Elementwise log10."""
+    def log10_(self, *, out=None) -> Tensor:
+        """In-place version of log10()."""
+    def log1p(self, *, out=None) -> Tensor:
+        """Elementwise log1p."""
+    def log1p_(self, *, out=None) -> Tensor:
+        """In-place version of log1p()."""
+    def log2(self, *, out=None) -> Tensor:
+        """Elementwise log2."""
+    def log2_(self, *, out=None) -> Tensor:
+        """In-place version of log2()."""
+    def log_(self, *, out=None) -> Tensor:
+        """In-place version of log()."""
+    def log_normal_(self, *args, **kwargs) -> Tensor:
+        """Fills with numbers whose logarithm is normal."""
+    @overload
+    def log_softmax(self, dim, dtype=None, *, out=None) -> Tensor:
+        """log(softmax(x)) along a dimension."""
+    @overload
+    def log_softmax(self, *, axis, dtype=None, out=None) -> Tensor:
+        """log(softmax(x)) along a dimension."""
+    def logaddexp(self, other, *, out=None) -> Tensor:
+        """Elementwise logaddexp."""
+    def logaddexp2(self, other, *, out=None) -> Tensor:
+        """Elementwise logaddexp2."""
+    def logaddexp2_(self, other, *, out=None) -> Tensor:
+        """In-place version of logaddexp2()."""
+    def logaddexp_(self, other, *, out=None) -> Tensor:
+        """In-place version of logaddexp()."""
+    @overload
+    def logcumsumexp(self, dim, *, out=None) -> Tensor:
+        """log of the running sum of exp(input) along a dim."""
+    @overload
+    def logcumsumexp(self, *, axis, out=None) -> Tensor:
+        """log of the running sum of exp(input) along a dim."""
+    def logdet(self) -> Tensor:
+        """log of the determinant; nan where that is negative, complex for complex matrices."""
+    def logical_and(self, other, *, out=None) -> Tensor:
+        """Elementwise logical_and."""
+    def logical_and_(self, other, *, out=None) -> Tensor:
+        """In-place version of logical_and()."""
+    def logical_not(self, *, out=None) -> Tensor:
+        """Elementwise logical_not."""
+    def logical_not_(self, *, out=None) -> Tensor:
+        """In-place version of logical_not()."""
+    def logical_or(self, other, *, out=None) -> Tensor:
+        """Elementwise logical_or."""
+    def logical_or_(self, other, *, out=None) -> Tensor:
+        """In-place version of logical_or()."""
+    def logical_xor(self, other, *, out=None) -> Tensor:
+        """Elementwise logical_xor."""
+    def logical_xor_(self, other, *, out=None) -> Tensor:
+        """In-place version of logical_xor()."""
+    def logit(self, eps=None, *, out=None) -> Tensor:
+        """log(x / (1 - x)), with x limited to [eps, 1 - eps] first if eps is given; eps holds where the two cross."""
+    def logit_(self, eps=None, *, out=None) -> Tensor:
+        """In-place version of logit()."""
+    @overload
+    def logsumexp(self, dim, keepdim: builtins.bool = False, *, out=None) -> Tensor:
+        """log of the sum of exp(input) over dims, without overflow."""
+    @overload
+    def logsumexp(self, *, axis, keepdims: builtins.bool = False, out=None) -> Tensor:
+        """log of the sum of exp(input) over dims, without overflow."""
+    def long(self, memory_format=...) -> Tensor:
+        """This tensor as int64."""
+    def lt(self, other, *, out=None) -> Tensor:
+        """Elementwise lt."""
+    def lt_(self, other, *, out=None) -> Tensor:
+        """In-place version of lt()."""
+    def lu(self, pivot: builtins.bool = True, get_infos: builtins.bool = False, out=None) -> Tensor:
+        """lu_factor's result as a tuple, with the places of zeros on U's diagonal (0 if there is none) if they are asked
+        for."""
+    def lu_solve(self, LU_data, LU_pivots, *, out=None) -> Tensor:
+        """X with A @ X = b, from lu_factor's result for A."""
+    @builtins.property
+    def mH(self) -> Tensor:
+        """The last two dimensions swapped and conjugated."""
+    @builtins.property
+    def mT(self) -> Tensor:
+        """The last two dimensions swapped."""
+    def map2_(self, x, y, callable) -> Tensor:
+        """Replaces each element a by callable(a, b, c), b and c from tensors that broadcast; slow, one Python call each."""
+    def map_(self, tensor, callable) -> Tensor:
+        """Replaces each element a by callable(a, b), b from a tensor that broadcasts; slow, one Python call each."""
+    def masked_fill(self, mask, value) -> Tensor:
+        """`value` where the mask holds."""
+    def masked_fill_(self, mask, value) -> Tensor:
+        """In-place version of masked_fill()."""
+    def masked_scatter(self, mask, source) -> Tensor:
+        """input with the elements where the mask holds replaced by those of source, in order."""
+    def masked_scatter_(self, mask, source) -> Tensor:
+        """In-place version of masked_scatter()."""
+    def masked_select(self, mask, *, out=None) -> Tensor:
+        """The elements where the (broadcast) mask holds, as a vector."""
+    def matmul(self, other, *, out=None) -> Tensor:
+        """Matrix product: vectors, matrices, and batches of matrices that broadcast."""
+    def matrix_exp(self) -> Tensor:
+        """The exponential of a matrix, by its series after halving, squared back; float16 and bfloat16 are rounded once."""
+    def matrix_power(self, n, *, out=None) -> Tensor:
+        """A to an integer power; negative powers of the inverse."""
+    def max(self, dim=None, keepdim: builtins.bool = False, *, other=None, out=None, axis=None,
+            keepdims: builtins.bool = False) -> Any:
+        """The largest element; along `dim` as (values, indices); with a second tensor the elementwise maximum."""
+    def maximum(self, other, *, out=None) -> Tensor:
+        """Elementwise maximum."""
+    def maximum_(self, other, *, out=None) -> Tensor:
+        """In-place version of maximum()."""
+    def mean(self, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
+             keepdims: builtins.bool = False) -> Tensor:
+        """Mean over dims (all unless said)."""
+    def median(self, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Any:
+        """The lower median of everything, or along a dim as (values, indices); nan if there is one."""
+    def min(self, dim=None, keepdim: builtins.bool = False, *, other=None, out=None, axis=None,
+            keepdims: builtins.bool = False) -> Any:
+        """The smallest element; along `dim` as (values, indices); with a second tensor the elementwise minimum."""
+    def minimum(self, other, *, out=None) -> Tensor:
+        """Elementwise minimum."""
+    def minimum_(self, other, *, out=None) -> Tensor:
+        """In-place version of minimum()."""
+    def mm(self, mat2, *, out=None) -> Tensor:
+        """The product of two matrices."""
+    def mode(self, dim=-1, keepdim: builtins.bool = False, *, out=None, axis=-1,
+             keepdims: builtins.bool = False) -> _return_types_module.mode:
+        """The most frequent value along a dim (of equals the smallest) and where it is last, as (values, indices)."""
+    def moveaxis(self, source, destination) -> Tensor:
+        """Dimensions moved to other places, the rest in order."""
+    def movedim(self, source, destination) -> Tensor:
+        """Dimensions moved to other places, the rest in order."""
+    def msort(self, *, out=None) -> Tensor:
+        """Sorted values along the first dim."""
+    def mul(self, other, *, out=None) -> Tensor:
+        """input * other"""
+    def mul_(self, other, *, out=None) -> Tensor:
+        """In-place version of mul()."""
+    def multinomial(self, num_samples, replacement: builtins.bool = False, *, generator=None, out=None) -> Tensor:
+        """Indices drawn with the given weights, from each row."""
+    def multiply(self, other, *, out=None) -> Tensor:
+        """input * other"""
+    def multiply_(self, other, *, out=None) -> Tensor:
+        """In-place version of multiply()."""
+    def mv(self, vec, *, out=None) -> Tensor:
+        """A matrix times a vector."""
+    def mvlgamma(self, p, *, out=None) -> Tensor:
+        """The logarithm of the multivariate gamma function of dimension p."""
+    def mvlgamma_(self, p, *, out=None) -> Tensor:
+        """In-place version of mvlgamma()."""
+    def nan_to_num(self, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
+        """Replaces nan (by 0 unless said) and infinities (by the largest finite numbers unless said), in both parts of
+        complex"""
+    def nan_to_num_(self, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
+        """In-place version of nan_to_num()."""
+    def nanmean(self, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
+                keepdims: builtins.bool = False) -> Tensor:
+        """Mean over dims of what is not nan."""
+    def nanmedian(self, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None,
+                  keepdims: builtins.bool = False) -> Any:
+        """The lower median of what is not nan, of everything or along a dim as (values, indices)."""
+    def nanquantile(self, q, dim=None, keepdim: builtins.bool = False, *, interpolation='linear', out=None,
+                    axis=None, keepdims: builtins.bool = False) -> Tensor:
+        """The q-th quantiles of what is not nan."""
+    def nansum(self, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
+               keepdims: builtins.bool = False) -> Tensor:
+        """Sum over dims, nan counted as 0."""
+    @overload
+    def narrow(self, dim, start, length) -> Tensor:
+        """`length` indices from `start` along a dimension."""
+    @overload
+    def narrow(self, *, axis, start, length) -> Tensor:
+        """`length` indices from `start` along a dimension."""
+    @overload
+    def narrow_copy(self, dim, start, length) -> Tensor:
+        """`length` indices from `start` along a dimension. A copy."""
+    @overload
+    def narrow_copy(self, *, axis, start, length) -> Tensor:
+        """`length` indices from `start` along a dimension. A copy."""
+    @builtins.property
+    def nbytes(self) -> builtins.int:
+        """The bytes of all elements."""
+    @builtins.property
+    def ndim(self) -> builtins.int: ...
+    def ndimension(self) -> builtins.int:
+        """The number of dimensions."""
+    def ne(self, other, *, out=None) -> Tensor:
+        """Elementwise ne."""
+    def ne_(self, other, *, out=None) -> Tensor:
+        """In-place version of ne()."""
+    def neg(self, *, out=None) -> Tensor:
+        """Elementwise neg."""
+    def neg_(self, *, out=None) -> Tensor:
+        """In-place version of neg()."""
+    def negative(self, *, out=None) -> Tensor:
+        """Elementwise neg."""
+    def negative_(self, *, out=None) -> Tensor:
+        """In-place version of negative()."""
+    def nelement(self) -> builtins.int:
+        """The number of elements."""
+    def new(self, *data, device=None, size=None) -> Tensor:
+        """A tensor of this one's dtype: of given sizes (not initialised), or with given values."""
+    def new_empty(self, *sizes, size=None, dtype=None, device=None, requires_grad: builtins.bool = False,
+                  layout=None, pin_memory: builtins.bool = False) -> Tensor:
+        """A tensor of this one's dtype, its values yet to be written."""
+    def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=None,
+                          requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
+        """An empty tensor with given strides, of this one's dtype unless said."""
+    def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad: builtins.bool = False,
+                 layout=None, pin_memory: builtins.bool = False) -> Tensor:
+        """One value everywhere, of this tensor's dtype."""
+    def new_ones(self, *sizes, size=None, dtype=None, device=None, requires_grad: builtins.bool = False,
+                 layout=None, pin_memory: builtins.bool = False) -> Tensor:
+        """Ones of this tensor's dtype."""
+    def new_tensor(self, data, *, dtype=None, device=None, requires_grad: builtins.bool = False, layout=None,
+                   pin_memory: builtins.bool = False) -> Tensor:
+        """A copy of data in this tensor's dtype."""
+    def new_zeros(self, *sizes, size=None, dtype=None, device=None, requires_grad: builtins.bool = False,
+                  layout=None, pin_memory: builtins.bool = False) -> Tensor:
+        """Zeros of this tensor's dtype."""
+    def nextafter(self, other, *, out=None) -> Tensor:
+        """Elementwise nextafter."""
+    def nextafter_(self, other, *, out=None) -> Tensor:
+        """In-place version of nextafter()."""
+    def nonzero(self, *, out=None, as_tuple: builtins.bool = False) -> Any:
+        """The positions of all elements that are not zero: rows of a matrix, or one vector for each dimension."""
+    def nonzero_static(self, *, size, fill_value=-1, out=None) -> Tensor:
+        """The first `size` positions of elements that are not zero, as rows; rows of fill_value where there are fewer."""
+    def norm(self, p='fro', dim=None, keepdim: builtins.bool = False, out=None, dtype=None, *, axis=None,
+             keepdims: builtins.bool = False) -> Tensor:
+        """`ingot.norm`: the vector norm of order p over dims (all unless said); 'fro' and 'nuc' as matrix_norm."""
+    def normal_(self, *args, **kwargs) -> Tensor:
+        """Fills with normal numbers."""
+    def not_equal(self, other, *, out=None) -> Tensor:
+        """Elementwise ne."""
+    def not_equal_(self, other, *, out=None) -> Tensor:
+        """In-place version of not_equal()."""
+    def numel(self) -> builtins.int:
+        """The number of elements."""
+    def numpy(self, *, force: builtins.bool = False) -> numpy.ndarray:
+        """The memory as a numpy array, without a copy."""
+    def orgqr(self, tau, *, out=None) -> Tensor:
+        """The first columns of the product of Householder's reflections, as geqrf gives them."""
+    def ormqr(self, tau, other, left: builtins.bool = True, transpose: builtins.bool = False, *, out=None) -> Tensor:
+        """The product of Q (its adjoint with `transpose`), given by Householder's reflections, with a matrix; or the other
+        way."""
+    def outer(self, vec2, *, out=None) -> Tensor:
+        """Every element of one vector times every element of another."""
+    @builtins.property
+    def output_nr(self) -> builtins.int: ...
+    def permute(self, *order, dims=None, axis=None) -> Tensor:
+        """The dimensions in another order."""
+    def pin_memory(self, device=None) -> Tensor:
+        """This tensor in page-locked memory, from which copies to an accelerator need not wait; itself where there is none."""
+    def pinverse(self, rcond=1e-15) -> Tensor:
+        """The pseudo-inverse; singular values at most rcond times the largest count as 0."""
+    def polygamma(self, n) -> Tensor:
+        """The n-th derivative of digamma."""
+    def polygamma_(self, n) -> Tensor:
+        """In-place version of polygamma()."""
+    def positive(self) -> Tensor:
+        """The tensor itself (bool excepted)."""
+    def pow(self, exponent, *, out=None) -> Tensor:
+        """input ** exponent"""
+    def pow_(self, exponent, *, out=None) -> Tensor:
+        """In-place version of pow()."""
+    def prelu(self, weight) -> Tensor:
+        """The input above 0, weight * input below; the weight is one number or one for each channel (dimension 1)."""
+    def prod(self, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
+             keepdims: builtins.bool = False) -> Tensor:
+        """Product over a dim (all unless said); integers and bools are multiplied in int64."""
+    def put(self, index, source, accumulate: builtins.bool = False) -> Tensor:
+        """input with source written (or added) at positions of the flattened tensor."""
+    def put_(self, index, source, accumulate: builtins.bool = False) -> Tensor:
+        """In-place version of put()."""
+    def qr(self, some: builtins.bool = True, *, out=None) -> Tensor:
+        """Q and R with Q @ R = input, reduced unless `some` is False."""
+    def quantile(self, q, dim=None, keepdim: builtins.bool = False, *, interpolation='linear', out=None, axis=None,
+                 keepdims: builtins.bool = False) -> Tensor:
+        """The q-th quantiles (a number or a row of them), of everything or along a dim; nan if there is one."""
+    def rad2deg(self, *, out=None) -> Tensor:
+        """Radians to degrees."""
+    def rad2deg_(self, *, out=None) -> Tensor:
+        """In-place version of rad2deg()."""
+    def random_(self, *args, **kwargs) -> Tensor:
+        """Fills with integers uniform in [from, to): random_(to), random_(from, to); without an end, all above that are
+        exact."""
+    def ravel(self) -> Tensor:
+        """All elements in row-major order; a view where possible."""
+    @builtins.property
+    def real(self) -> Any:
+        """The real parts; real tensors are returned as they are."""
+    @real.setter
+    def real(self, value) -> None: ...
+    def reciprocal(self, *, out=None) -> Tensor:
+        """Elementwise reciprocal."""
+    def reciprocal_(self, *, out=None) -> Tensor:
+        """In-place version of reciprocal()."""
+    def record_stream(self, stream) -> Tensor:
+        """Says that work in a stream uses the memory, which is then not taken for other things before that work is done."""
+    def register_hook(self, hook) -> _structure_module.RemovableHandle:
+        """Calls hook(grad) whenever a gradient of this tensor has been computed; a tensor it returns takes the gradient's
+        place."""
+    def register_post_accumulate_grad_hook(self, hook) -> _structure_module.RemovableHandle:
+        """Calls hook(tensor) after a gradient was accumulated into this leaf's `.grad`."""
+    def relu(self, *, out=None) -> Tensor:
+        """max(input, 0)"""
+    def relu_(self, *, out=None) -> Tensor:
+        """In-place version of relu()."""
+    def remainder(self, other, *, out=None) -> Tensor:
+        """Elementwise remainder."""
+    def remainder_(self, other, *, out=None) -> Tensor:
+        """In-place version of remainder()."""
+    @overload
+    def renorm(self, p, dim, maxnorm, *, out=None) -> Tensor:
+        """Each slice along `dim` scaled down to a norm of at most maxnorm."""
+    @overload
+    def renorm(self, p, *, axis, maxnorm, out=None) -> Tensor:
+        """Each slice along `dim` scaled down to a norm of at most maxnorm."""
+    @overload
+    def renorm_(self, p, dim, maxnorm, *, out=None) -> Tensor:
+        """In-place version of renorm()."""
+    @overload
+    def renorm_(self, p, *, axis, maxnorm, out=None) -> Tensor:
+        """In-place version of renorm()."""
+    def repeat(self, *sizes, repeats=None) -> Tensor:
+        """Copies side by side, `sizes` many along each dimension."""
+    def repeat_interleave(self, repeats=None, dim=None, *, output_size=None, axis=None) -> Tensor:
+        """Each element (or each index along a dimension) several times in a row; counts alone give each index that often."""
+    @builtins.property
+    def requires_grad(self) -> builtins.bool: ...
+    @requires_grad.setter
+    def requires_grad(self, value) -> None: ...
+    def requires_grad_(self, requires_grad: builtins.bool = True) -> Tensor:
+        """Starts (or stops) collecting a gradient for this leaf: histories from before, and hooks, count again when it
+        starts"""
+    def reshape(self, *sizes, shape=None) -> Tensor:
+        """The same elements under another shape; a view where strides allow, else a copy."""
+    def reshape_as(self, other) -> Tensor: ...
+    def resize_(self, *sizes, memory_format=None) -> Tensor:
+        """Another shape over the same memory from this tensor's first element on, or over more of it: elements that are new
+        are"""
+    def resize_as_(self, the_template, memory_format=None) -> Tensor:
+        """resize_() to another tensor's shape, and with `preserve_format` to the order in which that lies in memory."""
+    def resize_as_sparse_(self, the_template) -> Tensor:
+        """Takes over the size of a sparse tensor; an error for dense ones."""
+    def resolve_conj(self) -> Tensor:
+        """The tensor itself: conjugates are always there."""
+    def resolve_neg(self) -> Tensor:
+        """The tensor itself: negative values are always there."""
+    def retain_grad(self) -> None:
+        """Keeps the gradient of this tensor in `.grad` though it is not a leaf."""
+    @builtins.property
+    def retains_grad(self) -> builtins.bool:
+        """Whether retain_grad() was called on this tensor."""
+    def roll(self, shifts, dims=None, *, axis=None) -> Tensor:
+        """Elements shifted along dims, those pushed out coming back at the other end."""
+    def rot90(self, k=1, dims=(0, 1), *, axis=(0, 1)) -> Tensor:
+        """Rotated by 90 degrees k times in the plane of two dims."""
+    def round(self, *, decimals=0, out=None) -> Tensor:
+        """To `decimals` places, halves to even."""
+    def round_(self, *, decimals=0, out=None) -> Tensor:
+        """In-place version of round()."""
+    def row_indices(self, *args) -> Tensor:
+        """row_indices() of sparse tensors, which have a method of their own; an error for dense ones."""
+    def rsqrt(self, *, out=None) -> Tensor:
+        """Elementwise rsqrt."""
+    def rsqrt_(self, *, out=None) -> Tensor:
+        """In-place version of rsqrt()."""
+    @overload
+    def scatter(self, dim, index, src=None, *, value=None, reduce=None, out=None) -> Tensor:
+        """input with out[index[i][j]][j] = src[i][j] for dim 0, and so on (or added or multiplied)."""
+    @overload
+    def scatter(self, *, axis, index, src=None, value=None, reduce=None, out=None) -> Tensor:
+        """input with out[index[i][j]][j] = src[i][j] for dim 0, and so on (or added or multiplied)."""
+    @overload
+    def scatter_(self, dim, index, src=None, *, value=None, reduce=None, out=None) -> Tensor:
+        """In-place version of scatter()."""
+    @overload
+    def scatter_(self, *, axis, index, src=None, value=None, reduce=None, out=None) -> Tensor:
+        """In-place version of scatter()."""
+    @overload
+    def scatter_add(self, dim, index, src, *, out=None) -> Tensor:
+        """input with out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
+    @overload
+    def scatter_add(self, *, axis, index, src, out=None) -> Tensor:
+        """input with out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
+    @overload
+    def scatter_add_(self, dim, index, src, *, out=None) -> Tensor:
+        """In-place version of scatter_add()."""
+    @overload
+    def scatter_add_(self, *, axis, index, src, out=None) -> Tensor:
+        """In-place version of scatter_add()."""
+    @overload
+    def scatter_reduce(self, dim, index, src, reduce, *, include_self: builtins.bool = True, out=None) -> Tensor:
+        """Scatters src over input, combining by sum, prod, mean, amax or amin, with what was there or (include_self False)"""
+    @overload
+    def scatter_reduce(self, *, axis, index, src, reduce, include_self: builtins.bool = True, out=None) -> Tensor:
+        """Scatters src over input, combining by sum, prod, mean, amax or amin, with what was there or (include_self False)"""
+    @overload
+    def scatter_reduce_(self, dim, index, src, reduce, *, include_self: builtins.bool = True, out=None) -> Tensor:
+        """In-place version of scatter_reduce()."""
+    @overload
+    def scatter_reduce_(self, *, axis, index, src, reduce, include_self: builtins.bool = True, out=None) -> Tensor:
+        """In-place version of scatter_reduce()."""
+    def searchsorted(self, input, *, out_int32: builtins.bool = False, right: builtins.bool = False, side=None,
+                     sorter=None, out=None) -> Tensor:
+        """Where each value would be inserted into sorted rows: before its equals, or after them when `right`."""
+    @overload
+    def select(self, dim, index) -> Tensor:
+        """One index along a dimension, which disappears."""
+    @overload
+    def select(self, *, axis, index) -> Tensor:
+        """One index along a dimension, which disappears."""
+    @overload
+    def select_scatter(self, src, dim, index) -> Tensor:
+        """input with src in place of one index along a dimension."""
+    @overload
+    def select_scatter(self, src, *, axis, index) -> Tensor:
+        """input with src in place of one index along a dimension."""
+    def set_(self, source=None, storage_offset=0, size=None, stride=None) -> Tensor:
+        """Looks at the memory of another tensor, or at a storage, from now on (at none without one): at all of it, or from
+        an"""
+    def sgn(self, *, out=None) -> Tensor:
+        """The sign; of a complex number the one at distance 1 from 0 in its direction."""
+    def sgn_(self, *, out=None) -> Tensor:
+        """In-place version of sgn()."""
+    @builtins.property
+    def shape(self) -> Size: ...
+    def share_memory_(self) -> Tensor:
+        """Moves the memory of this tensor, and of every tensor that shares it, to where other processes can map it."""
+    def short(self, memory_format=...) -> Tensor:
+        """This tensor as int16."""
+    def sigmoid(self, *, out=None) -> Tensor:
+        """Elementwise sigmoid."""
+    def sigmoid_(self, *, out=None) -> Tensor:
+        """In-place version of sigmoid()."""
+    def sign(self, *, out=None) -> Tensor:
+        """Elementwise sign."""
+    def sign_(self, *, out=None) -> Tensor:
+        """In-place version of sign()."""
+    def signbit(self, *, out=None) -> Tensor:
+        """Elementwise signbit."""
+    def signbit_(self, *, out=None) -> Tensor:
+        """In-place version of signbit()."""
+    def sin(self, *, out=None) -> Tensor:
+        """Elementwise sin."""
+    def sin_(self, *, out=None) -> Tensor:
+        """In-place version of sin()."""
+    def sinc(self, *, out=None) -> Tensor:
+        """Elementwise sinc."""
+    def sinc_(self, *, out=None) -> Tensor:
+        """In-place version of sinc()."""
+    def sinh(self, *, out=None) -> Tensor:
+        """Elementwise sinh."""
+    def sinh_(self, *, out=None) -> Tensor:
+        """In-place version of sinh()."""
+    def size(self, dim=None, *, axis=None) -> Any:
+        """The shape, or the size of one dimension."""
+    def slice_inverse(self, src, dim=0, start=None, end=None, step=1, *, axis=0) -> Tensor:
+        """The window over input's memory that has the sizes and strides of src."""
+    def slice_scatter(self, src, dim=0, start=None, end=None, step=1, *, out=None, axis=0) -> Tensor:
+        """input with src in place of a slice along a dimension."""
+    def slogdet(self, *, out=None) -> _return_types_module.slogdet:
+        """Sign and logarithm of the size of the determinant."""
+    def smm(self, mat) -> Tensor:
+        """The product of a sparse matrix with a dense one, as a sparse matrix: all of the rows in which the first has
+        entries."""
+    @overload
+    def softmax(self, dim, dtype=None, *, out=None) -> Tensor:
+        """exp(x) / sum(exp(x)) along a dimension."""
+    @overload
+    def softmax(self, *, axis, dtype=None, out=None) -> Tensor:
+        """exp(x) / sum(exp(x)) along a dimension."""
+    def sort(self, dim=-1, descending: builtins.bool = False, stable: builtins.bool = True, *,
+             out=None, axis=-1) -> _return_types_module.sort:
+        """Sorted values along a dim and where they were, as (values, indices)."""
+    def sparse_dim(self) -> builtins.int:
+        """How many dimensions are sparse: none of a dense tensor."""
+    def sparse_mask(self, mask) -> Tensor:
+        """The values of a tensor at the places that a sparse one has."""
+    def sparse_resize_(self, *args) -> Tensor:
+        """sparse_resize_() of sparse tensors, which have a method of their own; an error for dense ones."""
+    def sparse_resize_and_clear_(self, *args) -> Tensor:
+        """sparse_resize_and_clear_() of sparse tensors, which have a method of their own; an error for dense ones."""
+    def split(self, split_size_or_sections, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
+        """Pieces of one size (the last may be smaller) or of the sizes listed, as views."""
+    def split_with_sizes(self, split_sizes, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
+        """Pieces of the sizes listed, as views."""
+    def sqrt(self, *, out=None) -> Tensor:
+        """Elementwise sqrt."""
+    def sqrt_(self, *, out=None) -> Tensor:
+        """In-place version of sqrt()."""
+    def square(self, *, out=None) -> Tensor:
+        """input * input; bool counts as int64."""
+    def square_(self, *, out=None) -> Tensor:
+        """In-place version of square()."""
+    def squeeze(self, dim=None, *more, axis=None) -> Tensor:
+        """Without dimensions of size 1 (all, or those named)."""
+    def squeeze_(self, *args, **kwargs) -> Tensor:
+        """In-place version of squeeze()."""
+    def sspaddmm(self, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
+        """beta * input + alpha * (mat1 @ mat2), all sparse but mat2."""
+    def std(self, dim=None, unbiased=None, keepdim: builtins.bool = False, *, correction=None, out=None, axis=None,
+            keepdims: builtins.bool = False) -> Tensor:
+        """Standard deviation over dims, divided by the count less `correction` (1 unless said)."""
+    def stft(self, n_fft, hop_length=None, win_length=None, window=None, center: builtins.bool = True,
+             pad_mode='reflect', normalized: builtins.bool = False, onesided=None, return_complex=None,
+             align_to_window=None) -> Tensor:
+        """The spectra of windows of n_fft numbers, hop_length apart: (..., frequencies, windows)."""
+    def storage(self) -> _typed_storage_module.TypedStorage:
+        """The memory that the tensor lies in, counted in elements."""
+    def storage_offset(self) -> builtins.int:
+        """How many elements lie in the storage before this tensor's first."""
+    def stride(self, dim=None, *, axis=None) -> Any:
+        """How many elements lie between neighbours along each dimension (or one)."""
+    def sub(self, other, *older, alpha=1, out=None) -> Tensor:
+        """input - alpha * other"""
+    def sub_(self, other, *older, alpha=1, out=None) -> Tensor:
+        """In-place version of sub()."""
+    def subtract(self, other, *older, alpha=1, out=None) -> Tensor:
+        """input - alpha * other"""
+    def subtract_(self, other, *older, alpha=1, out=None) -> Tensor:
+        """In-place version of subtract()."""
+    def sum(self, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
+            keepdims: builtins.bool = False) -> Tensor:
+        """Sum over dims (all unless said); integers and bools are summed in int64."""
+    def sum_to_size(self, *size) -> Tensor:
+        """Summed over the dimensions that broadcasting to this shape from `size` would repeat."""
+    def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True, *, out=None) -> Tensor:
+        """U, S, V with U @ diag(S) @ V.mH = input, reduced unless `some` is False; without compute_uv, U and V are zeros."""
+    @overload
+    def swapaxes(self, dim0, dim1=None) -> Tensor:
+        """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+    @overload
+    def swapaxes(self, *, axis0, axis1=None) -> Tensor:
+        """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+    def swapaxes_(self, *args, **kwargs) -> Tensor:
+        """In-place version of transpose()."""
+    @overload
+    def swapdims(self, dim0, dim1=None) -> Tensor:
+        """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+    @overload
+    def swapdims(self, *, axis0, axis1=None) -> Tensor:
+        """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+    def swapdims_(self, *args, **kwargs) -> Tensor:
+        """In-place version of transpose()."""
+    def t(self) -> Tensor:
+        """A matrix transposed; fewer dimensions as they are."""
+    def t_(self, *args, **kwargs) -> Tensor:
+        """In-place version of t()."""
+    def take(self, index, *, out=None) -> Tensor:
+        """The elements at positions of the flattened tensor, in the shape of index."""
+    def take_along_dim(self, indices, dim=None, *, out=None, axis=None) -> Tensor:
+        """Elements picked along a dimension by indices that broadcast with the other dimensions."""
+    def tan(self, *, out=None) -> Tensor:
+        """Elementwise tan."""
+    def tan_(self, *, out=None) -> Tensor:
+        """In-place version of tan()."""
+    def tanh(self, *, out=None) -> Tensor:
+        """Elementwise tanh."""
+    def tanh_(self, *, out=None) -> Tensor:
+        """In-place version of tanh()."""
+    def tensor_split(self, indices_or_sections, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
+        """`n` pieces whose sizes differ by at most one, or pieces cut at the indices listed; views."""
+    def tile(self, *sizes, dims=None, axis=None) -> Tensor:
+        """repeat(), with missing leading counts 1."""
+    def to(self, *args, dtype=None, device=None, non_blocking: builtins.bool = False, copy: builtins.bool = False,
+           memory_format=...) -> Tensor:
+        """This tensor in another dtype or on another device: to(dtype), to(device, dtype) or to(other)."""
+    def to_dense(self, dtype=None, *, masked_grad=None) -> Tensor:
+        """This tensor, which is dense."""
+    def to_device(self, device, /, *, stream=None) -> Tensor:
+        """This tensor on a device."""
+    def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None) -> Tensor:
+        """The entries that are not zero, as a sparse tensor of a layout."""
+    def to_sparse_bsc(self, blocksize, dense_dim=None) -> Tensor:
+        """The blocks of matrices that are not zero, in compressed columns."""
+    def to_sparse_bsr(self, blocksize, dense_dim=None) -> Tensor:
+        """The blocks of matrices that are not zero, in compressed rows."""
+    def to_sparse_coo(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None) -> Tensor:
+        """The entries that are not zero, as a sparse tensor of a layout."""
+    def to_sparse_csc(self, dense_dim=None) -> Tensor:
+        """The entries of matrices that are not zero, in compressed columns."""
+    def to_sparse_csr(self, dense_dim=None) -> Tensor:
+        """The entries of matrices that are not zero, in compressed rows."""
+    def tolist(self) -> Any:
+        """Nested lists of Python numbers."""
+    def topk(self, k, dim=-1, largest: builtins.bool = True, sorted: builtins.bool = True, *,
+             out=None, axis=-1) -> _return_types_module.topk:
+        """The k largest (or smallest) elements along a dim, in order, as (values, indices); of equals the first."""
+    def trace(self) -> Tensor:
+        """The sum of a matrix's diagonal."""
+    @overload
+    def transpose(self, dim0, dim1=None) -> Tensor:
+        """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+    @overload
+    def transpose(self, *, axis0, axis1=None) -> Tensor:
+        """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+    def transpose_(self, *args, **kwargs) -> Tensor:
+        """In-place version of transpose()."""
+    def triangular_solve(self, A, upper: builtins.bool = True,
+                         transpose: builtins.bool = False,
+                         unitriangular: builtins.bool = False, *, out=None) -> _return_types_module.triangular_solve:
+        """X with A @ X = b (or A^T @ X = b), reading one triangle of A, and a copy of A; newer: linalg.solve_triangular."""
+    def tril(self, diagonal=0, *, out=None) -> Tensor:
+        """The elements on and below a diagonal, zeros above."""
+    def tril_(self, diagonal=0, *, out=None) -> Tensor:
+        """In-place version of tril()."""
+    def triu(self, diagonal=0, *, out=None) -> Tensor:
+        """The elements on and above a diagonal, zeros below."""
+    def triu_(self, diagonal=0, *, out=None) -> Tensor:
+        """In-place version of triu()."""
+    def true_divide(self, other, *, out=None) -> Tensor:
+        """input / other"""
+    def true_divide_(self, other, *, out=None) -> Tensor:
+        """In-place version of true_divide()."""
+    def trunc(self, *, out=None) -> Tensor:
+        """Elementwise trunc."""
+    def trunc_(self, *, out=None) -> Tensor:
+        """In-place version of trunc()."""
+    def type(self, dtype=None, non_blocking: builtins.bool = False) -> Any:
+        """The name of this tensor's type, or (given a dtype or such a name) the tensor converted to it."""
+    def type_as(self, other) -> Tensor:
+        """This tensor in another one's dtype and on its device."""
+    def unbind(self, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
+        """Every index along a dimension, as a tuple of views."""
+    @overload
+    def unflatten(self, dim, sizes) -> Tensor:
+        """One dimension as several."""
+    @overload
+    def unflatten(self, *, axis, sizes) -> Tensor:
+        """One dimension as several."""
+    def unfold(self, dimension, size, step) -> Tensor:
+        """Windows of `size` every `step` along a dimension, as a new last dimension."""
+    def uniform_(self, *args, **kwargs) -> Tensor:
+        """Fills with numbers uniform in [from, to); of complex numbers both parts."""
+    def unique(self, sorted: builtins.bool = True, return_inverse: builtins.bool = False,
+               return_counts: builtins.bool = False, dim=None, *, axis=None) -> Any:
+        """The distinct values (of slices along `dim`), sorted; with indices into them and how often each occurs if asked."""
+    def unique_consecutive(self, return_inverse: builtins.bool = False, return_counts: builtins.bool = False, dim=None,
+                           *, axis=None) -> Any:
+        """The values with repeats of a neighbour left out; with indices into them and run lengths if asked."""
+    def unsafe_chunk(self, chunks, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
+        """chunk()"""
+    def unsafe_split(self, split_size, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
+        """split()"""
+    def unsafe_split_with_sizes(self, split_sizes, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
+        """split_with_sizes()"""
+    @overload
+    def unsqueeze(self, dim) -> Tensor:
+        """With a new dimension of size 1 at `dim`."""
+    @overload
+    def unsqueeze(self, *, axis) -> Tensor:
+        """With a new dimension of size 1 at `dim`."""
+    def unsqueeze_(self, *args, **kwargs) -> Tensor:
+        """In-place version of unsqueeze()."""
+    def untyped_storage(self) -> _typed_storage_module.UntypedStorage:
+        """The memory that the tensor lies in, as bytes."""
+    def values(self, *args) -> Tensor:
+        """values() of sparse tensors, which have a method of their own; an error for dense ones."""
+    def var(self, dim=None, unbiased=None, keepdim: builtins.bool = False, *, correction=None, out=None, axis=None,
+            keepdims: builtins.bool = False) -> Tensor:
+        """Variance over dims, divided by the count less `correction` (1 unless said)."""
+    def vdot(self, other, *, out=None) -> Tensor:
+        """The inner product of two vectors, the first of them conjugated."""
+    def view(self, *shape, dtype=None, size=None) -> Tensor:
+        """The same memory under another shape (or, given a dtype, read as that dtype); raises where strides do not fit."""
+    def view_as(self, other) -> Tensor: ...
+    def vsplit(self, indices_or_sections) -> builtins.tuple[Tensor, ...]:
+        """Equal pieces, or pieces cut at the indices listed, as views."""
+    def where(self, condition, other) -> Tensor:
+        """self where the condition holds, other elsewhere."""
+    def xlogy(self, other, *, out=None) -> Tensor:
+        """Elementwise xlogy."""
+    def xlogy_(self, other, *, out=None) -> Tensor:
+        """In-place version of xlogy()."""
+    def zero_(self) -> Tensor:
+        """Writes zeros everywhere."""
+
+def _check_kind(what, a, b) -> Any:
+    """Raises where of two arrays one makes tensors of a class of their own, and the other does not."""
+
+class NotOneError(_errors_module.DTypeError, builtins.ValueError):
+    """A tensor of no or several elements stands where one number, or truth, was asked for."""
+
+def _bare(t) -> Any:
+    """A tensor over the same memory, and nothing else."""
+def _real(number) -> Any:
+    """A number that becomes a float or an int: of a complex one the real part, if that is all it has."""
+def _array_for(data) -> numpy.ndarray:
+    """The array of `Tensor(*data)`: zeros of these sizes, or the numbers of a sequence, an array, a tensor or a storage."""
+def _read(t: Tensor, how: builtins.str, value) -> Any:
+    """Python has read `value` out of a tensor: a recorder turns that into a guard."""
+def shape_of(t: Tensor) -> builtins.tuple:
+    """The sizes of a tensor as a plain tuple. While a trace is recorded with symbolic sizes they are such: whatever becomes
+    a"""
+def lie_over(t: Tensor, memory: builtins.tuple) -> Any:
+    """`t.data = ...`: the tensor gets other memory (see `memory_of`); what was saved of a leaf follows it there."""
+def known_whole(t: Tensor) -> Tensor | None:
+    """What a tensor over the same memory, and without a base, has as `_part_of`: a tensor over all of the memory, or None
+    where"""
+def whole_of(t: Tensor) -> Tensor:
+    """A tensor over all of the memory that `t` is known to look into; itself, where nothing is known."""
+def memory_of(t: Tensor) -> builtins.tuple:
+    """(array, storage, base, path, part of) of a tensor that gets the memory of another one. Over a part of that its
+    versions"""
+def numel_of(t: Tensor) -> builtins.int:
+    """How many elements a tensor has; see `shape_of`."""
+def wrap(a) -> Tensor:
+    """A new tensor over an array that nobody else writes to."""
+def over_kind(kind: builtins.str, cls: builtins.type) -> Any:
+    """From now on tensors over device arrays of a kind are of their own class."""
+def class_for(a) -> Any:
+    """The class of a tensor over an array that is not numpy's."""

@@ -1,0 +1,66 @@
+"""Sharing a dataset out among the processes of a distributed run."""
+
+import math
+import os
+
+from ...ir.errors import ArgumentError
+from ...ir.lazy import lazy
+from ..api.register.register import FUNCTIONS
+from ..core.random import Generator
+from .sampler import Sampler
+
+__all__ = ["DistributedSampler"]
+
+world = lazy(__package__, "..distributed.engines.world")
+
+
+class DistributedSampler(Sampler):
+    """Every `num_replicas`-th index of one common order, from `rank` on; call `set_epoch` so that each epoch has its own.
+
+    Without `num_replicas` and `rank`, the process group says them, or the launcher's WORLD_SIZE and RANK.
+    """
+
+    def __init__(self, dataset, num_replicas=None, rank=None, shuffle=True, seed=0, drop_last=False):
+        self.num_replicas = _said("num_replicas", num_replicas, "WORLD_SIZE")
+        self.rank = _said("rank", rank, "RANK")
+        if not 0 <= self.rank < self.num_replicas:
+            raise ArgumentError(f"Invalid rank {self.rank}, rank should be in the interval [0, {self.num_replicas - 1}]")
+        self.dataset, self.shuffle, self.seed, self.drop_last, self.epoch = dataset, shuffle, seed, drop_last, 0
+        n = len(dataset)
+        if drop_last and n % self.num_replicas:
+            self.num_samples = math.ceil((n - self.num_replicas) / self.num_replicas)
+        else:
+            self.num_samples = math.ceil(n / self.num_replicas)
+        self.total_size = self.num_samples * self.num_replicas
+
+    def _order(self) -> list:
+        n = len(self.dataset)
+        if not self.shuffle:
+            return list(range(n))
+        return FUNCTIONS["randperm"](n, generator=Generator().manual_seed(self.seed + self.epoch)).tolist()
+
+    def __iter__(self):
+        order = self._order()
+        if self.drop_last:
+            order = order[:self.total_size]
+        elif order:
+            order = (order * math.ceil(self.total_size / len(order)))[:self.total_size]
+        return iter(order[self.rank:self.total_size:self.num_replicas])
+
+    def __len__(self):
+        return self.num_samples
+
+    def set_epoch(self, epoch: int):
+        """Sets the epoch that the order is drawn for."""
+        self.epoch = epoch
+
+
+def _said(name, value, variable) -> int:
+    if value is not None:
+        return value
+    if world.is_initialized():
+        return world.get_world_size() if variable == "WORLD_SIZE" else world.get_rank()
+    if variable in os.environ:
+        return int(os.environ[variable])
+    raise ArgumentError(f"DistributedSampler needs {name}=, a process group, or the environment variable "
+                        f"{variable} that a launcher sets")

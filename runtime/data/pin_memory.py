@@ -1,0 +1,18 @@
+"""Batches in page-locked memory, from which GPUs copy while a program goes on."""
+
+from ..core.tensor import Tensor
+
+__all__ = ["pin_memory"]
+
+
+def pin_memory(data, device=None):
+    """A batch with all tensors in page-locked memory; `device` is the one that batches will go to, any GPU."""
+    if isinstance(data, Tensor) or hasattr(data, "pin_memory"):
+        return data.pin_memory()
+    if isinstance(data, dict):
+        return {k: pin_memory(v, device) for k, v in data.items()}
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        return type(data)(*(pin_memory(v, device) for v in data))
+    if isinstance(data, (list, tuple)):
+        return type(data)(pin_memory(v, device) for v in data)
+    return data

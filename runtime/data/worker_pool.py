@@ -1,0 +1,249 @@
+"""The parent's side of worker processes: starts them, hands out batches, collects them in order, and ends them."""
+
+import contextlib
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+import warnings
+import weakref
+from multiprocessing.connection import wait
+from multiprocessing.reduction import DupFd
+
+from ...ir.errors import IngotError
+from ..multiprocessing.spawn import signal_name
+from .sampler import drawn_seed
+from .transport import Inbox, socket_of
+from .worker_loop import CrashReport, Job, WorkerError, run
+
+_LOOK_SECONDS = 5.0        # how often a silent worker is asked for whether it is alive
+_GRACE_SECONDS = 5.0       # for a worker to end by itself, before it is terminated
+
+
+class LoaderTimeout(IngotError, TimeoutError, RuntimeError):
+    """No batch came within the loader's `timeout`."""
+
+
+def default_context():
+    """How workers start where nobody has said how: on Linux by a fork, which takes milliseconds and any data set, as one with
+    lambdas (from Python 3.14 on its own default pickles them)."""
+    is_open = multiprocessing.get_start_method(allow_none=True) is None
+    return multiprocessing.get_context("fork" if is_open and sys.platform == "linux" else None)
+
+
+class Handle:
+    """One worker process, the line to it, and what it has sent."""
+
+    def __init__(self, context, number, job, seed, others):
+        self.number = number
+        self.connection, theirs = context.Pipe()
+        self.sock = socket_of(self.connection)
+        self.report = _new_report()
+        forks = context.get_start_method() == "fork"
+        foreign = [end for w in (self, *others) for end in (w.connection, w.sock)] if forks and self.sock is not None else []
+        report = self.report if forks else _TravellingReport(self.report)
+        self.process = context.Process(target=run, daemon=True, args=(number, job, theirs, foreign, seed, report))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*fork.*", category=DeprecationWarning)
+            self.process.start()
+        theirs.close()
+        self.inbox = Inbox()
+        self.active = True
+
+    def order(self, *words):
+        """Sends an order; one to a dead worker is lost, which is noticed when its answer does not come."""
+        with contextlib.suppress(OSError):
+            self.connection.send(words or None)
+
+    def receive(self):
+        """The next answer; raises WorkerError if the worker has died."""
+        try:
+            return self.inbox.receive(self.connection, self.sock)
+        except (EOFError, OSError):
+            raise self.crashed() from None
+
+    def crashed(self) -> WorkerError:
+        """The error that says how the worker ended."""
+        self.process.join(1)
+        code, pid = self.process.exitcode, self.process.pid
+        how = "closed its connection" if code is None else (f"was killed by {signal_name(code)}" if code < 0 else
+                                                            f"exited with code {code}")
+        hint = {-7: "; is the machine out of shared memory?", -9: "; is the machine out of memory?"}.get(code, "")
+        said = self.report.text()
+        return WorkerError(f"DataLoader worker {self.number} (pid {pid}) {how} unexpectedly{hint}"
+                           + (f"\nIts last words:\n{said}" if said else ""))
+
+    def close(self):
+        """Closes the line; the worker ends when it has finished what it is doing."""
+        self.order()
+        self.connection.close()
+        if self.sock is not None:
+            self.sock.close()
+
+
+def _new_report() -> CrashReport:
+    with tempfile.TemporaryFile(buffering=0) as file:
+        return CrashReport(os.dup(file.fileno()))
+
+
+class _TravellingReport:
+    """A crash report on its way to a process that does not inherit file descriptors."""
+
+    def __init__(self, report):
+        self.report = report
+
+    def __reduce__(self):
+        return _arrived, (DupFd(self.report.fd),)
+
+
+def _arrived(handle) -> CrashReport:
+    return CrashReport(handle.detach())
+
+
+def end(workers, owner, grace):
+    """Ends workers: asks, waits, terminates, kills. Does nothing in a process that did not start them."""
+    if os.getpid() != owner:
+        return
+    for w in workers:
+        w.close()
+    deadline = time.monotonic() + grace[0]
+    for w in workers:
+        w.process.join(max(0.0, deadline - time.monotonic()))
+    for stop in ("terminate", "kill"):
+        for w in workers:
+            if w.process.is_alive():
+                getattr(w.process, stop)()
+        for w in workers:
+            w.process.join(1)
+    for w in workers:
+        w.report.close()
+    workers.clear()
+
+
+class WorkerIterator:
+    """Batches from worker processes, in the order of the sampler (unless the loader's `in_order` is False)."""
+
+    def __init__(self, loader):
+        self.epoch = -1
+        self.workers, self.grace = [], [_GRACE_SECONDS]
+        self.shutdown = weakref.finalize(self, end, self.workers, os.getpid(), self.grace)
+        context = loader.multiprocessing_context or default_context()
+        job = Job(loader._dataset_kind, loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last,
+                  loader.worker_init_fn, loader.num_workers)
+        base = drawn_seed(loader.generator)
+        try:
+            for i in range(loader.num_workers):
+                self.workers.append(Handle(context, i, job, (base + i) % 2 ** 63, self.workers))
+            self.begin(loader, base)
+        except BaseException:
+            self.stop()
+            raise
+
+    def begin(self, loader, base):
+        """Starts a pass over the dataset, with the workers there are."""
+        self.in_order, self.timeout, self.persistent = loader.in_order, loader.timeout, loader.persistent_workers
+        self.indices = iter(loader._index_sampler)
+        self.epoch += 1
+        self.given = self.asked = self.next_worker = 0
+        self.arrived, self.owner = {}, {}
+        for w in self.workers:
+            w.active = True
+            w.order("epoch", self.epoch, base)
+        for _ in range(loader.prefetch_factor * len(self.workers)):
+            self.ask()
+
+    def ask(self):
+        """Hands the next batch out, to the next worker in turn that still has something to give."""
+        for turn in range(len(self.workers)):
+            w = self.workers[(self.next_worker + turn) % len(self.workers)]
+            if w.active:
+                break
+        else:
+            return
+        try:
+            index = next(self.indices)
+        except StopIteration:
+            return
+        self.next_worker = (w.number + 1) % len(self.workers)
+        self.owner[self.asked] = w
+        w.order("fetch", self.asked, index, w.inbox.to_return())
+        self.asked += 1
+
+    def next(self):
+        """The next batch; raises StopIteration behind the last."""
+        try:
+            what, value = self.following()
+        except StopIteration:
+            if not self.persistent:
+                self.shutdown()
+            raise
+        except BaseException:
+            self.stop()
+            raise
+        if what == "failure":
+            raise value.error()
+        return value
+
+    def following(self) -> tuple:
+        """The next answer, waited for if need be."""
+        while True:
+            task = self.ready()
+            if task is None:
+                self.collect()
+                continue
+            what, value, w = self.arrived.pop(task)
+            w.active = w.active and what != "end"
+            self.ask()
+            if what != "end":
+                return what, value
+
+    def ready(self) -> int | None:
+        """The task to give next if its answer is here; raises StopIteration if none is to come."""
+        if not self.in_order and self.arrived:
+            return next(iter(self.arrived))
+        while self.given < self.asked and self.given not in self.owner and self.given not in self.arrived:
+            self.given += 1
+        if self.given in self.arrived:
+            self.given += 1
+            return self.given - 1
+        if not self.owner:
+            raise StopIteration
+        return None
+
+    def collect(self):
+        """Waits for answers and takes in all that are here."""
+        self.require_workers()
+        lines = {w.connection: w for w in self.workers}
+        ends = {w.process.sentinel: w for w in self.workers if w in self.owner.values()}
+        limit = self.timeout or _LOOK_SECONDS
+        here = wait([*lines, *ends], limit)
+        if not here:
+            if self.timeout:
+                raise LoaderTimeout(f"DataLoader timed out after {self.timeout} seconds")
+            here = [w.process.sentinel for w in ends.values() if not w.process.is_alive()]
+        spoken = [lines[c] for c in here if c in lines]
+        for w in spoken:
+            self.take(w)
+        for sentinel in here:
+            if sentinel in ends and ends[sentinel] not in spoken and not ends[sentinel].connection.poll():
+                raise ends[sentinel].crashed()
+
+    def require_workers(self):
+        """Raises where the workers were ended by an earlier error."""
+        if not self.workers:
+            raise WorkerError("the workers of this iterator have ended; make a new one with iter(loader)")
+
+    def take(self, w):
+        """Enters one answer; those to an earlier pass are dropped."""
+        epoch, task, what, value = w.receive()
+        if epoch == self.epoch:
+            del self.owner[task]
+            self.arrived[task] = what, value, w
+
+    def stop(self):
+        """Ends the workers soon."""
+        self.grace[0] = 1.0
+        self.shutdown()
+
+    _shutdown_workers = stop      # as trainers call it

@@ -1,0 +1,9 @@
+"""What goes wrong with checkpoints."""
+
+from ..engines.distributed_errors import DistError
+
+__all__ = ["CheckpointException"]
+
+
+class CheckpointException(DistError):
+    """A checkpoint that cannot be written or read."""

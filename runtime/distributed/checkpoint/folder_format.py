@@ -1,0 +1,198 @@
+"""Where checkpoints are and what is in them: a folder with a file for each rank that wrote, and one that says where each value
+is."""
+
+import math
+import os
+import re
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from ....ir.errors import ArgumentError
+from ...api.register.register import FUNCTIONS
+from ...serialization.save_load import load as load_file
+from .checkpoint_errors import CheckpointException
+from .torch_format import TorchFolder, is_torchs
+
+__all__ = ["DefaultLoadPlanner", "DefaultSavePlanner", "FileSystemReader", "FileSystemWriter", "Stateful"]
+
+INDEX = ".metadata"
+
+
+@runtime_checkable
+class Stateful(Protocol):
+    """What has a state of its own: it is asked for when it is saved, and given back when it is loaded."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state."""
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes a state."""
+
+
+class FileSystemWriter:
+    """Writes a checkpoint into a folder."""
+
+    def __init__(self, path, single_file_per_rank=True, sync_files=True, thread_count=1, overwrite=True, **options):
+        self.path, self.overwrite = os.fspath(path), overwrite
+
+
+class FileSystemReader:
+    """Reads a checkpoint in a folder."""
+
+    def __init__(self, path, **options):
+        self.path = os.fspath(path)
+
+
+class DefaultSavePlanner:
+    """Every rank writes what no rank before it has."""
+
+    def __init__(self, **options):
+        pass
+
+
+class DefaultLoadPlanner:
+    """Every value is read that is asked for; with `allow_partial_load` those that are there."""
+
+    def __init__(self, flatten_state_dict=True, flatten_sharded_tensors=True, allow_partial_load=False):
+        self.allow_partial_load = allow_partial_load
+
+
+def folder_of(checkpoint_id, storage) -> str:
+    """The folder that the arguments name."""
+    if checkpoint_id is None and storage is None:
+        raise ArgumentError("a checkpoint needs checkpoint_id=, the path of a folder")
+    if storage is not None and not hasattr(storage, "path"):
+        raise ArgumentError("checkpoints lie in folders: pass FileSystemWriter(path) or FileSystemReader(path), got "
+                            f"{storage!r}")
+    return os.fspath(storage.path if checkpoint_id is None else checkpoint_id)
+
+
+def state_of(value):
+    """A value, or the state of one that has its own."""
+    return value.state_dict() if isinstance(value, Stateful) and not isinstance(value, dict) else value
+
+
+def flattened(state: dict) -> dict:
+    """{path: value} of nested dicts and lists, where a path is a tuple of keys and places. Empty ones are values, as are pieces
+    of tensors."""
+    found: dict = {}
+
+    def walk(value, path):
+        value = state_of(value)
+        if isinstance(value, dict) and value:
+            for key, inner in value.items():
+                walk(inner, (*path, key))
+        elif isinstance(value, list) and value:
+            for i, inner in enumerate(value):
+                walk(inner, (*path, i))
+        else:
+            found[path] = value
+
+    walk(state, ())
+    return found
+
+
+def file_name(rank: int, turn: int) -> str:
+    """The name of the file that a rank writes; `turn` counts the checkpoints of a folder."""
+    return f"__{rank}_{turn}.distcp"
+
+
+def numbers_of(folder: str) -> dict:
+    """{name: the turn in it} of the files of values in a folder, also of those that are not complete."""
+    found = {name: re.match(r"__\d+_(\d+)\.distcp(\.|$)", name, re.ASCII) for name in _names_in(folder)}
+    return {name: int(m.group(1)) for name, m in found.items() if m}
+
+
+def _names_in(folder):
+    return os.listdir(folder) if os.path.isdir(folder) else []
+
+
+class Folder:
+    """A checkpoint that ingot wrote. `paths` are those of its values."""
+
+    def __init__(self, folder: str, index: str):
+        self.folder = folder
+        found = load_file(path := os.path.join(folder, index))
+        if not isinstance(found, dict) or found.get("format") != "ingot checkpoint":
+            raise CheckpointException(f"{path!r} is no index of a checkpoint that ingot has written")
+        self._files = {tuple(p): name for p, name in found["values"]}
+        self._pieces: dict = {}         # by path: (number of the first element, shape of the whole, name of the file) of each
+        for p, start, shape, name in found.get("pieces", ()):
+            self._pieces.setdefault(tuple(p), []).append((_begin(start), tuple(shape), name))
+
+    @property
+    def paths(self):
+        """The paths of all values."""
+        return self._files.keys() | self._pieces.keys()
+
+    def read(self, paths) -> dict:
+        """{path: value} of these; pieces of a tensor are put together."""
+        paths = list(paths)
+        parts = {(*path, start): name for path in paths for start, _, name in self._pieces.get(path, ())}
+        files = {**{path: self._files[path] for path in paths if path in self._files}, **parts}
+        found = self._read(files)
+        for path in paths:
+            if path in self._pieces:
+                found[path] = self._together(path, found)
+        return {path: found[path] for path in paths}
+
+    def _together(self, path, found):
+        """The tensor whose pieces were read."""
+        (begin, shape, _), *_ = pieces = sorted(self._pieces[path])
+        values = [found[*path, start] for start, _, _ in pieces]
+        if isinstance(begin, tuple):
+            return self._of_boxes(path, shape, [start for start, _, _ in pieces], values)
+        at = 0
+        for (start, of, _), piece in zip(pieces, values):
+            if start != at or of != shape:
+                raise CheckpointException(f"the pieces of {'.'.join(map(str, path))} in {self.folder!r} do not fit together")
+            at += piece.numel()
+        if at != math.prod(shape):
+            raise CheckpointException(f"{self.folder!r} holds {at} elements of {'.'.join(map(str, path))}, which has "
+                                      f"{math.prod(shape)}")
+        return FUNCTIONS["cat"](values).reshape(shape)
+
+    def _of_boxes(self, path, shape, starts, values):
+        """The tensor of boxes that were read: every element must be in one."""
+        whole, covered = FUNCTIONS["zeros"](shape, dtype=values[0].dtype), np.zeros(shape, bool)
+        for start, value in zip(starts, values):
+            box = tuple([slice(at, at + n) for at, n in zip(start, value.shape)])
+            fits = len(start) == value.ndim == len(shape) and all(s.start >= 0 and s.stop <= n for s, n in zip(box, shape))
+            if not fits or covered[box].any():
+                raise CheckpointException(f"the pieces of {'.'.join(map(str, path))} in {self.folder!r} do not fit together")
+            whole[box], covered[box] = value, True
+        if not covered.all():
+            raise CheckpointException(f"{self.folder!r} holds some elements of {'.'.join(map(str, path))} only, which has the "
+                                      f"shape {shape}")
+        return whole
+
+    def _read(self, files) -> dict:
+        """{path: value} of what lies in some files, each of which is read once."""
+        found: dict = {}
+        for name in sorted(set(files.values())):
+            values = self._values(name)
+            for path in (path for path in files if files[path] == name):
+                if path not in values:
+                    raise CheckpointException(f"the file {name} of {self.folder!r} does not hold what the index says")
+                found[path] = values[path]
+        return found
+
+    def _values(self, name: str) -> dict:
+        if os.path.basename(name) != name:
+            raise CheckpointException(f"the index of {self.folder!r} names {name!r}, which is not a file in it")
+        found = load_file(os.path.join(self.folder, name), map_location="cpu")
+        return {(*path[:-1], _begin(path[-1])) if path else (): value for path, value in found}
+
+
+def _begin(key):
+    """A last key of a path; where a box begins as a tuple."""
+    return tuple(key) if isinstance(key, list) else key
+
+
+def opened(folder: str) -> Folder | TorchFolder:
+    """The checkpoint in a folder: ingot's, or PyTorch's."""
+    path = os.path.join(folder, INDEX)
+    if not os.path.exists(path):
+        raise CheckpointException(f"there is no whole checkpoint in {folder!r}: it has no file {INDEX}, which is written last")
+    return (TorchFolder if is_torchs(path) else Folder)(folder, INDEX)

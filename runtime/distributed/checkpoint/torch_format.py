@@ -1,0 +1,139 @@
+"""Checkpoints that PyTorch wrote into a folder, read without it and without executing anything.
+
+Its index is a pickle that says of each tensor how large it is and of which chunks it consists, and where each chunk or other
+value lies: a stretch of bytes of a file, which is a file of torch.save by itself.
+"""
+
+import io
+import math
+import os
+from typing import Any
+
+import numpy as np
+
+from ....ir import dtype as dt
+from ....ir.errors import FileError
+from ...api.register.register import FUNCTIONS
+from ...core.tensor import Tensor
+from ...serialization import torch_files
+from ...serialization.safe_unpickler import Callable_, PickleMachine
+from ...serialization.save_load import load as load_file
+from .checkpoint_errors import CheckpointException
+
+_MODULES = {"metadata": ("Metadata", "TensorStorageMetadata", "BytesStorageMetadata", "ChunkStorageMetadata", "MetadataIndex",
+                         "TensorProperties", "_MEM_FORMAT_ENCODING", "StorageMeta"),
+            "filesystem": ("_StorageInfo",)}
+
+
+class _Part:
+    """What the pickle calls an object: its fields."""
+
+    def __init__(self, *args):
+        self.fields: Any = {}
+
+    def __getitem__(self, name):
+        return self.fields[name]
+
+
+def _give(part: _Part, state):
+    part.fields = state
+
+
+_GLOBALS = {**torch_files.GLOBALS,
+            **{f"torch.distributed.checkpoint.{module}.{name}": Callable_(_Part) for module, names in _MODULES.items()
+               for name in names},
+            **{f"{module}.{name}": Callable_(lambda *parts: os.path.join(*parts)) for module in ("pathlib", "pathlib._local")
+               for name in ("PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath")}}
+
+
+def is_torchs(path: str) -> bool:
+    """Whether an index is a pickle."""
+    with open(path, "rb") as file:
+        return file.read(1) == b"\x80"
+
+
+class TorchFolder:
+    """A checkpoint of PyTorch's. `paths` are those of its values."""
+
+    def __init__(self, folder: str, index: str):
+        self.folder = folder
+        name = os.path.join(folder, index)
+        try:
+            with open(name, "rb") as file:
+                found = PickleMachine(_GLOBALS, None, name, given=(_Part,), give=_give).run(file)
+            ways = found["planner_data"] if isinstance(found["planner_data"], dict) else {}
+            self._places = {_place_of(at): place for at, place in found["storage_data"].items()}
+            self._known = {tuple(ways.get(key, (key,))): (key, what) for key, what in found["state_dict_metadata"].items()}
+        except OSError:
+            raise
+        except FileError as e:
+            raise CheckpointException(str(e)) from e
+        except Exception as e:
+            raise CheckpointException(f"{name!r} is damaged, or no index of a checkpoint ({type(e).__name__}: {e})") from e
+
+    @property
+    def paths(self):
+        """The paths of all values."""
+        return self._known.keys()
+
+    def read(self, paths) -> dict:
+        """{path: value} of these."""
+        return {path: self._value(*self._known[path]) for path in paths}
+
+    def _value(self, key, what):
+        try:
+            if "chunks" not in what.fields:
+                return self._stored(key, None)
+            return self._tensor(key, what)
+        except (OSError, CheckpointException):
+            raise
+        except Exception as e:
+            raise CheckpointException(f"{key} cannot be read from {self.folder!r} ({type(e).__name__}: {e})") from e
+
+    def _tensor(self, key, what) -> Tensor:
+        """A tensor, put together: every element must be in one chunk."""
+        size, chunks, properties = _numbers(what["size"]), what["chunks"], what["properties"].fields
+        kind = properties["dtype"] if isinstance(properties, dict) else properties[0]
+        boxes = [list(zip(_numbers(c["offsets"]), _numbers(c["sizes"]), strict=True)) for c in chunks]
+        elements = sum(math.prod([n for _, n in box]) for box in boxes)
+        if type(kind) is not dt.DType or elements != math.prod(size) or any(at < 0 for box in boxes for at, _ in box):
+            raise CheckpointException(f"the chunks of {key} in {self.folder!r} do not make {kind}{list(size)}")
+        if len(chunks) == 1:
+            return self._chunk(key, chunks[0], size, kind)
+        whole, covered = FUNCTIONS["zeros"](size, dtype=kind), np.zeros(size, bool)
+        for chunk, box in zip(chunks, boxes):
+            part = tuple([slice(at, at + n) for at, n in box])
+            whole[part], covered[part] = self._chunk(key, chunk, _numbers(chunk["sizes"]), kind), True
+        if not covered.all():
+            raise CheckpointException(f"the chunks of {key} in {self.folder!r} overlap")
+        return whole
+
+    def _chunk(self, key, chunk, sizes, kind) -> Tensor:
+        found = self._stored(key, _numbers(chunk["offsets"]))
+        if not isinstance(found, Tensor) or tuple(found.shape) != sizes or found.dtype is not kind:
+            raise CheckpointException(f"a chunk of {key} in {self.folder!r} is not what the index says")
+        return found.detach()
+
+    def _stored(self, key, offset):
+        """What lies in a stretch of a file."""
+        place = self._places[key, offset]
+        name, start, length = place["relative_path"], place["offset"], place["length"]
+        if os.path.basename(name) != name:
+            raise CheckpointException(f"the index of {self.folder!r} names {name!r}, which is not a file in it")
+        if place.fields.get("transform_descriptors"):
+            raise CheckpointException(f"{key} in {self.folder!r} is compressed, or changed in other ways; save it without "
+                                      "extensions")
+        with open(os.path.join(self.folder, name), "rb") as file:
+            file.seek(start)
+            return load_file(io.BytesIO(file.read(length)), map_location="cpu")
+
+
+def _place_of(at: _Part) -> tuple:
+    """By what a stretch of bytes is known: the name of the value, and where a chunk begins in it."""
+    offset = at.fields.get("offset")
+    return at["fqn"], None if offset is None else _numbers(offset)
+
+
+def _numbers(sizes) -> tuple:
+    """Sizes or offsets as numbers of Python."""
+    return tuple([int(n) for n in sizes])

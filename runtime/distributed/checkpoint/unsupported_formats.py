@@ -1,0 +1,10 @@
+"""Checkpoints in the folders of other libraries are neither read nor written. Programs may look for what would do it."""
+
+from ..engines.distributed_errors import refused
+
+__all__ = ["HuggingFaceStorageReader", "HuggingFaceStorageWriter", "consolidate_safetensors_files"]
+
+_INSTEAD = "save `state_dict()` as a safetensors file with ingot.save, and load such files with ingot.load"
+
+HuggingFaceStorageReader, HuggingFaceStorageWriter, consolidate_safetensors_files = [
+    refused(f"checkpoint.{name}", _INSTEAD) for name in __all__]

@@ -1,0 +1,400 @@
+"""Collectives: what all ranks of a group do together. Every rank gets the same bits, since values are combined in the order of
+ranks."""
+
+from typing import Any
+
+import numpy as np
+
+from ....ir.errors import ArgumentError, DTypeError, ShapeError
+from ...autograd.grad_mode import no_grad
+from ...core.device_array import DeviceArray
+from ...core.placement import beside
+from ...core.tensor import Tensor, wrap
+from ...core.writes import write
+from ..engines.distributed_errors import DistTimeoutError
+from ..engines.process_group import as_array
+from ..engines.reduce_op import ReduceOp, check_op, combined
+from ..engines.world import member_of
+
+__all__ = ["all_gather", "all_gather_into_tensor", "all_reduce", "all_reduce_coalesced", "all_to_all", "all_to_all_single",
+           "barrier", "broadcast", "gather", "monitored_barrier", "reduce", "reduce_scatter", "reduce_scatter_tensor",
+           "scatter"]
+
+_WHOLE_BYTES = 1 << 15      # up to here every rank sends its whole value to all others
+
+
+def check_tensor(t, what: str) -> Any:
+    """A tensor's array, on whichever device it is; refuses tensors without values."""
+    if not isinstance(t, Tensor):
+        raise DTypeError(f"{what} takes tensors, got {type(t).__name__}")
+    if t._a.__class__ is DeviceArray and t._a.kind in ("meta", "batch"):
+        inside = "of the meta device" if t._a.kind == "meta" else "inside of vmap"
+        raise DTypeError(f"{what} sends values, and a tensor {inside} has none of its own")
+    return t._a
+
+
+def host(t) -> np.ndarray:
+    """A tensor's values in this process's memory, from which they are sent."""
+    return t._a.numpy() if t._a.__class__ is DeviceArray else t._a
+
+
+def deliver(t, a, what: str):
+    """Writes what arrived into a tensor, on its device."""
+    with no_grad():
+        write(t, beside(wrap(np.asarray(a).reshape(t._a.shape)), t), what)
+
+
+def _described(what, a, *more) -> str:
+    return " ".join([what, f"of {a.size} {a.dtype.name}", *more])
+
+
+def _alike(tensors, a, what, count):
+    """The arrays of a list with one tensor like `a` for each rank."""
+    if not isinstance(tensors, (list, tuple)) or len(tensors) != count:
+        said = f"{len(tensors)} tensors" if isinstance(tensors, (list, tuple)) else type(tensors).__name__
+        raise ArgumentError(f"{what} takes a list with one tensor for each of the {count} ranks, got {said}")
+    arrays = [check_tensor(t, what) for t in tensors]
+    for other in arrays:
+        if other.dtype != a.dtype or other.size != a.size:
+            raise ShapeError(f"{what} takes tensors alike on all ranks; the list has a {other.dtype.name} of shape "
+                             f"{other.shape} beside a {a.dtype.name} of shape {a.shape}")
+    return arrays
+
+
+def place_of(group, rank, group_rank, what, default=None) -> int:
+    """The place in the group that an argument pair names."""
+    if group_rank is not None:
+        if rank is not None:
+            raise ArgumentError(f"{what} takes a rank of the run or of the group, not both")
+        if not 0 <= group_rank < group.size():
+            raise ArgumentError(f"{what}: the group has no rank {group_rank}")
+        return group_rank
+    return group.position_of(default if rank is None else rank, what)
+
+
+def others(group) -> list:
+    """The places of all other ranks."""
+    return [r for r in range(group.size()) if r != group.rank()]
+
+
+# One value for all.
+
+
+def reduce_arrays(group, a: np.ndarray, op, note: str) -> np.ndarray:
+    """The combination of every rank's array, on every rank."""
+    n = group.size()
+    if n == 1:
+        return combined(op, [a])
+    if a.nbytes <= _WHOLE_BYTES:
+        found = group.swap(note, dict.fromkeys(others(group), a), others(group))
+        return combined(op, [a if r == group.rank() else as_array(found[r], a) for r in range(n)])
+    pieces = np.array_split(np.ascontiguousarray(a).reshape(-1), n)
+    mine = reduced_piece(group, pieces, op, note)
+    found = group.swap(note, dict.fromkeys(others(group), mine), others(group))
+    whole = [mine if r == group.rank() else as_array(found[r], pieces[r]) for r in range(n)]
+    return np.concatenate(whole).reshape(a.shape)
+
+
+def reduced_piece(group, pieces, op, note) -> np.ndarray:
+    """This rank's piece, combined over all ranks; each rank hands the others theirs."""
+    found = group.swap(note, {r: pieces[r] for r in others(group)}, others(group))
+    own = pieces[group.rank()]
+    return combined(op, [own if r == group.rank() else as_array(found[r], own) for r in range(group.size())])
+
+
+def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
+    """Replaces the tensor on every rank by the combination of all of them."""
+    group = member_of(group, "all_reduce")
+    if group is None:
+        return None
+    a = check_tensor(tensor, "all_reduce")
+    check_op(op, tensor.dtype)
+    note = _described("all_reduce", a, op.value)
+
+    def work():
+        deliver(tensor, reduce_arrays(group, host(tensor), op, note), "all_reduce")
+        return [tensor]
+
+    return group.run(work, async_op)
+
+
+def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
+    """all_reduce of several tensors."""
+    works = [all_reduce(t, op, group, async_op) for t in tensors]
+    return works[-1] if works else None
+
+
+def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_dst=None):
+    """Replaces the tensor on rank `dst` by the combination of all of them."""
+    group = member_of(group, "reduce")
+    if group is None:
+        return None
+    a = check_tensor(tensor, "reduce")
+    check_op(op, tensor.dtype)
+    to = place_of(group, dst, group_dst, "reduce")
+    note = _described("reduce", a, op.value, f"to {group.ranks[to]}")
+
+    def work():
+        a = host(tensor)
+        if group.rank() != to:
+            group.swap(note, {to: a}, ())
+        else:
+            found = group.swap(note, {}, others(group))
+            deliver(tensor, combined(op, [a if r == to else as_array(found[r], a) for r in range(group.size())]), "reduce")
+        return [tensor]
+
+    return group.run(work, async_op)
+
+
+def broadcast_array(group, a: np.ndarray, source: int, note: str) -> np.ndarray:
+    """The source's array on every rank: handed on along a tree."""
+    n = group.size()
+    place = (group.rank() - source) % n
+    reach = 1
+    while reach < n:
+        if place < reach:
+            if place + reach < n:
+                group.swap(note, {(place + reach + source) % n: a}, ())
+        elif place < 2 * reach:
+            sender = (place - reach + source) % n
+            a = as_array(group.swap(note, {}, (sender,))[sender], a)
+        reach *= 2
+    return a
+
+
+def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
+    """Replaces the tensor on every rank by that of rank `src`."""
+    group = member_of(group, "broadcast")
+    if group is None:
+        return None
+    a = check_tensor(tensor, "broadcast")
+    source = place_of(group, src, group_src, "broadcast")
+    note = _described("broadcast", a, f"from {group.ranks[source]}")
+
+    def work():
+        found = broadcast_array(group, host(tensor), source, note)
+        if group.rank() != source:
+            deliver(tensor, found, "broadcast")
+        return [tensor]
+
+    return group.run(work, async_op)
+
+
+def copy_from(group, first: int, tensors, what: str):
+    """Copies values from one rank of a group to all others, those of one dtype together."""
+    kinds: dict = {}
+    for t in tensors:
+        kinds.setdefault(t._a.dtype, []).append(t)
+    for kind, same in kinds.items():
+        flat = np.concatenate([host(t).reshape(-1) for t in same])
+        note = f"module state of {flat.size} {kind.name}"
+        found: list = []
+        group.run(lambda flat=flat, note=note, found=found: found.append(broadcast_array(group, flat, first, note)), False)
+        if group.rank() != first:
+            ends = np.cumsum([t._a.size for t in same])[:-1]
+            for t, piece in zip(same, np.split(found[0], ends)):
+                deliver(t, piece, what)
+
+
+def barrier(group=None, async_op=False, device_ids=None):
+    """Returns when all ranks have come here."""
+    group = member_of(group, "barrier")
+    if group is None:
+        return None
+    nothing = np.empty(0, np.uint8)
+    return group.run(lambda: group.swap("barrier", dict.fromkeys(others(group), nothing), others(group)), async_op)
+
+
+def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
+    """A barrier that says which ranks have not come within the timeout."""
+    group = member_of(group, "monitored_barrier")
+    if group is None:
+        return
+    before = group.timeout
+    group.timeout = before if timeout is None else timeout
+    try:
+        barrier(group)
+    except DistTimeoutError as e:
+        raise DistTimeoutError(f"monitored_barrier: {e}") from e
+    finally:
+        group.timeout = before
+
+
+# A value from each.
+
+
+def gather_arrays(group, a: np.ndarray, note: str) -> list:
+    """Every rank's array, on every rank."""
+    found = group.swap(note, dict.fromkeys(others(group), a), others(group))
+    return [a if r == group.rank() else as_array(found[r], a) for r in range(group.size())]
+
+
+def all_gather(tensor_list, tensor, group=None, async_op=False):
+    """Fills the list with every rank's tensor."""
+    group = member_of(group, "all_gather")
+    if group is None:
+        return None
+    a = check_tensor(tensor, "all_gather")
+    _alike(tensor_list, a, "all_gather", group.size())
+    note = _described("all_gather", a)
+
+    def work():
+        for t, found in zip(tensor_list, gather_arrays(group, host(tensor), note)):
+            deliver(t, found, "all_gather")
+        return list(tensor_list)
+
+    return group.run(work, async_op)
+
+
+def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=False):
+    """Fills a tensor with every rank's, one after the other."""
+    group = member_of(group, "all_gather_into_tensor")
+    if group is None:
+        return None
+    out, a = check_tensor(output_tensor, "all_gather_into_tensor"), check_tensor(input_tensor, "all_gather_into_tensor")
+    if out.size != a.size * group.size() or out.dtype != a.dtype:
+        raise ShapeError(f"all_gather_into_tensor of {a.dtype.name} {a.shape} from {group.size()} ranks does not fit into "
+                         f"{out.dtype.name} {out.shape}")
+    note = _described("all_gather_into_tensor", a)
+
+    def work():
+        found = gather_arrays(group, host(input_tensor), note)
+        deliver(output_tensor, np.concatenate([f.reshape(-1) for f in found]), "all_gather_into_tensor")
+        return [output_tensor]
+
+    return group.run(work, async_op)
+
+
+def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group_dst=None):
+    """Fills the list on rank `dst` with every rank's tensor."""
+    group = member_of(group, "gather")
+    if group is None:
+        return None
+    a = check_tensor(tensor, "gather")
+    to = place_of(group, dst, group_dst, "gather", group.ranks[0])
+    if group.rank() == to:
+        _alike(gather_list, a, "gather", group.size())
+    elif gather_list:
+        raise ArgumentError("gather takes a gather_list on the rank that gathers only")
+    note = _described("gather", a, f"to {group.ranks[to]}")
+
+    def work():
+        if group.rank() != to:
+            group.swap(note, {to: host(tensor)}, ())
+            return []
+        found = group.swap(note, {}, others(group))
+        for r, t in enumerate(gather_list):
+            deliver(t, host(tensor) if r == to else as_array(found[r], tensor._a), "gather")
+        return list(gather_list)
+
+    return group.run(work, async_op)
+
+
+# A value for each.
+
+
+def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, group_src=None):
+    """Fills the tensor on each rank with that rank's entry of the list on rank `src`."""
+    group = member_of(group, "scatter")
+    if group is None:
+        return None
+    a = check_tensor(tensor, "scatter")
+    source = place_of(group, src, group_src, "scatter", group.ranks[0])
+    mine = group.rank() == source
+    if mine:
+        _alike(scatter_list, a, "scatter", group.size())
+    elif scatter_list:
+        raise ArgumentError("scatter takes a scatter_list on the rank that scatters only")
+    note = _described("scatter", a, f"from {group.ranks[source]}")
+
+    def work():
+        if mine:
+            group.swap(note, {r: host(scatter_list[r]) for r in others(group)}, ())
+            deliver(tensor, host(scatter_list[source]), "scatter")
+        else:
+            deliver(tensor, as_array(group.swap(note, {}, (source,))[source], tensor._a), "scatter")
+        return [tensor]
+
+    return group.run(work, async_op)
+
+
+def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=False):
+    """Fills `output` on rank i with the combination of every rank's i-th tensor."""
+    group = member_of(group, "reduce_scatter")
+    if group is None:
+        return None
+    a = check_tensor(output, "reduce_scatter")
+    check_op(op, output.dtype)
+    _alike(input_list, a, "reduce_scatter", group.size())
+    note = _described("reduce_scatter", a, op.value)
+
+    def work():
+        deliver(output, reduced_piece(group, [host(t) for t in input_list], op, note), "reduce_scatter")
+        return [output]
+
+    return group.run(work, async_op)
+
+
+def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=False):
+    """reduce_scatter of one tensor, cut into a piece for each rank."""
+    group = member_of(group, "reduce_scatter_tensor")
+    if group is None:
+        return None
+    out, a = check_tensor(output, "reduce_scatter_tensor"), check_tensor(input, "reduce_scatter_tensor")
+    check_op(op, output.dtype)
+    if a.size != out.size * group.size() or out.dtype != a.dtype:
+        raise ShapeError(f"reduce_scatter_tensor of {a.dtype.name} {a.shape} over {group.size()} ranks does not fit into "
+                         f"{out.dtype.name} {out.shape}")
+    note = _described("reduce_scatter_tensor", out, op.value)
+
+    def work():
+        pieces = np.split(np.ascontiguousarray(host(input)).reshape(-1), group.size())
+        deliver(output, reduced_piece(group, pieces, op, note), "reduce_scatter_tensor")
+        return [output]
+
+    return group.run(work, async_op)
+
+
+def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False):
+    """Sends the i-th tensor to rank i, and receives one from each; sizes may differ from rank to rank."""
+    group = member_of(group, "all_to_all")
+    if group is None:
+        return None
+    for tensors in (output_tensor_list, input_tensor_list):
+        if len(tensors) != group.size():
+            raise ArgumentError(f"all_to_all takes one tensor for each of the {group.size()} ranks, got {len(tensors)}")
+        for t in tensors:
+            check_tensor(t, "all_to_all")
+
+    def work():
+        found = group.swap("all_to_all", {r: host(input_tensor_list[r]) for r in others(group)}, others(group))
+        for r, t in enumerate(output_tensor_list):
+            deliver(t, host(input_tensor_list[r]) if r == group.rank() else as_array(found[r], t._a), "all_to_all")
+        return list(output_tensor_list)
+
+    return group.run(work, async_op)
+
+
+def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None, async_op=False):
+    """all_to_all of one tensor, cut along its first dimension (evenly, or as the sizes say)."""
+    member = member_of(group, "all_to_all_single")
+    if member is None:
+        return None
+    return all_to_all(_cut(output, output_split_sizes, member.size(), "output"),
+                      _cut(input, input_split_sizes, member.size(), "input"), group, async_op)
+
+
+def row_counts(t, sizes, count, which) -> list:
+    """How many rows of a tensor go to each rank, or come from it."""
+    check_tensor(t, "all_to_all_single")
+    rows = t._a.shape[0] if t._a.ndim else 1
+    sizes = sizes or ([rows // count] * count if rows % count == 0 else [])
+    if sum(sizes) != rows or len(sizes) != count:
+        raise ShapeError(f"all_to_all_single: the {rows} rows of the {which} do not divide among {count} ranks by {sizes}")
+    return list(sizes)
+
+
+def _cut(t, sizes, count, which) -> list:
+    sizes = row_counts(t, sizes, count, which)
+    with no_grad():
+        return list(t.split(sizes, 0))

@@ -1,0 +1,134 @@
+"""Messages from one rank to another."""
+
+from concurrent.futures import Future
+
+from ....ir.errors import ArgumentError
+from ..engines.distributed_errors import DistBackendError, DistTimeoutError
+from ..engines.process_group import Work, as_array, flat_bytes
+from ..engines.store import seconds
+from ..engines.world import member_of
+from .collectives import check_tensor, deliver, host, place_of
+
+__all__ = ["P2POp", "batch_isend_irecv", "irecv", "isend", "recv", "send"]
+
+
+def _note(a) -> str:
+    return f"a {a.dtype.name} of shape {a.shape}"
+
+
+def _done(value) -> Work:
+    future: Future = Future()
+    future.set_result(value)
+    return Work(future)
+
+
+def isend(tensor, dst=None, group=None, tag=0, group_dst=None):
+    """Sends a tensor; what is written into it afterwards is not sent any more."""
+    group = member_of(group, "isend")
+    if group is None:
+        return None
+    a = check_tensor(tensor, "send")
+    to = place_of(group, dst, group_dst, "send")
+    _check_tag(tag)
+    if to == group.rank():
+        raise ArgumentError("send: a rank cannot send to itself")
+    group.mesh.send(group.ranks[to], (group.number, tag), _note(a), flat_bytes(host(tensor)))
+    return _done([tensor])
+
+
+def send(tensor, dst=None, group=None, tag=0, group_dst=None):
+    """Sends a tensor to a rank."""
+    isend(tensor, dst, group, tag, group_dst)
+
+
+def _check_tag(tag):
+    if tag < 0:
+        raise ArgumentError(f"tags are 0 and above, got {tag}")
+
+
+class _Receipt(Work):
+    """A tensor that is to come."""
+
+    def __init__(self, tensor, group, source, tag):
+        self.tensor, self.group, self.other, self.channel = tensor, group, group.ranks[source], (group.number, tag)
+        self.ticket = group.mesh.ticket(self.other, self.channel)
+        super().__init__(Future())
+
+    def is_completed(self):
+        """Whether it has arrived."""
+        return self._future.done() or self.group.mesh.has(self.other, self.channel, self.ticket)
+
+    def wait(self, timeout=None):
+        """Returns when the tensor is filled."""
+        if not self._future.done():
+            limit = seconds(self.group.timeout if timeout is None else timeout)
+            try:
+                note, body = self.group.mesh.receive(self.other, self.channel, self.ticket, limit, "recv")
+                fill(self.tensor, note, body, self.other)
+                self._future.set_result([self.tensor])
+            except DistTimeoutError:
+                raise
+            except Exception as e:
+                self._future.set_exception(e)
+        return super().wait()
+
+    def result(self):
+        """The tensor, in a list."""
+        self.wait()
+        return [self.tensor]
+
+
+def fill(tensor, note, body, sender):
+    """Writes a received message into a tensor, if it is of its kind."""
+    a = tensor._a
+    if note.split(" of shape ")[0] != _note(a).split(" of shape ")[0] or body.size != a.nbytes:
+        raise DistBackendError(f"recv into {_note(a)}: rank {sender} has sent {note}")
+    deliver(tensor, as_array(body, a), "recv")
+
+
+def irecv(tensor, src=None, group=None, tag=0, group_src=None):
+    """Starts to receive a tensor; wait() on the result before it is used."""
+    group = member_of(group, "irecv")
+    if group is None:
+        return None
+    check_tensor(tensor, "recv")
+    _check_tag(tag)
+    if src is None and group_src is None:
+        recv(tensor, None, group, tag)
+        return _done([tensor])
+    source = place_of(group, src, group_src, "recv")
+    if source == group.rank():
+        raise ArgumentError("recv: a rank cannot receive from itself")
+    return _Receipt(tensor, group, source, tag)
+
+
+def recv(tensor, src=None, group=None, tag=0, group_src=None) -> int:
+    """Receives a tensor from a rank (by default from whichever sends first) and returns the sender's rank."""
+    group = member_of(group, "recv")
+    if group is None:
+        return -1
+    if src is not None or group_src is not None:
+        receipt = irecv(tensor, src, group, tag, group_src)
+        receipt.wait()
+        return receipt.other
+    check_tensor(tensor, "recv")
+    everybody = [r for r in group.ranks if r != group.mesh.rank]
+    sender, note, body = group.mesh.first(everybody, (group.number, tag), seconds(group.timeout), "recv")
+    fill(tensor, note, body, sender)
+    return sender
+
+
+class P2POp:
+    """One of several messages for batch_isend_irecv: `op` is isend or irecv."""
+
+    def __init__(self, op, tensor, peer=None, group=None, tag=0, group_peer=None):
+        if op not in (isend, irecv):
+            raise ArgumentError("P2POp takes isend or irecv as its op")
+        self.op, self.tensor, self.peer, self.group, self.tag, self.group_peer = op, tensor, peer, group, tag, group_peer
+
+
+def batch_isend_irecv(p2p_op_list) -> list:
+    """Starts several messages at once; wait() on each of the results."""
+    if not all(isinstance(o, P2POp) for o in p2p_op_list) or not p2p_op_list:
+        raise ArgumentError("batch_isend_irecv takes a list of P2POp")
+    return [o.op(o.tensor, o.peer, o.group, o.tag, o.group_peer) for o in p2p_op_list]

@@ -1,0 +1,91 @@
+"""`ingot.futures`: results that come later, of another thread perhaps."""
+
+import concurrent.futures as base
+import threading
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from ....ir.errors import ArgumentError
+
+__all__ = ["Future", "collect_all", "wait_all"]
+T = TypeVar("T")
+
+
+class Future(Generic[T]):
+    """A result to come: somebody sets it once, others wait for it or say what is to be done with it."""
+
+    def __init__(self, *, devices=None):
+        self._promise: base.Future = base.Future()
+
+    def done(self) -> bool:
+        """Whether there is a result or an exception."""
+        return self._promise.done()
+
+    def wait(self) -> Any:
+        """The result, when it is there; raises the exception if there is one."""
+        return self._promise.result()
+
+    def value(self) -> Any:
+        """The result of a future that is done."""
+        if not self.done():
+            raise RuntimeError("the future has no value yet; wait() waits for it")
+        return self.wait()
+
+    def set_result(self, result) -> None:
+        """Gives the result to all who wait."""
+        self._settle(self._promise.set_result, result)
+
+    def set_exception(self, result: BaseException) -> None:
+        """Has wait() and value() raise."""
+        if not isinstance(result, BaseException):
+            raise ArgumentError(f"set_exception takes an exception, got {result!r}")
+        self._settle(self._promise.set_exception, result)
+
+    def _settle(self, by, what):
+        try:
+            by(what)
+        except base.InvalidStateError:
+            raise RuntimeError("the future has a result already") from None
+
+    def then(self, callback: Callable) -> "Future":
+        """The future of `callback(self)`, which is called once this one is done."""
+        after: Future = Future()
+
+        def follow(done):
+            try:
+                after.set_result(callback(done))
+            except Exception as e:
+                after.set_exception(e)
+
+        self.add_done_callback(follow)
+        return after
+
+    def add_done_callback(self, callback: Callable) -> None:
+        """Calls `callback(self)` once this is done; at once if it is."""
+        self._promise.add_done_callback(lambda promise: callback(self))
+
+
+def collect_all(futures) -> Future:
+    """The future of a list of futures, done when all of them are."""
+    futures = list(futures)
+    found: Future = Future()
+    left = [len(futures)]
+    lock = threading.Lock()
+
+    def one(done):
+        with lock:
+            left[0] -= 1
+            last = left[0] == 0
+        if last:
+            found.set_result(futures)
+
+    for future in futures:
+        future.add_done_callback(one)
+    if not futures:
+        found.set_result([])
+    return found
+
+
+def wait_all(futures) -> list:
+    """The results of all; raises the first exception among them."""
+    return [future.wait() for future in collect_all(futures).wait()]

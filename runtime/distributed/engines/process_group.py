@@ -1,0 +1,169 @@
+"""Process groups: which ranks talk to each other, in which order their collectives run, and what a pending one looks like."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from ....ir.errors import ArgumentError
+from . import futures
+from .distributed_errors import DistBackendError, DistError, DistTimeoutError
+from .store import seconds
+
+COLLECTIVES = -1    # the tag of collectives; users' tags are 0 and above
+
+
+class Work:
+    """An operation under way."""
+
+    def __init__(self, future: Future):
+        self._future = future
+
+    def is_completed(self) -> bool:
+        """Whether it is done, well or not."""
+        return self._future.done()
+
+    def is_success(self) -> bool:
+        """Whether it is done and has raised nothing."""
+        return self._future.done() and self._future.exception() is None
+
+    def exception(self):
+        """What it raised, or None."""
+        return self._future.exception() if self._future.done() else None
+
+    def wait(self, timeout=None) -> bool:
+        """Returns when it is done; raises what it raised."""
+        try:
+            self._future.result(None if timeout is None else seconds(timeout))
+        except TimeoutError as e:
+            if isinstance(e, DistError):
+                raise
+            raise DistTimeoutError(f"the operation is not done after {seconds(timeout):g} s") from None
+        return True
+
+    def result(self):
+        """What it gave: a list of the tensors that were written."""
+        return self._future.result()
+
+    def get_future(self) -> futures.Future:
+        """The operation as a future, whose `then` says what is to be done with the list of tensors that were written."""
+        found: futures.Future = futures.Future()
+
+        def settle(done):
+            error = done.exception()
+            if error is None:
+                found.set_result(done.result())
+            else:
+                found.set_exception(error)
+
+        self._future.add_done_callback(settle)
+        return found
+
+
+class ProcessGroup:
+    """Some ranks of a run (in the group's own numbering 0, 1, …) and this process's place among them."""
+
+    # Collectives as methods, which stand in group_methods.py, as they are built on groups.
+    allreduce: Callable[..., Work]
+    reduce: Callable[..., Work]
+    broadcast: Callable[..., Work]
+    allgather: Callable[..., Work]
+    gather: Callable[..., Work]
+    scatter: Callable[..., Work]
+    reduce_scatter: Callable[..., Work]
+    alltoall: Callable[..., Work]
+    alltoall_base: Callable[..., Work]
+    send: Callable[..., Work]
+    recv: Callable[..., Work]
+    recv_anysource: Callable[..., Work]
+    barrier: Callable[..., Work]
+
+    def __init__(self, mesh, number: int, ranks, timeout, backend: str, name: str, store):
+        self.mesh, self.number, self.ranks = mesh, number, tuple(ranks)
+        self.timeout, self.backend, self.group_name, self.store = timeout, backend, name, store
+        self.position = self.ranks.index(mesh.rank)
+        self._worker: Any = None
+        self._pending = 0
+        self._lock = threading.Lock()
+
+    def rank(self) -> int:
+        """This process's number in the group."""
+        return self.position
+
+    def size(self) -> int:
+        """How many processes are in the group."""
+        return len(self.ranks)
+
+    def name(self) -> str:
+        """The backend's name."""
+        return self.backend
+
+    def position_of(self, rank: int, what: str) -> int:
+        """A rank of the run in the group's numbering."""
+        if rank not in self.ranks:
+            raise ArgumentError(f"{what}: rank {rank} is not in the group of ranks {list(self.ranks)}")
+        return self.ranks.index(rank)
+
+    # Running operations one after the other.
+
+    def run(self, work, async_op: bool):
+        """Runs a collective after those before it: at once, or (a Work is returned) beside the caller."""
+        with self._lock:
+            busy = self._pending > 0
+            if async_op or busy:
+                if self._worker is None:
+                    self._worker = ThreadPoolExecutor(1, thread_name_prefix=f"ingot-group-{self.number}")
+                self._pending += 1
+                future = self._worker.submit(work)
+        if not (async_op or busy):
+            work()
+            return None
+        future.add_done_callback(self._done)        # at once if it is done by now, so not under the lock
+        if async_op:
+            return Work(future)
+        future.result()
+        return None
+
+    def _done(self, _):
+        with self._lock:
+            self._pending -= 1
+
+    # Messages within the group.
+
+    def swap(self, note: str, outgoing: dict, sources) -> dict:
+        """Sends each array of `outgoing` to its place in the group, and returns the bytes that came from each of `sources`.
+
+        The note says what the operation is; ranks that come with another one are in the wrong place of the program.
+        """
+        channel = (self.number, COLLECTIVES)
+        tickets = {s: self.mesh.ticket(self.ranks[s], channel) for s in sources}
+        for to in sorted(outgoing, key=lambda r: (r - self.position) % len(self.ranks)):
+            self.mesh.send(self.ranks[to], channel, note, flat_bytes(outgoing[to]))
+        found = {}
+        for source, ticket in tickets.items():
+            theirs, body = self.mesh.receive(self.ranks[source], channel, ticket, seconds(self.timeout), note)
+            if theirs != note:
+                raise DistBackendError(f"rank {self.ranks[source]} is in {theirs}, where rank {self.mesh.rank} is in {note}: "
+                                       "all ranks of a group must call the same collectives, with tensors alike, in one order")
+            found[source] = body
+        return found
+
+    def close(self):
+        """Waits for what is pending."""
+        if self._worker is not None:
+            self._worker.shutdown(wait=True)
+
+
+def flat_bytes(a: np.ndarray) -> memoryview:
+    """An array's memory, row by row, as bytes."""
+    return np.ascontiguousarray(a).reshape(-1).view(np.uint8).data
+
+
+def as_array(body: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """Bytes that arrived, as an array like another."""
+    if body.size != like.nbytes:
+        raise DistBackendError(f"{body.size} bytes arrived where {like.nbytes} were expected ({like.dtype} of shape "
+                               f"{like.shape})")
+    return body.view(like.dtype).reshape(like.shape)

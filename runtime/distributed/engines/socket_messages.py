@@ -1,0 +1,76 @@
+"""Bytes over sockets: whole reads and messages of several fields."""
+
+import socket
+import struct
+import time
+
+from .distributed_errors import DistNetworkError
+
+_COUNT = struct.Struct("<I")
+_MOST_BYTES = 1 << 30
+_PAUSE = 0.02
+
+
+def read_into(sock: socket.socket, memory) -> None:
+    """Fills a writable buffer from a socket; EOFError if the other side has closed it."""
+    view = memoryview(memory).cast("B")
+    while len(view):
+        n = sock.recv_into(view)
+        if not n:
+            raise EOFError("the connection was closed")
+        view = view[n:]
+
+
+def read(sock: socket.socket, size: int) -> bytes:
+    """Exactly `size` bytes."""
+    memory = bytearray(size)
+    read_into(sock, memory)
+    return bytes(memory)
+
+
+def write_all(sock: socket.socket, *parts) -> None:
+    """Sends buffers one after the other, in as few packets as they need."""
+    left = [memoryview(p).cast("B") for p in parts if len(p)]
+    while left:
+        n = sock.sendmsg(left)
+        while left and n >= len(left[0]):
+            n -= len(left.pop(0))
+        if n:
+            left[0] = left[0][n:]
+
+
+def write_fields(sock: socket.socket, fields) -> None:
+    """Sends a list of byte strings as one message."""
+    write_all(sock, _COUNT.pack(len(fields)), *[part for f in fields for part in (_COUNT.pack(len(f)), f)])
+
+
+def read_fields(sock: socket.socket) -> list:
+    """The next message's byte strings."""
+    return [read(sock, _checked(_COUNT.unpack(read(sock, _COUNT.size))[0])) for _ in
+            range(_checked(_COUNT.unpack(read(sock, _COUNT.size))[0]))]
+
+
+def _checked(n: int) -> int:
+    if n > _MOST_BYTES:
+        raise DistNetworkError(f"a message claims {n} bytes: the other side does not speak this protocol")
+    return n
+
+
+def connect(host: str, port: int, deadline: float, what: str) -> socket.socket:
+    """A connection to a listener, which may come up a little later than we do."""
+    while True:
+        try:
+            sock = socket.create_connection((host, port), timeout=max(0.1, deadline - time.monotonic()))
+            if sock.getsockname() != sock.getpeername():      # a port of our own can meet itself while nobody listens
+                break
+            sock.close()
+        except OSError as e:
+            if isinstance(e, socket.gaierror) or time.monotonic() > deadline:
+                raise DistNetworkError(f"cannot connect to {what} at {host}:{port}: {e}. Is its process running, and are "
+                                       "address and port the same everywhere?") from e
+        if time.monotonic() > deadline:
+            raise DistNetworkError(f"nobody answers as {what} at {host}:{port}")
+        time.sleep(_PAUSE)
+    sock.settimeout(None)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sock

@@ -1,0 +1,270 @@
+"""Stores: small tables of bytes by key that all processes of a run see, by which they find each other."""
+
+import fcntl
+import os
+import struct
+import threading
+import time
+from datetime import timedelta
+from typing import Any
+
+from ....ir.errors import ArgumentError
+from .distributed_errors import DistStoreError, DistTimeoutError
+
+__all__ = ["FileStore", "HashStore", "PrefixStore", "Store"]
+
+DEFAULT_TIMEOUT = timedelta(seconds=300)
+_PAUSE = 0.01
+
+
+def seconds(timeout) -> float:
+    """A timeout in seconds, from a number or a timedelta."""
+    return timeout.total_seconds() if isinstance(timeout, timedelta) else float(timeout)
+
+
+def as_bytes(value) -> bytes:
+    """A value as stores keep it."""
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value)
+    raise ArgumentError(f"a store keeps strings and bytes, got {type(value).__name__}")
+
+
+class Table:
+    """The keys and values of a store in this process, with waiting."""
+
+    def __init__(self):
+        self.data: dict[str, bytes] = {}
+        self.changed = threading.Condition()
+
+    def put(self, key: str, value: bytes):
+        """Sets a value."""
+        with self.changed:
+            self.data[key] = value
+            self.changed.notify_all()
+
+    def get(self, key: str, timeout: float) -> bytes:
+        """The value, as soon as somebody has set it."""
+        self.wait([key], timeout)
+        with self.changed:
+            return self.data[key]
+
+    def wait(self, keys: list, timeout: float):
+        """Returns when all keys are there."""
+        with self.changed:
+            if not self.changed.wait_for(lambda: all(k in self.data for k in keys), timeout):
+                missing = [k for k in keys if k not in self.data]
+                raise DistTimeoutError(f"waited {timeout:g} s for {missing} in the store; nobody has set it. Did every "
+                                       "process start, with the right rank and world size?")
+
+    def add(self, key: str, amount: int) -> int:
+        """Adds to a number and returns the sum."""
+        with self.changed:
+            total = int(self.data.get(key, b"0")) + amount
+            self.data[key] = str(total).encode()
+            self.changed.notify_all()
+            return total
+
+    def append(self, key: str, value: bytes):
+        """Adds bytes at the end of a value."""
+        with self.changed:
+            self.data[key] = self.data.get(key, b"") + value
+            self.changed.notify_all()
+
+    def compare_set(self, key: str, expected: bytes, desired: bytes) -> bytes:
+        """Sets `desired` if the value is `expected` (empty: if there is none); what is there then."""
+        with self.changed:
+            now = self.data.get(key)
+            if now == expected or (now is None and not expected):
+                self.data[key] = now = desired
+                self.changed.notify_all()
+            return expected if now is None else now
+
+    def delete(self, key: str) -> bool:
+        """Removes a key; whether it was there."""
+        with self.changed:
+            return self.data.pop(key, None) is not None
+
+    def has(self, keys: list) -> bool:
+        """Whether all keys are there."""
+        with self.changed:
+            return all(k in self.data for k in keys)
+
+    def count(self) -> int:
+        """How many keys there are."""
+        with self.changed:
+            return len(self.data)
+
+
+class Store:
+    """What all stores offer. `table` does the work; keys wait up to `timeout` for somebody to set them."""
+
+    table: Any
+
+    def __init__(self, timeout=DEFAULT_TIMEOUT):
+        self.timeout = timeout if isinstance(timeout, timedelta) else timedelta(seconds=timeout)
+
+    def set_timeout(self, timeout):
+        """How long get and wait are patient."""
+        self.timeout = timeout if isinstance(timeout, timedelta) else timedelta(seconds=timeout)
+
+    def _key(self, key):
+        return key
+
+    def set(self, key, value):
+        """Sets a value (a string or bytes)."""
+        self.table.put(self._key(key), as_bytes(value))
+
+    def get(self, key) -> bytes:
+        """The value; waits until it is set."""
+        return self.table.get(self._key(key), seconds(self.timeout))
+
+    def add(self, key, amount) -> int:
+        """Adds to the number at `key` (0 at first) and returns the sum."""
+        return self.table.add(self._key(key), int(amount))
+
+    def append(self, key, value):
+        """Adds at the end of the value."""
+        self.table.append(self._key(key), as_bytes(value))
+
+    def compare_set(self, key, expected_value, desired_value) -> bytes:
+        """Sets the value if it is the expected one; returns what is there then."""
+        return self.table.compare_set(self._key(key), as_bytes(expected_value), as_bytes(desired_value))
+
+    def wait(self, keys, timeout=None):
+        """Returns when all keys are set."""
+        self.table.wait([self._key(k) for k in keys], seconds(self.timeout if timeout is None else timeout))
+
+    def check(self, keys) -> bool:
+        """Whether all keys are set."""
+        return self.table.has([self._key(k) for k in keys])
+
+    def delete_key(self, key) -> bool:
+        """Removes a key; whether it was there."""
+        return self.table.delete(self._key(key))
+
+    def num_keys(self) -> int:
+        """How many keys are set."""
+        return self.table.count()
+
+    def multi_set(self, keys, values):
+        """Sets several values."""
+        for key, value in zip(keys, values, strict=True):
+            self.set(key, value)
+
+    def multi_get(self, keys) -> list:
+        """Several values."""
+        return [self.get(k) for k in keys]
+
+
+class HashStore(Store):
+    """A store among the threads of one process."""
+
+    def __init__(self, timeout=DEFAULT_TIMEOUT):
+        super().__init__(timeout)
+        self.table = Table()
+
+
+class PrefixStore(Store):
+    """Another store, with a prefix before every key."""
+
+    def __init__(self, prefix: str, store: Store):
+        super().__init__(store.timeout)
+        self.prefix, self.underlying_store, self.table = prefix, store, store.table
+
+    def _key(self, key):
+        return self.underlying_store._key(f"{self.prefix}/{key}")
+
+
+class _FileTable:
+    """A table kept in a file as the sequence of its changes; every access holds the file's lock and reads what is new."""
+
+    _record = struct.Struct("<qI")       # bytes of the value (-1: removed), bytes of the key
+
+    def __init__(self, path):
+        self.path, self.here, self.seen = os.fspath(path), Table(), 0
+
+    def _locked(self, change):
+        """Runs change(rows) on the present rows; the (key, value) pairs that it returns are written."""
+        with open(self.path, "a+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(self.seen)
+            self._take(file.read())
+            written, found = change(self.here.data)
+            for key, value in written:
+                name = key.encode()
+                file.write(self._record.pack(-1 if value is None else len(value), len(name)) + name + (value or b""))
+                self._enter(key, value)
+            file.flush()
+            self.seen = file.tell()
+        return found
+
+    def _take(self, text):
+        at = 0
+        while at < len(text):
+            size, length = self._record.unpack_from(text, at)
+            at += self._record.size
+            key = text[at: at + length].decode()
+            at += length
+            self._enter(key, None if size < 0 else text[at: at + size])
+            at += max(0, size)
+
+    def _enter(self, key, value):
+        if value is None:
+            self.here.data.pop(key, None)
+        else:
+            self.here.data[key] = value
+
+    def _changed_by(self, method, key, *args):
+        """What a method of Table does to one key, written to the file."""
+        def change(rows):
+            before = rows.get(key)
+            found = getattr(self.here, method)(key, *args)
+            after = rows.get(key)
+            return ([] if before == after else [(key, after)]), found
+
+        return self._locked(change)
+
+    def put(self, key, value):
+        self._changed_by("put", key, value)
+
+    def add(self, key, amount):
+        return self._changed_by("add", key, amount)
+
+    def append(self, key, value):
+        self._changed_by("append", key, value)
+
+    def compare_set(self, key, expected, desired):
+        return self._changed_by("compare_set", key, expected, desired)
+
+    def delete(self, key):
+        return self._changed_by("delete", key)
+
+    def has(self, keys):
+        return self._locked(lambda rows: ([], all(k in rows for k in keys)))
+
+    def count(self):
+        return self._locked(lambda rows: ([], len(rows)))
+
+    def get(self, key, timeout):
+        self.wait([key], timeout)
+        return self._locked(lambda rows: ([], rows[key]))
+
+    def wait(self, keys, timeout):
+        deadline = time.monotonic() + timeout
+        while not self.has(keys):
+            if time.monotonic() > deadline:
+                raise DistTimeoutError(f"waited {timeout:g} s for {keys} in the store at {self.path}; nobody has set it")
+            time.sleep(_PAUSE)
+
+
+class FileStore(Store):
+    """A store in a file that all processes reach. Use a new file for every run."""
+
+    def __init__(self, file_name, world_size=-1, timeout=DEFAULT_TIMEOUT):
+        super().__init__(timeout)
+        self.path, self.world_size = os.fspath(file_name), world_size
+        if not os.path.isdir(os.path.dirname(os.path.abspath(self.path))):
+            raise DistStoreError(f"the folder of the store's file {self.path} does not exist")
+        self.table = _FileTable(self.path)

@@ -1,0 +1,183 @@
+"""A store served by one process over TCP: where the ranks of a run meet."""
+
+import contextlib
+import socket
+import threading
+import time
+
+from .distributed_errors import DistError, DistNetworkError, DistStoreError, DistTimeoutError
+from .socket_messages import connect, read_fields, write_fields
+from .store import DEFAULT_TIMEOUT, Store, Table, seconds
+
+__all__ = ["TCPStore"]
+
+_GRACE = 5.0    # seconds beyond a wait's own limit that a client listens for the answer
+
+
+def _answer(table: Table, name: bytes, args: list) -> bytes:
+    """What a request asks of the table."""
+    key, rest = (args[0].decode() if args else ""), args[1:]
+    if name == b"put":
+        table.put(key, rest[0])
+    elif name == b"get":
+        return table.get(key, float(rest[0]))
+    elif name == b"wait":
+        table.wait([k.decode() for k in rest], float(key))
+    elif name == b"add":
+        return str(table.add(key, int(rest[0]))).encode()
+    elif name == b"append":
+        table.append(key, rest[0])
+    elif name == b"compare_set":
+        return table.compare_set(key, *rest)
+    elif name == b"delete":
+        return b"1" if table.delete(key) else b""
+    elif name == b"has":
+        return b"1" if table.has([k.decode() for k in args]) else b""
+    elif name == b"count":
+        return str(table.count()).encode()
+    else:
+        raise DistStoreError(f"the store does not know {name!r}")
+    return b""
+
+
+class _Server:
+    """Listens, and answers each client in a thread of its own."""
+
+    def __init__(self, host, port):
+        self.table = Table()
+        try:
+            self.listener = socket.create_server((host, port), backlog=512)
+        except OSError as e:
+            raise DistNetworkError(f"the store cannot listen at {host or '*'}:{port}: {e}. If another run uses this port, "
+                                   "choose a different MASTER_PORT") from e
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, name="ingot-store", daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            threading.Thread(target=self._serve, args=(client,), name="ingot-store-client", daemon=True).start()
+
+    def _serve(self, client):
+        with client:
+            try:
+                while True:
+                    name, *args = read_fields(client)
+                    try:
+                        reply = [b"ok", _answer(self.table, name, args)]
+                    except DistTimeoutError as e:
+                        reply = [b"late", str(e).encode()]
+                    except (DistError, ValueError, TypeError, IndexError) as e:
+                        reply = [b"error", str(e).encode()]
+                    write_fields(client, reply)
+            except (OSError, EOFError, ValueError, DistNetworkError):
+                return      # the client has gone, or is none of ours
+
+    def close(self):
+        """Stops listening."""
+        with contextlib.suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)        # wakes the thread that waits in accept
+        self.listener.close()
+
+
+class _Connection:
+    """A socket that is closed with its last user."""
+
+    def __init__(self, sock):
+        self.sock = sock
+
+    def __del__(self):
+        self.sock.close()
+
+
+class _Client:
+    """The table of a server, seen from another process; each thread has a connection of its own."""
+
+    def __init__(self, host, port, timeout):
+        self.host, self.port, self.timeout = host, port, timeout
+        self.here = threading.local()
+        self._socket()
+
+    def _socket(self):
+        if not hasattr(self.here, "sock"):
+            self.here.sock = _Connection(connect(self.host, self.port, time.monotonic() + self.timeout, "the store"))
+        return self.here.sock.sock
+
+    def _ask(self, name, *args, patience=60.0):
+        fields = [name, *(a if isinstance(a, bytes) else str(a).encode() for a in args)]
+        sock = self._socket()
+        try:
+            sock.settimeout(patience + _GRACE)
+            write_fields(sock, fields)
+            kind, reply = read_fields(sock)
+        except (OSError, EOFError) as e:
+            raise DistStoreError(f"the store at {self.host}:{self.port} has gone ({e}); rank 0 keeps it, so it must end "
+                                 "last") from e
+        if kind != b"ok":
+            raise (DistTimeoutError if kind == b"late" else DistStoreError)(reply.decode())
+        return reply
+
+    def put(self, key, value):
+        self._ask(b"put", key, value)
+
+    def get(self, key, timeout):
+        return self._ask(b"get", key, timeout, patience=timeout)
+
+    def wait(self, keys, timeout):
+        self._ask(b"wait", timeout, *keys, patience=timeout)
+
+    def add(self, key, amount):
+        return int(self._ask(b"add", key, amount))
+
+    def append(self, key, value):
+        self._ask(b"append", key, value)
+
+    def compare_set(self, key, expected, desired):
+        return self._ask(b"compare_set", key, expected, desired)
+
+    def delete(self, key):
+        return bool(self._ask(b"delete", key))
+
+    def has(self, keys):
+        return bool(self._ask(b"has", *keys))
+
+    def count(self):
+        return int(self._ask(b"count"))
+
+    def close(self):
+        self.here.__dict__.pop("sock", None)
+
+
+class TCPStore(Store):
+    """A store at host_name:port, served by the process that says is_master (port 0 takes a free one, see `.port`)."""
+
+    def __init__(self, host_name, port=0, world_size=None, is_master=False, timeout=DEFAULT_TIMEOUT, wait_for_workers=True,
+                 multi_tenant=False, use_libuv=True):
+        super().__init__(timeout)
+        self.host, self.world_size = host_name, world_size
+        self._server = _Server("127.0.0.1" if host_name in ("localhost", "127.0.0.1") else "", port) if is_master else None
+        self.port = port if self._server is None else self._server.port
+        self.table = self._client = _Client(host_name, self.port, seconds(self.timeout))
+        if world_size and wait_for_workers:
+            self._meet(world_size, is_master)
+
+    def _meet(self, world_size, is_master):
+        """Returns when as many processes as expected have come."""
+        if self.table.add("init/joined", 1) >= world_size:
+            self.table.put("init/complete", b"1")
+        if is_master:
+            self.table.wait(["init/complete"], seconds(self.timeout))
+
+    def close(self):
+        """Drops the connection, and stops serving."""
+        self._client.close()
+        if self._server is not None:
+            self._server.close()
+
+    def __del__(self):
+        if hasattr(self, "_client"):
+            self.close()

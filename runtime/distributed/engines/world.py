@@ -1,0 +1,301 @@
+"""The run that this process is part of: joining it, groups within it, ranks, leaving it."""
+
+import os
+from datetime import timedelta
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from ....ir.errors import ArgumentError
+from ...core.device import as_device
+from ...core.state import tls
+from .connections import Mesh
+from .distributed_errors import DistBackendError, DistError
+from .process_group import ProcessGroup
+from .store import FileStore, PrefixStore, Store
+from .tcp_store import TCPStore
+
+__all__ = ["Backend", "GroupMember", "destroy_process_group", "get_backend", "get_default_backend_for_device",
+           "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size", "group",
+           "init_process_group", "is_available", "is_backend_available", "is_gloo_available", "is_initialized",
+           "is_mpi_available", "is_nccl_available",
+           "is_torchelastic_launched", "is_ucc_available", "is_xccl_available", "new_group", "new_subgroups", "rendezvous"]
+
+default_pg_timeout = timedelta(minutes=30)
+
+
+class Backend(str):
+    """The name of a backend. There is one, over TCP; it answers to the name that scripts use for CPU tensors, 'gloo'."""
+
+    UNDEFINED = "undefined"
+    GLOO = "gloo"
+    NCCL = "nccl"
+    MPI = "mpi"
+    UCC = "ucc"
+    TCP = "tcp"
+
+    def __new__(cls, name):
+        if not isinstance(name, str):
+            raise ArgumentError(f"a backend is named by a string, got {name!r}")
+        return super().__new__(cls, name.lower())
+
+
+class _Run:
+    """What this process belongs to."""
+
+    mesh: Any = None
+    world: Any = None
+    store: Any = None
+    groups: list = []
+    made = 0            # numbers of groups: the same on every rank, as groups are made in one order
+
+
+NON_MEMBER = object()
+
+
+class GroupMember:
+    """Names for groups: the whole run, and a group that this process is not in."""
+
+    WORLD: Any = None
+    NON_GROUP_MEMBER = NON_MEMBER
+
+
+class _WorldMeta(type):
+    @property
+    def WORLD(cls):
+        """The group of all ranks."""
+        return _Run.world
+
+
+class group(metaclass=_WorldMeta):
+    """`group.WORLD` is the group of all ranks."""
+
+
+def is_available() -> bool:
+    """Whether processes can talk to each other here."""
+    return True
+
+
+def is_initialized() -> bool:
+    """Whether init_process_group was called."""
+    return _Run.world is not None
+
+
+def is_backend_available(backend: str) -> bool:
+    """Whether a backend can be asked for by that name."""
+    return backend.lower() in (Backend.GLOO, Backend.TCP)
+
+
+def is_gloo_available() -> bool:
+    """True: 'gloo' names the backend over TCP."""
+    return True
+
+
+def is_nccl_available() -> bool:
+    """False: tensors on GPUs are sent by way of CPU memory, by 'gloo'."""
+    return False
+
+
+is_mpi_available = is_ucc_available = is_xccl_available = is_nccl_available
+
+
+def is_torchelastic_launched() -> bool:
+    """Whether an elastic launcher has started this process."""
+    return "TORCHELASTIC_RUN_ID" in os.environ
+
+
+def _backend(name) -> Backend:
+    """The backend that runs; names like 'cpu:gloo,cuda:nccl' give the one for the CPU."""
+    if name is None:
+        return Backend(Backend.GLOO)
+    parts = dict(part.rpartition(":")[::2] for part in str(name).split(","))
+    found = Backend(parts.get("cpu", parts.get("", next(iter(parts.values())))))
+    if not is_backend_available(found):
+        raise ArgumentError(f"backend {name!r} is not available: tensors in CPU memory are sent over TCP, which is what "
+                            "backend='gloo' names")
+    return found
+
+
+# Joining.
+
+
+def _from_environment(name: str, said: int) -> int:
+    if said >= 0:
+        return said
+    value = os.environ.get(name)
+    if value is None:
+        raise ArgumentError(f"init_process_group needs the environment variable {name} (a launcher sets MASTER_ADDR, "
+                            "MASTER_PORT, RANK and WORLD_SIZE), or the arguments rank= and world_size=")
+    return int(value)
+
+
+def _store_of(init_method: str, rank: int, world_size: int, timeout) -> tuple:
+    """(store, rank, world size) as an address says."""
+    url = urlsplit(init_method)
+    host: str | None
+    port: int | None
+    options = {k: int(v[-1]) for k, v in parse_qs(url.query).items() if k in ("rank", "world_size")}
+    rank, world_size = max(rank, options.get("rank", -1)), max(world_size, options.get("world_size", -1))
+    if url.scheme == "env":
+        rank, world_size = _from_environment("RANK", rank), _from_environment("WORLD_SIZE", world_size)
+        for name in ("MASTER_ADDR", "MASTER_PORT"):
+            if name not in os.environ:
+                raise ArgumentError(f"init_process_group needs the environment variable {name}, or init_method='tcp://host:port'")
+        host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    elif url.scheme in ("tcp", "file"):
+        if rank < 0 or world_size < 1:
+            raise ArgumentError(f"init_process_group with {init_method!r} needs rank= and world_size=")
+        host, port = url.hostname, url.port
+    else:
+        raise ArgumentError(f"init_method must start with env://, tcp:// or file://, got {init_method!r}")
+    if url.scheme == "file":
+        return FileStore(url.netloc + url.path, world_size, timeout), rank, world_size
+    if host is None or port is None:
+        raise ArgumentError(f"init_method {init_method!r} does not say host and port")
+    return TCPStore(host, port, world_size, rank == 0, timeout, wait_for_workers=False), rank, world_size
+
+
+def rendezvous(url, rank=-1, world_size=-1, timeout=default_pg_timeout):
+    """Yields (store, rank, world size) for an init_method."""
+    yield _store_of(url, rank, world_size, timeout)
+
+
+def init_process_group(backend=None, init_method=None, timeout=None, world_size=-1, rank=-1, store=None, group_name="",
+                       pg_options=None, device_id=None):
+    """Joins a run: meets the other processes (by a store, or an init_method: env://, tcp://host:port, file:///path) and
+    connects to each. Every process of the run calls it, with ranks 0 to world_size - 1."""
+    if is_initialized():
+        raise ArgumentError("init_process_group was called twice; call destroy_process_group() first")
+    name = _backend(backend)
+    timeout = default_pg_timeout if timeout is None else timeout
+    if store is None:
+        store, rank, world_size = _store_of(init_method or "env://", rank, world_size, timeout)
+    elif init_method is not None:
+        raise ArgumentError("init_process_group takes a store or an init_method, not both")
+    if not isinstance(store, Store):
+        raise ArgumentError(f"store must be a Store, got {type(store).__name__}")
+    if not 0 <= rank < world_size:
+        raise ArgumentError(f"rank must be within 0 and world_size - 1, got rank {rank} and world_size {world_size}")
+    _Run.mesh = Mesh(rank, world_size, PrefixStore(f"run{_Run.made}", store), timeout)
+    _Run.store = store
+    _Run.world = _enter(range(world_size), timeout, name, group_name or "default")
+    GroupMember.WORLD = _Run.world
+
+
+def _enter(ranks, timeout, backend, name):
+    """A new group; every rank counts it, members get it."""
+    number, _Run.made = _Run.made, _Run.made + 1
+    if _Run.mesh.rank not in ranks:
+        return NON_MEMBER
+    made = ProcessGroup(_Run.mesh, number, ranks, timeout, backend, name, _Run.store)
+    _Run.groups.append(made)
+    return made
+
+
+def new_group(ranks=None, timeout=None, backend=None, pg_options=None, use_local_synchronization=False, group_desc=None,
+              device_id=None):
+    """A group of some ranks (default: all). All ranks of the run make all groups, in one order."""
+    world = the_group(None)
+    ranks = sorted(world.ranks if ranks is None else ranks)
+    if len(set(ranks)) != len(ranks) or not set(ranks) <= set(world.ranks):
+        raise ArgumentError(f"new_group takes different ranks of the run (0 to {world.size() - 1}), got {ranks}")
+    return _enter(ranks, world.timeout if timeout is None else timeout, _backend(backend or world.backend),
+                  group_desc or f"group{_Run.made}")
+
+
+def new_subgroups(group_size=None, group=None, timeout=None, backend=None, pg_options=None, group_desc=None):
+    """(this rank's group, all groups), with the ranks cut into groups of `group_size`."""
+    world = the_group(group)
+    if not group_size or world.size() % group_size:
+        raise ArgumentError(f"new_subgroups needs a group_size that divides the {world.size()} ranks, got {group_size}")
+    groups = [new_group(world.ranks[i: i + group_size], timeout, backend, group_desc=group_desc)
+              for i in range(0, world.size(), group_size)]
+    return next(g for g in groups if g is not NON_MEMBER), groups
+
+
+def destroy_process_group(group=None):
+    """Leaves the run (or forgets one group). What was sent before still arrives."""
+    if group is NON_MEMBER:
+        return
+    found = the_group(group)
+    found.close()
+    _Run.groups.remove(found)
+    if found is not _Run.world:
+        return
+    for other in _Run.groups:
+        other.close()
+    _Run.mesh.close()
+    if isinstance(_Run.store, TCPStore):
+        _Run.store.close()
+    _Run.mesh = _Run.world = _Run.store = GroupMember.WORLD = None
+    _Run.groups = []
+
+
+# Asking.
+
+
+def the_group(group) -> ProcessGroup:
+    """The group that an argument names; None is the whole run."""
+    if _Run.world is None:
+        raise ArgumentError("there is no process group; call init_process_group() first")
+    if group is None:
+        return _Run.world
+    if not isinstance(group, ProcessGroup):
+        raise ArgumentError(f"group must be a process group that this rank is in, got {group!r}")
+    if group not in _Run.groups:
+        raise DistError(f"the group {group.group_name!r} was destroyed")
+    return group
+
+
+def member_of(group, what: str):
+    """The group for an operation, or None if this rank is not in it; refused while a function is traced."""
+    if tls.m.recorder is not None:
+        tls.m.recorder.refuse(f"it calls {what}, which talks to other processes", "call that outside of the function")
+    return None if group is NON_MEMBER else the_group(group)
+
+
+def get_rank(group=None) -> int:
+    """This process's number in the run or in a group (-1 if it is not in it)."""
+    return -1 if group is NON_MEMBER else the_group(group).rank()
+
+
+def get_world_size(group=None) -> int:
+    """How many processes are in the run or in a group (-1 if this one is not in it)."""
+    return -1 if group is NON_MEMBER else the_group(group).size()
+
+
+def get_backend(group=None) -> str:
+    """The backend's name, as it was asked for."""
+    return the_group(group).backend
+
+
+def get_default_backend_for_device(device) -> str:
+    """The backend for tensors of a device: 'gloo', which sends those on GPUs by way of CPU memory."""
+    as_device(device)
+    return str(Backend.GLOO)
+
+
+def get_process_group_ranks(group) -> list:
+    """The ranks in a group."""
+    return list(the_group(group).ranks)
+
+
+def get_global_rank(group, group_rank: int) -> int:
+    """A group's number for a rank as the run's."""
+    ranks = the_group(group).ranks
+    if not 0 <= group_rank < len(ranks):
+        raise ArgumentError(f"group rank {group_rank} is not within the {len(ranks)} ranks of the group")
+    return ranks[group_rank]
+
+
+def get_group_rank(group, global_rank: int) -> int:
+    """The run's number for a rank as a group's."""
+    return the_group(group).position_of(global_rank, "get_group_rank")
+
+
+def get_node_local_rank(fallback_rank=None) -> int:
+    """This process's number on its machine, as the launcher's LOCAL_RANK says."""
+    if "LOCAL_RANK" in os.environ:
+        return int(os.environ["LOCAL_RANK"])
+    if fallback_rank is None:
+        raise DistBackendError("the environment variable LOCAL_RANK is not set; a launcher sets it")
+    return int(fallback_rank)

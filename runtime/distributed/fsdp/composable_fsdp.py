@@ -1,0 +1,317 @@
+"""`fully_shard`: a module whose parameters become DTensors, that are whole only while they are used.
+
+The module stays what it is, and its class becomes one that is a `FSDPModule` as well. What it has of parameters, without
+those of modules inside that were given to it before, is gathered and shared out together (`parameter_group.py`).
+"""
+
+import threading
+from typing import Any
+
+from ....ir.errors import ArgumentError
+from ...core.device import Device
+from ...core.node import new_number
+from ...core.state import tls
+from ...core.tensor import Tensor
+from ...nn.base.container import ModuleDict, ModuleList
+from ...nn.base.module import Module
+from ...nn.parallel.reducer import tensors_in
+from ...pytree.pytree import tree_map
+from ..collectives.device_mesh import DeviceMesh, init_device_mesh
+from ..engines.world import get_world_size
+from ..tensor import DTensor, Shard
+from .gradient_reduction import current_round
+from .parameter_group import Entry, Held
+from .settings import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
+
+__all__ = ["FSDPModule", "UnshardHandle", "fully_shard", "register_fsdp_forward_method"]
+
+_running = threading.local()        # the outermost module whose forward a thread is in
+_classes: dict[type, type] = {}     # by class of a module: the one that is a FSDPModule as well
+
+
+class UnshardHandle:
+    """What whole parameters are waited for with."""
+
+    def wait(self) -> None:
+        """Whole parameters are there."""
+
+
+class _State:
+    """What `fully_shard` knows of a module."""
+
+    def __init__(self, modules, held, reshards, policy):
+        self.modules, self.held, self.policy = modules, held, policy
+        self.reshards = reshards            # after forward; None: unless it is the outermost module
+
+    def before(self, module, args, kwargs):
+        """Before forward: whole values are there, arguments are in the dtype that is computed in."""
+        is_root = getattr(_running, "root", None) is None
+        if is_root:
+            _running.root = module
+            _begin(module)
+        module.__dict__["_since"] = (*module.__dict__.get("_since", ()), (new_number(), is_root))
+        self.held.unshard()
+        dtype = self.policy.param_dtype
+        if dtype is None or not self.policy.cast_forward_inputs:
+            return args, kwargs
+        return tree_map(lambda t: t.to(dtype) if isinstance(t, Tensor) and t.dtype.is_floating_point else t, (args, kwargs))
+
+    def after(self, module, outputs):
+        """After forward, or where it raised: whole values go, and are asked for when gradients come."""
+        *rest, (since, is_root) = module.__dict__.pop("_since")
+        if rest:
+            module.__dict__["_since"] = tuple(rest)
+        if is_root:
+            _running.root = None
+        try:
+            return self._given_out(module, outputs, since, is_root)
+        finally:
+            if is_root:
+                _end(module)
+
+    def _given_out(self, module, outputs, since, is_root):
+        """What a module gives."""
+        dtype = self.policy.output_dtype
+        if dtype is not None:
+            outputs = tree_map(lambda t: t.to(dtype) if isinstance(t, Tensor) and t.dtype.is_floating_point else t, outputs)
+        held = self.held
+        if not held.entries:
+            return outputs
+        if tls.m.backward is not None:          # a checkpoint computes again what backward goes through next
+            current_round(held)
+            return outputs
+        tensors = tensors_in(outputs)
+        is_last = module is self.modules[-1]
+        if not (tls.m.grad and any(t._node is not None for t in tensors)):
+            if is_last and not held.keeps:
+                held.reshard()
+            return outputs
+        self._ask_for_values(held, tensors, since, is_root, is_last)
+        return outputs
+
+    def _ask_for_values(self, held, tensors, since, is_root, is_last):
+        stamp = held.stamp
+
+        def fetch():
+            current_round(held)
+            return held.again(stamp)
+
+        for t in tensors:
+            if t._node is not None:
+                t.register_hook(lambda _: (fetch(), None)[1])
+        if self.reshards if self.reshards is not None else not is_root:
+            held.let_go_of_saved(tensors, since, fetch)
+            if is_last and not held.keeps:
+                held.reshard()
+        if is_last and not held.keeps:
+            held.hide()
+
+
+def _begin(module):
+    """Before the outermost forward: nothing is left of others."""
+    if tls.m.backward is not None:
+        return
+    for m in module.modules():
+        if isinstance(m, FSDPModule) and (state := _state_of(m)) is not None:
+            state.held.reset()
+
+
+def _end(module):
+    """After the outermost forward: modules have the parameters that optimizers know. Whole values of several modules together
+    go, too, where the last one that ran was not the last of them."""
+    if tls.m.backward is not None:
+        return
+    for m in module.modules():
+        if isinstance(m, FSDPModule) and (state := _state_of(m)) is not None and not state.held.keeps:
+            if state.held.is_shown and m is not module and state.reshards is not False:
+                state.held.reshard()
+            state.held.hide()
+
+
+def _state_of(module) -> Any:
+    return module.__dict__.get("_fully_sharded")
+
+
+class FSDPModule:
+    """A module that was given to `fully_shard`."""
+
+    def _held(self, recurse=True) -> list:
+        """What is shared out of this module, and of those inside."""
+        states = [_state_of(m) for m in (self.modules() if recurse else [self])]        # type: ignore[attr-defined]
+        return list(dict.fromkeys([s.held for s in states if s is not None]))
+
+    def unshard(self, async_op: bool = False) -> UnshardHandle | None:
+        """Has whole parameters of this module there until `reshard`."""
+        for held in self._held(recurse=False):
+            held.unshard()
+            held.keeps = True
+        return UnshardHandle() if async_op else None
+
+    def reshard(self) -> None:
+        """Lets whole parameters of this module go."""
+        for held in self._held(recurse=False):
+            held.keeps = False
+            held.reshard()
+
+    def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True) -> None:
+        """Whether gradients are averaged over ranks: without, they stay those of this rank, whole, until a backward with."""
+        for held in self._held(recurse):
+            held.syncs = requires_gradient_sync
+
+    def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
+        """Whether gradients are averaged over replicas as well (with a mesh of two dims)."""
+        for held in self._held(recurse):
+            held.reduces_all = requires_all_reduce
+
+    def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
+        """Whether whole parameters go after forward."""
+        for m in self.modules() if recurse else [self]:         # type: ignore[attr-defined]
+            if (state := _state_of(m)) is not None:
+                state.reshards = reshard_after_forward
+
+    def set_reshard_after_backward(self, reshard_after_backward: bool, *, recurse: bool = True) -> None:
+        """Whether whole parameters go after backward."""
+        for held in self._held(recurse):
+            held.reshards_after_backward = reshard_after_backward
+
+    def set_gradient_divide_factor(self, factor: float) -> None:
+        """What the sum of gradients over ranks is divided by, in place of their number."""
+        for held in self._held(recurse=False):
+            held.divisor = factor
+
+    set_reduce_scatter_divide_factor = set_gradient_divide_factor
+
+    # What says when parameters are fetched, or where: nothing depends on it.
+
+    def set_is_last_backward(self, is_last_backward: bool) -> None:
+        """Taken: gradients are there when backward returns."""
+
+    def set_modules_to_forward_prefetch(self, modules) -> None:
+        """Taken: parameters are gathered when they are needed."""
+
+    def set_modules_to_backward_prefetch(self, modules) -> None:
+        """Taken: parameters are gathered when they are needed."""
+
+    def set_unshard_in_backward(self, unshard_in_backward: bool) -> None:
+        """Taken: parameters are gathered where gradients need them."""
+
+    def set_post_optim_event(self, event) -> None:
+        """Taken: there is nothing to wait for."""
+
+    def set_force_sum_reduction_for_comms(self, enable: bool) -> None:
+        """Taken: averages are the same either way."""
+
+    def set_allocate_memory_from_process_group_for_comm(self, enable: bool) -> None:
+        """Taken: memory is that of tensors."""
+
+    def __deepcopy__(self, memo):
+        raise ArgumentError(f"{type(self).__name__} is not copied: its parts belong to what other processes have. Make another "
+                            "module, give it to fully_shard, and load this one's state_dict()")
+
+    def __reduce_ex__(self, protocol):
+        raise ArgumentError(f"{type(self).__name__} is not pickled: save its state_dict()")
+
+    def _apply(self, fn, recurse=True):
+        """Replaces this rank's parts of parameters, and buffers, by fn of them."""
+        for held in self._held():
+            held.keeps = False
+            held.reshard()
+        super()._apply(fn, recurse)                     # type: ignore[misc]
+        for held in self._held():
+            held.moved()
+        return self
+
+
+def fully_shard(module, *, mesh: DeviceMesh | None = None, reshard_after_forward: bool | int | None = None,
+                shard_placement_fn=None, mp_policy: MixedPrecisionPolicy = MixedPrecisionPolicy(),
+                offload_policy: OffloadPolicy = OffloadPolicy(), ignored_params=None) -> Any:
+    """Shares out the parameters of a module (or of several together) over a mesh, and gives it back: gradients are averaged,
+    whole values are there while forward and backward need them. A mesh of two dims has replicas along the first. Parameters are
+    cut along dim 0, unless `shard_placement_fn` gives another `Shard` for one. Call it on modules inside first."""
+    modules = list(module) if isinstance(module, (list, tuple)) else [module]
+    for m in modules:
+        if isinstance(m, FSDPModule):
+            raise ArgumentError(f"fully_shard: this {type(m).__name__} was given to it before")
+        if not isinstance(m, Module) or isinstance(m, (ModuleList, ModuleDict)):
+            raise ArgumentError(f"fully_shard takes modules that are called, got {type(m).__name__}")
+    mesh = mesh or init_device_mesh("cpu", (get_world_size(),))
+    if mesh.ndim not in (1, 2):
+        raise ArgumentError(f"fully_shard takes a mesh of one dim, or of two with replicas along the first, got {mesh}")
+    entries = _entries(modules, mesh, shard_placement_fn, {id(p) for p in ignored_params or ()})
+    device = next((e.leaf.device for e in entries if not e.leaf.is_meta), Device(mesh.device_type))
+    held = Held(entries, mesh, mp_policy, isinstance(offload_policy, CPUOffloadPolicy), device)
+    reshards = None if reshard_after_forward is None else bool(reshard_after_forward)
+    state = _State(modules, held, reshards, mp_policy)
+    for m in modules:
+        m.__dict__["_fully_sharded"] = state
+        m.register_forward_pre_hook(state.before, prepend=True, with_kwargs=True)
+        m.register_forward_hook(lambda m, args, outputs: state.after(m, outputs), always_call=True)
+        m.register_state_dict_pre_hook(lambda m, *_: m.reshard())
+        m.register_load_state_dict_pre_hook(lambda m, *_: m.reshard())
+        m.__class__ = _class_of(type(m))
+    return module
+
+
+def _class_of(cls) -> type:
+    """The class of modules of a class that were given to `fully_shard`."""
+    if cls not in _classes:
+        _classes[cls] = type(f"FSDP{cls.__name__}", (FSDPModule, cls), {"__module__": cls.__module__})
+    return _classes[cls]
+
+
+def _entries(modules, mesh, shard_placement_fn, ignored) -> list:
+    """The parameters of modules that are not shared out yet."""
+    found: dict = {}
+    for prefix, owner in _own_modules(modules):
+        for name, p in owner._parameters.items():
+            if p is None or id(p) in ignored:
+                continue
+            if isinstance(p, DTensor) and getattr(p, "_is_fully_sharded", False):
+                raise ArgumentError(f"the parameter {prefix}{name} is shared with a module that was given to fully_shard "
+                                    "before; give it the modules that share a parameter together")
+            found.setdefault(id(p), (p, prefix + name, []))[2].append((owner, name))
+    entries = []
+    for p, name, places in found.values():
+        wanted = shard_placement_fn(p) if shard_placement_fn is not None else None
+        dim = 0 if wanted is None else wanted.dim
+        if wanted is not None and not isinstance(wanted, Shard):
+            raise ArgumentError(f"shard_placement_fn gives Shard(dim) or None, got {wanted!r}")
+        entry = Entry(name, places, p, mesh, dim % max(1, p.ndim))
+        entries.append(entry)
+    return entries
+
+
+def _own_modules(modules) -> Any:
+    """(what names of parameters begin with, module) of all modules that belong to some, each once."""
+    seen: set = set()
+    for module in modules:
+        stack = [("", module)]
+        while stack:
+            prefix, m = stack.pop(0)
+            if m in seen or (isinstance(m, FSDPModule) and m is not module):
+                continue
+            seen.add(m)
+            yield prefix, m
+            stack += [(f"{prefix}{name}.", child) for name, child in m.named_children()]
+
+
+def register_fsdp_forward_method(module, method_name: str) -> None:
+    """Has whole parameters of a module there while a method of it runs, as while forward does."""
+    if not isinstance(module, FSDPModule):
+        return
+    if not hasattr(module, method_name):
+        raise ArgumentError(f"{type(module).__name__} has no method {method_name}")
+    method, state = getattr(module, method_name), _state_of(module)
+
+    def called(*args, **kwargs):
+        outputs: Any = None
+        try:
+            args, kwargs = state.before(module, args, kwargs)
+            outputs = method(*args, **kwargs)
+        finally:
+            outputs = state.after(module, outputs)
+        return outputs
+
+    module.__dict__[method_name] = called
+
+

@@ -1,0 +1,316 @@
+"""FullyShardedDataParallel: a module whose parameters, their gradients, and what optimizers keep of them are shared out over
+ranks."""
+
+import contextlib
+import threading
+from itertools import chain
+from typing import Any
+
+from ....ir.errors import ArgumentError, AutogradError
+from ...autograd.grad_mode import no_grad
+from ...core.node import new_number
+from ...core.placement import as_device
+from ...core.state import tls
+from ...core.tensor import Tensor
+from ...nn.parallel.reducer import tensors_in
+from ...pytree.pytree import tree_map
+from ..collectives.collectives import copy_from
+from ..engines.process_group import ProcessGroup
+from ..engines.world import is_initialized, member_of
+from .flat_parameter import Groups, Unit, units_below, wants_gradients
+from .gradient_clipping import clip_gradients
+from .gradient_reduction import Sharer, current_round
+from .module_state import ModuleStates
+from .module_wrapper import Around
+from .optimizer_state import OptimizerStates
+from .settings import BackwardPrefetch, CPUOffload, MixedPrecision, ShardingStrategy
+from .summon_full_params import summoned
+from .unit_modules import PREFIX, clean, ignored_tensors, modules_of_unit
+from .wrap_policies import wrap_inside
+
+__all__ = ["FullyShardedDataParallel"]
+
+_HYBRID = (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2)
+_KEEPS_WHOLE = (ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy._HYBRID_SHARD_ZERO2, ShardingStrategy.NO_SHARD)
+_running = threading.local()        # which unit's forward, of all that a thread is in, was first
+
+
+def _groups_for(strategy, process_group, device_mesh) -> Groups:
+    """Over which ranks a unit is shared out, and gradients are averaged."""
+    if strategy in _HYBRID:
+        if device_mesh is not None and device_mesh.ndim == 2:
+            return Groups(device_mesh.get_group(1), device_mesh.get_group(0))
+        if isinstance(process_group, (tuple, list)) and len(process_group) == 2:
+            return Groups(*process_group)
+        raise ArgumentError(f"{strategy.name} needs to be told how ranks lie: a device_mesh with two dimensions (gradients are "
+                            "averaged along the first, parameters shared out along the second), or as process_group the "
+                            "groups for sharing out and for averaging")
+    if device_mesh is not None:
+        process_group = device_mesh.get_group()
+    if process_group is not None and not isinstance(process_group, ProcessGroup):
+        raise ArgumentError(f"{strategy.name} takes one process_group, got {process_group!r}")
+    group = member_of(process_group, "FullyShardedDataParallel")
+    if group is None:
+        raise ArgumentError("FullyShardedDataParallel needs a group that this rank is in")
+    return Groups(None, group) if strategy is ShardingStrategy.NO_SHARD else Groups(group, None)
+
+
+def _materialize(module, ignored_modules, param_init_fn, device):
+    """Gives values to what is on the meta device."""
+    for m in modules_of_unit(module):
+        own = [t for t in (*m._parameters.values(), *m._buffers.values()) if t is not None]
+        if m in ignored_modules or not any(t.is_meta for t in own):
+            continue
+        if param_init_fn is not None:
+            param_init_fn(m)
+        elif hasattr(m, "reset_parameters"):
+            m.to_empty(device=device or "cpu", recurse=False)
+            m.reset_parameters()
+        else:
+            raise ArgumentError(f"{type(m).__name__} has values on the meta device and no reset_parameters(); pass "
+                                "param_init_fn, a function that gives a module its values")
+
+
+class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
+    """Calls `module`, whose parameters lie in one flat parameter, of which each rank keeps a part; so do those of modules
+    inside that are wrapped by themselves, as `auto_wrap_policy` says. Whole values are gathered before forward, and again
+    before gradients are computed (those of the outermost unit stay in between); gradients are averaged over ranks, each of
+    which gets its part. Optimizers are made of the parameters of the wrapped module."""
+
+    _inside = PREFIX[:-1]
+
+    def __init__(self, module, process_group=None, sharding_strategy=None, cpu_offload=None, auto_wrap_policy=None,
+                 backward_prefetch=BackwardPrefetch.BACKWARD_PRE, mixed_precision=None, ignored_modules=None,
+                 param_init_fn=None, device_id=None, sync_module_states=False, forward_prefetch=False,
+                 limit_all_gathers=True, use_orig_params=False, ignored_states=None, device_mesh=None):
+        super().__init__()
+        if not is_initialized():
+            raise ArgumentError("FullyShardedDataParallel needs a process group; call distributed.init_process_group() first")
+        if isinstance(module, FullyShardedDataParallel):
+            raise ArgumentError("the module is wrapped already")
+        strategy = sharding_strategy or ShardingStrategy.FULL_SHARD
+        groups = _groups_for(strategy, process_group, device_mesh)
+        skipped, ignored = ignored_tensors(ignored_modules or (), ignored_states or ())
+        self.mixed_precision, self.cpu_offload = mixed_precision or MixedPrecision(), cpu_offload or CPUOffload()
+        if self.mixed_precision.keep_low_precision_grads:
+            raise ArgumentError("keep_low_precision_grads: gradients have the dtype of their parameters; leave it False")
+        if auto_wrap_policy is not None:
+            if units_below(module):
+                raise ArgumentError("a policy wraps modules of which none is wrapped yet; wrap those inside by hand, or leave "
+                                    "all to the policy")
+            options = {"process_group": process_group, "sharding_strategy": strategy, "cpu_offload": cpu_offload,
+                       "backward_prefetch": backward_prefetch, "mixed_precision": mixed_precision,
+                       "param_init_fn": param_init_fn, "device_id": device_id, "sync_module_states": sync_module_states,
+                       "forward_prefetch": forward_prefetch, "limit_all_gathers": limit_all_gathers,
+                       "use_orig_params": use_orig_params, "device_mesh": device_mesh, "ignored_modules": ignored_modules,
+                       "ignored_states": ignored_states}
+            full = mixed_precision and tuple(mixed_precision._module_classes_to_ignore)
+            wrap_inside(module, auto_wrap_policy, FullyShardedDataParallel, skipped, ignored, options, full or ())
+        self.sharding_strategy, self.process_group = strategy, groups.shards or groups.replicas
+        self._casts_around = False
+        self._buffer_dtypes: Any = None
+        self._place(module, groups, ignored, skipped, param_init_fn, device_id, sync_module_states)
+        self._unit = Unit(module, ignored, groups, self.compute_device, use_orig_params, self.cpu_offload.offload_params)
+        self._sharer = Sharer(self._unit, self.mixed_precision.reduce_dtype)
+        self._ignored = ignored
+        self._fsdp_wrapped_module = module
+        if self._unit.entries and not use_orig_params:
+            self.register_parameter("_flat_param", self._unit.params[0])
+
+    def _place(self, module, groups, ignored, skipped, param_init_fn, device_id, sync_module_states):
+        """Has all values there, where they are computed with, alike on all ranks if that is wanted."""
+        _materialize(module, skipped, param_init_fn, device_id)
+        own = [t for m in modules_of_unit(module) for t in chain(m._parameters.values(), m._buffers.values())
+               if t is not None and id(t) not in ignored]
+        if device_id is not None:
+            self.compute_device = as_device(device_id if not isinstance(device_id, int) else f"cuda:{device_id}")
+            for m in modules_of_unit(module):
+                if m not in skipped:
+                    m._apply(lambda t: t.to(self.compute_device), recurse=False)
+        else:
+            self.compute_device = own[0].device if own else as_device("cpu")
+        if sync_module_states and own:
+            for group in filter(None, groups):
+                copy_from(group, 0, own, "FullyShardedDataParallel")
+
+    @property
+    def module(self):
+        """The module that is wrapped."""
+        return self._fsdp_wrapped_module
+
+    def extra_repr(self):
+        return self.sharding_strategy.name
+
+    # Names.
+
+    def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
+        """(dotted name, parameter), by the names that the wrapped modules have."""
+        for name, p in super().named_parameters(prefix, recurse, remove_duplicate):
+            yield clean(name), p
+
+    def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
+        """(dotted name, buffer), by the names that the wrapped modules have."""
+        for name, b in super().named_buffers(prefix, recurse, remove_duplicate):
+            yield clean(name), b
+
+    def apply(self, fn):
+        """Calls fn on every module below, while whole parameters are there; what it writes to them is kept."""
+        if self._unit.is_summoned:
+            return super().apply(fn)
+        with summoned(self, recurse=False):
+            return super().apply(fn)
+
+    def _apply(self, fn, recurse=True):
+        """Replaces this rank's parts of parameters and buffers by fn of them."""
+        for unit in [m._unit for m in units_below(self)]:
+            unit.reshard()
+        super()._apply(fn, recurse)
+        for unit in [m._unit for m in units_below(self)]:
+            unit.moved()
+        return self
+
+    @staticmethod
+    def fsdp_modules(module, root_only=False) -> list:
+        """The wrapped modules in a module; those alone that are in no other, if asked."""
+        found = units_below(module)
+        if root_only:
+            inner = {m for unit in found for m in unit.modules() if m is not unit}
+            found = [m for m in found if m not in inner]
+        return found
+
+    def check_is_root(self) -> bool:
+        """Whether this is the outermost wrapped module of the forward under way, or its last one was."""
+        return bool(self.__dict__.get("_was_root", False))
+
+    # Forward.
+
+    def forward(self, *args, **kwargs):
+        """The module's result."""
+        is_root = getattr(_running, "root", None) is None
+        if is_root:
+            _running.root = self
+            self._begin()
+        try:
+            self._was_root = is_root
+            args, kwargs = self._given(args, kwargs, is_root)
+            since = new_number()
+            if not self._unit.is_summoned:
+                self._unit.unshard(self.mixed_precision.param_dtype)
+            outputs = self._fsdp_wrapped_module(*args, **kwargs)
+            return self._done(outputs, since, is_root)
+        except Exception:
+            self._unit.hide()
+            raise
+        finally:
+            if is_root:
+                _running.root = None
+
+    def _begin(self):
+        """Before the outermost forward: nothing is left of others."""
+        if tls.m.backward is not None:
+            return                          # a part of forward is computed again
+        for inner in units_below(self):
+            if inner._unit.is_summoned:
+                if tls.m.grad:
+                    raise AutogradError("forward within summon_full_params() would compute gradients that are not shared out; "
+                                        "use no_grad() there, or call it outside")
+                continue
+            inner._unit.reshard()
+            inner._sharer.reset()
+            inner._cast_buffers()
+
+    def _cast_buffers(self):
+        """Once: buffers get the dtype that they are to have."""
+        wanted = self.mixed_precision.buffer_dtype
+        if wanted is None or self._buffer_dtypes is not None:
+            return
+        self._buffer_dtypes = {}
+        for m in modules_of_unit(self.module):
+            for name, b in m._buffers.items():
+                if b is not None and b.dtype.is_floating_point and id(b) not in self._ignored:
+                    self._buffer_dtypes[m, name] = b.dtype
+                    m._buffers[name] = b.to(wanted)
+
+    def _given(self, args, kwargs, is_root):
+        """Arguments where, and in the dtype in which, they are computed with."""
+        precision, dtype = self.mixed_precision, None
+        if precision.cast_root_forward_inputs if is_root else precision.cast_forward_inputs:
+            dtype = precision.param_dtype
+        if self._casts_around and self._unit.entries:
+            floats = [t.dtype for t in tensors_in((args, kwargs)) if t.dtype.is_floating_point]
+            self._outer_dtype = floats[0] if floats else None
+            dtype = self._unit.leaves[0].dtype
+
+        def cast(t):
+            if not isinstance(t, Tensor):
+                return t
+            t = t.to(self.compute_device) if is_root else t
+            return t.to(dtype) if dtype is not None and t.dtype.is_floating_point else t
+
+        return tree_map(cast, (args, kwargs))
+
+    def _done(self, outputs, since, is_root):
+        """After forward: whole parameters go, and are asked for when gradients come."""
+        unit = self._unit
+        if self._casts_around and self.__dict__.get("_outer_dtype") is not None:
+            outputs = tree_map(lambda t: t.to(self._outer_dtype) if isinstance(t, Tensor) and t.dtype.is_floating_point else t,
+                               outputs)
+        if not unit.entries or unit.is_summoned:
+            return outputs
+        if tls.m.backward is not None:          # a checkpoint computes again what backward goes through next
+            current_round(self._sharer)
+            return outputs
+        tensors = tensors_in(outputs)
+        if not wants_gradients(tensors):
+            unit.reshard()
+            return outputs
+        stamp, dtype, sharer = unit.stamp, self.mixed_precision.param_dtype, self._sharer
+
+        def fetch():
+            current_round(sharer)
+            return unit.again(stamp, dtype)._a
+
+        def prepare(_):
+            fetch()
+
+        for t in tensors:
+            if t._node is not None:
+                t.register_hook(prepare)
+        if self.sharding_strategy not in _KEEPS_WHOLE and unit.count > 1 and not is_root:
+            unit.let_go_of_saved(tensors, since, fetch)
+            unit.reshard()
+        unit.hide()
+        return outputs
+
+    # Gradients.
+
+    @contextlib.contextmanager
+    def no_sync(self):
+        """Gradients that are computed in here stay those of this rank, in its memory as a whole; the next backward outside
+        averages the sums."""
+        inner = [m._sharer for m in units_below(self)]
+        before = [sharer.syncs for sharer in inner]
+        for sharer in inner:
+            sharer.syncs = False
+        try:
+            yield
+        finally:
+            for sharer, syncs in zip(inner, before):
+                sharer.syncs = syncs
+
+    def clip_grad_norm_(self, max_norm, norm_type=2.0):
+        """Scales gradients so that their norm over all ranks is at most `max_norm`; returns that norm. Every rank calls it:
+        `nn.utils.clip_grad_norm_` would take this rank's part for all."""
+        with no_grad():
+            return clip_gradients(self, float(max_norm), float(norm_type))
+
+    def register_comm_hook(self, state, hook):
+        """Refused, with what to use instead."""
+        raise ArgumentError("FullyShardedDataParallel averages gradients itself; hooks for them are those of "
+                            "nn.parallel.DistributedDataParallel")
+
+    @staticmethod
+    def summon_full_params(module, recurse=True, writeback=True, rank0_only=False, offload_to_cpu=False, with_grads=False):
+        """A context in which parameters are whole; what is written to them is kept, if `writeback` says so, of each value on
+        the rank that it belongs to, so ranks write the same. Every rank enters it."""
+        return summoned(module, recurse, writeback, rank0_only, offload_to_cpu, with_grads)

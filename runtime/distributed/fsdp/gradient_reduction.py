@@ -1,0 +1,267 @@
+"""Gradients of whole parameters: averaged over ranks while backward goes on, each rank keeping its part.
+
+A unit's gradients are sent when all of them have arrived, or at the end of a backward that does not bring all. While one unit's
+are under way, the next one's are computed.
+"""
+
+import weakref
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....ir.errors import AutogradError
+from ...api.register.register import FUNCTIONS
+from ...autograd.grad_mode import no_grad
+from ...core.placement import beside
+from ...core.state import tls
+from ...core.tensor import wrap
+from ...optim.step_hooks import register_optimizer_step_pre_hook
+from ..collectives.collectives import host, reduce_arrays, reduced_piece
+from ..engines.reduce_op import ReduceOp
+from ..engines.world import member_of
+
+
+class Round:
+    """One backward: the units that it comes to, and the gradients that are under way."""
+
+    def __init__(self):
+        self.met: dict = {}             # what to do at the end, by unit
+        self.under_way: Any = None
+
+    def send(self, sharer, start):
+        """Starts sending a unit's gradients, once those before have come."""
+        self.settle()
+        self.under_way = sharer, start()
+
+    def settle(self):
+        """Waits for what is under way."""
+        if self.under_way is not None:
+            sharer, result = self.under_way
+            self.under_way = None
+            sharer.put(result())
+
+    def end(self):
+        """Backward is done: the rest is sent, and whole values go."""
+        for sharer in self.met:
+            sharer.end(self)
+        self.settle()
+        for sharer in self.met:
+            sharer.close()
+
+
+_rounds: Any = weakref.WeakKeyDictionary()         # by backward
+
+
+def current_round(sharer) -> Round:
+    """The backward that this thread is in, which a unit takes part in from here on: the outermost one, where checkpoints go
+    backward by themselves."""
+    run = tls.m.backward
+    while run.outer is not None:
+        run = run.outer
+    found = _rounds.get(run)
+    if found is None:
+        found = _rounds[run] = Round()
+        run.endings.append(found.end)
+    found.met.setdefault(sharer)
+    return found
+
+
+class Sharer:
+    """What becomes of the gradients of one unit."""
+
+    def __init__(self, unit, reduce_dtype):
+        self.unit, self.reduce_dtype = unit, reduce_dtype
+        self.syncs = True
+        self.waiting: Any = None        # gradients of no_sync(), which only this rank knows
+        self.guard: Any = None          # what keeps optimizers from a step by these
+        self.is_apart = False           # whether gradients of NO_SHARD are those of this rank alone
+        for i, leaf in enumerate(unit.leaves):
+            self._watch(leaf, lambda _, i=i: self.arrived(i))
+        for p in unit.params:
+            self._watch(p, _refuse_gradient)
+
+    def _watch(self, leaf, hook):
+        wants = leaf.requires_grad
+        leaf.requires_grad_(True)
+        leaf.register_post_accumulate_grad_hook(hook)
+        leaf.requires_grad_(wants)
+
+    # Arriving.
+
+    def arrived(self, i):
+        """The gradient of one parameter is there."""
+        leaf, round = self.unit.leaves[i], current_round(self)
+        if leaf.grad.is_sparse:
+            leaf.grad = leaf.grad.to_dense()
+        if leaf.grad._node is not None:
+            raise AutogradError("gradients with a history (create_graph=True) cannot be shared out; take those that are to be "
+                                "differentiated by autograd.grad(..., create_graph=True) of inputs")
+        if all(leaf.grad is not None for leaf in self.unit.leaves if leaf.requires_grad):
+            self.share(round)
+
+    def end(self, round):
+        """Backward brings nothing more."""
+        if any(leaf.grad is not None for leaf in self.unit.leaves):
+            self.share(round)
+
+    def close(self):
+        """Whole values go."""
+        if not self.unit.is_summoned:
+            self.unit.reshard()
+
+    # Sharing out.
+
+    def share(self, round):
+        """Sends this rank's gradients, or keeps them within no_sync()."""
+        with no_grad():
+            self._resume()
+            if self.syncs:
+                if self.unit.use_orig_params or self.unit.params[0].requires_grad:
+                    round.send(self, self._start)
+            elif self.unit.count == 1:
+                self._add(self._flat(self.unit.leaves[0].dtype))
+                self.is_apart = True
+            else:
+                self._wait_for_sync()
+        if not self.unit.is_summoned:
+            self.unit.reshard()
+
+    def _flat(self, dtype):
+        """All gradients of this rank one after the other, padded; zeros for those that are not there."""
+        unit = self.unit
+        grads = [leaf.grad for leaf in unit.leaves]
+        for leaf in unit.leaves:
+            leaf.grad = None
+        like = next(g for g in grads if g is not None)
+        pieces = []
+        for entry, g in zip(unit.entries, grads):
+            if g is None:
+                pieces.append(FUNCTIONS["zeros"]((entry.stop - entry.start,), dtype=like.dtype, device=like.device))
+            else:
+                pieces.append(g.reshape(-1))
+        pieces.append(FUNCTIONS["zeros"]((unit.length * unit.count - unit.size,), dtype=like.dtype, device=like.device))
+        return FUNCTIONS["cat"](pieces).to(dtype)
+
+    def _start(self):
+        """Has gradients averaged beside the program; gives what waits for this rank's part."""
+        unit, found = self.unit, []
+        flat = self._flat(self.reduce_dtype or unit.leaves[0].dtype)
+        if self.is_apart:
+            flat = flat + self._gradient_of_rank().to(flat.dtype)
+        a = host(flat)
+        shards, replicas = [g and member_of(g, "FullyShardedDataParallel") for g in unit.groups]
+        note = f"gradients of {unit.label}, {a.size} {a.dtype.name}"
+
+        def average():
+            mine = a
+            if unit.count > 1:
+                mine = reduced_piece(shards, np.split(a, unit.count), ReduceOp.AVG, note)
+            if replicas is not None:
+                mine = reduce_arrays(replicas, mine, ReduceOp.AVG, note)
+            found.append(mine)
+
+        works = unit.group.run(average, True)
+
+        def result():
+            works.wait()
+            return beside(wrap(found[0]), unit.part())
+
+        return result
+
+    def put(self, part):
+        """Adds this rank's part of the averages to its gradients."""
+        with no_grad():
+            if self.is_apart:
+                for p in self.unit.params:
+                    p.grad = None
+                self.is_apart = False
+            self._add(part)
+
+    def _add(self, part):
+        unit = self.unit
+        part = part.to(unit.params[0].dtype)
+        if not unit.use_orig_params:
+            _accumulate(unit.params[0], part)
+            return
+        for entry, p in zip(unit.entries, unit.params):
+            piece = part[unit.piece_of(entry)]
+            if p.requires_grad and piece.numel():
+                _accumulate(p, wrap(piece._a))
+
+    def _gradient_of_rank(self):
+        """The gradients of NO_SHARD, one after the other."""
+        unit = self.unit
+        grads = [FUNCTIONS["zeros_like"](p) if p.grad is None else p.grad for p in unit.params]
+        return FUNCTIONS["cat"]([g.reshape(-1) for g in grads]).to(unit.device)
+
+    # Within no_sync().
+
+    def _wait_for_sync(self):
+        """Keeps this rank's gradients as they are; what stands for them in the parameters has no values."""
+        stand_ins = [FUNCTIONS["empty"](tuple(p.shape), dtype=p.dtype, device="meta") for p in self.unit.params]
+        self.waiting = Waiting([leaf.grad for leaf in self.unit.leaves], [p.grad for p in self.unit.params], stand_ins,
+                               [t._storage.version for t in stand_ins])
+        for leaf in self.unit.leaves:
+            leaf.grad = None
+        for p, stand_in in zip(self.unit.params, stand_ins):
+            p.grad = stand_in if p.requires_grad and p.numel() else None
+        me = weakref.ref(self)
+        self.guard = register_optimizer_step_pre_hook(lambda optimizer, *_: _refuse_step(me(), optimizer))
+
+    def _resume(self):
+        """Adds the gradients that wait to those that have come, unless they were cleared."""
+        if self.waiting is None:
+            return
+        waiting, self.waiting = self.waiting, None
+        self.guard.remove()
+        params = self.unit.params
+        of_params = [*zip(params, waiting.stand_ins, waiting.versions)]
+        was_cleared = any(p.grad is None or stand_in._storage.version != version for p, stand_in, version in of_params
+                           if p.requires_grad and p.numel())
+        for p, stand_in, before in zip(params, waiting.stand_ins, waiting.before):
+            if p.grad is stand_in:
+                p.grad = None if was_cleared else before
+        for leaf, g in zip(self.unit.leaves, () if was_cleared else waiting.grads):
+            if g is not None:
+                leaf.grad = g if leaf.grad is None else g + leaf.grad
+
+    def is_waiting(self) -> bool:
+        """Whether gradients of this rank wait for others."""
+        return self.waiting is not None
+
+    def reset(self):
+        """Forgets a backward that failed."""
+        for leaf in self.unit.leaves:
+            leaf.grad = None
+
+
+class Waiting(NamedTuple):
+    """Gradients of this rank that no other knows yet: them, those that were there before, and what stands for both in the
+    parameters until then."""
+
+    grads: list
+    before: list
+    stand_ins: list
+    versions: list
+
+
+def _refuse_gradient(p):
+    """Raises where a gradient comes to what this rank keeps: no other rank would hear of it."""
+    p.grad = None
+    raise AutogradError("a module of FullyShardedDataParallel ran on this rank's part of its parameters, as it was called "
+                        "outside of the forward of the wrapped module; call that, or wrap the module by itself")
+
+
+def _refuse_step(sharer, optimizer):
+    """Raises where an optimizer would step by gradients that wait."""
+    stand_ins = {id(t) for t in sharer.waiting.stand_ins} if sharer is not None and sharer.is_waiting() else ()
+    if stand_ins and any(id(p.grad) in stand_ins for group in optimizer.param_groups for p in group["params"]):
+        raise AutogradError("the gradients of a backward within no_sync() wait for those of other ranks: go backward outside "
+                            "of it before a step")
+
+
+def _accumulate(p, g):
+    if p.grad is None:
+        p.grad = g
+    else:
+        p.grad.add_(g)

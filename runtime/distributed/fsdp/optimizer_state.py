@@ -1,0 +1,259 @@
+"""States of optimizers whose parameters are shared out, by the names of parameters, as whole values or as this rank's part."""
+
+from typing import Any
+
+from ....ir.errors import ArgumentError
+from ...api.register.register import FUNCTIONS
+from ...autograd.grad_mode import no_grad
+from ...core.tensor import Tensor
+from ..collectives.object_collectives import all_gather_object, broadcast_object_list
+from ..engines.world import the_group
+from ..tensor.sharded_tensor import Piece
+from .module_state import ModuleStates, _stretch
+from .settings import OptimStateKeyType, StateDictType
+from .unit_modules import clean, is_unit
+
+
+class OptimizerStates:
+    """What FullyShardedDataParallel says of states of optimizers."""
+
+    @staticmethod
+    def optim_state_dict(model, optim, optim_state_dict=None, group=None) -> dict:
+        """The state of an optimizer of a model's parameters, by their names, in the form that `state_dict_type` says. Every
+        rank calls it."""
+        form = ModuleStates.get_state_dict_type(model)
+        config = form.optim_state_dict_config
+        return _by_names(model, optim, optim_state_dict, form.state_dict_type, config.offload_to_cpu,
+                         getattr(config, "rank0_only", False), group)
+
+    @staticmethod
+    def optim_state_dict_to_load(model, optim, optim_state_dict, is_named_optimizer=False, load_directly=False, group=None):
+        """What optim.load_state_dict() takes, of a state by names; loads it, if `load_directly`. Every rank calls it; if the
+        form is `rank0_only`, a state of the whole need be there on rank 0 alone."""
+        if is_named_optimizer:
+            raise ArgumentError("optim_state_dict_to_load: optimizers number their parameters; leave is_named_optimizer=False")
+        config = ModuleStates.get_state_dict_type(model).optim_state_dict_config
+        found = _by_numbers(model, optim, optim_state_dict, getattr(config, "rank0_only", False), group)
+        if load_directly:
+            optim.load_state_dict(found)
+        return found
+
+    @staticmethod
+    def full_optim_state_dict(model, optim, optim_input=None, rank0_only=True, group=None) -> dict:
+        """The whole state by names, on rank 0 or everywhere."""
+        return _by_names(model, optim, None, StateDictType.FULL_STATE_DICT, True, rank0_only, group)
+
+    @staticmethod
+    def sharded_optim_state_dict(model, optim, group=None) -> dict:
+        """This rank's part of the state by names."""
+        return _by_names(model, optim, None, StateDictType.SHARDED_STATE_DICT, False, False, group)
+
+    @staticmethod
+    def shard_full_optim_state_dict(full_optim_state_dict, model, optim_input=None, optim=None) -> dict:
+        """What optim.load_state_dict() takes, of a whole state that every rank has."""
+        return _by_numbers(model, _wanted(optim, "shard_full_optim_state_dict"), full_optim_state_dict, False, None)
+
+    @staticmethod
+    def flatten_sharded_optim_state_dict(sharded_optim_state_dict, model, optim) -> dict:
+        """What optim.load_state_dict() takes, of this rank's part of a state."""
+        return _by_numbers(model, optim, sharded_optim_state_dict, False, None)
+
+    @staticmethod
+    def scatter_full_optim_state_dict(full_optim_state_dict, model, optim_input=None, optim=None, group=None) -> dict:
+        """What optim.load_state_dict() takes, of a whole state that rank 0 has."""
+        return _by_numbers(model, _wanted(optim, "scatter_full_optim_state_dict"), full_optim_state_dict, True, group)
+
+    @staticmethod
+    def rekey_optim_state_dict(optim_state_dict, optim_state_key_type, model, optim_input=None, optim=None) -> dict:
+        """A whole state by names as one by numbers, or the other way round, for a model that is not wrapped."""
+        params = [p for g in optim.param_groups for p in g["params"]] if optim is not None else [*model.parameters()]
+        names = {id(p): name for name, p in model.named_parameters()}
+        by_name = {names[id(p)]: i for i, p in enumerate(params)}
+        keys: Any = by_name if optim_state_key_type is OptimStateKeyType.PARAM_ID else {i: n for n, i in by_name.items()}
+        return {**optim_state_dict, "state": {keys[k]: v for k, v in optim_state_dict["state"].items()},
+                "param_groups": [{**g, "params": [keys[k] for k in g["params"]]} for g in optim_state_dict["param_groups"]]}
+
+
+def _wanted(optim, what):
+    if optim is None:
+        raise ArgumentError(f"{what} needs optim=, the optimizer that the state is for")
+    return optim
+
+
+def _known(model) -> dict:
+    """{id of a parameter: (unit, [(number of an entry, name)])}; the unit is None for those that are not shared out, and a flat
+    parameter is all of a unit's."""
+    found: dict = {id(p): (None, [(0, clean(name))]) for name, p in model.named_parameters()}
+    for path, wrapped in model.named_modules():
+        if not is_unit(wrapped):
+            continue
+        unit, start = wrapped._unit, clean(f"{path}." if path else "")
+        names = [(i, start + e.name) for i, e in enumerate(unit.entries)]
+        for i, p in enumerate(unit.params):
+            found[id(p)] = unit, [names[i]] if unit.use_orig_params else names
+    return found
+
+
+def _params_by_number(optim, known) -> dict:
+    """{number in optim.state_dict(): parameter}"""
+    params = [p for group in optim.param_groups for p in group["params"]]
+    if any(id(p) not in known for p in params):
+        raise ArgumentError("the optimizer has a parameter that is not the model's; make it of model.parameters() once the "
+                            "model is wrapped")
+    return dict(enumerate(params))
+
+
+# By names.
+
+
+def _by_names(model, optim, given, form, offload, rank0_only, group) -> dict:
+    if form is StateDictType.LOCAL_STATE_DICT:
+        raise ArgumentError("optim_state_dict: the local form is optim.state_dict() itself; choose FULL_STATE_DICT or "
+                            "SHARDED_STATE_DICT by state_dict_type")
+    known, given = _known(model), optim.state_dict() if given is None else given
+    params = _params_by_number(optim, known)
+    of_param = {id(p): given["state"].get(k, {}) for k, p in params.items()}
+    units: dict = {}
+    for k, p in params.items():
+        units.setdefault(known[id(p)][0] or k, p)
+    state: dict = {}
+    for p in units.values():
+        unit, names = known[id(p)]
+        if unit is None:
+            if of_param[id(p)]:
+                state[names[0][1]] = dict(of_param[id(p)])
+        else:
+            make = _whole_values if form is StateDictType.FULL_STATE_DICT else _own_pieces
+            all_names = [name for q in unit.params for _, name in known[id(q)][1]]
+            state.update(make(unit, all_names, [of_param.get(id(q), {}) for q in unit.params]))
+    order = [name for p in params.values() for _, name in known[id(p)][1]]
+    groups = [{**g, "params": [name for k in g["params"] for _, name in known[id(params[k])][1]]}
+              for g in given["param_groups"]]
+    if rank0_only and the_group(group).rank() != 0:
+        return {}
+    found = {name: state[name] for name in order if name in state}
+    return {"state": _offloaded(found) if offload else found, "param_groups": groups}
+
+
+def _offloaded(value):
+    if isinstance(value, dict):
+        return {k: _offloaded(v) for k, v in value.items()}
+    if isinstance(value, Piece):
+        return Piece(_offloaded(value.tensor), value.start, value.shape)
+    return value.detach().cpu() if isinstance(value, Tensor) else value
+
+
+def _is_part(value, p) -> bool:
+    """Whether a value of a parameter's state has an element for each of its own."""
+    if not isinstance(value, Tensor) or value.dim() == 0:
+        return False
+    if value.shape != p.shape:
+        raise ArgumentError(f"the optimizer keeps a tensor of shape {tuple(value.shape)} for {p.numel()} values of a flat "
+                            "parameter; only what has one element for each, or is one number, can be put together")
+    return True
+
+
+def _agreed(unit, names, states) -> tuple:
+    """({name: what any rank keeps of it that is no part}, {name of a state: (dtype, names that have it)})."""
+    mine: list = []
+    for p, state in zip(unit.params, states):
+        mine.append({k: (v.dtype, None) if _is_part(v, p) else (None, v) for k, v in state.items()})
+    values: dict = {}
+    parts: dict = {}
+    for said in unit.collect_objects(mine):
+        for i, state in enumerate(said):
+            for name in [names[i]] if unit.use_orig_params else names:
+                for k, (dtype, value) in state.items():
+                    values.setdefault(name, {}).setdefault(k, value)
+                    if dtype is not None:
+                        parts.setdefault(k, (dtype, {}))[1][name] = None
+    return values, parts
+
+
+def _flat_state(unit, states, k, dtype) -> Tensor:
+    """One kind of state of this rank's part; zeros where there is none."""
+    pieces = [s[k].reshape(-1) if k in s else FUNCTIONS["zeros_like"](p, dtype=dtype) for s, p in zip(states, unit.params)]
+    pad = unit.length - sum([piece.numel() for piece in pieces])
+    return FUNCTIONS["cat"]([*pieces, pieces[0].new_zeros((pad,))])
+
+
+def _whole_values(unit, names, states) -> dict:
+    values, parts = _agreed(unit, names, states)
+    with no_grad():
+        for k, (dtype, having) in parts.items():
+            whole = unit.collect(_flat_state(unit, states, k, dtype), f"state {k}")
+            for name, v in zip(names, unit.cut(whole)):
+                if name in having:
+                    values[name][k] = v.clone()
+    return values
+
+
+def _own_pieces(unit, names, states) -> dict:
+    values, parts = _agreed(unit, names, states)
+    for k, (dtype, having) in parts.items():
+        flat = _flat_state(unit, states, k, dtype)
+        for name, entry in zip(names, unit.entries):
+            if name in having:
+                values[name][k] = Piece(flat[unit.piece_of(entry)], unit.start_of(entry), entry.shape)
+    return values
+
+
+# By numbers.
+
+
+def _by_numbers(model, optim, given, from_first, group) -> dict:
+    if from_first:
+        given = _from_rank_0(given, group)
+    known = _known(model)
+    params = _params_by_number(optim, known)
+    options = {name: g for g in given["param_groups"] for name in g["params"]}
+    groups, state = [], {}
+    own = optim.state_dict()["param_groups"]
+    for g in own:
+        names = [name for k in g["params"] for _, name in known[id(params[k])][1]]
+        if missing := [name for name in names if name not in options]:
+            raise ArgumentError(f"the state of the optimizer does not name the parameters {missing[:5]}")
+        taken = options[names[0]] if names else g
+        groups.append({**{k: v for k, v in taken.items() if k not in ("params", "param_names")}, "params": g["params"]})
+    for k, p in params.items():
+        unit, names = known[id(p)]
+        found = [given["state"].get(name, {}) for _, name in names]
+        if unit is None:
+            state[k] = found[0]
+        elif p.numel():
+            state[k] = _own_state(unit, p, [(unit.entries[i], name) for i, name in names], found)
+    return {"state": {k: s for k, s in state.items() if s}, "param_groups": groups}
+
+
+def _from_rank_0(given, group):
+    """The state of rank 0, unless all have one."""
+    group = the_group(group)
+    there: list = [None] * group.size()
+    all_gather_object(there, bool(given), group)
+    if all(there):
+        return given
+    box = [given]
+    broadcast_object_list(box, group=group, group_src=0)
+    return box[0]
+
+
+def _own_state(unit, p, entries, states) -> dict:
+    """This rank's part of what is kept of the parameters that are (or are a part of) `p`."""
+    found: dict = {}
+    start = unit.piece_of(entries[0][0]).start if unit.use_orig_params else 0
+    for (entry, name), state in zip(entries, states):
+        for k, v in state.items():
+            if not isinstance(v, (Tensor, Piece)) or (len(v.shape) == 0 and (entry.shape or k == "step")):
+                found.setdefault(k, v)
+                continue
+            if tuple(v.shape) != entry.shape:
+                raise ArgumentError(f"the state {k!r} of {name} has shape {tuple(v.shape)}, the parameter {entry.shape}")
+            values, first = _stretch(v)
+            if k not in found:
+                found[k] = FUNCTIONS["zeros"](tuple(p.shape), dtype=values.dtype, device=p.device)
+            piece = unit.piece_of(entry)
+            own = Piece(found[k][piece.start - start:piece.stop - start], unit.start_of(entry), entry.shape)
+            if own.fill(values, first) != own.tensor.numel():
+                raise ArgumentError(f"the state {k!r} of {name} is a part that begins at {first}, this rank keeps another; "
+                                    "load it by distributed.checkpoint, which puts parts together")
+    return found

@@ -1,0 +1,374 @@
+"""Parameters that `fully_shard` has shared out together: each is a DTensor, of which whole values are there while its
+module runs.
+
+All ranks' parts are gathered at once into new memory, over which leaves lie that are the module's parameters for that time;
+gradients come to these, and are averaged and shared out at once (`gradients.Round` says when).
+"""
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from ....ir.errors import ArgumentError, AutogradError, DTypeError
+from ...api.register.register import FUNCTIONS
+from ...autograd.engine import run_post_accumulate
+from ...autograd.grad_mode import no_grad
+from ...core.placement import beside
+from ...core.structure import Structure
+from ...core.tensor import Tensor, wrap
+from ...nn.base.parameter import Parameter
+from ..collectives.collectives import host, others, reduce_arrays, reduced_piece
+from ..engines.process_group import as_array
+from ..engines.reduce_op import ReduceOp
+from ..engines.world import member_of
+from ..tensor import DTensor, Replicate, Shard, _StridedShard
+from ..tensor.dtensor import local_of, over
+from ..tensor.sharded_layout import bounds, nesting, part_sizes
+from .gradient_reduction import current_round
+from .saved_parameters import let_go
+
+_made: Any = weakref.WeakKeyDictionary()       # by group: how many groups of parameters its ranks have made
+
+
+class Entry:
+    """One parameter: `param` is what optimizers see, `leaf` what the module computes with. `whole` makes a tensor that lies as
+    the leaf of its values on this rank: for a parameter that another mesh shares out as well, these are a part, too."""
+
+    def __init__(self, name, places, p, mesh, dim):
+        self.name, self.places = name, places
+        self.tensor_parallel = (p.device_mesh, p.placements, tuple(p._a.shape)) if isinstance(p, DTensor) else None
+        local = local_of(p) if self.tensor_parallel else p.detach()
+        self.shape, self.dim = tuple(local.shape), dim
+        if not local.ndim:
+            raise ArgumentError(f"fully_shard: the parameter {name} has no dims to be cut along; give it one, or put it in "
+                                "ignored_params")
+        self.mesh, self.placements = _placed(p, mesh, dim)
+        self.count, self.at = mesh.shape[-1], mesh.get_local_rank(mesh.ndim - 1)
+        self.sizes = part_sizes(self.shape[dim], self.count)
+        with no_grad():
+            first, last = bounds(self.shape[dim], self.count, self.at)
+            part = local.narrow(dim, first, last - first).clone()
+        self.global_shape = self.tensor_parallel[2] if self.tensor_parallel else self.shape
+        self.param: Any = Parameter(self.shared(part), requires_grad=p.requires_grad)
+        self.leaf: Any = Parameter(self.whole(local), requires_grad=p.requires_grad)
+        for t in (self.param, self.leaf):
+            t.__dict__.update({k: v for k, v in p.__dict__.items() if k[0] != "_"})
+        vars(self.param)["_is_fully_sharded"] = True
+        self.start = self.stop = 0
+
+    def shared(self, part) -> Any:
+        """A tensor that lies as the parameter, of this rank's part."""
+        return over(part, self.global_shape, self.mesh, self.placements)
+
+    def whole(self, local) -> Any:
+        """A tensor that lies as the leaf."""
+        if self.tensor_parallel is None:
+            return local
+        mesh, placements, shape = self.tensor_parallel
+        return over(local, shape, mesh, placements)
+
+    def part_shape(self, rank) -> tuple:
+        """The shape of a rank's part."""
+        return (*self.shape[:self.dim], self.sizes[rank], *self.shape[self.dim + 1:])
+
+    def cut(self, a) -> list:
+        """Values in an array as the parts of all ranks."""
+        return np.split(a, np.cumsum(self.sizes)[:-1], self.dim)
+
+    def refresh(self):
+        """Takes over the parameter that a module has got in its place."""
+        for module, name in self.places:
+            now = module._parameters.get(name)
+            if now is not None and now is not self.leaf and now is not self.param:
+                is_alike = isinstance(now, DTensor) and now.placements == self.placements
+                if not is_alike or tuple(now._a.shape) != self.global_shape:
+                    raise ArgumentError(f"{self.name} was replaced by what does not lie as it did ({list(self.placements)} on "
+                                        f"{self.mesh}); share such values out with distribute_tensor first")
+                self.param = now
+                for other, called in self.places:
+                    if other._parameters.get(called) is not self.leaf:
+                        other._parameters[called] = now
+
+
+def _placed(p, mesh, dim) -> tuple:
+    """(mesh, placements) of the parameter that is shared out."""
+    lies: tuple = (*[Replicate()] * (mesh.ndim - 1), Shard(dim))
+    if not isinstance(p, DTensor):
+        return mesh, lies
+    inner, root = p.device_mesh, mesh._get_root_mesh()
+    names = (*(mesh.mesh_dim_names or ()), *(inner.mesh_dim_names or ()))
+    if (root is not inner._get_root_mesh() and root != inner._get_root_mesh()) or len(names) != mesh.ndim + inner.ndim:
+        raise ArgumentError(f"fully_shard over {mesh} of a parameter that lies on {inner}: both are to be named parts of one "
+                            "mesh, as mesh['dp'] and mesh['tp']")
+    parts = 1
+    for i in nesting(p.placements, inner.shape).get(dim, []):
+        parts *= inner.shape[i]
+    if parts > 1:
+        lies = (*lies[:-1], _StridedShard(dim, split_factor=parts))
+    return root[names], (*lies, *p.placements)
+
+
+class Held:
+    """The parameters of one call of `fully_shard`, those of modules that were given to it before left out."""
+
+    def __init__(self, entries, mesh, policy, offload, device):
+        self.entries, self.mesh, self.policy, self.offload, self.device = entries, mesh, policy, offload, device
+        self.shards = mesh.get_group(mesh.ndim - 1)
+        self.replicas = mesh.get_group(0) if mesh.ndim > 1 else None
+        self.whole: Any = None          # all values, while they are there
+        self.stamp: Any = None
+        self.is_shown, self.keeps = False, False        # `keeps`: the user has asked for whole values
+        self.syncs = self.reduces_all = True
+        self.divisor: float | None = None
+        self.waiting: Any = None        # gradients of this rank that were not sent
+        self.half: Any = None           # parts of gradients that were not averaged over replicas
+        kinds = {e.param.dtype for e in entries}
+        if len(kinds) > 1:
+            raise DTypeError(f"fully_shard takes parameters of one dtype together, got {sorted(map(str, kinds))}; call it on "
+                             "the modules of each by themselves")
+        self.dtype = next(iter(kinds), None)
+        self.size = 0
+        for e in entries:
+            e.start, self.size = self.size, self.size + int(np.prod(e.shape))
+            e.stop = self.size
+            e.leaf.requires_grad_(True)
+            e.leaf.register_post_accumulate_grad_hook(lambda _, e=e: self.arrived(e))
+            e.leaf.requires_grad_(e.param.requires_grad)
+        number = _made[self.shards] = _made.get(self.shards, 0) + 1
+        self.label = f"parameters {number} of fully_shard ({entries[0].name if entries else ''})"
+        if offload:
+            for e in entries:
+                e.param = Parameter(e.shared(local_of(e.param).cpu()), requires_grad=e.param.requires_grad)
+        self.is_shown = True
+        self.hide()
+        self._empty()
+
+    # Whole values.
+
+    def versions(self) -> list:
+        """What changes whenever a parameter is written."""
+        return [(e.param._storage, e.param._storage.version) for e in self.entries]
+
+    def unshard(self):
+        """Has whole values there, in the modules."""
+        if not self.entries:
+            return
+        if self.whole is not None and self._is_overwritten(self.stamp):
+            self._empty()
+        if self.whole is None:
+            member_of(self.shards, "fully_shard")       # refuses inside of a trace
+            for e in self.entries:
+                e.refresh()
+            with no_grad():
+                self.whole = self._gathered()
+            self.stamp = self.versions()
+            self._fill()
+        self._show()
+
+    def _gathered(self) -> Tensor:
+        """All values, one parameter after the other."""
+        dtype = self.policy.param_dtype or self.dtype
+        parts = [local_of(e.param).to(dtype) for e in self.entries]
+        if any(p.is_meta for p in parts):
+            raise ArgumentError("fully_shard: parameters are on the meta device; call to_empty() and give them values first")
+        mine = np.concatenate([np.ascontiguousarray(host(p)).reshape(-1) for p in parts])
+        found = self._swapped(mine)
+        whole = np.empty(self.size, mine.dtype)
+        ends = [0] * len(found)
+        for e in self.entries:
+            for r, target in enumerate(e.cut(whole[e.start:e.stop].reshape(e.shape))):
+                target[...] = found[r][ends[r]:ends[r] + target.size].reshape(target.shape)
+                ends[r] += target.size
+        return wrap(whole).to(self.device)
+
+    def _swapped(self, mine) -> list:
+        """What all ranks have, in their order."""
+        group, found = self.shards, []
+        sizes = [sum(int(np.prod(e.part_shape(r))) for e in self.entries) for r in range(group.size())]
+        note = f"parameters of {self.label}, {self.size} {mine.dtype.name}"
+
+        def work():
+            got = group.swap(note, dict.fromkeys(others(group), mine), others(group))
+            for r, n in enumerate(sizes):
+                found.append(mine if r == group.rank() else as_array(got[r], np.broadcast_to(mine.dtype.type(0), (n,))))
+
+        group.run(work, False)
+        return found
+
+    def _fill(self):
+        """Gives leaves whole values, and has them require gradients as parameters do."""
+        for e in self.entries:
+            e.leaf.data = e.whole(wrap(self.whole._a[e.start:e.stop].reshape(e.shape)))
+            if e.leaf.requires_grad is not e.param.requires_grad:
+                e.leaf.requires_grad_(e.param.requires_grad)
+        self.seen = [e.leaf._storage.version for e in self.entries]
+
+    def _empty(self):
+        """Leaves leaves their shapes, and no values."""
+        self.whole = None
+        for e in self.entries:
+            e.leaf.data = e.whole(FUNCTIONS["empty"](e.shape, dtype=e.leaf.dtype, device="meta"))
+
+    def _show(self):
+        """Makes leaves the parameters of the modules."""
+        if not self.is_shown:
+            for e in self.entries:
+                for module, name in e.places:
+                    module._parameters[name] = e.leaf
+            self.is_shown = True
+            Structure.version += 1
+
+    def hide(self):
+        """Makes what optimizers know the parameters of the modules."""
+        if self.is_shown:
+            for e in self.entries:
+                for module, name in e.places:
+                    module._parameters[name] = e.param
+            self.is_shown = False
+            Structure.version += 1
+
+    def reshard(self):
+        """Lets whole values go."""
+        if self.whole is None:
+            return
+        written = [e.name for e, seen in zip(self.entries, self.seen) if e.leaf._storage.version != seen]
+        self.hide()
+        self._empty()
+        if written:
+            raise AutogradError(f"{written[0]} was written in whole values, which are there for a time only; write the "
+                                "parameter itself, a DTensor, when they are not (after reshard())")
+
+    def _is_overwritten(self, stamp) -> bool:
+        """Whether a parameter was written since whole values were gathered."""
+        return any(s is not now or v != n for (s, v), (now, n) in zip(stamp, self.versions()))
+
+    def again(self, stamp):
+        """Whole values as they were in forward, for gradients."""
+        if self._is_overwritten(stamp):
+            raise AutogradError(f"{self.entries[0].name} and what is gathered with it were overwritten after the forward whose "
+                                "gradients are computed; step once backward is done")
+        self.unshard()          # and shows them: a checkpoint may compute a part of forward again
+        return self.whole._a
+
+    def let_go_of_saved(self, outputs, since, fetch):
+        """Has what was recorded since then ask `fetch` for whole values, instead of holding them."""
+        let_go(outputs, since, self.whole._a, fetch)
+
+    def moved(self):
+        """After parameters were converted or moved: leaves are of their dtype, and computed with where they are."""
+        for e in self.entries:
+            e.refresh()
+            part = local_of(e.param)
+            self.device = self.device if self.offload or part.is_meta else part.device
+            self.dtype = e.param.dtype
+            e.leaf.data = e.whole(FUNCTIONS["empty"](e.shape, dtype=part.dtype, device="meta"))
+
+    # Gradients: what a `Round` calls.
+
+    def arrived(self, entry):
+        """The gradient of one parameter is there."""
+        round, leaf = current_round(self), entry.leaf
+        if leaf.grad._node is not None:
+            raise AutogradError("gradients with a history (create_graph=True) cannot be shared out; take those that are to be "
+                                "differentiated by autograd.grad(..., create_graph=True) of inputs")
+        if all(e.leaf.grad is not None for e in self.entries if e.leaf.requires_grad):
+            self.share(round)
+
+    def end(self, round):
+        """Backward brings nothing more."""
+        if any(e.leaf.grad is not None for e in self.entries):
+            self.share(round)
+
+    def close(self):
+        """Whole values go, unless they are to stay."""
+        if self.keeps:
+            return
+        if self.reshards_after_backward:
+            self.reshard()
+        else:
+            self.hide()
+
+    reshards_after_backward = True
+
+    def share(self, round):
+        """Sends this rank's gradients, or keeps them until they are to be."""
+        with no_grad():
+            grads = self._taken()
+            if not self.syncs:
+                self.waiting = grads
+            else:
+                self.waiting = None
+                round.send(self, lambda: self._start(grads))
+        self.close()
+
+    def _taken(self) -> list:
+        """The gradients of all leaves as this rank's values, which waiting ones were added to; None where there is none."""
+        found = []
+        for e, before in zip(self.entries, self.waiting or [None] * len(self.entries)):
+            g, e.leaf.grad = e.leaf.grad, None
+            if g is not None and g.is_sparse:
+                g = g.to_dense()
+            if g is not None and e.tensor_parallel is not None:
+                g = local_of(g.redistribute(placements=e.tensor_parallel[1]))
+            found.append(g if before is None else before if g is None else before + g)
+        return found
+
+    def _start(self, grads):
+        """Has gradients averaged beside the program; gives what waits for this rank's parts."""
+        there = [i for i, g in enumerate(grads) if g is not None]
+        dtype = self.policy.reduce_dtype or self.policy.param_dtype or self.dtype
+        arrays = [host(grads[i].to(dtype)) for i in there]
+        cuts = [self.entries[i].cut(a) for i, a in zip(there, arrays)]
+        pieces = [np.concatenate([c[r].reshape(-1) for c in cuts]) for r in range(self.shards.size())]
+        note = f"gradients {there} of {self.label}, {dtype}"
+        divisor, over_all, half, found = self.divisor, self.reduces_all, self.half, []
+        how = ReduceOp.AVG if divisor is None else ReduceOp.SUM
+
+        def average():
+            mine = reduced_piece(self.shards, pieces, how, note)
+            if half is not None:
+                mine = mine + half[1]
+            if self.replicas is not None and over_all:
+                mine = reduce_arrays(self.replicas, mine, how, note)
+            found.append(mine if divisor is None else mine / mine.dtype.type(divisor))
+
+        if half is not None and half[0] != there:
+            raise AutogradError("gradients without an all-reduce were those of other parameters than those that are averaged "
+                                "now")
+        works = self.shards.run(average, True)
+
+        def result():
+            works.wait()
+            if self.replicas is not None and not over_all:
+                self.half = there, found[0]
+                return None
+            self.half = None
+            return there, found[0]
+
+        return result
+
+    def put(self, result):
+        """Adds this rank's parts of the averages to its gradients."""
+        if result is None:
+            return
+        there, flat = result
+        at = 0
+        with no_grad():
+            for i in there:
+                e = self.entries[i]
+                shape = e.part_shape(e.at)
+                n = int(np.prod(shape))
+                part = beside(wrap(flat[at:at + n].reshape(shape)), local_of(e.param)).to(e.param.dtype)
+                at += n
+                if e.param.grad is None:
+                    e.param.grad = e.shared(part.clone() if len(there) > 1 else part)
+                else:
+                    local_of(e.param.grad).add_(part)
+                if e.param._node is not None:
+                    run_post_accumulate(e.param._node)
+
+    def reset(self):
+        """Forgets a backward that failed."""
+        for e in self.entries:
+            e.leaf.grad = None

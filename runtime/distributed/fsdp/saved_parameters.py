@@ -1,0 +1,97 @@
+"""What forward has saved of whole parameters: it is let go when these are, and asked for when a gradient needs it."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...autograd.function_context import SavedTensor
+from ...core.device_array import DeviceArray
+from ...core.node import Leaf, Output
+from ...core.tensor import wrap
+from ..tensor.mesh_array import is_on_mesh, made
+
+
+class View(NamedTuple):
+    """How a saved array lies in whole values: bytes to its first element, and what numpy says of it."""
+
+    offset: int
+    shape: tuple
+    strides: tuple
+
+    def of(self, flat):
+        """The same part of whole values."""
+        if flat.__class__ is DeviceArray:
+            return flat.look(self.shape, self.strides, self.offset)
+        return np.ndarray(self.shape, flat.dtype, flat, self.offset, self.strides)
+
+
+class PartView(NamedTuple):
+    """The same of a tensor that a mesh shares out, whose part here lies in whole values."""
+
+    part: View
+    shape: tuple
+    mesh: Any
+    placements: tuple
+
+    def of(self, flat):
+        """The array over the same part of whole values."""
+        return made(self.part.of(flat), self.shape, self.mesh, self.placements)
+
+
+def _view_in(flat, a) -> Any:
+    """An array as a View of whole values, None if it lies elsewhere."""
+    if is_on_mesh(a):
+        part = _view_in(flat, a.memory.local)
+        return None if part is None else PartView(part, a.shape, a.memory.mesh, a.memory.placements)
+    if a.__class__ is DeviceArray:
+        inside = flat.__class__ is DeviceArray and a.memory is flat.memory
+        return View(a.offset - flat.offset, a.shape, a.strides) if inside and a.dtype == flat.dtype else None
+    if a.__class__ is not np.ndarray or flat.__class__ is DeviceArray or a.dtype != flat.dtype or not a.size:
+        return None
+    offset = a.__array_interface__["data"][0] - flat.__array_interface__["data"][0]
+    return View(offset, a.shape, a.strides) if 0 <= offset < flat.nbytes else None
+
+
+class Fetched:
+    """Saved values of which some are parts of whole parameters."""
+
+    def __init__(self, values, fetch):
+        self.values, self.fetch = values, fetch
+
+    def unpack(self, node):
+        """All values, after gathering if need be."""
+        flat = self.fetch()
+        return tuple([v.of(flat) if v.__class__ in (View, PartView) else v for v in self.values])
+
+
+def nodes_since(outputs, first: int):
+    """The nodes that lead to results, as far as they were recorded from a number on."""
+    stack = [t._node for t in outputs if t._node is not None]
+    seen = set()
+    while stack:
+        node = stack.pop()
+        node = node.source if type(node) is Output else node
+        if node in seen or type(node) is Leaf or node.number < first:
+            continue
+        seen.add(node)
+        yield node
+        stack += [edge for edge in node.edges if edge is not None]
+
+
+def let_go(outputs, first: int, flat, fetch):
+    """Nodes recorded from a number on ask fetch() for whole values when their gradient rules read them. Nodes that lead to no
+    result keep what they have."""
+    for node in nodes_since(outputs, first):
+        if type(node.saved) is tuple:
+            views = [_view_in(flat, v) for v in node.saved]
+            if any(v is not None for v in views):
+                node.saved = Fetched([v if view is None else view for v, view in zip(node.saved, views)], fetch)
+        kept = getattr(getattr(node, "ctx", None), "_saved", None)
+        for one in kept if type(kept) is tuple else ():
+            view = _view_in(flat, one.array) if type(one) is SavedTensor and one.unpack_hook is None else None
+            if view is not None:
+                one.array, one.packed, one.unpack_hook = None, view, _unpacker(fetch)
+
+
+def _unpacker(fetch):
+    return lambda view: wrap(view.of(fetch()))

@@ -1,0 +1,174 @@
+"""`python -m ingot.distributed.run --nproc-per-node=4 train.py ...`: one program as several processes, each knowing its rank.
+
+Each process finds RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT and the like in its environment, so
+`init_process_group()` needs no arguments. When one fails the others are ended, and all are started again if restarts are left.
+`python -m ingot.distributed.launch` is the same, and hands `--local-rank` to the program as well.
+"""
+
+import argparse
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+
+from ....ir import target
+from ....ir.errors import ArgumentError
+from ...core.device import DRIVERS, available
+
+__all__ = ["main", "parse_args", "run"]
+
+_POLL, _GRACE = 0.05, 10.0      # seconds between looks at the processes, and before those that do not end are killed
+
+
+def parse_args(args=None, **defaults) -> argparse.Namespace:
+    """What the command line says."""
+    p = argparse.ArgumentParser("ingot.distributed.run", description="Starts a program as several processes of one run.")
+    add = p.add_argument
+    add("--nnodes", default="1", help="machines of the run (default: 1)")
+    add("--nproc-per-node", "--nproc_per_node", default="1", help="processes on each: a number, 'cpu', 'gpu' or 'auto'")
+    add("--node-rank", "--node_rank", type=int, default=None, help="the number of this machine among several")
+    add("--master-addr", "--master_addr", default="127.0.0.1", help="where rank 0 is")
+    add("--master-port", "--master_port", type=int, default=None, help="its port (default: a free one, or 29500)")
+    add("--rdzv-endpoint", "--rdzv_endpoint", default="", help="address and port of rank 0 in one")
+    add("--rdzv-id", "--rdzv_id", default="none", help="a name for the run")
+    add("--rdzv-backend", "--rdzv_backend", default="static", help="accepted; ranks always come from --node-rank")
+    add("--rdzv-conf", "--rdzv_conf", default="", help=argparse.SUPPRESS)
+    add("--standalone", action="store_true", help="a run on this machine alone, at a free port")
+    add("--max-restarts", "--max_restarts", type=int, default=0, help="how often all start again after a failure")
+    add("--monitor-interval", "--monitor_interval", type=float, default=_POLL, help="seconds between looks at the processes")
+    add("--role", default="default", help=argparse.SUPPRESS)
+    add("-m", "--module", action="store_true", help="the program is a module, as for python -m")
+    add("--no-python", "--no_python", action="store_true", help="the program is run by itself, not by Python")
+    add("--use-env", "--use_env", action=argparse.BooleanOptionalAction, default=defaults.get("use_env", True),
+        help="the rank is in the environment alone, not among the program's arguments")
+    add("program", help="what is run")
+    add("arguments", nargs=argparse.REMAINDER, help="its arguments")
+    return p.parse_args(args)
+
+
+def _count(text: str) -> int:
+    """How many processes a machine has."""
+    if text == "gpu" or (text == "auto" and available("cuda")):
+        if not available("cuda"):
+            raise ArgumentError("--nproc-per-node=gpu: there is no GPU here")
+        return DRIVERS["cuda"].count()
+    if text in ("cpu", "auto"):
+        return target.usable_cpus()
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentError(f"--nproc-per-node takes a number, 'cpu', 'gpu' or 'auto', got {text!r}")
+    return int(text)
+
+
+def _nodes(args) -> tuple[int, int]:
+    """(how many machines, the number of this one)"""
+    low, _, high = args.nnodes.partition(":")
+    if args.standalone or (high or low) == "1":
+        return 1, 0
+    if high and high != low:
+        raise ArgumentError(f"--nnodes={args.nnodes}: a run has a fixed number of machines")
+    if args.node_rank is None or not 0 <= args.node_rank < int(low):
+        raise ArgumentError(f"with {low} machines each is told its number: --node-rank=0 to {int(low) - 1}")
+    return int(low), args.node_rank
+
+
+def _free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def _place(args, nodes) -> tuple[str, int]:
+    """Where rank 0 listens."""
+    if args.rdzv_endpoint and not args.standalone:
+        address, _, port = args.rdzv_endpoint.rpartition(":")
+        if not address:
+            address, port = port, ""
+        return address, int(port or 29500) or _free_port()
+    port = None if args.standalone else args.master_port
+    return args.master_addr, port or (_free_port() if nodes == 1 else 29500)
+
+
+def _environment(args, place, nodes, node, count, local, restart) -> dict:
+    rank, world = node * count + local, nodes * count
+    said = {"LOCAL_RANK": local, "RANK": rank, "GROUP_RANK": node, "ROLE_RANK": rank, "ROLE_NAME": args.role,
+            "LOCAL_WORLD_SIZE": count, "WORLD_SIZE": world, "GROUP_WORLD_SIZE": nodes, "ROLE_WORLD_SIZE": world,
+            "MASTER_ADDR": place[0], "MASTER_PORT": place[1], "TORCHELASTIC_RESTART_COUNT": restart,
+            "TORCHELASTIC_MAX_RESTARTS": args.max_restarts, "TORCHELASTIC_RUN_ID": args.rdzv_id}
+    shared = {} if count == 1 else {"INGOT_NUM_THREADS": max(1, target.usable_cpus() // count), "OMP_NUM_THREADS": 1}
+    return {**{name: str(value) for name, value in shared.items()}, **os.environ, **{n: str(v) for n, v in said.items()}}
+
+
+def _command(args, local) -> list:
+    head = [] if args.no_python else [sys.executable, "-u", *["-m"] * args.module]
+    return [*head, args.program, *([] if args.use_env else [f"--local-rank={local}"]), *args.arguments]
+
+
+def _end(processes):
+    """Ends processes, those that do not go by force."""
+    for p in processes:
+        if p.poll() is None:
+            p.terminate()
+    limit = time.monotonic() + _GRACE
+    for p in processes:
+        try:
+            p.wait(max(0.0, limit - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            p.kill()
+            p.wait()
+
+
+def _attempt(args, nodes, node, count, restart) -> tuple[int, int] | None:
+    """Runs all processes once; (local rank, exit code) of the first that failed."""
+    place = _place(args, nodes)
+    processes = []
+    try:
+        for local in range(count):
+            processes.append(subprocess.Popen(_command(args, local),
+                                              env=_environment(args, place, nodes, node, count, local, restart)))
+        while True:
+            codes = [p.poll() for p in processes]
+            failed = next(((i, code) for i, code in enumerate(codes) if code), None)
+            if failed or None not in codes:
+                return failed
+            time.sleep(args.monitor_interval)
+    finally:
+        _end(processes)
+
+
+def run(args) -> int:
+    """Runs what the command line says; the exit code is 0, or 1 if a process has failed."""
+    nodes, node = _nodes(args)
+    count = _count(args.nproc_per_node)
+    if args.standalone and args.rdzv_id == "none":
+        args.rdzv_id = str(uuid.uuid4())
+    for restart in range(args.max_restarts + 1):
+        failed = _attempt(args, nodes, node, count, restart)
+        if failed is None:
+            return 0
+        local, code = failed
+        how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"failed with exit code {code}"
+        left = args.max_restarts - restart
+        print(f"distributed.run: rank {node * count + local} (local rank {local}) of {args.program} {how}; "
+              + (f"all processes start again ({left} left)" if left else "the others were ended"), file=sys.stderr, flush=True)
+    return 1
+
+
+def _raise_on_termination(number, frame):
+    raise KeyboardInterrupt
+
+
+def main(args=None, **defaults) -> int:
+    """The command."""
+    before = signal.signal(signal.SIGTERM, _raise_on_termination)
+    try:
+        return run(parse_args(args, **defaults))
+    except ArgumentError as e:
+        print(f"error: {e}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        signal.signal(signal.SIGTERM, before)

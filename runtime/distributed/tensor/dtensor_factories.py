@@ -1,0 +1,193 @@
+"""Tensors that are shared out from the start, and modules whose parameters become such."""
+
+import inspect
+from typing import Any
+
+from ....ir import dtype as dt
+from ....ir.errors import ArgumentError, AutogradError, DTypeError
+from ...api.register.register import FUNCTIONS
+from ...autograd.grad_mode import no_grad
+from ...core.state import Defaults
+from ...core.tensor import shape_of, wrap
+from ...nn.base.module import Module
+from ...nn.base.parameter import Buffer, Parameter
+from ..collectives.collectives import broadcast_array, others
+from ..engines.process_group import as_array
+from .dtensor import DTensor, over
+from .placements import Partial, Replicate
+from .redistribute import beside, host, moved
+from .redistribute import part as part_of
+from .sharded_layout import checked, current_mesh, nesting, part_sizes, place_in
+
+__all__ = ["distribute_module", "distribute_tensor", "empty", "full", "ones", "rand", "randn", "zeros"]
+
+
+def distribute_tensor(tensor, device_mesh=None, placements=None, *, src_data_rank=0) -> DTensor:
+    """A tensor (all of it) shared out over a mesh: what the first process has counts, or, with `src_data_rank=None`, each takes
+    its part of what it has itself, without communication. Gradients go to the result, which is a leaf."""
+    mesh = device_mesh or current_mesh()
+    lies = checked(placements, mesh, tensor.ndim, "distribute_tensor")
+    if isinstance(tensor, DTensor):
+        if tensor.device_mesh != mesh or tensor.placements != lies:
+            raise ArgumentError(f"distribute_tensor: the tensor is a DTensor already, on {tensor.device_mesh} as "
+                                f"{tensor.placements}; call redistribute")
+        return tensor
+    if not tensor.is_leaf:
+        raise AutogradError("distribute_tensor takes leaf tensors; for one with a history use DTensor.from_local and "
+                            "redistribute")
+    return shared_out(tensor, mesh, lies, src_data_rank).requires_grad_(tensor.requires_grad)
+
+
+def shared_out(tensor, mesh, lies, source=0) -> Any:
+    """A tensor without its history, of which each process keeps its part."""
+    shape = tuple(shape_of(tensor))
+    if mesh.get_coordinate() is None:
+        return over(tensor.detach().new_empty(place_in(shape, mesh, lies)[0]), shape, mesh, lies)
+    a = tensor.detach()._a
+    if source is None:
+        local = moved(a, shape, mesh, (Replicate(),) * mesh.ndim, lies)
+        return over(wrap(local if local is not a else a), shape, mesh, lies)
+    return over(wrap(beside(_scattered(host(a), mesh, lies, source), a)), shape, mesh, lies)
+
+
+def _scattered(a, mesh, lies, source):
+    """This process's part of what the first process has."""
+    first, parted = a, nesting(lies, mesh.shape)
+    order = {i: (dim, at) for dim, dims in parted.items() for at, i in enumerate(dims)}
+    for i in sorted(range(mesh.ndim), key=lambda i: order.get(i, (0, 0))[1]):
+        group, what = mesh.get_group(i), f"distribute_tensor of {a.shape} {a.dtype.name} along dim {i} of the mesh"
+        if i in order:
+            first = _parts_of_first(group, first, order[i][0], mesh.shape[i], what, source)
+        else:
+            found: list = []
+            group.run(lambda group=group, a=first, found=found, what=what: found.append(
+                broadcast_array(group, a, source, what)), False)
+            first = found[0]
+            if isinstance(lies[i], Partial):
+                first = moved(first, first.shape, mesh, (Replicate(),) * mesh.ndim,
+                              tuple([p if j == i else Replicate() for j, p in enumerate(lies)]))
+    return first.copy() if first is a else first
+
+
+def _parts_of_first(group, a, dim, count, what, source):
+    """The part along a dim of what the first process of a group has."""
+    sizes, found = part_sizes(a.shape[dim], count), []
+    begins = [sum(sizes[:r]) for r in range(count)]
+    parts = [part_of(a, dim, b, b + n) for b, n in zip(begins, sizes)]
+
+    def work():
+        mine = group.rank()
+        if mine == source:
+            group.swap(what, {r: parts[r] for r in others(group)}, ())
+            found.append(parts[mine].copy())
+        else:
+            found.append(as_array(group.swap(what, {}, (source,))[source], parts[mine]))
+
+    group.run(work, False)
+    return found[0]
+
+
+# Modules.
+
+
+def distribute_module(module, device_mesh=None, partition_fn=None, input_fn=None, output_fn=None) -> Module:
+    """Makes the parameters and buffers of a module DTensors: partition_fn(name, module, mesh) does so for each module inside,
+    the rest becomes whole everywhere. input_fn(module, inputs, mesh) makes of the inputs of forward what it gets, and
+    output_fn(module, outputs, mesh) of its outputs what comes out."""
+    mesh = device_mesh or current_mesh()
+    if getattr(module, "_is_shared_out", False):
+        raise ArgumentError("distribute_module: this module was given to it before")
+    for name, part in module.named_modules():
+        if partition_fn is not None:
+            partition_fn(name, part, mesh)
+        share_out_rest(part, mesh)
+    if input_fn is not None:
+        takes = len(inspect.signature(input_fn).parameters)
+        module.register_forward_pre_hook(
+            (lambda m, inputs: input_fn(m, inputs, mesh)) if takes == 3 else (lambda m, inputs: input_fn(inputs, mesh)))
+    if output_fn is not None:
+        takes = len(inspect.signature(output_fn).parameters)
+        module.register_forward_hook(
+            (lambda m, inputs, out: output_fn(m, out, mesh)) if takes == 3 else (lambda m, inputs, out: output_fn(out, mesh)))
+    module._is_shared_out = True
+    return module
+
+
+def share_out_rest(module, mesh, source=0):
+    """Makes the own parameters and buffers of a module that are plain the same in all processes of a mesh."""
+    whole = [Replicate()] * mesh.ndim
+    for name, p in list(module._parameters.items()):
+        if p is not None and not isinstance(p, DTensor):
+            module.register_parameter(name, as_parameter(p, mesh, whole, source))
+    for name, b in list(module._buffers.items()):
+        if b is not None and not isinstance(b, DTensor):
+            made = shared_out(b, mesh, checked(whole, mesh, b.ndim, "distribute_module"), source)
+            module._buffers[name] = Buffer(made) if isinstance(b, Buffer) else made
+
+
+def as_parameter(p, mesh, placements, source=0) -> Parameter:
+    """A parameter that is shared out."""
+    lies = checked(placements, mesh, p.ndim, "a parameter")
+    return Parameter(shared_out(p, mesh, lies, source), requires_grad=p.requires_grad)
+
+
+# Makers.
+
+
+def _sizes(size) -> tuple:
+    return tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else tuple(size)
+
+
+def _filled(size, value, dtype, layout, requires_grad, device_mesh, placements):
+    mesh, shape = device_mesh or current_mesh(), _sizes(size)
+    if layout not in (None, "strided", FUNCTIONS.get("strided")):
+        raise DTypeError(f"DTensors are strided, got layout={layout!r}")
+    lies = checked(placements, mesh, len(shape), "a new DTensor")
+    local = FUNCTIONS["full"](place_in(shape, mesh, lies)[0], value, dtype=dtype, device=mesh.device_type)
+    for i, p in enumerate(lies):
+        if isinstance(p, Partial) and p.reduce_op == "sum" and mesh.get_local_rank(i):
+            local = local * 0
+    return over(local, shape, mesh, lies).requires_grad_(requires_grad)
+
+
+def _float(dtype):
+    return Defaults.dtype if dtype is None else dt.as_dtype(dtype)
+
+
+def zeros(*size, dtype=None, layout=None, requires_grad=False, device_mesh=None, placements=None) -> DTensor:
+    """Zeros, shared out."""
+    return _filled(size, 0, _float(dtype), layout, requires_grad, device_mesh, placements)
+
+
+def ones(*size, dtype=None, layout=None, requires_grad=False, device_mesh=None, placements=None) -> DTensor:
+    """Ones, shared out."""
+    return _filled(size, 1, _float(dtype), layout, requires_grad, device_mesh, placements)
+
+
+def empty(*size, dtype=None, layout=None, requires_grad=False, device_mesh=None, placements=None) -> DTensor:
+    """Memory for a tensor, shared out; it holds zeros."""
+    return zeros(*size, dtype=dtype, layout=layout, requires_grad=requires_grad, device_mesh=device_mesh, placements=placements)
+
+
+def full(size, fill_value, *, dtype=None, layout=None, requires_grad=False, device_mesh=None, placements=None) -> DTensor:
+    """One number everywhere, shared out."""
+    return _filled((size,), fill_value, dtype, layout, requires_grad, device_mesh, placements)
+
+
+def _drawn(size, name, dtype, layout, requires_grad, device_mesh, placements):
+    made = empty(*size, dtype=dtype, layout=layout, device_mesh=device_mesh, placements=placements)
+    with no_grad():
+        getattr(made, name)()
+    return made.requires_grad_(requires_grad)
+
+
+def rand(*size, dtype=None, layout=None, requires_grad=False, device_mesh=None, placements=None) -> DTensor:
+    """Numbers uniform in [0, 1), those that one process would draw, shared out."""
+    return _drawn(size, "uniform_", dtype, layout, requires_grad, device_mesh, placements)
+
+
+def randn(*size, dtype=None, layout=None, requires_grad=False, device_mesh=None, placements=None) -> DTensor:
+    """Normal numbers, those that one process would draw, shared out."""
+    return _drawn(size, "normal_", dtype, layout, requires_grad, device_mesh, placements)
+
+

@@ -1,0 +1,54 @@
+"""Operators of many arrays: one reduction over the processes for all of them."""
+
+from math import isinf
+from typing import Any
+
+import numpy as np
+
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.core import multi_tensor
+from ....ir.ops.core.moments import vector_norm
+from ....ir.ops.core.shape import cat, reshape
+from ...core.dispatch import run_arrays
+from .mesh_array import lying_as, made
+from .placements import Partial
+from .sharded_layout import REPLICATE, without_terms
+
+
+def _each(mesh, arrays, one, neutral) -> Any:
+    """What `one` gives of every array's part here, in one array of this process: `neutral` where there is no part, or it is
+    that of another process, too."""
+    found = []
+    for a in arrays:
+        a = lying_as(a, without_terms(a.memory.placements))
+        local = a.memory.local
+        at = mesh.get_coordinate() or [1] * mesh.ndim
+        again = any(p == REPLICATE and i for p, i in zip(a.memory.placements, at))
+        if again or not local.size:
+            found.append(_one_like(local, neutral))
+        else:
+            found.append(run_arrays(reshape, (one(local),), {"shape": (1,)}))
+    return run_arrays(cat, tuple(found), {"dim": 0})
+
+
+def _one_like(a, value):
+    """An array of one number, where another one is."""
+    if a.__class__ is np.ndarray:
+        return np.full((1,), value, a.dtype)
+    return a.backend.filled((1,), a.dtype, value, a.device)
+
+
+def norms(mesh, arrays, params) -> Any:
+    """The norm of each array: powers are added over the processes, or the largest taken."""
+    order = params["ord"]
+    if order <= 0:
+        return multi_tensor.norms.lower.body(*arrays, **params)
+    kind = "max" if isinf(order) else "sum"
+
+    def one(local):
+        norm = run_arrays(vector_norm, (local,), {"ord": order, "dim": tuple(range(local.ndim)), "keepdim": False})
+        return norm if kind == "max" else run_arrays(ew.pow_, (norm, order), {})
+
+    local = _each(mesh, arrays, one, 0)
+    whole = lying_as(made(local, (len(arrays),), mesh, (Partial(kind),) * mesh.ndim), (REPLICATE,) * mesh.ndim)
+    return whole if kind == "max" else ew.pow_(whole, 1 / order)

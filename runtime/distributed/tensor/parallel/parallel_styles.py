@@ -1,0 +1,197 @@
+"""How a module is shared out: what becomes of its parameters, of what it gets, and of what it gives."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from .....ir.errors import ArgumentError, DTypeError
+from ....core.tensor import Tensor
+from ....nn.layers.embedding import Embedding
+from ....nn.layers.linear import Linear
+from ..dtensor import DTensor
+from ..dtensor_factories import as_parameter, distribute_module
+from ..placements import Placement, Replicate, Shard
+
+__all__ = ["ColwiseParallel", "ParallelStyle", "PrepareModuleInput", "PrepareModuleInputOutput", "PrepareModuleOutput",
+           "RowwiseParallel", "SequenceParallel"]
+
+
+def lying(x, mesh, given, wanted) -> Any:
+    """A tensor that lies as wanted: a plain one is a part of one that lies as `given` says."""
+    if not isinstance(x, DTensor):
+        if not isinstance(x, Tensor):
+            raise DTypeError(f"what is to be shared out is a tensor, got {type(x).__name__}")
+        x = DTensor.from_local(x, mesh, given)
+    return x if wanted is None else x.redistribute(placements=wanted)
+
+
+def given_out(x, wanted, local) -> Any:
+    """A result that lies as wanted, or this process's part of it."""
+    if not isinstance(x, DTensor):
+        return x
+    x = x.redistribute(placements=wanted)
+    return x.to_local() if local else x
+
+
+class ParallelStyle(ABC):
+    """How a module is shared out over a mesh."""
+
+    src_data_rank: int | None = 0
+
+    @abstractmethod
+    def _apply(self, module, device_mesh):
+        """Shares out a module."""
+
+    def _facts(self) -> dict:
+        return {name: value for name, value in vars(self).items() if name != "src_data_rank"}
+
+    def __repr__(self):
+        return f"{type(self).__name__}({', '.join([f'{k}={v}' for k, v in self._facts().items()])})"
+
+    def _put(self, module, mesh, places: dict):
+        """Makes the parameters of a module ones that lie as it is said by name, the others as for None."""
+        for name, p in list(module._parameters.items()):
+            if p is not None:
+                module.register_parameter(name, as_parameter(p, mesh, [places.get(name, places[None])], self.src_data_rank))
+
+
+class _OfLayers(ParallelStyle):
+    """A style of linear layers and embeddings: `_PLACES` says how their parameters lie, and what they want to get."""
+
+    _PLACES: dict = {}
+    _given: Placement
+    _gives: Placement
+
+    def __init__(self, *, input_layouts=None, output_layouts=None, use_local_output=True):
+        self.input_layouts = (input_layouts or self._given,)
+        self.output_layouts = (output_layouts or self._gives,)
+        self.use_local_output = use_local_output
+
+    def _apply(self, module, device_mesh):
+        found = next((places for kind, places in self._PLACES.items() if isinstance(module, kind)), None)
+        if found is None:
+            raise NotImplementedError(f"{type(self).__name__} shares out Linear and Embedding, got {type(module).__name__}; "
+                                      f"distribute_module takes a partition_fn for other modules")
+        places, wanted = found
+        return distribute_module(
+            module, device_mesh, lambda name, part, mesh: self._put(part, mesh, places),
+            lambda m, inputs, mesh: (lying(inputs[0], mesh, self.input_layouts, (wanted,)), *inputs[1:]),
+            lambda m, outputs, mesh: given_out(outputs, self.output_layouts, self.use_local_output))
+
+
+class ColwiseParallel(_OfLayers):
+    """Each process computes some of the outputs of a linear layer, or some columns of an embedding."""
+
+    _given, _gives = Replicate(), Shard(-1)
+    _PLACES = {Linear: ({None: Shard(0)}, Replicate()), Embedding: ({None: Shard(1)}, Replicate())}
+
+
+class RowwiseParallel(_OfLayers):
+    """Each process takes some of the inputs of a linear layer, or has some rows of an embedding; results are summed."""
+
+    _given, _gives = Shard(-1), Replicate()
+    _PLACES = {Linear: ({None: Shard(1), "bias": Replicate()}, Shard(-1)), Embedding: ({None: Shard(0)}, Replicate())}
+
+
+class SequenceParallel(ParallelStyle):
+    """Each process has a part of the sequence; parameters are whole. For norms, dropout, and what else takes each place by
+    itself."""
+
+    def __init__(self, *, sequence_dim=1, use_local_output=False):
+        self.sequence_sharding = (Shard(sequence_dim),)
+        self.use_local_output = use_local_output
+
+    def _apply(self, module, device_mesh):
+        lies = self.sequence_sharding
+        return distribute_module(
+            module, device_mesh, lambda name, part, mesh: self._put(part, mesh, {None: Replicate()}),
+            lambda m, inputs, mesh: (lying(inputs[0], mesh, lies, lies), *inputs[1:]),
+            lambda m, outputs, mesh: outputs.to_local() if self.use_local_output else outputs)
+
+
+def _several(layouts) -> Any:
+    return (layouts,) if isinstance(layouts, Placement) else layouts
+
+
+def _check_alike(what, some, others):
+    if (some is None) != (others is None) or (some is not None and len(some) != len(others)):
+        raise ArgumentError(f"{what}: {some} and desired {others} say different numbers of layouts")
+
+
+class PrepareModuleInput(ParallelStyle):
+    """What a module gets, as tensors that lie as it wants them; None leaves an argument as it is."""
+
+    def __init__(self, *, input_layouts=None, desired_input_layouts=None, input_kwarg_layouts=None,
+                 desired_input_kwarg_layouts=None, use_local_output=False):
+        self.input_layouts, self.desired_input_layouts = _several(input_layouts), _several(desired_input_layouts)
+        self.input_kwarg_layouts = input_kwarg_layouts or {}
+        self.desired_input_kwarg_layouts = desired_input_kwarg_layouts or {}
+        self.use_local_output = use_local_output
+        _check_alike("PrepareModuleInput", self.input_layouts, self.desired_input_layouts)
+        if self.input_kwarg_layouts.keys() != self.desired_input_kwarg_layouts.keys():
+            raise ArgumentError(f"PrepareModuleInput: input_kwarg_layouts {self.input_kwarg_layouts} and desired "
+                                f"{self.desired_input_kwarg_layouts} name different arguments")
+
+    def _prepared(self, x, mesh, given, wanted):
+        if given is None:
+            return x
+        x = lying(x, mesh, (given,), None if wanted is None else (wanted,))
+        return x.to_local() if self.use_local_output else x
+
+    def _all_prepared(self, args, kwargs, mesh):
+        if self.input_layouts is not None:
+            if len(args) != len(self.input_layouts):
+                raise ArgumentError(f"PrepareModuleInput: the module got {len(args)} arguments, and input_layouts has "
+                                    f"{len(self.input_layouts)}")
+            how = zip(args, self.input_layouts, self.desired_input_layouts)
+            args = tuple([self._prepared(x, mesh, given, wanted) for x, given, wanted in how])
+        named = {k: self._prepared(x, mesh, self.input_kwarg_layouts.get(k), self.desired_input_kwarg_layouts.get(k))
+                 for k, x in kwargs.items()}
+        return args, named
+
+    def _apply(self, module, device_mesh):
+        module.register_forward_pre_hook(lambda m, args, kwargs: self._all_prepared(args, kwargs, device_mesh),
+                                         with_kwargs=True)
+        return module
+
+
+class PrepareModuleOutput(ParallelStyle):
+    """What a module gives, as tensors that lie as wanted, or the parts of them; None leaves a result as it is."""
+
+    def __init__(self, *, output_layouts, desired_output_layouts, use_local_output=True):
+        self.output_layouts, self.desired_output_layouts = _several(output_layouts), _several(desired_output_layouts)
+        self.use_local_output = use_local_output
+        _check_alike("PrepareModuleOutput", self.output_layouts, self.desired_output_layouts)
+
+    def _prepared(self, outputs, mesh):
+        outs = outputs if isinstance(outputs, tuple) else (outputs,)
+        if len(outs) != len(self.output_layouts):
+            raise ArgumentError(f"PrepareModuleOutput: the module gave {len(outs)} results, and output_layouts has "
+                                f"{len(self.output_layouts)}")
+        made = []
+        for x, given, wanted in zip(outs, self.output_layouts, self.desired_output_layouts):
+            if given is not None:
+                x = lying(x, mesh, (given,), (wanted,))
+                x = x.to_local() if self.use_local_output else x
+            made.append(x)
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def _apply(self, module, device_mesh):
+        module.register_forward_hook(lambda m, inputs, outputs: self._prepared(outputs, device_mesh))
+        return module
+
+
+class PrepareModuleInputOutput(ParallelStyle):
+    """Both: what a module gets, and what it gives."""
+
+    def __init__(self, *, input_layouts=None, desired_input_layouts=None, input_kwarg_layouts=None,
+                 desired_input_kwarg_layouts=None, use_local_input=False, output_layouts, desired_output_layouts,
+                 use_local_output=True):
+        self.prepare_module_input = PrepareModuleInput(
+            input_layouts=input_layouts, desired_input_layouts=desired_input_layouts, input_kwarg_layouts=input_kwarg_layouts,
+            desired_input_kwarg_layouts=desired_input_kwarg_layouts, use_local_output=use_local_input)
+        self.prepare_module_output = PrepareModuleOutput(
+            output_layouts=output_layouts, desired_output_layouts=desired_output_layouts, use_local_output=use_local_output)
+
+    def _apply(self, module, device_mesh):
+        self.prepare_module_input._apply(module, device_mesh)
+        return self.prepare_module_output._apply(module, device_mesh)

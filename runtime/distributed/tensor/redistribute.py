@@ -1,0 +1,189 @@
+"""Redistribution: from one layout of a tensor to another, by collectives along dims of the mesh.
+
+A dim of the mesh that is to part a dim of the tensor in another way is taken out of what is nested inside of it first. Parts go
+straight to another dim of the tensor where both are innermost there, terms of reductions straight to parts.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ....ir.ops.core.shape import cat
+from ...core.device_array import BACKENDS, DeviceArray, ones_beside, zeros_beside
+from ..collectives.collectives import others, reduce_arrays, reduced_piece
+from ..engines.process_group import as_array
+from .placements import REDUCTIONS, Partial, Replicate, Shard
+from .sharded_layout import bounds, nesting, part_sizes
+
+
+def moved(local, shape, mesh, source, target) -> Any:
+    """This process's part of a tensor of a shape, once it lies as `target` says; `local` itself where nothing is to be done."""
+    if source == target or mesh.get_coordinate() is None:
+        return local
+    return _Move(local, shape, mesh, source, target).done()
+
+
+class _Move:
+    """One redistribution: what this process has, and how it lies, step by step."""
+
+    def __init__(self, local, shape, mesh, source, target):
+        self.local, self.shape, self.mesh = local, shape, mesh
+        self.now, self.target = list(source), target
+        self.at = mesh.get_coordinate()
+        self.orders = nesting(source, mesh.shape)         # by dim of the tensor: the dims of the mesh that part it
+        self.wanted = nesting(target, mesh.shape)
+
+    def done(self):
+        """All steps."""
+        while (step := self._innermost_that_leaves()) is not None:
+            self._leave(*step)
+        for i, p in enumerate(self.now):
+            if isinstance(p, Partial) and p != self.target[i] and not self._can_enter(i):
+                self._reduce(i, p)
+        for dim, order in self.wanted.items():
+            for i in order[len(self.orders.get(dim, [])):]:
+                self._enter(i, dim)
+        for i, p in enumerate(self.target):
+            if isinstance(p, Partial) and self.now[i] != p:
+                self._part_into_terms(i, p)
+        return self.local
+
+    def _innermost_that_leaves(self):
+        """(dim of the tensor, dim of the mesh) of a part that is not to stay, and inside of which nothing is parted."""
+        for dim, order in self.orders.items():
+            wanted = self.wanted.get(dim, [])
+            kept = 0
+            while kept < min(len(order), len(wanted)) and order[kept] == wanted[kept]:
+                kept += 1
+            if len(order) > kept:
+                return dim, order[-1]
+        return None
+
+    def _can_enter(self, i) -> bool:
+        """Whether a dim of the mesh may part what it is to part right away: all that comes before it does so."""
+        p = self.target[i]
+        if not isinstance(p, Shard):
+            return False
+        order, wanted = self.orders.get(p.dim, []), self.wanted[p.dim]
+        return order == wanted[:wanted.index(i)]
+
+    def _size_without(self, dim, i) -> int:
+        """The size of a dim here, but for the parts of one dim of the mesh, the innermost one."""
+        size = self.shape[dim]
+        for j in self.orders.get(dim, []):
+            if j == i:
+                break
+            first, last = bounds(size, self.mesh.shape[j], self.at[j])
+            size = last - first
+        return size
+
+    # Steps.
+
+    def _leave(self, dim, i):
+        """What was parted along a dim becomes whole, or is parted along the dim that is wanted."""
+        self.orders[dim].pop()
+        sizes = part_sizes(self._size_without(dim, i), self.mesh.shape[i])
+        if self._can_enter(i):
+            to = self.target[i].dim
+            self._exchange(i, dim, sizes, to)
+            self.orders.setdefault(to, []).append(i)
+            self.now[i] = self.target[i]
+            return
+        shapes = [_resized(self.local.shape, dim, n) for n in sizes]
+        self.local = _joined(self._swapped(i, "all_gather", lambda a: [a] * len(sizes), shapes), dim)
+        self.now[i] = Replicate()
+
+    def _exchange(self, i, dim, sizes, to):
+        """Parts along one dim become parts along another."""
+        cuts = part_sizes(self.local.shape[to], self.mesh.shape[i])
+        mine = cuts[self.at[i]]
+        shapes = [_resized(_resized(self.local.shape, dim, n), to, mine) for n in sizes]
+        self.local = _joined(self._swapped(i, "all_to_all", lambda a: _cut(a, to, cuts), shapes), dim)
+
+    def _swapped(self, i, what, outgoing, shapes) -> list:
+        """What every process along a dim of the mesh has for this one, on this one's device."""
+        group, here = self.mesh.get_group(i), host(self.local)
+        given, found = outgoing(here), []
+        note = f"{what} of a DTensor {tuple(self.shape)} {here.dtype.name} from {self.now[i]} to {self.target[i]}"
+
+        def work():
+            got = group.swap(note, {r: given[r] for r in others(group)}, others(group))
+            for r, shape in enumerate(shapes):
+                found.append(given[r] if r == group.rank() else as_array(got[r], np.broadcast_to(here.dtype.type(0), shape)))
+
+        group.run(work, False)
+        return [beside(a, self.local) for a in found]
+
+    def _enter(self, i, dim):
+        """A dim is parted: of terms of a reduction each process gets the reduced part."""
+        p, parts = self.now[i], self.mesh.shape[i]
+        sizes = part_sizes(self.local.shape[dim], parts)
+        if isinstance(p, Partial):
+            pieces = [np.ascontiguousarray(a) for a in _cut(host(self.local), dim, sizes)]
+            how = REDUCTIONS[p.reduce_op]
+            mine = self._combined(i, lambda group, note: reduced_piece(group, pieces, how, note), "reduce_scatter")
+            self.local = beside(mine, self.local)
+        else:
+            first, last = bounds(self.local.shape[dim], parts, self.at[i])
+            self.local = part(self.local, dim, first, last).copy()
+        self.now[i] = self.target[i]
+        self.orders.setdefault(dim, []).append(i)
+
+    def _reduce(self, i, p):
+        """Terms become their reduction."""
+        here = host(self.local)
+        self.local = beside(self._combined(i, lambda group, note: reduce_arrays(group, here, REDUCTIONS[p.reduce_op], note),
+                                           "all_reduce"), self.local)
+        self.now[i] = Replicate()
+
+    def _combined(self, i, combine, what):
+        group, found = self.mesh.get_group(i), []
+        note = f"{what} of a DTensor {tuple(self.shape)} {self.local.dtype.name} {self.now[i]}"
+        group.run(lambda: found.append(combine(group, note)), False)
+        return found[0]
+
+    def _part_into_terms(self, i, p):
+        """A value becomes terms: of sums and products all is with the first process, of what else with everyone."""
+        if p.reduce_op in _NEUTRAL and self.at[i]:
+            self.local = _NEUTRAL[p.reduce_op](self.local)
+        self.now[i] = p
+
+
+_NEUTRAL: dict = {"sum": zeros_beside, "product": ones_beside}
+
+
+def host(a) -> np.ndarray:
+    """An array in this process's memory."""
+    return a.numpy() if a.__class__ is DeviceArray else a
+
+
+def beside(a, like):
+    """An array on the device of another one."""
+    if like.__class__ is not DeviceArray:
+        return a
+    return BACKENDS[like.kind].to_device(np.ascontiguousarray(a), like.device)
+
+
+def part(a, dim, first, last):
+    """Some elements along a dim, as a view."""
+    return a[(*[slice(None)] * dim, slice(first, last))]
+
+
+def _cut(a, dim, sizes) -> list:
+    """An array in parts along a dim, as views."""
+    found, first = [], 0
+    for n in sizes:
+        found.append(part(a, dim, first, first + n))
+        first += n
+    return found
+
+
+def _resized(shape, dim, n) -> tuple:
+    return (*shape[:dim], n, *shape[dim + 1:])
+
+
+def _joined(arrays, dim):
+    """Arrays behind each other along a dim."""
+    if arrays[0].__class__ is not DeviceArray:
+        return np.concatenate(arrays, dim)
+    return arrays[0].backend.run(cat, tuple(arrays), {"dim": dim})

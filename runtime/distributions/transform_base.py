@@ -1,0 +1,361 @@
+"""What transforms are: invertible maps of values with the logarithm of their volume change, and how they combine."""
+
+import functools
+import operator
+import weakref
+from typing import Any
+
+from ...ir.errors import ArgumentError
+from ..api.register.register import FUNCTIONS
+from ..core.tensor import Size
+from . import constraints
+
+__all__ = ["ComposeTransform", "IndependentTransform", "ReshapeTransform", "Transform", "identity_transform", "sum_last"]
+
+
+
+def sum_last(value, dims):
+    """Summed over the last dimensions."""
+    return value.sum(tuple(range(-dims, 0))) if dims else value
+
+
+class Transform:
+    """Base of transforms: subclasses define `_call`, `_inverse` and `log_abs_det_jacobian`, and name their domain and codomain.
+
+    With `cache_size=1` the last pair of values is kept, so that inverting a result gives its very argument.
+    """
+
+    bijective = False
+    domain: constraints.Constraint
+    codomain: constraints.Constraint
+
+    def __init__(self, cache_size=0):
+        if cache_size not in (0, 1):
+            raise ArgumentError("cache_size must be 0 or 1")
+        self._cache_size = cache_size
+        self._inv: Any = None
+        self._cached_x_y = (None, None)
+        super().__init__()          # a class of the user's may have other bases, such as nn.Module
+
+    def __getstate__(self):
+        return {**self.__dict__, "_inv": None, "_cached_x_y": (None, None)}
+
+    @property
+    def event_dim(self) -> int:
+        """How many trailing dimensions one value has, where domain and codomain agree on it."""
+        if self.domain.event_dim != self.codomain.event_dim:
+            raise ArgumentError("event_dim differs between domain and codomain; use .domain.event_dim or .codomain.event_dim")
+        return self.domain.event_dim
+
+    @property
+    def inv(self):
+        """The inverse transform."""
+        inverse = None if self._inv is None else self._inv()
+        if inverse is None:
+            inverse = _InverseTransform(self)
+            self._inv = weakref.ref(inverse)
+        return inverse
+
+    @property
+    def sign(self):
+        """The sign of the derivative, of a monotone transform of single numbers."""
+        raise NotImplementedError(f"{type(self).__name__} has no sign")
+
+    def with_cache(self, cache_size=1):
+        """The same with a cache of this size."""
+        if self._cache_size == cache_size:
+            return self
+        if type(self).__init__ is Transform.__init__:
+            return type(self)(cache_size=cache_size)
+        raise NotImplementedError(f"{type(self).__name__} does not define with_cache()")
+
+    def __eq__(self, other):
+        return self is other
+
+    __hash__ = object.__hash__
+
+    def __call__(self, x):
+        if not self._cache_size:
+            return self._call(x)
+        known, result = self._cached_x_y
+        if x is known:
+            return result
+        y = self._call(x)
+        self._cached_x_y = (x, y)
+        return y
+
+    def _inv_call(self, y):
+        if not self._cache_size:
+            return self._inverse(y)
+        argument, known = self._cached_x_y
+        if y is known:
+            return argument
+        x = self._inverse(y)
+        self._cached_x_y = (x, y)
+        return x
+
+    def _call(self, x):
+        raise NotImplementedError(f"{type(self).__name__} does not define _call()")
+
+    def _inverse(self, y):
+        raise NotImplementedError(f"{type(self).__name__} has no inverse")
+
+    def log_abs_det_jacobian(self, x, y):
+        """log |dy / dx|."""
+        raise NotImplementedError(f"{type(self).__name__} does not define log_abs_det_jacobian()")
+
+    def __repr__(self):
+        return f"{type(self).__name__}()"
+
+    def forward_shape(self, shape):
+        """The shape of results, from that of arguments."""
+        return shape
+
+    def inverse_shape(self, shape):
+        """The shape of arguments, from that of results."""
+        return shape
+
+
+class _InverseTransform(Transform):
+    """The inverse of another transform."""
+
+    def __init__(self, transform):
+        super().__init__(cache_size=transform._cache_size)
+        self._inv = transform
+
+    def __getstate__(self):
+        return self.__dict__
+
+    domain = property(lambda self: self._inv.codomain)
+    codomain = property(lambda self: self._inv.domain)
+    bijective = property(lambda self: self._inv.bijective)
+    sign = property(lambda self: self._inv.sign)
+    inv = property(lambda self: self._inv)
+
+    def with_cache(self, cache_size=1):
+        return self._inv.with_cache(cache_size).inv
+
+    def __eq__(self, other):
+        return isinstance(other, _InverseTransform) and self._inv == other._inv
+
+    __hash__ = object.__hash__
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self._inv!r})"
+
+    def __call__(self, x):
+        return self._inv._inv_call(x)
+
+    def log_abs_det_jacobian(self, x, y):
+        return -self._inv.log_abs_det_jacobian(y, x)
+
+    def forward_shape(self, shape):
+        return self._inv.inverse_shape(shape)
+
+    def inverse_shape(self, shape):
+        return self._inv.forward_shape(shape)
+
+
+class ComposeTransform(Transform):
+    """Transforms one after the other."""
+
+    def __init__(self, parts, cache_size=0):
+        super().__init__(cache_size)
+        self.parts = [p.with_cache(cache_size) for p in parts] if cache_size else list(parts)
+
+    def __eq__(self, other):
+        return isinstance(other, ComposeTransform) and self.parts == other.parts
+
+    __hash__ = object.__hash__
+
+    def _region(self, ends, parts, entry, leave):
+        """The constraint at one end, with as many dimensions as the whole chain needs there."""
+        if not parts:
+            return constraints.real
+        region = ends
+        need = getattr(parts[-1], leave).event_dim
+        for part in reversed(parts):
+            need += getattr(part, entry).event_dim - getattr(part, leave).event_dim
+            need = max(need, getattr(part, entry).event_dim)
+        return constraints.independent(region, need - region.event_dim) if need > region.event_dim else region
+
+    @constraints.dependent_property(is_discrete=False)
+    def domain(self):
+        """That of the first."""
+        return self._region(self.parts[0].domain if self.parts else None, self.parts, "domain", "codomain")
+
+    @constraints.dependent_property(is_discrete=False)
+    def codomain(self):
+        """That of the last."""
+        return self._region(self.parts[-1].codomain if self.parts else None, self.parts[::-1], "codomain", "domain")
+
+    @functools.cached_property
+    def bijective(self):
+        """Whether all are."""
+        return all(p.bijective for p in self.parts)
+
+    @property
+    def sign(self):
+        """The product of all."""
+        return functools.reduce(operator.mul, (p.sign for p in self.parts), 1)
+
+    @property
+    def inv(self):
+        """The inverses in reverse order."""
+        inverse = None if self._inv is None else self._inv()
+        if inverse is None:
+            inverse = ComposeTransform([p.inv for p in reversed(self.parts)])
+            self._inv, inverse._inv = weakref.ref(inverse), weakref.ref(self)
+        return inverse
+
+    def with_cache(self, cache_size=1):
+        """The same with a cache of this size."""
+        return self if self._cache_size == cache_size else ComposeTransform(self.parts, cache_size)
+
+    def __call__(self, x):
+        for part in self.parts:
+            x = part(x)
+        return x
+
+    def _inv_call(self, y):
+        for part in reversed(self.parts):
+            y = part.inv(y)
+        return y
+
+    def log_abs_det_jacobian(self, x, y):
+        """The sum of the parts'."""
+        if not self.parts:
+            return FUNCTIONS["zeros_like"](x)
+        values = [x]
+        for part in self.parts[:-1]:
+            values.append(part(values[-1]))
+        values.append(y)
+        terms, dims = [], self.domain.event_dim
+        for part, before, after in zip(self.parts, values, values[1:]):
+            terms.append(sum_last(part.log_abs_det_jacobian(before, after), dims - part.domain.event_dim))
+            dims += part.codomain.event_dim - part.domain.event_dim
+        return functools.reduce(operator.add, terms)
+
+    def forward_shape(self, shape):
+        """Through all parts."""
+        for part in self.parts:
+            shape = part.forward_shape(shape)
+        return shape
+
+    def inverse_shape(self, shape):
+        """Back through all parts."""
+        for part in reversed(self.parts):
+            shape = part.inverse_shape(shape)
+        return shape
+
+    def __repr__(self):
+        return "ComposeTransform(\n    " + ",\n    ".join(map(repr, self.parts)) + "\n)"
+
+
+identity_transform = ComposeTransform([])
+
+
+def _check_dims(value, region):
+    """Raise unless a value has the dimensions of a region."""
+    if value.ndim < region.event_dim:
+        raise ArgumentError(f"Too few dimensions: {value.ndim}, and a value has {region.event_dim}")
+
+
+class IndependentTransform(Transform):
+    """Another transform whose values have more trailing dimensions."""
+
+    def __init__(self, base_transform, reinterpreted_batch_ndims, cache_size=0):
+        super().__init__(cache_size)
+        self.base_transform = base_transform.with_cache(cache_size)
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+
+    bijective = property(lambda self: self.base_transform.bijective)
+    sign = property(lambda self: self.base_transform.sign)
+
+    def with_cache(self, cache_size=1):
+        """The same with a cache of this size."""
+        return self if self._cache_size == cache_size else IndependentTransform(
+            self.base_transform, self.reinterpreted_batch_ndims, cache_size)
+
+    @constraints.dependent_property(is_discrete=False)
+    def domain(self):
+        """The base's with more dimensions."""
+        return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
+
+    @constraints.dependent_property(is_discrete=False)
+    def codomain(self):
+        """The base's with more dimensions."""
+        return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
+
+    def _call(self, x):
+        _check_dims(x, self.domain)
+        return self.base_transform(x)
+
+    def _inverse(self, y):
+        _check_dims(y, self.codomain)
+        return self.base_transform.inv(y)
+
+    def log_abs_det_jacobian(self, x, y):
+        """Summed over the dimensions added."""
+        return sum_last(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
+
+    def forward_shape(self, shape):
+        """The base's."""
+        return self.base_transform.forward_shape(shape)
+
+    def inverse_shape(self, shape):
+        """The base's."""
+        return self.base_transform.inverse_shape(shape)
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
+
+
+class ReshapeTransform(Transform):
+    """Gives the trailing dimensions another shape."""
+
+    bijective = True
+
+    def __init__(self, in_shape, out_shape, cache_size=0):
+        self.in_shape, self.out_shape = Size(in_shape), Size(out_shape)
+        if self.in_shape.numel() != self.out_shape.numel():
+            raise ArgumentError("in_shape, out_shape have different numbers of elements")
+        super().__init__(cache_size)
+
+    @constraints.dependent_property
+    def domain(self):
+        """Real numbers in the first shape."""
+        return constraints.independent(constraints.real, len(self.in_shape))
+
+    @constraints.dependent_property
+    def codomain(self):
+        """Real numbers in the second shape."""
+        return constraints.independent(constraints.real, len(self.out_shape))
+
+    def with_cache(self, cache_size=1):
+        """The same with a cache of this size."""
+        return self if self._cache_size == cache_size else ReshapeTransform(self.in_shape, self.out_shape, cache_size)
+
+    def _call(self, x):
+        return x.reshape(x.shape[:x.ndim - len(self.in_shape)] + self.out_shape)
+
+    def _inverse(self, y):
+        return y.reshape(y.shape[:y.ndim - len(self.out_shape)] + self.in_shape)
+
+    def log_abs_det_jacobian(self, x, y):
+        """0."""
+        return FUNCTIONS["zeros"](tuple(x.shape[:x.ndim - len(self.in_shape)]), dtype=x.dtype, device=x.device)
+
+    def _swapped(self, shape, old, new):
+        cut = len(shape) - len(old)
+        if cut < 0 or tuple(shape[cut:]) != tuple(old):
+            raise ArgumentError(f"Shape mismatch: expected {tuple(old)} but got {tuple(shape[max(cut, 0):])}")
+        return Size(shape[:cut]) + new
+
+    def forward_shape(self, shape):
+        """With the second shape at the end."""
+        return self._swapped(shape, self.in_shape, self.out_shape)
+
+    def inverse_shape(self, shape):
+        """With the first shape at the end."""
+        return self._swapped(shape, self.out_shape, self.in_shape)

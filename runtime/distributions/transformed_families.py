@@ -1,0 +1,301 @@
+"""Families that are transforms of others: LogNormal, Gumbel, HalfNormal, Pareto, Weibull and the like."""
+
+import math
+
+from ..api.register.register import FUNCTIONS
+from . import constraints
+from .composite import TransformedDistribution
+from .gamma_families import Exponential, Gamma
+from .location_scale import Cauchy, Normal, Uniform
+from .parameters import as_values, broadcast_all
+from .transforms import AbsTransform, AffineTransform, ExpTransform, PowerTransform, StickBreakingTransform
+
+__all__ = ["Gumbel", "HalfCauchy", "HalfNormal", "InverseGamma", "LogNormal", "LogisticNormal", "Pareto", "Weibull"]
+
+EULER = 0.57721566490153286060
+
+
+class LogNormal(TransformedDistribution):
+    """Numbers whose logarithm is normal."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.positive
+
+    def __init__(self, loc, scale, validate_args=None):
+        super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args=validate_args)
+
+    loc = property(lambda self: self.base_dist.loc)
+    scale = property(lambda self: self.base_dist.scale)
+
+    @property
+    def mean(self):
+        """The mean."""
+        return (self.loc + self.scale.pow(2) / 2).exp()
+
+    @property
+    def mode(self):
+        """The likeliest value."""
+        return (self.loc - self.scale.square()).exp()
+
+    @property
+    def variance(self):
+        """The variance."""
+        return self.scale.pow(2).expm1() * (2 * self.loc + self.scale.pow(2)).exp()
+
+    def entropy(self):
+        """In nats."""
+        return self.base_dist.entropy() + self.loc
+
+
+class LogisticNormal(TransformedDistribution):
+    """Probabilities made of normal numbers by breaking a stick."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.simplex
+
+    def __init__(self, loc, scale, validate_args=None):
+        base = Normal(loc, scale, validate_args=validate_args)
+        super().__init__(base if base.batch_shape else base.expand([1]), StickBreakingTransform(), validate_args=validate_args)
+
+    loc = property(lambda self: self.base_dist.base_dist.loc)
+    scale = property(lambda self: self.base_dist.base_dist.scale)
+
+
+class Gumbel(TransformedDistribution):
+    """The distribution of the largest of many numbers."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+
+    def __init__(self, loc, scale, validate_args=None):
+        self.loc, self.scale = broadcast_all(loc, scale)
+        info = FUNCTIONS["finfo"](self.loc.dtype)
+        low, high = FUNCTIONS["full_like"](self.loc, info.tiny), FUNCTIONS["full_like"](self.loc, 1 - info.eps)
+        base = Uniform(low, high, validate_args=validate_args)
+        log = ExpTransform().inv
+        steps = [log, AffineTransform(0, -FUNCTIONS["ones_like"](self.scale)), log, AffineTransform(self.loc, -self.scale)]
+        super().__init__(base, steps, validate_args=validate_args)
+
+    def expand(self, batch_shape, _instance=None):
+        """The same distribution with a larger batch."""
+        return self._made_of(Gumbel, _instance, loc=self.loc.expand(batch_shape), scale=self.scale.expand(batch_shape))
+
+    def log_prob(self, value):
+        """Of the density at a value."""
+        if self._validate_args:
+            self._validate_sample(value)
+        y = (self.loc - value) / self.scale
+        return (y - y.exp()) - self.scale.log()
+
+    @property
+    def mean(self):
+        """The mean."""
+        return self.loc + self.scale * EULER
+
+    @property
+    def mode(self):
+        """The location."""
+        return self.loc
+
+    @property
+    def stddev(self):
+        """The standard deviation."""
+        return (math.pi / math.sqrt(6)) * self.scale
+
+    @property
+    def variance(self):
+        """The variance."""
+        return self.stddev.pow(2)
+
+    def entropy(self):
+        """In nats."""
+        return self.scale.log() + (1 + EULER)
+
+
+class _Half(TransformedDistribution):
+    """The size of numbers from a distribution around 0."""
+
+    arg_constraints = {"scale": constraints.positive}
+    support = constraints.nonnegative
+    has_rsample = True
+    _of: type
+
+    def __init__(self, scale, validate_args=None):
+        super().__init__(self._of(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
+
+    scale = property(lambda self: self.base_dist.scale)
+
+    @property
+    def mode(self):
+        """0."""
+        return FUNCTIONS["zeros_like"](self.scale)
+
+    def log_prob(self, value):
+        """Of the density at a value: twice the base's."""
+        if self._validate_args:
+            self._validate_sample(value)
+        value = as_values(value, self.scale)
+        return FUNCTIONS["where"](value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
+
+    def cdf(self, value):
+        """The probability of at most a value."""
+        if self._validate_args:
+            self._validate_sample(value)
+        return 2 * self.base_dist.cdf(value) - 1
+
+    def icdf(self, value):
+        """The quantile."""
+        return self.base_dist.icdf((value + 1) / 2)
+
+    def entropy(self):
+        """In nats."""
+        return self.base_dist.entropy() - math.log(2)
+
+
+class HalfNormal(_Half):
+    """The size of normal numbers of mean 0."""
+
+    _of = Normal
+
+    @property
+    def mean(self):
+        """The mean."""
+        return self.scale * math.sqrt(2 / math.pi)
+
+    @property
+    def variance(self):
+        """The variance."""
+        return self.scale.pow(2) * (1 - 2 / math.pi)
+
+
+class HalfCauchy(_Half):
+    """The size of Cauchy numbers around 0."""
+
+    _of = Cauchy
+
+    @property
+    def mean(self):
+        """inf."""
+        return FUNCTIONS["full_like"](self.scale, math.inf)
+
+    @property
+    def variance(self):
+        """inf."""
+        return self.base_dist.variance
+
+
+class InverseGamma(TransformedDistribution):
+    """The reciprocals of gamma numbers."""
+
+    arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
+    support = constraints.positive
+
+    def __init__(self, concentration, rate, validate_args=None):
+        base = Gamma(concentration, rate, validate_args=validate_args)
+        minus = -FUNCTIONS["ones"]((), dtype=base.rate.dtype, device=base.rate.device)
+        super().__init__(base, PowerTransform(minus), validate_args=validate_args)
+
+    concentration = property(lambda self: self.base_dist.concentration)
+    rate = property(lambda self: self.base_dist.rate)
+
+    @property
+    def mean(self):
+        """The mean; inf up to concentration 1."""
+        return FUNCTIONS["where"](self.concentration > 1, self.rate / (self.concentration - 1), math.inf)
+
+    @property
+    def mode(self):
+        """The likeliest value."""
+        return self.rate / (self.concentration + 1)
+
+    @property
+    def variance(self):
+        """The variance; inf up to concentration 2."""
+        a = self.concentration
+        return FUNCTIONS["where"](a > 2, self.rate.square() / ((a - 1).square() * (a - 2)), math.inf)
+
+    def entropy(self):
+        """In nats."""
+        a = self.concentration
+        return a + self.rate.log() + a.lgamma() - (1 + a) * a.digamma()
+
+
+class Pareto(TransformedDistribution):
+    """Power-law numbers from `scale` on."""
+
+    arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
+
+    def __init__(self, scale, alpha, validate_args=None):
+        self.scale, self.alpha = broadcast_all(scale, alpha)
+        base = Exponential(self.alpha, validate_args=validate_args)
+        super().__init__(base, [ExpTransform(), AffineTransform(0, self.scale)], validate_args=validate_args)
+
+    def expand(self, batch_shape, _instance=None):
+        """The same distribution with a larger batch."""
+        return self._made_of(Pareto, _instance, scale=self.scale.expand(batch_shape), alpha=self.alpha.expand(batch_shape))
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self):
+        """From scale on."""
+        return constraints.greater_than_eq(self.scale)
+
+    @property
+    def mean(self):
+        """The mean; inf up to alpha 1."""
+        a = self.alpha.clamp(min=1)
+        return a * self.scale / (a - 1)
+
+    @property
+    def mode(self):
+        """The scale."""
+        return self.scale
+
+    @property
+    def variance(self):
+        """The variance; inf up to alpha 2."""
+        a = self.alpha.clamp(min=2)
+        return self.scale.pow(2) * a / ((a - 1).pow(2) * (a - 2))
+
+    def entropy(self):
+        """In nats."""
+        return (self.scale / self.alpha).log() + (1 + self.alpha.reciprocal())
+
+
+class Weibull(TransformedDistribution):
+    """Lifetimes whose risk is a power of the age."""
+
+    arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
+    support = constraints.positive
+
+    def __init__(self, scale, concentration, validate_args=None):
+        self.scale, self.concentration = broadcast_all(scale, concentration)
+        base = Exponential(FUNCTIONS["ones_like"](self.scale), validate_args=validate_args)
+        steps = [PowerTransform(self.concentration.reciprocal()), AffineTransform(0, self.scale)]
+        super().__init__(base, steps, validate_args=validate_args)
+
+    def expand(self, batch_shape, _instance=None):
+        """The same distribution with a larger batch."""
+        return self._made_of(Weibull, _instance, scale=self.scale.expand(batch_shape),
+                             concentration=self.concentration.expand(batch_shape))
+
+    @property
+    def mean(self):
+        """The mean."""
+        return self.scale * (1 + self.concentration.reciprocal()).lgamma().exp()
+
+    @property
+    def mode(self):
+        """The likeliest value; 0 up to concentration 1."""
+        k = self.concentration.clamp(min=1)
+        return self.scale * ((k - 1) / k) ** k.reciprocal()
+
+    @property
+    def variance(self):
+        """The variance."""
+        k = self.concentration.reciprocal()
+        return self.scale.pow(2) * ((1 + 2 * k).lgamma().exp() - (2 * (1 + k).lgamma()).exp())
+
+    def entropy(self):
+        """In nats."""
+        k = self.concentration.reciprocal()
+        return EULER * (1 - k) + (self.scale * k).log() + 1

@@ -1,0 +1,328 @@
+"""Further families of one number: ContinuousBernoulli, GeneralizedPareto, Kumaraswamy."""
+
+import math
+
+from ...ir.errors import ArgumentError
+from ...ir.ops.nn.activations import softplus
+from ..api.math.reductions import holds_anywhere
+from ..api.register.register import FUNCTIONS
+from ..autograd.grad_mode import no_grad
+from . import constraints
+from .composite import TransformedDistribution
+from .distribution import Distribution, ExponentialFamily
+from .gamma_families import Beta, Exponential, Gamma
+from .kl import register_kl
+from .location_scale import Laplace, Normal, Uniform
+from .parameters import broadcast_all, clamp_probs, lazy_property, logits_to_probs, probs_to_logits
+from .transformed_families import Gumbel, Pareto
+from .transforms import AffineTransform, PowerTransform
+
+__all__ = ["ContinuousBernoulli", "GeneralizedPareto", "Kumaraswamy"]
+
+EULER = 0.57721566490153286060
+
+
+class Kumaraswamy(TransformedDistribution):
+    """Numbers between 0 and 1, much like those of a beta distribution."""
+
+    arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
+    support = constraints.unit_interval
+
+    def __init__(self, concentration1, concentration0, validate_args=None):
+        self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
+        ones = FUNCTIONS["ones_like"](self.concentration0)
+        steps = [PowerTransform(self.concentration0.reciprocal()), AffineTransform(1.0, -1.0),
+                 PowerTransform(self.concentration1.reciprocal())]
+        super().__init__(Uniform(FUNCTIONS["zeros_like"](ones), ones, validate_args=validate_args), steps,
+                         validate_args=validate_args)
+
+    def expand(self, batch_shape, _instance=None):
+        """The same distribution with a larger batch."""
+        return self._made_of(Kumaraswamy, _instance, concentration1=self.concentration1.expand(batch_shape),
+                             concentration0=self.concentration0.expand(batch_shape))
+
+    def _moment(self, n):
+        a, b = 1 + n / self.concentration1, self.concentration0
+        return (b.log() + a.lgamma() + b.lgamma() - (a + b).lgamma()).exp()
+
+    @property
+    def mean(self):
+        """The mean."""
+        return self._moment(1)
+
+    @property
+    def mode(self):
+        """The likeliest value; NaN where there is none."""
+        a, b = self.concentration1, self.concentration0
+        found = ((a - 1) / (a * b - 1)) ** (1 / a)
+        return FUNCTIONS["where"]((a < 1) | (b < 1), math.nan, found)
+
+    @property
+    def variance(self):
+        """The variance."""
+        return self._moment(2) - self.mean.pow(2)
+
+    def entropy(self):
+        """In nats."""
+        a, b = self.concentration1.reciprocal(), self.concentration0.reciprocal()
+        harmonic = (self.concentration0 + 1).digamma() + EULER
+        return (1 - b) + (1 - a) * harmonic + a.log() + b.log()
+
+
+class GeneralizedPareto(Distribution):
+    """Excesses over a high threshold: numbers from `loc` on (up to a limit where the concentration is negative)."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
+    has_rsample = True
+
+    def __init__(self, loc, scale, concentration, validate_args=None):
+        self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
+        super().__init__(self.loc.shape, validate_args=validate_args)
+
+    def expand(self, batch_shape, _instance=None):
+        """The same distribution with a larger batch."""
+        return self._made_of(GeneralizedPareto, _instance, loc=self.loc.expand(batch_shape),
+                             scale=self.scale.expand(batch_shape), concentration=self.concentration.expand(batch_shape))
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self):
+        """From loc on, up to a limit where the concentration is negative."""
+        bounded = self.concentration < 0
+        width = self.scale / FUNCTIONS["where"](bounded, -self.concentration, 1.0)
+        return constraints.interval(self.loc, FUNCTIONS["where"](bounded, self.loc + width, math.inf))
+
+    def _is_exponential(self):
+        return self.concentration.abs() < 1e-7
+
+    def _safe(self):
+        """The concentration, with 1 where it is 0."""
+        return FUNCTIONS["where"](self._is_exponential(), 1.0, self.concentration)
+
+    def rsample(self, sample_shape=()):
+        """Values that are differentiable functions of the parameters."""
+        return self.icdf(FUNCTIONS["rand"](self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device))
+
+    def log_prob(self, value):
+        """Of the density at a value."""
+        if self._validate_args:
+            self._validate_sample(value)
+        z, k = (value - self.loc) / self.scale, self._safe()
+        inside = 1 + k * z
+        curved = -(1 / k + 1) * FUNCTIONS["where"](inside <= 0, 1.0, inside).log()
+        found = FUNCTIONS["where"](self._is_exponential(), -z, FUNCTIONS["where"](inside <= 0, -math.inf, curved))
+        return found - self.scale.log()
+
+    def cdf(self, value):
+        """The probability of at most a value."""
+        if self._validate_args:
+            self._validate_sample(value)
+        z, k = (value - self.loc) / self.scale, self._safe()
+        curved = 1 - (1 + k * z).clamp(min=0) ** (-1 / k)
+        return FUNCTIONS["where"](self._is_exponential(), 1 - (-z).exp(), curved)
+
+    def icdf(self, value):
+        """The quantile."""
+        k = self._safe()
+        curved = ((1 - value) ** -k - 1) / k
+        return self.loc + self.scale * FUNCTIONS["where"](self._is_exponential(), -(-value).log1p(), curved)
+
+    @property
+    def mean(self):
+        """The mean; inf from concentration 1 on."""
+        finite = self.concentration < 1
+        k = FUNCTIONS["where"](finite, self.concentration, 0.0)
+        return FUNCTIONS["where"](finite, self.loc + self.scale / (1 - k), math.inf)
+
+    @property
+    def mode(self):
+        """The location."""
+        return self.loc
+
+    @property
+    def variance(self):
+        """The variance; inf from concentration 1/2 on."""
+        finite = self.concentration < 0.5
+        k = FUNCTIONS["where"](finite, self.concentration, 0.0)
+        return FUNCTIONS["where"](finite, self.scale ** 2 / ((1 - k) ** 2 * (1 - 2 * k)), math.inf)
+
+    def entropy(self):
+        """In nats."""
+        return self.scale.log() + self.concentration + 1
+
+
+class ContinuousBernoulli(ExponentialFamily):
+    """Numbers between 0 and 1 with a density that is an exponential of them; give `probs` or `logits`."""
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.unit_interval
+    has_rsample = True
+    _mean_carrier_measure = 0
+
+    def __init__(self, probs=None, logits=None, lims=(0.499, 0.501), validate_args=None):
+        if (probs is None) == (logits is None):
+            raise ArgumentError("ContinuousBernoulli takes either probs or logits")
+        if probs is not None:
+            (given,) = broadcast_all(probs)
+            if validate_args and holds_anywhere(~constraints.unit_interval.check(given)):
+                raise ArgumentError(f"ContinuousBernoulli takes probs between 0 and 1, got {given}")
+            self.probs = clamp_probs(given)
+        else:
+            self.logits = broadcast_all(logits)[0]
+        self._lims = lims
+        super().__init__((self.probs if probs is not None else self.logits).shape, validate_args=validate_args)
+
+    def expand(self, batch_shape, _instance=None):
+        """The same distribution with a larger batch."""
+        given = {"probs": self.probs.expand(batch_shape)} if "probs" in self.__dict__ else \
+            {"logits": self.logits.expand(batch_shape)}
+        return self._made_of(ContinuousBernoulli, _instance, **given, lims=self._lims)
+
+    @lazy_property
+    def logits(self):
+        """The log-odds."""
+        return probs_to_logits(self.probs, is_binary=True)
+
+    @lazy_property
+    def probs(self):
+        """The parameter between 0 and 1."""
+        return clamp_probs(logits_to_probs(self.logits, is_binary=True))
+
+    @property
+    def param_shape(self):
+        """The parameter's shape."""
+        return self.probs.shape
+
+    def _split(self):
+        """(where formulas are exact, the parameter there and 0.499 elsewhere, its distance from 1/2)."""
+        exact = (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
+        return exact, FUNCTIONS["where"](exact, self.probs, self._lims[0]), self.probs - 0.5
+
+    def _log_normalizer_of_probs(self):
+        exact, p, x = self._split()
+        found = ((-p).log1p() - p.log()).abs().log() - (1 - 2 * p).abs().log()
+        near = math.log(2) + (4 / 3 + 104 / 45 * x ** 2) * x ** 2
+        return FUNCTIONS["where"](exact, found, near)
+
+    @property
+    def mean(self):
+        """The mean."""
+        exact, p, x = self._split()
+        found = p / (2 * p - 1) + 1 / ((-p).log1p() - p.log())
+        return FUNCTIONS["where"](exact, found, 0.5 + (1 / 3 + 16 / 45 * x ** 2) * x)
+
+    @property
+    def variance(self):
+        """The variance."""
+        exact, p, x = self._split()
+        found = p * (p - 1) / (1 - 2 * p) ** 2 + 1 / ((-p).log1p() - p.log()) ** 2
+        return FUNCTIONS["where"](exact, found, 1 / 12 - (1 / 15 - 128 / 945 * x ** 2) * x ** 2)
+
+    @property
+    def stddev(self):
+        """The standard deviation."""
+        return self.variance.sqrt()
+
+    def sample(self, sample_shape=()):
+        """Values."""
+        with no_grad():
+            return self.rsample(sample_shape)
+
+    def rsample(self, sample_shape=()):
+        """Values that are differentiable functions of the parameter."""
+        like = self.probs
+        return self.icdf(FUNCTIONS["rand"](self._extended_shape(sample_shape), dtype=like.dtype, device=like.device))
+
+    def log_prob(self, value):
+        """Of the density at a value."""
+        if self._validate_args:
+            self._validate_sample(value)
+        logits, value = broadcast_all(self.logits, value)
+        return value * logits - softplus(logits) + self._log_normalizer_of_probs()
+
+    def cdf(self, value):
+        """The probability of at most a value."""
+        if self._validate_args:
+            self._validate_sample(value)
+        exact, p, _ = self._split()
+        found = (p ** value * (1 - p) ** (1 - value) + p - 1) / (2 * p - 1)
+        inside = FUNCTIONS["where"](exact, found, value)
+        return FUNCTIONS["where"](value <= 0, 0.0, FUNCTIONS["where"](value >= 1, 1.0, inside))
+
+    def icdf(self, value):
+        """The quantile."""
+        exact, p, _ = self._split()
+        found = ((-p + value * (2 * p - 1)).log1p() - (-p).log1p()) / (p.log() - (-p).log1p())
+        return FUNCTIONS["where"](exact, found, value)
+
+    def entropy(self):
+        """In nats."""
+        log0, log1 = (-self.probs).log1p(), self.probs.log()
+        return self.mean * (log0 - log1) - self._log_normalizer_of_probs() - log0
+
+    @property
+    def _natural_params(self):
+        return (self.logits,)
+
+    def _log_normalizer(self, x):
+        near = (x.abs() <= self._lims[1] - 0.5)
+        safe = FUNCTIONS["where"](near, 1.0, x)
+        found = (safe.exp() - 1).abs().log() - safe.abs().log()
+        return FUNCTIONS["where"](near, 0.5 * x + x ** 2 / 24 - x ** 4 / 2880, found)
+
+
+# Divergences from and to ContinuousBernoulli.
+
+
+def _expected_log(mean, q):
+    """The expectation of q's log density under a distribution on 0..1 with a mean: the log density is linear."""
+    zero = FUNCTIONS["zeros_like"](q.logits)
+    return mean * q.logits + q.log_prob(zero)
+
+
+@register_kl(ContinuousBernoulli, ContinuousBernoulli)
+def _(p, q):
+    return _expected_log(p.mean, p) - _expected_log(p.mean, q)
+
+
+@register_kl(ContinuousBernoulli, Normal)
+def _(p, q):
+    wide = q.scale.pow(2)
+    off = p.variance + (p.mean - q.loc).pow(2)
+    return -p.entropy() + 0.5 * (2 * math.pi * wide).log() + 0.5 * off / wide
+
+
+@register_kl(ContinuousBernoulli, Exponential)
+def _(p, q):
+    return -p.entropy() - q.rate.log() + q.rate * p.mean
+
+
+@register_kl(ContinuousBernoulli, Uniform)
+def _(p, q):
+    inside = (q.low <= 0) & (q.high >= 1)
+    return FUNCTIONS["where"](inside, -p.entropy() + (q.high - q.low).log(), math.inf)
+
+
+@register_kl(ContinuousBernoulli, Pareto)
+def _(p, q):
+    return FUNCTIONS["full_like"](p.mean + q.scale, math.inf)     # which has no mass near 0
+
+
+@register_kl(Beta, ContinuousBernoulli)
+def _(p, q):
+    return -p.entropy() - _expected_log(p.mean, q)
+
+
+@register_kl(Uniform, ContinuousBernoulli)
+def _(p, q):
+    inside = (p.low >= 0) & (p.high <= 1)
+    return FUNCTIONS["where"](inside, -p.entropy() - _expected_log(p.mean, q), math.inf)
+
+
+@register_kl(Exponential, ContinuousBernoulli)
+@register_kl(Gamma, ContinuousBernoulli)
+@register_kl(Gumbel, ContinuousBernoulli)
+@register_kl(Laplace, ContinuousBernoulli)
+@register_kl(Normal, ContinuousBernoulli)
+@register_kl(Pareto, ContinuousBernoulli)
+def _(p, q):
+    return FUNCTIONS["full_like"](p.mean + q.probs, math.inf)     # p reaches beyond 0..1

@@ -1,0 +1,213 @@
+"""Lists of tensors at once: what one kernel computes of many small ones, without a launch or a call for each.
+
+Each function says None (or False), and does nothing, where tensors are not of that kind: they lie on the host (where only
+writes in place are such kernels), have histories that would have to be continued, or somebody listens. The caller then goes
+through them one by one.
+"""
+
+import functools
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.ops.core import multi_tensor as records
+from ..core.device_array import DeviceArray
+from ..core.node import Leaf
+from ..core.placement import beside
+from ..core.state import tls
+from ..core.tensor import Tensor, wrap
+from ..core.writes import is_quiet
+from .fused_updates import KINDS, sweep_each
+
+
+def together(tensors) -> bool:
+    """Whether tensors are floats of one dtype on one device, so that one operator takes them all; somebody may listen."""
+    first = tensors[0]._a
+    if first.__class__ is not DeviceArray or tensors[0].dtype not in dt.FLOATS or tls.m.batched is not None:
+        return False
+    kind, dtype, device = first.kind, first.dtype, first.device
+    return all([(a := t._a).__class__ is DeviceArray and a.dtype is dtype and a.kind == kind and a.device == device  # noqa: C419
+                for t in tensors])
+
+
+def norms(tensors, order) -> Tensor | None:
+    """The norm of each, in one tensor without a history."""
+    m = tls.m
+    if not together(tensors) or (m.grad and any(t._node is not None for t in tensors)):
+        return None
+    return records.norms(*tensors, ord=float(order))
+
+
+def all_finite(tensors) -> Tensor | None:
+    """Whether no element of any is infinite or nan."""
+    return records.all_finite(*tensors) if together(tensors) else None
+
+
+def made(build, rows, numbers=()) -> list | None:
+    """New tensors: build(k, *row, *numbers) of each row of tensors of one shape."""
+    m = tls.m
+    if not _are_alike(rows, numbers) or m.special or any([m.grad and t._node is not None for row in rows for t in row]):  # noqa: C419
+        return None
+    found = [wrap(a) for a in rows[0][0]._a.backend.fresh([row[0]._a for row in rows])]
+    sweep_each(_not_reading(build), [((out,), row) for out, row in zip(found, rows)], _given(numbers))
+    return found
+
+
+def replaced(build, rows, numbers=(), name="step") -> bool:
+    """Has the first tensor of each row replaced by build(k, *row, *numbers)."""
+    m = tls.m
+    if not (_lie_apart(rows, numbers) or _are_alike(rows, numbers)):
+        return False
+    if not all([is_quiet(row[0], m) for row in rows]) or (          # noqa: C419
+            m.grad and any([t._node is not None for row in rows for t in row])):        # noqa: C419
+        return False
+    sweep_each(build, [(row[:1], row[1:]) for row in rows], _given(numbers), name)
+    return True
+
+
+def _are_alike(rows, numbers) -> bool:
+    """Whether there are several rows, each of tensors of one shape, all of which one operator takes; and numbers are Python's,
+    or tensors beside them without dims."""
+    tensors = [t for row in rows for t in row] + [n for n in numbers if isinstance(n, Tensor)]
+    if len(rows) < 2 or not all([isinstance(t, Tensor) for t in tensors]):  # noqa: C419
+        return False
+    if not together(tensors):
+        return False
+    wide = tensors[0]._a.dtype in KINDS
+    return all([_is_number(n, wide) for n in numbers]) and all(       # noqa: C419
+        [t._a.shape == row[0]._a.shape for row in rows for t in row[1:]])     # noqa: C419
+
+
+def _lie_apart(rows, numbers) -> bool:
+    """Whether there are several rows of contiguous float32 or float64 tensors on the host, each of one shape, of which the
+    first shares no memory with the others; and numbers are Python's."""
+    if len(rows) < 2 or not all([n.__class__ in _NUMBERS for n in numbers]) or tls.m.batched is not None:        # noqa: C419
+        return False
+    kind = rows[0][0]._a.dtype if isinstance(rows[0][0], Tensor) else None
+    if kind not in KINDS:
+        return False
+    for row in rows:
+        arrays: list = [t._a if isinstance(t, Tensor) else None for t in row]
+        first = arrays[0]
+        for a in arrays:
+            if a.__class__ is not np.ndarray or a.dtype is not kind or a.shape != first.shape or not a.flags.c_contiguous:
+                return False
+        if any([np.may_share_memory(first, a) for a in arrays[1:]]):        # noqa: C419
+            return False
+    return True
+
+
+_NUMBERS = frozenset((int, float, bool))
+
+
+def _is_number(n, wide) -> bool:
+    """Whether something is the same for all: a tensor without dims, or a Python number; beside low precision 0 alone, since
+    others keep the digits there that it has not."""
+    if isinstance(n, Tensor):
+        return not n._a.shape and n._node is None
+    return n.__class__ in _NUMBERS and (wide or n == 0)
+
+
+def _given(numbers) -> list:
+    return [n._a if isinstance(n, Tensor) else n for n in numbers]
+
+
+@functools.lru_cache(None)
+def _not_reading(build):
+    """The same for a kernel that does not read what it writes over."""
+    def into(k, old, *values):
+        return build(k, *values)
+
+    into.__name__ = build.__name__
+    return into
+
+
+@functools.lru_cache(None)
+def function(name: str):
+    """A scalar function as what kernels compute."""
+    def build(k, *values):
+        return k.call(name, *values)
+
+    build.__name__ = name
+    return build
+
+
+def fill(k, x, n):
+    """A number everywhere."""
+    return n
+
+
+def copy(k, x, y):
+    """What another tensor holds."""
+    return y
+
+
+def goes_towards(k, x, y, weight):
+    """x + (y - x) * weight, as `lerp` does for weights below a half."""
+    return x + (y - x) * weight
+
+
+def goes_back(k, x, y, rest):
+    """y - (y - x) * rest, as `lerp` does for the weight 1 - rest otherwise."""
+    return y - (y - x) * rest
+
+
+def lerp_by(numbers) -> tuple:
+    """(what kernels compute, the numbers that they take) for a lerp by a weight; no numbers if there is not just one weight."""
+    weight, = numbers if len(numbers) == 1 and numbers[0].__class__ in _NUMBERS else (None,)
+    if weight is None:
+        return goes_back, [None]
+    return (goes_towards, [weight]) if abs(weight) < 0.5 else (goes_back, [1 - weight])
+
+
+def counts_in(k, x, y, n):
+    """The mean of n, of which x is the mean of all but y."""
+    return x + (y - x) / n
+
+
+def zero(tensors, name: str):
+    """Writes zeros into tensors."""
+    if not tensors or not replaced(fill, [(t,) for t in tensors], (0.0,), name):
+        for t in tensors:
+            t.zero_()
+
+
+def clear_gradients(parameters, set_to_none: bool):
+    """Drops gradients, or sets them to zero."""
+    kept, quiet = [], tls.m.recorder is None
+    for p in parameters:
+        if set_to_none and quiet and type(p._node) is Leaf:
+            p._node.grad = None         # as by the attribute, which asks who listens
+            continue
+        grad = p.grad
+        if grad is None:
+            continue
+        if set_to_none:
+            p.grad = None
+            continue
+        if grad.requires_grad:
+            grad = p.grad = grad.detach()
+        kept.append(grad)
+    zero(kept, "zero_grad")
+
+
+def lerp(tensors, ends, weight, name: str):
+    """Moves tensors towards others by a number's share of the way."""
+    build, numbers = lerp_by([weight])
+    if not replaced(build, list(zip(tensors, ends)), numbers, name):
+        for t, end in zip(tensors, ends):
+            t.lerp_(end, weight)
+
+
+def scale(tensors, number: Tensor, name: str):
+    """Multiplies tensors by a tensor without dims, each in its own dtype and on its own device."""
+    alike: dict = {}
+    for t in tensors:
+        a = t._a
+        alike.setdefault((a.dtype, a.__class__ is DeviceArray and a.device), []).append(t)
+    for some in alike.values():
+        there = beside(number, some[0])
+        there = there if there.dtype is some[0].dtype else there.to(some[0].dtype)
+        if not replaced(function("mul"), [(t,) for t in some], (there,), name):
+            for t in some:
+                t.mul_(there)

@@ -1,0 +1,40 @@
+"""Control flow as functions. Traced code records the branches that are taken and the rounds that are done, and guards the
+answers that Python read, as for `if` and `while`; an export keeps both branches (`jit/exported/branches.py`)."""
+
+from typing import Any
+
+from ...ir.errors import ArgumentError
+from ..api.register.register import api
+from ..core.state import tls
+from ..core.tensor import Tensor
+
+
+@api(method=False)
+def cond(pred, true_fn, false_fn, operands=()) -> Any:
+    """true_fn(*operands) if pred, a bool or a tensor of one element, is true, else false_fn(*operands)."""
+    if recorder := _recorder_of(pred):
+        return recorder.both(pred, true_fn, false_fn, operands)
+    return true_fn(*operands) if bool(pred) else false_fn(*operands)
+
+
+@api(method=False)
+def while_loop(cond_fn, body_fn, carried_inputs) -> tuple:
+    """carried = body_fn(*carried) for as long as cond_fn(*carried) is true; what was carried last, as a tuple."""
+    carried = tuple(carried_inputs)
+    while True:
+        going = cond_fn(*carried)
+        if recorder := _recorder_of(going):
+            recorder.refuse_rounds()
+        if not bool(going):
+            return carried
+        new = body_fn(*carried)
+        new = tuple(new) if isinstance(new, (tuple, list)) else (new,)
+        if len(new) != len(carried):
+            raise ArgumentError(f"while_loop: body_fn must return as many values as it takes ({len(carried)}), got {len(new)}")
+        carried = new
+
+
+def _recorder_of(answer) -> Any:
+    """Who is recording, if what is recorded will run without Python and get another answer each time; else None."""
+    recorder = tls.m.recorder
+    return recorder if recorder is not None and isinstance(answer, Tensor) and recorder.keeps_branches(answer) else None

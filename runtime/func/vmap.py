@@ -1,0 +1,184 @@
+"""vmap itself: which arguments are mapped, and what becomes of the results."""
+
+from functools import wraps
+
+from ...ir.errors import ArgumentError, ShapeError
+from ...ir.opdef.aval import canonical_dim
+from ...ir.ops.core.shape import cat, permute
+from ..core.random import get_rng_state, set_rng_state
+from ..core.tensor import Tensor, shape_of
+from ..pytree.pytree import _broadcast_to_and_flatten, broadcast_prefix, tree_flatten, tree_unflatten
+from .vmap_level import Level
+
+__all__ = ["Tensor", "_add_batch_dim", "_broadcast_to_and_flatten", "_create_batched_inputs", "_get_name",
+           "_maybe_remove_batch_dim", "_process_batched_inputs", "_remove_batch_dim", "_unwrap_batched", "tree_flatten",
+           "tree_unflatten", "vmap"]
+
+
+def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
+    """A function that applies func to every sample of a batch at once and puts the results together.
+
+    in_dims and out_dims say which dimension is the batch, for all arguments (results) or as a tree like them; None is for what
+    is one for all. With chunk_size, so many samples are worked on at a time.
+    """
+    if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
+        raise ArgumentError(f"vmap: chunk_size should be None or a positive number, got {chunk_size!r}")
+
+    @wraps(func)
+    def mapped(*args, **kwargs):
+        size, dims, leaves, spec = _process_batched_inputs(in_dims, args, func)
+        if chunk_size is None or chunk_size >= size:
+            return _at_once(func, size, dims, leaves, spec, kwargs, out_dims, randomness)
+        start = get_rng_state() if randomness == "same" else None
+        columns = [[x] * -(-size // chunk_size) if d is None else x.split(chunk_size, d) for x, d in zip(leaves, dims)]
+        results = []
+        for i, part in enumerate(zip(*columns)):
+            if start is not None:
+                set_rng_state(start)        # what is one for all samples is one for all parts
+            count = min(chunk_size, size - i * chunk_size)
+            results.append(_at_once(func, count, dims, part, spec, kwargs, out_dims, randomness))
+        return _joined(results, out_dims)
+
+    return mapped
+
+
+def _at_once(func, size, dims, leaves, spec, kwargs, out_dims, randomness):
+    """The results for all samples, the batch where it is wanted."""
+    with Level(size, randomness) as level:
+        result = func(*_create_batched_inputs(dims, leaves, level, spec), **kwargs)
+        return _unwrap_batched(result, out_dims, level, size, func)
+
+
+def _joined(parts, out_dims):
+    """The results of several parts of a batch, put together."""
+    found = [tree_flatten(part)[0] for part in parts]
+    dims = _out_dims_of(parts[0], found[0], out_dims)
+    whole = [column[0] if d is None else cat(*column, dim=canonical_dim(d, column[0].ndim)) for d, *column in zip(dims, *found)]
+    return tree_flatten(parts[0])[1].unflatten(whole)
+
+
+# The steps, as PyTorch's vmap names them (`_functorch.vmap`): libraries whose containers are mapped in a way of their own
+# (tensordict) put others in their place. They get the level as it is, where PyTorch has a number.
+
+
+def _process_batched_inputs(in_dims, args, func):
+    """The size of the batch, which dimension of each leaf is mapped, the leaves, and their structure."""
+    leaves, spec, dims = _mapped_leaves(args, in_dims)
+    return _batch_size(leaves, dims), dims, leaves, spec
+
+
+def _create_batched_inputs(flat_in_dims, flat_args, vmap_level, args_spec):
+    """The arguments as the function sees them."""
+    return args_spec.unflatten([x if d is None else _add_batch_dim(x, d, vmap_level) for x, d in zip(flat_args, flat_in_dims)])
+
+
+def _unwrap_batched(batched_outputs, out_dims, vmap_level, batch_size, func):
+    """What the function returned, for all samples."""
+    found, structure = tree_flatten(batched_outputs)
+    dims, name = _out_dims_of(batched_outputs, found, out_dims), _get_name(func)
+    return structure.unflatten([_maybe_remove_batch_dim(name, x, vmap_level, batch_size, d) for x, d in zip(found, dims)])
+
+
+def _maybe_remove_batch_dim(name, batched_output, vmap_level, batch_size, out_dim):
+    """One result for all samples; name is the function's."""
+    if out_dim is None:
+        if vmap_level.holds(batched_output):
+            raise ArgumentError(f"vmap: each sample has its own result of {name}, so its out_dim cannot be None")
+        return batched_output
+    if not isinstance(batched_output, Tensor):
+        raise ArgumentError(f"vmap: {name} must return tensors, got {type(batched_output).__name__}")
+    return _remove_batch_dim(batched_output, vmap_level, batch_size, out_dim)
+
+
+def _get_name(func) -> str:
+    """What a function is called in errors."""
+    return getattr(func, "__name__", None) or repr(func)
+
+
+def _is_dims(x) -> bool:
+    return x is None or isinstance(x, int)
+
+
+def _mapped_leaves(args, in_dims):
+    """The leaves of all arguments, their structure, and which dimension of each is mapped."""
+    leaves, spec = tree_flatten(args)
+    if isinstance(in_dims, list):
+        in_dims = tuple(in_dims)
+    if not isinstance(in_dims, (int, tuple)):
+        raise ArgumentError(f"vmap: in_dims must be an int or a tree like the arguments, got {in_dims!r}")
+    if not args:
+        raise ArgumentError("vmap: there are no arguments to map over")
+    try:
+        given = broadcast_prefix(in_dims, args, _is_dims)
+    except (ArgumentError, TypeError):
+        raise ArgumentError(f"vmap: in_dims {in_dims!r} is no tree like the {len(args)} arguments") from None
+    dims: list[int | None] = []
+    for x, dim in zip(leaves, given):
+        if dim is None:
+            dims.append(None)
+            continue
+        if not isinstance(x, Tensor):
+            if isinstance(in_dims, int) and not isinstance(x, Tensor):
+                dims.append(None)
+                continue
+            raise ArgumentError(f"vmap: in_dims says {dim} for an argument that is no tensor but {type(x).__name__}; say None")
+        if not -x.ndim <= dim < x.ndim:
+            raise ShapeError(f"vmap: an argument of shape {tuple(x.shape)} has no dimension {dim}")
+        dims.append(canonical_dim(dim, x.ndim))
+    return leaves, spec, dims
+
+
+def _batch_size(leaves, dims) -> int:
+    sizes: list = []        # no set: of a symbolic size that would ask for its value
+    for x, d in zip(leaves, dims):
+        if d is not None and shape_of(x)[d] not in sizes:
+            sizes.append(shape_of(x)[d])
+    if len(sizes) != 1:
+        shapes = [tuple(x.shape) for x, d in zip(leaves, dims) if d is not None]
+        if not sizes:
+            raise ShapeError("vmap: no argument is mapped; at least one entry of in_dims must not be None")
+        raise ShapeError(f"vmap: the mapped dimensions must be of one size, got {sorted(map(int, sizes))} in tensors of "
+                         f"shapes {shapes}")
+    size, = sizes
+    if size == 0:
+        raise ShapeError("vmap: the mapped dimension is empty, so the shape of the result is not known")
+    return size
+
+
+def _out_dims_of(result, found, out_dims):
+    """The dimension of the batch in each result."""
+    if isinstance(out_dims, list):
+        out_dims = tuple(out_dims)
+    if isinstance(out_dims, tuple) and len(out_dims) == 1 and len(found) == 1 and isinstance(result, Tensor):
+        out_dims, = out_dims
+    try:
+        dims = broadcast_prefix(out_dims, result, _is_dims)
+        if all(map(_is_dims, dims)):
+            return dims
+        raise ArgumentError("a dim is an int or None")
+    except (ArgumentError, TypeError):
+        raise ArgumentError(f"vmap: out_dims {out_dims!r} is no tree like the results") from None
+
+
+def _add_batch_dim(tensor, in_dim, vmap_level):
+    """The sample that stands for a tensor of which one dimension is the batch."""
+    order = (in_dim, *[i for i in range(tensor.ndim) if i != in_dim])
+    return vmap_level.sample(vmap_level.outside(_turned, tensor, order) if in_dim else tensor)
+
+
+def _turned(t, order):
+    return permute(t, dims=order)
+
+
+def _remove_batch_dim(tensor, vmap_level, batch_size, out_dim):
+    """The tensor of all samples, the batch at a dimension."""
+    return vmap_level.outside(_placed, vmap_level.full(tensor), out_dim)
+
+
+def _placed(t, dim):
+    dim = canonical_dim(dim, t.ndim)
+    if dim == 0:
+        return t
+    order = list(range(1, t.ndim))
+    order.insert(dim, 0)
+    return permute(t, dims=tuple(order))

@@ -1,0 +1,158 @@
+"""User functions (`autograd.Function`) inside of vmap: their own rule for batches, and gradients from outside of the level.
+
+A Function that runs on samples has its history among them. Where gradients are wanted from further out, too, the same call is
+put on the tape there, for whole batches: backward runs on samples again, in a level of its own.
+"""
+
+from typing import Any, NamedTuple
+
+from ...ir.errors import AutogradError
+from ...ir.ops.core.reduce import sum_
+from ..autograd import function as fn
+from ..core.node import is_inexact
+from ..core.state import tls
+from ..core.tensor import Tensor
+from ..pytree.pytree import broadcast_prefix, tree_flatten
+
+
+class VmapInfo(NamedTuple):
+    """What a Function's own `vmap` is told of the batch."""
+
+    batch_size: int
+    randomness: str
+
+
+def run(level, cls, ctx, args, separate):
+    """The results of a Function inside of a level; ctx hears what backward needs."""
+    if not any(level.holds(a) for a in args):
+        if level.outer is not None:
+            return level.outside(run, level.outer, cls, ctx, args, separate)
+        return fn.run_forward(cls, ctx, args, separate)
+    if cls.vmap is not fn.Function.vmap:
+        if cls.generate_vmap_rule or not separate:
+            raise AutogradError(f"{cls.__name__} has a method vmap: then it needs setup_context, and not generate_vmap_rule")
+        result = by_own_rule(level, cls, args)
+        cls.setup_context(ctx, args, result)
+        ctx.keeps_all()
+        return result
+    outside = [has_history_outside(level, a) for a in args]
+    ctx.needs_input_grad = tuple([n or o for n, o in zip(ctx.needs_input_grad, outside)])
+    result = fn.run_forward(cls, ctx, args, separate)
+    return with_outer_history(level, cls, ctx, args, result) if any(outside) and tls.m.grad else result
+
+
+def by_own_rule(level, cls, args):
+    """What the static method `vmap` of a Function makes of whole batches, as samples."""
+    in_dims = tuple([0 if level.holds(a) else None for a in args])
+    fulls = [a._a.memory.full if d == 0 else a for a, d in zip(args, in_dims)]
+    found = level.outside(cls.vmap, VmapInfo(level.size, level.randomness), in_dims, *fulls)
+    if not isinstance(found, tuple) or len(found) != 2:
+        raise AutogradError(f"{cls.__name__}.vmap must return (output, out_dims), got {type(found).__name__}")
+    outs, spec = tree_flatten(found[0])
+    dims = broadcast_prefix(found[1], found[0], lambda d: d is None or isinstance(d, int))
+    return spec.unflatten([x if d is None else level.sample(level.outside(_in_front, x, d)) for x, d in zip(outs, dims)])
+
+
+def _in_front(x, dim):
+    return x if dim == 0 else x.movedim(dim, 0)
+
+
+def has_history_outside(level, a) -> bool:
+    """Whether what is behind a sample, or a tensor that is one for all samples, has a history at some level further out."""
+    while level is not None and isinstance(a, Tensor):
+        a, level = _seen_outside(level, a), level.outer
+        if a._node is not None:
+            return True
+    return False
+
+
+def _seen_outside(level, a):
+    """What an argument is one level further out: all samples, or itself without a history that only this level knows."""
+    return a._a.memory.full if level.holds(a) else level.from_outside(a)
+
+
+def with_outer_history(level, cls, ctx, args, result):
+    """The results of a call on samples, with the history that it has further out."""
+    if ctx._dirty:
+        raise AutogradError(f"{cls.__name__} writes its inputs, and gradients are wanted from outside of vmap; take them "
+                            "inside, as vmap(grad(...)) does")
+    several = isinstance(result, (tuple, list))
+    outs = list(result) if several else [result]
+    given = [level.full(o) if isinstance(o, Tensor) else o for o in outs]
+    held = [level.holds(a) for a in args]
+    fulls = [_seen_outside(level, a) for a in args]
+    own = _context_of(level, ctx, {id(o): g for o, g in zip((*args, *outs), (*fulls, *given))})
+    whole = level.outside(_on_tape, _whole_of(cls, type(level), level.size, held), own, fulls, tuple(given))
+    fresh = [level.sample(w) if isinstance(o, Tensor) else o for w, o in zip(whole, outs)]
+    now = {id(o): f for o, f in zip(outs, fresh)}
+    ctx._to_save = tuple([now.get(id(t), t) for t in ctx._to_save])
+    ctx._non_differentiable = tuple([now.get(id(t), t) for t in ctx._non_differentiable])
+    return type(result)(fresh) if several else fresh[0]
+
+
+def _on_tape(whole, own, args, result):
+    """Whole results with their history at this level and further out."""
+    level = tls.m.batched
+    edges = tuple([a._node if isinstance(a, Tensor) and is_inexact(a._a) else None for a in args])
+    own.needs_input_grad = tuple([e is not None or has_history_outside(level, a) for e, a in zip(edges, args)])
+    if any(has_history_outside(level, a) for a in args):
+        result = with_outer_history(level, whole, own, args, result)
+    return fn._finish(whole, own, args, edges, result, any(e is not None for e in edges))
+
+
+class _Told(NamedTuple):
+    """What the backward of whole batches needs to know of the call on samples."""
+
+    mapped: set                 # the attributes of its ctx that are samples
+    saved: tuple                # which saved tensors are
+    needs: tuple                # its needs_input_grad
+    inputs: Any                 # the avals of its arguments, where its jvp is asked
+    before: Any                 # the same of the call on samples itself, if that is one on batches
+
+
+def _context_of(level, ctx, outside):
+    """What a call on samples told its backward, with whole batches for samples; arguments and results are known (by id)."""
+    own: Any = fn.FunctionCtx()
+    kept = {name: value for name, value in vars(ctx).items() if not name.startswith("_")}
+    mapped = {name for name, value in kept.items() if level.holds(value)}
+    vars(own).update({name: level.full(value) if name in mapped else value for name, value in kept.items()})
+    saved = tuple([level.holds(t) for t in ctx._to_save])
+    own._told = _Told(mapped, saved, ctx.needs_input_grad, ctx._inputs, getattr(ctx, "_told", None))
+    own._to_save = tuple([outside.get(id(t), level.full(t) if sample else t) for t, sample in zip(ctx._to_save, saved)])
+    own._non_differentiable = tuple([outside[id(t)] for t in ctx._non_differentiable if id(t) in outside])
+    own._materialize, own._own = ctx._materialize, ctx._own
+    return own
+
+
+class _SampleCtx(fn.FunctionCtx):
+    """What the backward of samples is given: attributes and saved tensors as samples of a level."""
+
+    saved_tensors: Any = ()         # in place of the property
+
+    def __init__(self, level, own):
+        told = own._told
+        kept = {name: value for name, value in vars(own).items() if not name.startswith("_")}
+        vars(self).update({name: level.sample(value) if name in told.mapped else value for name, value in kept.items()})
+        self.needs_input_grad, self._inputs, self._told = told.needs, told.inputs, told.before
+        self._materialize = own._materialize
+        parts = own.saved_tensors, own._part_of(told.saved)
+        self.saved_tensors = tuple([level.sample(t) if sample else t for t, sample in zip(*parts)])
+
+
+def _whole_of(cls, levels, size, held):
+    """The Function on whole batches whose backward, and jvp, are those of samples, in a level of its own."""
+    def backward(own, *grads):
+        with levels(size, "same") as level:
+            found = fn.backward_of(cls)(_SampleCtx(level, own), *[None if g is None else level.sample(g) for g in grads])
+            found = found if isinstance(found, (tuple, list)) else (found,)
+            fulls = [None if g is None else level.full(g) for g in found]
+        return tuple([sum_(g, dim=(0,), keepdim=False) if g is not None and not (i < len(held) and held[i]) else g
+                      for i, g in enumerate(fulls)])
+
+    def jvp(own, *directions):
+        with levels(size, "same") as level:
+            given = [level.sample(d) if d is not None and one else d for d, one in zip(directions, held)]
+            return tuple([None if t is None else level.full(t) for t in fn.moved_along(cls, _SampleCtx(level, own), given)])
+
+    ways = {"backward": staticmethod(backward), **({"jvp": staticmethod(jvp)} if fn.has_jvp(cls) else {})}
+    return type(cls.__name__, (fn.Function,), ways)

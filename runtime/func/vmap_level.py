@@ -1,0 +1,363 @@
+"""Levels of vmap: inside of one, a tensor may stand for a whole batch, of which the function sees one sample.
+
+Such a tensor holds a `DeviceArray` of the kind "batch": shape and strides are a sample's, and behind it is a tensor of all
+samples, with the batch in front. The door (`dispatch.call`) asks the innermost level first. It does what the operator's record
+says of batches (`ir/opdef/batch_rules.py`) to the tensors behind, one level further out, so histories, recorders and other
+levels out there see operators on whole batches; then it puts the operator on the sample's own tape. Composites whose record
+says nothing run their body, other operators go sample by sample.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ...ir.errors import ArgumentError, AutogradError
+from ...ir.opdef.batch_rules import view_links
+from ...ir.opdef.op import NO_GRAD, Composite, Op
+from ...ir.ops.core.batching import batched, lifted, repeated
+from ...ir.symbols.substitute import at_hint
+from ..autograd.graph_leaves import ends_of
+from ..core import dispatch, writes
+from ..core.device_array import BACKENDS, DeviceArray
+from ..core.state import tls
+from ..core.storage import Storage
+from ..core.tensor import Tensor, shape_of
+from . import vmap_custom_functions
+from .vmap_fallback import one_by_one
+
+KIND = "batch"
+RANDOMNESS = ("error", "different", "same")
+
+
+class Memory:
+    """Behind the array of a sample: the tensor of all samples, and the level that it belongs to."""
+
+    __slots__ = ("device", "full", "level")
+
+    def __init__(self, level, full):
+        self.level, self.full = level, full
+        self.device = full._a.device if full._a.__class__ is DeviceArray else None
+
+    @property
+    def inner(self):
+        """The array of all samples."""
+        return self.full._a
+
+
+class Level:
+    """One vmap while its function runs. It is a context: inside, the door asks it first."""
+
+    def __init__(self, size: int, randomness: str = "error"):
+        if randomness not in RANDOMNESS:
+            raise ArgumentError(f"vmap: randomness must be one of {RANDOMNESS}, got {randomness!r}")
+        self.size, self.randomness = size, randomness
+        self.sizes: Any = None
+        self.leaves: set = set()        # ends of histories that are made inside
+
+    def __enter__(self):
+        m = tls.m
+        self.outer, self.recorder, self.sizes = m.batched, m.recorder, m.sizes
+        m.batched = self
+        if self.recorder is not None:
+            m.recorder = SampleRecorder(self.recorder, self)
+        if self.sizes is not None:
+            m.sizes = self.size_of
+        m.refresh()
+        return self
+
+    def __exit__(self, *exc):
+        m = tls.m
+        m.batched, m.recorder, m.sizes = self.outer, self.recorder, self.sizes
+        m.refresh()
+
+    def outside(self, work, *args):
+        """Does some work one level further out."""
+        m = tls.m
+        before = m.batched, m.recorder, m.sizes
+        m.batched, m.recorder, m.sizes = self.outer, self.recorder, self.sizes
+        m.refresh()
+        try:
+            return work(*args)
+        finally:
+            m.batched, m.recorder, m.sizes = before
+            m.refresh()
+
+    # Samples and what is behind them.
+
+    def holds(self, x) -> bool:
+        """Whether something is a tensor that stands for a batch of this level."""
+        if not isinstance(x, Tensor) or x._a.__class__ is not DeviceArray:
+            return False
+        return x._a.kind == KIND and x._a.memory.level is self
+
+    def sample(self, full: Tensor, base=None) -> Tensor:
+        """The tensor of one sample, of a tensor whose first dimension is the batch."""
+        a = full._a
+        t = Tensor.__new__(Tensor)
+        t._a = DeviceArray(KIND, Memory(self, full), a.shape[1:], a.dtype, a.strides[1:], 0, base)
+        t._node = t._shared = None
+        return t
+
+    def full(self, t: Tensor) -> Tensor:
+        """The tensor of all samples; the same for each, for one that is not of this level."""
+        return t._a.memory.full if self.holds(t) else self.outside(repeated, t, self.size)
+
+    def size_of(self, t: Tensor) -> tuple:
+        """The sizes of a tensor, perhaps symbolic."""
+        if self.holds(t):
+            return self.sizes(t._a.memory.full)[1:]
+        return self.sizes(t)
+
+    # The door.
+
+    def call(self, op: Op, args, params):
+        """Runs an operator; NotImplemented if it has nothing to do with this level or those around it."""
+        if not any([self.holds(a) for a in args]):  # noqa: C419  (quicker than a generator)
+            if "random" in op.traits:
+                return self.drawn(op, args, params)
+            return NotImplemented if self.outer is None else self.outside(self.outer.call, op, args, params)
+        m = tls.m
+        autocast = m.autocast
+        if autocast is not None and not op.is_view:
+            args = autocast.cast(op, args)
+        if not op.checked_by_kernel:
+            known = params if m.sizes is None else {k: at_hint(v) for k, v in params.items()}
+            dispatch.check(op, [a._a if isinstance(a, Tensor) else a for a in args], known)
+        m.autocast = None
+        try:
+            out = self.run(op, args, params)
+        finally:
+            m.autocast = autocast
+        if m.grad and op.vjp is not NO_GRAD and any([isinstance(a, Tensor) and a._node is not None for a in args]):  # noqa: C419
+            dispatch.record(op, args, params, out)
+        return out
+
+    def run(self, op, args, params):
+        """The results for all samples, as samples."""
+        if op.is_view:
+            return self.viewed(op, args[0], params)
+        flags = [self.holds(a) for a in args]
+        if "random" in op.traits and self.randomness == "error":
+            self.refuse_random(op)
+        fulls = [a._a.memory.full if held else self.from_outside(a) for a, held in zip(args, flags)]
+        alike = "random" in op.traits and self.randomness == "same"
+        found = NotImplemented if alike else self.outside(batched, self.size, op, fulls, flags, params)
+        if found is NotImplemented and type(op.lower) is Composite:
+            return op.lower.body(*[self.bare(a) if held else full for a, full, held in zip(args, fulls, flags)], **params)
+        if found is NotImplemented:
+            found = self.outside(one_by_one, self.size, op, fulls, flags, params)
+        return tuple([self.sample(f) for f in found]) if type(found) is tuple else self.sample(found)
+
+    def bare(self, t):
+        """A sample without its history: the tape has an operator itself, and not what its body does."""
+        return self.sample(t._a.memory.full, t._a.base) if t._node is not None else t
+
+    def from_outside(self, x):
+        """A tensor that is one for all samples, without its history if only the function knows that."""
+        if not isinstance(x, Tensor) or x._node is None or not self.leaves or not ends_of([x]) <= self.leaves:
+            return x
+        return x.detach()
+
+    def begins(self, leaf):
+        """A transform inside differentiates by `leaf`."""
+        self.leaves.add(leaf)
+        if self.outer is not None:
+            self.outer.begins(leaf)
+
+    def viewed(self, op, x, params):
+        """What a view operator makes of a sample: a view of it, where all samples could be viewed."""
+        behind = x._a.memory.full
+        full = self.outside(self.viewed_at_once, op, behind, params)
+        if full._storage is not behind._storage:
+            return self.sample(full)
+        out = self.sample(full, x._a if x._a.base is None else x._a.base)
+        return dispatch.as_view(x, out._a, (x._path, op, params))
+
+    def viewed_at_once(self, op, full, params):
+        """What the views that do a view operator to all samples make of them."""
+        for link, moved in view_links(self.size, op, shape_of(full)[1:], params):
+            full = link(full, **moved)
+        return full
+
+    def drawn(self, op, args, params):
+        """Random numbers: of each sample its own, or of all the same."""
+        if self.randomness == "error":
+            self.refuse_random(op)
+        if self.randomness == "same" or "shape" not in params:
+            return NotImplemented if self.outer is None else self.outside(self.outer.call, op, args, params)
+        shape = (self.size, *params["shape"])
+        return self.sample(self.outside(lambda: op(*args, **{**params, "shape": shape})))
+
+    def refuse_random(self, op):
+        """Raises, and says how to choose."""
+        raise AutogradError(f"vmap: {op.name} draws random numbers, and it is not said whether each sample gets its own; pass "
+                            "randomness='different' or randomness='same' to vmap")
+
+    # What is no operator.
+
+    def user_function(self, cls, ctx, args, separate):
+        """The results of a user's Function; ctx hears what backward needs."""
+        return vmap_custom_functions.run(self, cls, ctx, args, separate)
+
+    def writes(self, dst: Tensor, src) -> bool:
+        """Writes into what is behind a sample, if `dst` is one."""
+        if not self.holds(dst):
+            if self.holds(src):
+                raise AutogradError("vmap: a tensor that is one for all samples cannot be written with a value that each "
+                                    "sample has its own of; make it from a mapped one, as with x.new_zeros()")
+            return self.outer is not None and self.outside(self.outer.writes, dst, src)
+        full = dst._a.memory.full
+        value = src
+        if isinstance(src, Tensor) and self.holds(src):
+            value = self.outside(lifted, src._a.memory.full, dst._a.ndim)
+        self.outside(writes.write, full, value, "vmap")
+        return True
+
+    def detached(self, t: Tensor):
+        """A sample without its history, at this level and further out; None for other tensors."""
+        if not self.holds(t):
+            return None if self.outer is None else self.outside(self.outer.detached, t)
+        out = self.sample(self.outside(t._a.memory.full.detach), t._a.base)
+        out._shared = t._storage
+        return out
+
+
+class SampleRecorder:
+    """What stands in a recorder's place inside of a level: it hears of tensors that are the same for all samples, while the
+    others are told where their batches are made."""
+
+    def __init__(self, recorder, level):
+        self._recorder, self._level = recorder, level
+
+    def __getattr__(self, name):
+        return getattr(self._recorder, name)
+
+    def read(self, t, how, seen):
+        """Python read a value."""
+        if is_batched(t):
+            return seen
+        self._recorder.cut(t, how, seen)
+        return seen
+
+    def detached(self, source, t):
+        """A sample keeps no link."""
+        if not is_batched(t):
+            self._recorder.detached(source, t)
+
+    def leaf_turning(self, t):
+        """`t` is about to start or stop requiring grad."""
+        if not is_batched(t):
+            self._recorder.leaf_turning(t)
+
+    def leaf_made(self, t):
+        """`t` starts to require grad."""
+        if not is_batched(t):
+            self._recorder.leaf_made(t)
+
+    def grad_access(self, t, setting):
+        """A gradient is about to be read or set."""
+        if not is_batched(t):
+            self._recorder.grad_access(t, setting)
+
+    def writing(self, dst):
+        """A tensor is about to be written."""
+        if not is_batched(dst):
+            self._recorder.writing(dst)
+
+    def wrote(self, dst, src):
+        """A tensor was written."""
+        if not is_batched(dst):
+            self._recorder.wrote(dst, src)
+
+    def taped(self, node, args, out):
+        """Notes the graph values of what a rule will read and that is one for all samples."""
+        tensors = [out, *args]
+        node.traced = tuple([self.saved(t) if kept is not None else None for t, kept in zip(tensors, node.saved)])
+
+    def saved(self, t):
+        """What the graph knows of a tensor that is saved."""
+        if type(t) is tuple:
+            return tuple(map(self.saved, t))
+        return None if is_batched(t) else self._recorder.saved(t)
+
+    def unpacked(self, t, saved, node, guards):
+        """Backward took a saved array out."""
+        if not is_batched(t):
+            self._recorder.unpacked(t, saved, node, guards)
+
+
+class Backend:
+    """What the runtime may ask of the arrays of samples, as of those on a device."""
+
+    @staticmethod
+    def run(op, arrays, params):
+        """An operator on arrays of samples: on tensors over them."""
+        found = op(*[_tensor(a) if hasattr(a, "strides") else a for a in arrays], **params)
+        return tuple([t._a for t in found]) if type(found) is tuple else found._a
+
+    @staticmethod
+    def key(generator, index):
+        """Keys are drawn by the level."""
+
+    @staticmethod
+    def gradients(op, goals, args, params):
+        """Rules run operator by operator."""
+
+    @staticmethod
+    def overwrite(op, out, inputs, params):
+        """Never: the level sees to writes."""
+        return False
+
+    @staticmethod
+    def to_host(a, wait=True):
+        """Never: a sample has no values of its own."""
+        raise AutogradError("vmap: the function reads a value that each sample has its own of (item(), a condition of `if` or "
+                            "`while`, numpy(), a mask whose number of elements is asked, or a write into a tensor that is one "
+                            "for all samples); use where() instead of such a condition")
+
+    @staticmethod
+    def filled(shape, dtype, value, index=None):
+        """An array of one number, one for all samples."""
+        if index is None:
+            return np.full(shape, value, dtype)
+        return BACKENDS["cuda"].filled(shape, dtype, value, index)
+
+    def converted(self, a, dtype):
+        """The elements in another dtype."""
+        level, full = a.memory.level, a.memory.full
+        return level.sample(level.outside(full.to, dtype))._a
+
+    def copied(self, a):
+        """The elements in new memory."""
+        level, full = a.memory.level, a.memory.full
+        return level.sample(level.outside(full.clone))._a
+
+
+def _tensor(a) -> Tensor:
+    t = Tensor.__new__(Tensor)
+    t._a, t._node, t._shared = a, None, Storage()
+    return t
+
+
+BACKENDS[KIND] = Backend()
+
+
+def is_batched(x: Any) -> bool:
+    """Whether something is a tensor that stands for a batch, of any level."""
+    return isinstance(x, Tensor) and x._a.__class__ is DeviceArray and x._a.kind == KIND
+
+
+def has_outer_history(t: Tensor) -> bool:
+    """Whether what is behind a sample has a history, at some level further out."""
+    while is_batched(t):
+        t = t._a.memory.full
+        if t._node is not None:
+            return True
+    return False
+
+
+def over_batch(function, tensors, randomness="same"):
+    """The results (a list of tensors or None) of a function of samples, for tensors whose first dimension is the batch."""
+    with Level(shape_of(tensors[0])[0], randomness) as level:
+        found = function([level.sample(t) for t in tensors])
+    return [None if f is None else level.full(f) for f in found]

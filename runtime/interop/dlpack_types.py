@@ -1,0 +1,20 @@
+"""DLPack's numbers of the element types that numpy itself does not have."""
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.errors import DTypeError
+
+CODES = {dt.bfloat16.np: 4, dt.float8_e4m3fn.np: 10, dt.float8_e5m2.np: 12}
+INTEGER = 0             # signed integers
+SAME_SIZE = {d: np.dtype(f"i{d.itemsize}") for d in CODES}
+
+
+def found(code: int, bits: int) -> np.dtype | None:
+    """The dtype of a number, None if numpy has such types itself."""
+    if code not in CODES.values() and code < min(CODES.values()) + 3:
+        return None
+    for d, number in CODES.items():
+        if number == code and 8 * d.itemsize == bits:
+            return d
+    raise DTypeError(f"from_dlpack: type code {code} of {bits} bits has no ingot dtype")

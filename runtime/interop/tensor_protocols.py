@@ -1,0 +1,434 @@
+"""Tensors and the rest of Python: DLPack, numpy's array interface, the buffer protocol, copying and pickling."""
+
+import copyreg
+import ctypes
+import importlib
+from copy import deepcopy
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.dim_order import order_of
+from ...ir.errors import ArgumentError, AutogradError, DeviceError, DTypeError
+from ...ir.lazy import lazy
+from ...ir.ops.index.assign import run_chain
+from ..api.register.register import FUNCTIONS
+from ..core.device import DRIVERS, available, require
+from ..core.device_array import DeviceArray, contiguous_strides
+from ..core.dispatch import route_kernels
+from ..core.placement import moved
+from ..core.state import tls
+from ..core.storage import Storage
+from ..core.tensor import Tensor, wrap
+from . import dlpack_types
+
+dlpack = lazy(__package__, ".dlpack")      # only memory of devices needs it
+_ARRAY_API = f"{__package__.rpartition('.')[0]}.array_api"     # loaded when a tensor is first asked for it
+
+
+class ExportError(AutogradError, BufferError):
+    """A tensor whose memory cannot be handed out as asked."""
+
+
+# DLPack. numpy speaks it for its own dtypes; others travel as integers with the type code changed on the way.
+
+_CPU, _CUDA, _CPU_PINNED = 1, 2, 3
+_TYPE_CODE_AT = {b"dltensor": 20, b"dltensor_versioned": 52}     # byte offset of the type code behind a capsule's pointer
+
+_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer.restype, _pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+_is_valid = ctypes.pythonapi.PyCapsule_IsValid
+_is_valid.restype, _is_valid.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_char_p)
+
+
+def _type_code(capsule):
+    """The type code byte inside a capsule, to read or change."""
+    for name, offset in _TYPE_CODE_AT.items():
+        if _is_valid(capsule, name):
+            return ctypes.c_uint8.from_address(_pointer(capsule, name) + offset)
+    raise DTypeError("this DLPack capsule was consumed before, or is none")
+
+
+def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None) -> Any:
+    """A DLPack capsule of this tensor's memory, without a copy unless asked for."""
+    if self.requires_grad:
+        raise ExportError("a tensor that requires grad cannot be exported; use .detach()")
+    if self._a.__class__ is DeviceArray:
+        return device_capsule(self, stream, dl_device, copy)
+    if dl_device is not None and tuple(dl_device) != (_CPU, 0):
+        raise ExportError(f"a tensor on the CPU cannot be exported to DLPack device {tuple(dl_device)}")
+    a = self.numpy()
+    code = dlpack_types.CODES.get(a.dtype)
+    plain = a if code is None else a.view(dlpack_types.SAME_SIZE[a.dtype])
+    capsule = plain.__dlpack__(stream=None, max_version=max_version, dl_device=dl_device, copy=copy)
+    if code is not None:
+        _type_code(capsule).value = code
+    return capsule
+
+
+def __dlpack_device__(self) -> tuple:
+    """(device type, index) in DLPack's numbers."""
+    return (_CUDA, self._a.device) if self._a.__class__ is DeviceArray else (_CPU, 0)
+
+
+def device_capsule(t, stream, dl_device, copy):
+    """A capsule of memory on a device; work of the consumer's stream follows what the current stream holds."""
+    a = t._a
+    if dl_device is not None and tuple(dl_device) != (_CUDA, a.device):
+        raise ExportError(f"a tensor on {t.device} cannot be exported to DLPack device {tuple(dl_device)}; move it with .to()")
+    a = a.copy() if copy else a
+    a.backend.before_export(a, stream)
+    return dlpack.capsule(a, _CUDA, a.device)
+
+
+class _Holder:
+    """A capsule in the form that numpy.from_dlpack takes."""
+
+    def __init__(self, capsule):
+        self.capsule = capsule
+
+    def __dlpack__(self, **kwargs) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self):
+        return (_CPU, 0)
+
+
+class _Writable:
+    """Memory that an old DLPack capsule lent without saying that it may be written; that protocol means it may."""
+
+    def __init__(self, a):
+        self.owner = a
+        self.__array_interface__ = {**a.__array_interface__, "data": (a.__array_interface__["data"][0], False)}
+
+
+def from_dlpack(ext_tensor, *, device=None, copy=None):
+    """A tensor over the memory of any object that speaks DLPack (or of a capsule), without a copy unless asked for."""
+    if device is not None:
+        require(device)
+    if isinstance(ext_tensor, Tensor):
+        return wrap(ext_tensor.detach()._a.copy()) if copy else ext_tensor.detach()
+    found = _on_device(ext_tensor)
+    if found is not None:
+        return wrap(found.copy() if copy else found)
+    a = _array_from_capsule(_capsule_of(ext_tensor, copy))
+    return wrap(np.array(a)) if copy else lent(aligned(a, "from_dlpack"))
+
+
+def aligned(a, name: str) -> np.ndarray:
+    """An array whose elements lie at multiples of their size, as a tensor's do: a copy of one that nobody writes to, where they
+    do not."""
+    if a.flags.aligned:
+        return a
+    if a.flags.writeable:
+        raise ArgumentError(f"{name}: the elements of this memory do not lie at multiples of the size of {a.dtype}, as a "
+                            "tensor's do; give a copy, such as array.copy()")
+    return a.copy()
+
+
+def lent(a) -> Tensor:
+    """A tensor over memory that something else sees, too."""
+    t = wrap(a)
+    t._storage.lend()
+    return t
+
+
+def _on_device(x):
+    """The array over memory of an accelerator that `x` exports, or None if it is no such object."""
+    if type(x).__name__ == "PyCapsule" or not hasattr(x, "__dlpack_device__"):
+        return None
+    kind, index = x.__dlpack_device__()
+    if kind != _CUDA or not available("cuda"):
+        return None
+    backend = DRIVERS["cuda"]
+    route_kernels()
+    return dlpack.imported(x.__dlpack__(stream=backend.import_stream(index)), lambda *layout: backend.foreign(index, *layout))
+
+
+def _capsule_of(x, copy):
+    if type(x).__name__ == "PyCapsule":
+        return x
+    if not hasattr(x, "__dlpack__"):
+        raise DTypeError(f"from_dlpack takes an object with __dlpack__ or a capsule, got {type(x).__name__}")
+    kind, index = x.__dlpack_device__()
+    if kind not in (_CPU, _CPU_PINNED):
+        raise DeviceError(f"from_dlpack: memory of DLPack device ({int(kind)}, {index}) cannot be used here; move it to the "
+                          "CPU first")
+    try:
+        try:
+            return x.__dlpack__(max_version=(1, 0))
+        except TypeError:
+            return x.__dlpack__()
+    except BufferError as e:
+        raise ExportError(f"from_dlpack: {type(x).__name__} could not be exported: {e}") from None
+
+
+def _array_from_capsule(capsule) -> np.ndarray:
+    code = _type_code(capsule)
+    bits = ctypes.c_uint8.from_address(ctypes.addressof(code) + 1).value
+    kind = dlpack_types.found(code.value, bits)
+    old = _is_valid(capsule, b"dltensor")
+    if kind is not None:
+        code.value = dlpack_types.INTEGER
+    try:
+        a = np.from_dlpack(_Holder(capsule))
+    except (BufferError, RuntimeError, ValueError) as e:
+        raise DTypeError(f"from_dlpack: {e}") from None
+    if old and not a.flags.writeable:
+        a = np.asarray(_Writable(a))
+    if kind is not None:
+        a = a.view(kind)
+    dt.from_numpy(a.dtype)
+    return a
+
+
+# numpy's array interface, and Python's buffer protocol (3.12).
+
+
+def _array_interface(self) -> dict:
+    """numpy's description of this tensor's memory."""
+    if self._a.dtype in dlpack_types.CODES:
+        raise AttributeError(f"the array interface has no {self._a.dtype}")
+    self._storage.lend()      # an address tells nobody when it is forgotten
+    return self.numpy().__array_interface__
+
+
+def _cuda_array_interface(self) -> dict:
+    """The description of this tensor's memory on a GPU that CuPy and Numba read; the stream is the one that our work is in."""
+    a = self._a
+    if not self.is_cuda or a.dtype in dlpack_types.CODES:
+        raise AttributeError(f"a tensor of {self.dtype} on {self.device} has no __cuda_array_interface__")
+    if self.requires_grad:
+        raise ExportError("a tensor that requires grad cannot be exported; use .detach()")
+    self._storage.lend()
+    return {"shape": a.shape, "typestr": a.dtype.str, "descr": [("", a.dtype.str)], "version": 3,
+            "strides": None if a.is_contiguous else a.strides, "data": (a.pointer if a.size else 0, False),
+            "stream": a.backend.import_stream(a.device)}
+
+
+def from_cuda_array(x) -> Tensor:
+    """A tensor over the memory on a GPU that an object describes by `__cuda_array_interface__`."""
+    said, backend = x.__cuda_array_interface__, DRIVERS["cuda"]
+    pointer, kind = said["data"][0], dt.from_numpy(np.dtype(said["typestr"])).np
+    if said.get("mask") is not None:
+        raise DTypeError("a tensor cannot be made over memory with a mask")
+    route_kernels()
+    index, shape = backend.device_of(pointer), tuple(said["shape"])
+    if said.get("stream") is not None:
+        backend.after_import(index, said["stream"])
+    strides = said.get("strides") or contiguous_strides(shape, kind.itemsize)
+    return wrap(backend.foreign(index, pointer, shape, kind, tuple(strides), x))
+
+
+_PYBUF_WRITABLE = 1
+
+
+def __buffer__(self, flags) -> memoryview:
+    """This tensor's memory as a memoryview."""
+    a = self.numpy()
+    if a.dtype in dlpack_types.CODES:
+        raise BufferError(f"the buffer protocol has no {a.dtype}; use .view(ingot.{dlpack_types.SAME_SIZE[a.dtype]})")
+    if flags & _PYBUF_WRITABLE and not a.flags.writeable:
+        raise BufferError("the memory of this tensor is read-only")
+    return memoryview(a)
+
+
+# Copying and pickling. Tensors that share memory go on sharing it: each is described as a window into the array that owns
+# the memory, and owners (and storages) are written once.
+
+copyreg.pickle(Storage, lambda storage: (Storage, ()))
+_RECORDERS = ("_traced", "_gradient_of", "_lies_over")
+_NOT_STATE = ("_base", "_data_version", "_path", "_kept_grad", "_kept_leaf", "_part_of", "_passed_by", "_retains")
+
+
+def owner_of(a) -> np.ndarray:
+    """The array that owns the memory of `a`, seen as rows or columns; `a` itself, copied, if that cannot be."""
+    owner = a
+    while type(owner.base) is np.ndarray:
+        owner = owner.base
+    order = None if owner.flags.forc else order_of(owner)
+    if order is not None:
+        owner = owner.transpose(order)
+    return owner if owner.flags.forc else np.array(a, order="C")
+
+
+def _window(a, owner) -> tuple:
+    """Shape, strides and byte offset of an array in its owner."""
+    if not np.may_share_memory(a, owner) and a.size:
+        return a.shape, owner.strides, 0
+    offset = a.__array_interface__["data"][0] - owner.__array_interface__["data"][0] if a.size else 0
+    return a.shape, a.strides, offset
+
+
+def _look(owner, dtype, window) -> np.ndarray:
+    """The array that a window into an owner shows."""
+    shape, strides, offset = window
+    if owner.shape == shape and owner.strides == strides and owner.dtype == dtype.np:
+        return owner
+    if 0 in shape:
+        return np.empty(shape, dtype.np)
+    flat = (owner if owner.flags.c_contiguous else owner.T).reshape(-1).view(np.uint8)
+    return np.ndarray(shape, dtype.np, flat, offset, strides)
+
+
+def attributes_of(t) -> dict:
+    """The attributes that users have given a tensor."""
+    return {k: v for k, v in t.__dict__.items() if k not in _NOT_STATE and k not in _RECORDERS}
+
+
+def give_attributes(t, attributes: dict):
+    """Sets attributes that users have given a tensor, as a file names them."""
+    t.__dict__.update({k: v for k, v in attributes.items() if isinstance(k, str) and k not in _NOT_STATE})
+
+
+def _state(t) -> dict:
+    """Attributes that the user set on a tensor."""
+    return {k: v for k, v in t.__dict__.items() if k not in _NOT_STATE}
+
+
+def rebuild_tensor(cls, owner, storage, dtype, window, requires_grad, state):
+    """A tensor from what `Tensor.__reduce_ex__` wrote."""
+    t = object.__new__(cls)
+    t._a = _look(owner, dtype, window)
+    t._node = None
+    t._storage = storage
+    t.__dict__.update(state)
+    return t.requires_grad_() if requires_grad else t
+
+
+def on_device(cls, host, device, requires_grad, state):
+    """A tensor on a device from what `Tensor.__reduce_ex__` wrote."""
+    t = object.__new__(cls)
+    t._a = moved(host, device)._a
+    t._node = t._shared = None
+    t.__dict__.update(state)
+    return t.requires_grad_() if requires_grad else t
+
+
+def __reduce_ex__(self, protocol) -> tuple:
+    """Pickles memory, class, attributes and requires_grad; the history stays behind."""
+    if self._a.__class__ is DeviceArray:
+        return on_device, (type(self), self.detach().cpu(), str(self.device), self.requires_grad, _state(self))
+    a = self._to_copy()
+    owner = owner_of(a)
+    return rebuild_tensor, (type(self), owner, self._storage, self.dtype, _window(a, owner), self.requires_grad, _state(self))
+
+
+def __copy__(self):
+    """A new tensor over the same memory."""
+    if tls.m.recorder is not None:
+        tls.m.recorder.link(self)       # so that what the copy knows of its memory is known of this
+    if self._a.__class__ is DeviceArray:
+        return _same_memory(self)
+    made = rebuild_tensor(type(self), self._a, self._storage, self.dtype, (self._a.shape, self._a.strides, 0),
+                          self.requires_grad, _state(self))
+    made.grad = self.grad
+    return made
+
+
+def _same_memory(t):
+    """A tensor over the memory that another has on a device."""
+    made = object.__new__(type(t))
+    made._a, made._node, made._storage = t._a, None, t._storage
+    made.__dict__.update(_state(t))
+    made = made.requires_grad_() if t.requires_grad else made
+    made.grad = t.grad
+    return made
+
+
+def recorded_copy(t, memo) -> Tensor | None:
+    """A copy that is an operator for the recorder that listens, of all memory of which `t` is a part; tensors that share memory
+    share it. None where only eager code knows how they do."""
+    recorder: Any = tls.m.recorder
+    root = t if t._base is None else t._base
+    source, fresh = memo.get(("recorded", id(root._storage)), (root, None))
+    if source is not root and not _look_alike(source._a, root._a):
+        return None
+    if fresh is None:
+        fresh = FUNCTIONS["clone"](root.detach())
+        memo["recorded", id(root._storage)] = root, fresh
+    if t is root:
+        return fresh.detach()
+    is_known = fresh._a.strides == root._a.strides and not recorder.chain_of(root)
+    return run_chain(fresh.detach(), recorder.chain_of(t)) if is_known else None
+
+
+def _look_alike(a, b) -> bool:
+    """Whether two arrays are the same part of memory."""
+    return a is b or (type(a) is type(b) is np.ndarray and a.__array_interface__ == b.__array_interface__)
+
+
+def taken_along(t, made, memo) -> Tensor:
+    """A copy with what its original has besides values: attributes of the user's, a gradient, and whether it asks for one."""
+    memo[id(t)] = made
+    made.__dict__.update(deepcopy(attributes_of(t), memo))
+    if t.requires_grad:
+        made.requires_grad_()
+    made.grad = gradient_of_copy(t, memo)
+    return made
+
+
+def gradient_of_copy(t, memo):
+    """What a deep copy of a tensor has as its gradient."""
+    if t.grad is None or not t._grad_is_copied:
+        return None
+    return t.grad.clone() if t.grad.is_sparse else deepcopy(t.grad, memo)
+
+
+def __deepcopy__(self, memo):
+    """A copy in new memory; tensors that share memory share the copy as well."""
+    if id(self) in memo:
+        return memo[id(self)]
+    if not self.is_leaf:
+        raise AutogradError("only leaf tensors can be deep-copied, this one was computed; use .detach() or .clone()")
+    recorded = None if tls.m.recorder is None or type(self) is not Tensor else recorded_copy(self, memo)
+    if recorded is not None:
+        return taken_along(self, recorded, memo)
+    if self._a.__class__ is DeviceArray:
+        made = memo[id(self)] = on_device(type(self), wrap(self._a.copy()), self.device, self.requires_grad, {})
+        made.__dict__.update(deepcopy(_state(self), memo))
+        made.grad = gradient_of_copy(self, memo)
+        return made
+    a = self._to_copy()
+    owner = owner_of(a)
+    fresh = memo.get(id(owner))
+    if fresh is None:
+        fresh = memo[id(owner)] = np.array(owner, order="K")
+    storage = memo.get(id(self._storage))
+    if storage is None:
+        storage = memo[id(self._storage)] = Storage()
+    memo.setdefault(id(memo), []).append((self, owner))     # their ids must not be used again meanwhile
+    made = rebuild_tensor(type(self), fresh, storage, self.dtype, _window(a, owner), self.requires_grad, {})
+    memo[id(self)] = made
+    made.__dict__.update(deepcopy(_state(self), memo))
+    made.grad = gradient_of_copy(self, memo)
+    return made
+
+
+for _fn in (__dlpack__, __dlpack_device__, __buffer__, __reduce_ex__, __copy__, __deepcopy__):
+    setattr(Tensor, _fn.__name__, _fn)
+Tensor.__array_interface__ = property(_array_interface)  # type: ignore[assignment]
+Tensor.__cuda_array_interface__ = property(_cuda_array_interface)  # type: ignore[assignment]
+
+
+# The array API standard.
+
+
+def __array_namespace__(self, *, api_version=None) -> ModuleType:
+    """The array API namespace, `ingot.array_api`."""
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        raise ArgumentError(f"array API version {api_version!r} is not available; this is 2024.12")
+    return importlib.import_module(_ARRAY_API)
+
+
+def to_device(self, device, /, *, stream=None):
+    """This tensor on a device."""
+    if stream is not None and self.device.type == "cpu" and require(device).type == "cpu":
+        raise ArgumentError("to_device takes no stream on the CPU")
+    return self.to(require(device))
+
+
+Tensor.__array_namespace__ = __array_namespace__
+Tensor.to_device = to_device

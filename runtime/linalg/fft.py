@@ -1,0 +1,253 @@
+"""`ingot.fft`: discrete Fourier transforms of float32, float64 and complex tensors, with gradients."""
+
+from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
+from ...ir.opdef.aval import canonical_dim, integers
+from ...ir.ops.core import complex_numbers as co
+from ...ir.ops.core.shape import pad, slice_
+from ...ir.ops.math import fourier as fo
+from ..api.register.register import FUNCTIONS, deliver, rename_all
+from ..api.register.type_promotion import widened
+from ..api.views.ranges import arange
+from ..core.state import Defaults, tls
+
+__all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift",
+           "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]
+
+_NORMS = {None: "backward", "backward": "backward", "ortho": "ortho", "forward": "forward"}
+
+
+def _norm(norm, name):
+    if norm not in _NORMS:
+        raise ArgumentError(f"{name}: norm must be 'backward', 'ortho' or 'forward', got {norm!r}")
+    return _NORMS[norm]
+
+
+def _as_float(x, name):
+    """A real or complex tensor of a dtype that transforms take."""
+    if not x.dtype.is_inexact:
+        return x.to(Defaults.dtype)
+    if tls.m.autocast is not None:
+        x = widened(x)
+    if x.dtype not in co.PARTS and x.dtype not in co.WHOLES:
+        raise DTypeError(f"{name} does not take {x.dtype}; cast with .float()")
+    return x
+
+
+def _as_complex(x, name):
+    x = _as_float(x, name)
+    return x if x.dtype.is_complex else x.to(co.WHOLES[x.dtype])
+
+
+def _as_real(x, name):
+    if x.dtype.is_complex:
+        raise DTypeError(f"{name} takes a real tensor, got {x.aval}")
+    return _as_float(x, name)
+
+
+def _sized(x, d, n, name):
+    """A dimension cut, or filled up with zeros, to a size."""
+    have = x.shape[d]
+    size = have if n is None else n
+    if size < 1:
+        raise ShapeError(f"{name} takes at least one number along dim {d}, got {size}")
+    if size < have:
+        return slice_(x, dim=d, start=0, stop=size, step=1)
+    nothing = (0,) * x.ndim
+    return x if size == have else pad(x, low=nothing, interior=nothing, value=0,
+                                      high=tuple([size - have if i == d else 0 for i in range(x.ndim)]))
+
+
+def _dims(x, s, dim, name):
+    """(dims, sizes) of a transform along several dims."""
+    s = None if s is None else integers(s, "s")
+    if dim is None:
+        dim = range(x.ndim) if s is None else range(-len(s), 0)
+    dim = integers(dim, "dim")
+    if dim and not x.ndim:
+        raise DimError(f"{name}: dim {dim[0]} of a tensor that has no dimensions")
+    dims = tuple([canonical_dim(d, x.ndim) for d in dim])
+    if len(set(dims)) < len(dims):
+        raise ArgumentError(f"{name}: the dims {tuple(dim)} are not all different")
+    sizes = (None,) * len(dims) if s is None else tuple([None if n == -1 else n for n in s])
+    if len(sizes) != len(dims):
+        raise ArgumentError(f"{name}: {len(sizes)} sizes for {len(dims)} dims")
+    return dims, sizes
+
+
+def _one(n, dim, name):
+    """The sizes of a transform along one dim: here -1 is no word for the dim's own."""
+    if n == -1:
+        raise ShapeError(f"{name} takes at least one number along dim {dim}, got -1")
+    return None if n is None else (n,)
+
+
+def _whole(input, s, dim, norm, out, name, inverse):
+    x = _as_complex(input, name)
+    dims, sizes = _dims(x, s, dim, name)
+    for d, n in zip(dims, sizes):
+        x = _sized(x, d, n, name)
+    return deliver(fo.fft(x, dim=dims, inverse=inverse, norm=_norm(norm, name)) if dims else x, out, name)
+
+
+def _half(input, s, dim, norm, out, name):
+    x = _as_real(input, name)
+    dims, sizes = _dims(x, s, dim, name)
+    if not dims:
+        raise ShapeError(f"{name} needs a dimension to transform along")
+    for d, n in zip(dims, sizes):
+        x = _sized(x, d, n, name)
+    found = fo.rfft(x, dim=dims[-1], norm=_norm(norm, name))
+    return deliver(fo.fft(found, dim=dims[:-1], inverse=False, norm=_norm(norm, name)) if dims[1:] else found, out, name)
+
+
+def _of_half(input, s, dim, norm, out, name):
+    x = _as_complex(input, name)
+    dims, sizes = _dims(x, s, dim, name)
+    if not dims:
+        raise ShapeError(f"{name} needs a dimension to transform along")
+    n = 2 * (x.shape[dims[-1]] - 1) if sizes[-1] is None else sizes[-1]
+    if n < 1:
+        raise ShapeError(f"{name} takes at least one number along dim {dims[-1]}, got {n}")
+    for d, size in zip(dims, (*sizes[:-1], n // 2 + 1)):
+        x = _sized(x, d, size, name)
+    if dims[1:]:
+        x = fo.fft(x, dim=dims[:-1], inverse=True, norm=_norm(norm, name))
+    return deliver(fo.irfft(x, dim=dims[-1], n=n, norm=_norm(norm, name)), out, name)
+
+
+# Along one dimension.
+
+
+def fft(input, n=None, dim=-1, norm=None, *, out=None):
+    """The transform along a dim, cut or filled up with zeros to n."""
+    return _whole(input, _one(n, dim, "fft"), (dim,), norm, out, "fft", False)
+
+
+def ifft(input, n=None, dim=-1, norm=None, *, out=None):
+    """The inverse of `fft`."""
+    return _whole(input, _one(n, dim, "ifft"), (dim,), norm, out, "ifft", True)
+
+
+def rfft(input, n=None, dim=-1, norm=None, *, out=None):
+    """The n // 2 + 1 frequencies of real numbers; the others are their conjugates."""
+    return _half(input, _one(n, dim, "rfft"), (dim,), norm, out, "rfft")
+
+
+def irfft(input, n=None, dim=-1, norm=None, *, out=None):
+    """The inverse of `rfft`: n real numbers, an even number of them unless said."""
+    return _of_half(input, _one(n, dim, "irfft"), (dim,), norm, out, "irfft")
+
+
+_OTHER_WAY = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
+
+
+def hfft(input, n=None, dim=-1, norm=None, *, out=None):
+    """The real transform of half of numbers of which the others are the conjugates."""
+    _norm(norm, "hfft")
+    return irfft(FUNCTIONS["conj"](input), n, dim, _OTHER_WAY[norm], out=out)
+
+
+def ihfft(input, n=None, dim=-1, norm=None, *, out=None):
+    """The inverse of `hfft`."""
+    _norm(norm, "ihfft")
+    return deliver(co.conj(rfft(input, n, dim, _OTHER_WAY[norm])), out, "ihfft")
+
+
+# Along several dimensions.
+
+
+def fftn(input, s=None, dim=None, norm=None, *, out=None):
+    """The transform along dims; all, or the last as many as `s` has sizes, unless said."""
+    return _whole(input, s, dim, norm, out, "fftn", False)
+
+
+def ifftn(input, s=None, dim=None, norm=None, *, out=None):
+    """The inverse of `fftn`."""
+    return _whole(input, s, dim, norm, out, "ifftn", True)
+
+
+def rfftn(input, s=None, dim=None, norm=None, *, out=None):
+    """`fftn` of real numbers, half of the frequencies along the last of the dims."""
+    return _half(input, s, dim, norm, out, "rfftn")
+
+
+def irfftn(input, s=None, dim=None, norm=None, *, out=None):
+    """The inverse of `rfftn`."""
+    return _of_half(input, s, dim, norm, out, "irfftn")
+
+
+def hfftn(input, s=None, dim=None, norm=None, *, out=None):
+    """The real transform along dims of half of numbers of which the others are the conjugates; `hfft` along the last of the
+    dims."""
+    _norm(norm, "hfftn")
+    return irfftn(FUNCTIONS["conj"](input), s, dim, _OTHER_WAY[norm], out=out)
+
+
+def ihfftn(input, s=None, dim=None, norm=None, *, out=None):
+    """The inverse of `hfftn`."""
+    _norm(norm, "ihfftn")
+    return deliver(co.conj(rfftn(input, s, dim, _OTHER_WAY[norm])), out, "ihfftn")
+
+
+def fft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
+    """`fftn` along two dims."""
+    return _whole(input, s, dim, norm, out, "fft2", False)
+
+
+def ifft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
+    """`ifftn` along two dims."""
+    return _whole(input, s, dim, norm, out, "ifft2", True)
+
+
+def rfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
+    """`rfftn` along two dims."""
+    return _half(input, s, dim, norm, out, "rfft2")
+
+
+def irfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
+    """`irfftn` along two dims."""
+    return _of_half(input, s, dim, norm, out, "irfft2")
+
+
+def hfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
+    """`hfftn` along two dims."""
+    return hfftn(input, s, dim, norm, out=out)
+
+
+def ihfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
+    """`ihfftn` along two dims."""
+    return ihfftn(input, s, dim, norm, out=out)
+
+
+# Frequencies.
+
+
+def fftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+    """The frequencies of `fft`, for samples that are d apart: 0 first, then up, then the negative ones."""
+    at = arange(n, device=device)
+    found = FUNCTIONS["where"](at < (n + 1) // 2, at, at - n).to(dtype or Defaults.dtype) * (1.0 / (max(n, 1) * d))
+    return deliver(found.requires_grad_() if requires_grad else found, out, "fftfreq")
+
+
+def rfftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+    """The frequencies of `rfft`."""
+    found = arange(n // 2 + 1, device=device).to(dtype or Defaults.dtype) * (1.0 / (max(n, 1) * d))
+    return deliver(found.requires_grad_() if requires_grad else found, out, "rfftfreq")
+
+
+def _rolled(input, dim, half):
+    dims = tuple(range(input.ndim)) if dim is None else integers(dim, "dim")
+    return FUNCTIONS["roll"](input, tuple([half(input.shape[d]) for d in dims]), dims)
+
+
+def fftshift(input, dim=None):
+    """The frequency 0 moved to the middle of the dims."""
+    return _rolled(input, dim, lambda n: n // 2)
+
+
+def ifftshift(input, dim=None):
+    """The inverse of `fftshift`."""
+    return _rolled(input, dim, lambda n: -(n // 2))
+
+
+rename_all(globals())

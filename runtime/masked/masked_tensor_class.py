@@ -1,0 +1,247 @@
+"""Masked tensors: values, and a mask of the same shape that selects those which count.
+
+What has no handler (`masked_functions.py`) is refused: there is no array that a function could take by mistake.
+"""
+
+import warnings
+from typing import Any
+
+from ...ir import dtype as dt
+from ...ir.errors import ArgumentError, DTypeError, ShapeError, kind_of
+from ...ir.opdef.aval import Aval
+from ..api.tensor_classes import subclasses
+from ..core.composite_tensors import PARTS
+from ..core.tensor import Tensor
+
+_new = object.__new__
+HANDLERS: dict = {}         # name of a function or method -> what does it for masked tensors
+
+
+class MaskedTensor(Tensor):
+    """Values of which a mask selects some (where it is True). The others have no influence on what is computed, nor on
+    gradients."""
+
+    _values: Tensor
+    _mask: Tensor
+
+    def __new__(cls, data, mask, requires_grad=False):
+        """A leaf of copies."""
+        check(data, mask)
+        if data.requires_grad:
+            warnings.warn("a masked tensor is a leaf of copies: gradients do not reach the data that it is made of; see "
+                          "as_masked_tensor()", stacklevel=3)
+        return masked(data.detach().clone().requires_grad_(bool(requires_grad)), mask.clone())
+
+    def __init__(self, *args, **kwargs):
+        pass
+
+    def _refuse(self):
+        raise DTypeError("this function does not take masked tensors; give it t.to_tensor(value), or t.get_data() and "
+                         "t.get_mask()")
+
+    _a = _node = _shared = property(_refuse)        # whoever does not ask what it is given finds no array
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        name = func.__name__
+        handler = HANDLERS.get(name) or HANDLERS.get(getattr(func, "_asks_for", func).__name__)      # or another name
+        if handler is None:
+            raise DTypeError(f"{name} does not take masked tensors; give it t.to_tensor(value), or t.get_data() and "
+                             "t.get_mask()")
+        return handler(func, *args, **(kwargs or {}))
+
+    # What it is.
+
+    shape = property(lambda self: self._values.shape)
+    ndim = property(lambda self: self._values.ndim)
+    aval = property(lambda self: Aval(tuple(self.shape), self.dtype))
+    dtype = property(lambda self: self._values.dtype)
+    device = property(lambda self: self._values.device)
+    layout = property(lambda self: self._values.layout)
+    requires_grad = property(lambda self: self._values.requires_grad, lambda self, value: self.requires_grad_(value))
+    is_leaf = property(lambda self: self._values.is_leaf)
+    grad_fn = property(lambda self: self._values.grad_fn)
+    data = property(lambda self: self.like(self._values.data), lambda self, value: self._take(value))
+
+    def _take(self, other):
+        """Has the values of another masked tensor, and its mask, as `t.data = other` says."""
+        if not isinstance(other, MaskedTensor):
+            raise DTypeError(f"the data of a masked tensor are one, got {kind_of(other)}")
+        self._values.data, self._mask = other._values, other._mask
+
+    def __copy__(self):
+        return self.like(self._values)
+    T = property(lambda self: self._turned("T"))
+    mT = property(lambda self: self._turned("mT"))
+
+    def _turned(self, name):
+        return masked(getattr(self._values, name), getattr(self._mask, name))
+
+    def size(self, dim=None) -> Any:
+        """The sizes, or one of them."""
+        return self.shape if dim is None else self.shape[dim]
+
+    def dim(self) -> int:
+        """The number of dims."""
+        return self.ndim
+
+    def numel(self) -> int:
+        """The number of elements, those that do not count included."""
+        return self._values.numel()
+
+    @property
+    def grad(self):
+        """The gradient of the values that count, as a masked tensor."""
+        return None if self._values.grad is None else self.like(self._values.grad)
+
+    @grad.setter
+    def grad(self, value):
+        self._values.grad = None if value is None else self.values_of(value)
+
+    def requires_grad_(self, requires_grad=True):
+        """Starts or stops collecting a gradient for the values."""
+        self._values.requires_grad_(requires_grad)
+        return self
+
+    def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+        """Gradients of the leaves that the values were made of."""
+        if isinstance(gradient, MaskedTensor):
+            gradient = gradient.to_tensor(0)
+        self._values.backward(gradient, retain_graph, create_graph, inputs)
+
+    # What it is made of.
+
+    def get_data(self) -> Tensor:
+        """The values; those that do not count may be anything."""
+        return self._values
+
+    def get_mask(self) -> Tensor:
+        """Which of the values count."""
+        return self._mask
+
+    def to_tensor(self, value) -> Tensor:
+        """A plain tensor, with a number in the place of what does not count."""
+        return self._values.where(self._mask, value)
+
+    def to_dense(self) -> "MaskedTensor":
+        """Itself: its values are dense."""
+        return self
+
+    def parts(self) -> tuple:
+        """The tensors it is made of, and what makes it of them."""
+        return (self._mask, self._values), _made_of
+
+    def values_of(self, gradient) -> Any:
+        """The values of a gradient, or None for None."""
+        return gradient._values if isinstance(gradient, MaskedTensor) else gradient
+
+    def like(self, values: Tensor) -> "MaskedTensor":
+        """Other values under the same mask."""
+        return masked(values, self._mask)
+
+    # Single numbers.
+
+    def item(self):
+        """The number of a tensor with one element, which must count."""
+        if not bool(self._mask):
+            raise ArgumentError("item(): the element of this masked tensor does not count; to_tensor(value) puts a number "
+                                "there")
+        return self._values.item()
+
+    def __bool__(self):
+        return bool(self.item())
+
+    def __int__(self):
+        return int(self.item())
+
+    def __float__(self):
+        return float(self.item())
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self):
+        return iter([masked(*pair) for pair in zip(self._values, self._mask)])
+
+    def __getitem__(self, key):
+        return masked(self._values[key], self._mask[key])
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self):
+        if not self.ndim:
+            return f"MaskedTensor({_texts(self)[0]}, {bool(self._mask)})"
+        return "MaskedTensor(\n" + _listed(_texts(self), self.shape, 2) + "\n)"
+
+    __str__ = __repr__
+
+    def __format__(self, spec):
+        return repr(self)
+
+    def __deepcopy__(self, memo):
+        return masked(self._values.detach().clone().requires_grad_(self.requires_grad), self._mask.clone())
+
+    def __reduce_ex__(self, protocol):
+        return made_again, (self._values, self._mask)
+
+
+def _texts(t) -> list[str]:
+    """What each element is printed as."""
+    values, mask = t._values.detach().flatten().tolist(), t._mask.flatten().tolist()
+    width = ".4f" if t.dtype.is_floating_point else ""
+    shown = [f"{v:{width}}" if width else str(v) for v in values]
+    longest = max([8, *[len(s) for s, there in zip(shown, mask) if there]]) if t.dtype.is_floating_point else 8
+    if not t.ndim:
+        longest = 0
+    return [(s if there else "--").rjust(longest) if width or not there else s for s, there in zip(shown, mask)]
+
+
+def _listed(texts, shape, indent) -> str:
+    space = " " * indent
+    if len(shape) == 1:
+        return f"{space}[{', '.join(texts)}]"
+    step = len(texts) // shape[0] if shape[0] else 0
+    rows = [_listed(texts[i * step:(i + 1) * step], shape[1:], indent + 2) for i in range(shape[0])]
+    return f"{space}[\n" + ",\n".join(rows) + f"\n{space}]"
+
+
+def check(data, mask):
+    """Refuses what values and their mask cannot be."""
+    for name, x in (("data", data), ("mask", mask)):
+        if not isinstance(x, Tensor) or isinstance(x, MaskedTensor):
+            raise DTypeError(f"a masked tensor is made of two plain tensors, got {kind_of(x)} as {name}")
+        if type(x) in PARTS:
+            raise DTypeError(f"a masked tensor is made of dense tensors, got one of the layout {x.layout} as {name}")
+    if mask.dtype is not dt.bool_:
+        raise DTypeError(f"the mask of a masked tensor is of dtype bool, got {mask.dtype}")
+    if tuple(data.shape) != tuple(mask.shape):
+        raise ShapeError(f"data and mask of a masked tensor have one shape, got {tuple(data.shape)} and {tuple(mask.shape)}")
+    if data.device != mask.device:
+        raise ArgumentError(f"data and mask of a masked tensor are on one device, got {data.device} and {mask.device}")
+
+
+_asked: list = []        # whether the class is asked already
+
+
+def masked(values: Tensor, mask: Tensor) -> MaskedTensor:
+    """A masked tensor of parts that fit."""
+    if not _asked:
+        subclasses.ask_class(MaskedTensor)
+        _asked.append(True)
+    t = _new(MaskedTensor)
+    t._values, t._mask = values, mask
+    return t
+
+
+def _made_of(mask, values):
+    return masked(values, mask)
+
+
+def made_again(values, mask) -> MaskedTensor:
+    """A masked tensor out of a file or a pickle, checked."""
+    check(values, mask)
+    return masked(values, mask)
+
+
+PARTS[MaskedTensor] = MaskedTensor.parts

@@ -1,0 +1,123 @@
+"""Calls of public functions that are remembered as the operators they came to.
+
+What many functions make of their arguments (common dtypes, dims counted from the front, windows for each dim, masks of one
+shape) is the same for all tensors of the same shapes and dtypes, and takes longer than the operators on few numbers. So such a
+function, marked as remembered, is watched at its second call of a kind: from then on the operators that it ran are all that
+such calls do, written out as one function, with their parameters as constants. Calls that take long are left alone.
+
+A function may be marked if the operators that it runs follow from its arguments, their shapes and dtypes, and the default
+dtype. A run is remembered only if its results came out of operators that got the arguments, or results of operators before
+them, or small tables that the function keeps (`keeps_table`), and nothing else; and not if it read values, wrote, drew random
+keys or warned (`Mode.only_now`).
+"""
+
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from ...ir.dtype import DType
+from ...ir.lazy import lazy
+from ..core.state import Defaults
+from ..core.tensor import Size, Tensor
+
+watching = lazy(__package__, ".call_recorder")
+
+TENSORS: set = {Tensor}                 # classes of plain tensors, those that modules own among them
+MOST = 4096                             # kinds of calls that are remembered of each function
+_PLAIN = frozenset((int, bool, str, type(None), DType, Size))
+TAPED = "taped"                         # says that a tensor has a history, which will go on
+tables: list = []                       # (function, what is known of its calls by their kinds)
+_ndarray = np.ndarray
+
+
+def forget() -> None:
+    """Remembers nothing any more."""
+    for _, table in tables:
+        table.clear()
+
+
+Defaults.told.append(forget)
+
+
+def new_table(fn: Callable) -> dict:
+    """Where what calls of a function come to is kept, by their kinds."""
+    tables.append((fn, {}))
+    return tables[-1][1]
+
+
+_tables_kept: WeakValueDictionary = WeakValueDictionary()       # by their ids
+_MOST_KEPT = 1 << 13                    # elements of a table that a remembered call may hold
+
+
+def keeps_table(table: Tensor) -> Tensor:
+    """A tensor that nobody writes, and that a marked function makes of numbers among its arguments, so that calls of a kind get
+    the same elements; a large one counts for nothing, as calls would hold it."""
+    if table._a.__class__ is _ndarray and table._a.size <= _MOST_KEPT:
+        _tables_kept[id(table)] = table
+    return table
+
+
+def is_kept_table(t: Tensor) -> bool:
+    """Whether a tensor is such a table."""
+    return _tables_kept.get(id(t)) is t
+
+
+def kind_of_call(args, kwargs, grad: bool) -> tuple | None:
+    """What a call has in common with others that come to the same operators; None if there is no telling. Tensors and ints are
+    most of what is given: to call for each of them would take as long as the rest."""
+    kind: list = []
+    for a in args:
+        what = a.__class__
+        if what in TENSORS:
+            array = a._a
+            if array.__class__ is not _ndarray:
+                return None
+            kind.append(array.shape)
+            kind.append(array.dtype)
+            if grad and a._node is not None:
+                kind.append(TAPED)
+        elif what is int:               # whatever else is no tensor stands behind its class
+            kind.append(a)
+        elif not _add(kind, a, what, grad):
+            return None
+    if kwargs:
+        for name, a in kwargs.items():
+            kind.append(name)
+            if not _add(kind, a, a.__class__, grad):
+                return None
+    return tuple(kind)
+
+
+def _add(kind: list, a, what, grad: bool) -> bool:
+    """Adds what a call has in common with others by one argument of a class; whether that could be said."""
+    if what in TENSORS:
+        array = a._a
+        kind.append(array.shape)
+        kind.append(array.dtype)
+        if grad and a._node is not None:
+            kind.append(TAPED)
+        return array.__class__ is _ndarray
+    kind.append(what)
+    if what in _PLAIN:
+        kind.append(a)
+        return True
+    if what is float:
+        kind.append(a or a.hex())       # to a table 0.0 and -0.0 are one
+        return a == a                   # and nan is none
+    if what is tuple or what is list:
+        kind.append(len(a))
+        for item in a:                  # noqa: SIM110  (quicker)
+            if not _add(kind, item, item.__class__, grad):
+                return False
+        return True
+    return False
+
+
+def first_call(table: dict, fn: Callable, kind: tuple, args, kwargs) -> Any:
+    """fn(*args, **kwargs), of whose kind nothing is known: the next call is watched."""
+    if len(table) >= MOST:
+        table.clear()
+    table[kind] = watching.Watcher(table, fn, kind)
+    return fn(*args, **kwargs)

@@ -1,0 +1,354 @@
+"""How a call of a remembered function (`call_memo.py`) is watched, and written out as a function of its own.
+
+What is written calls the operators one after the other. Once such calls without gradients were so many that compiling them
+takes less than they took, they run as one graph, as traced code does (`graph/composites.py`), with the same bits.
+"""
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.config import overridden
+from ...ir.errors import IngotError
+from ...ir.graph.graph import Builder
+from ...ir.lazy import lazy
+from ...ir.ops.core.shape import select, slice_
+from ..core import specialized_calls
+from ..core.dispatch import call, call_view, looks
+from ..core.op_observers import AtDoor
+from ..core.tensor import Tensor, wrap
+from .call_memo import TAPED, TENSORS, is_kept_table
+from .compile_threshold import often
+
+composites = lazy(__package__, "..cpu.graph.composites")
+
+_MANY = 64              # operators of which more are not written out
+_LONG = 1e-3            # seconds of a call of which understanding the arguments is no part worth mentioning
+_TRIES = 3
+_PARTS = frozenset((select, slice_))    # whose results are parts of their operands
+_new = object.__new__
+
+
+class Steps(AtDoor):
+    """Who stands at the door while a call is watched: notes each operator, what it got and what it gave."""
+
+    only_watches = True
+
+    def __init__(self):
+        super().__init__()
+        self.noted: list = []
+        self.is_like_others = True      # nothing was met that other calls may not have (what raises may be caught on its way)
+
+    def met_only_now(self):
+        self.is_like_others = False
+        raise UnknownError
+
+    def heard(self, op, args, params):
+        out = call(op, args, params)
+        self.noted.append((op, args, params, out))
+        return out
+
+
+class Watcher:
+    """Does the calls of a kind until it is known what they come to."""
+
+    def __init__(self, table: dict, fn: Callable, kind: tuple):
+        self.table, self.fn, self.kind = table, fn, kind
+        self.tries = _TRIES
+
+    def __call__(self, m, args, kwargs):
+        """fn(*args, **kwargs). From now on such calls do what it comes to, or what `fn` does if that cannot be said, or takes
+        so long that there is nothing to win (something else may have taken the time, so that is asked more than once)."""
+        began = perf_counter()
+        result = self.fn(*args, **kwargs)
+        self.tries -= 1
+        if perf_counter() - began < _LONG:
+            self.table[self.kind] = self._learned(args, kwargs)
+        elif not self.tries:
+            self.table[self.kind] = self._plainly
+        return result
+
+    def _plainly(self, m, args, kwargs):
+        return self.fn(*args, **kwargs)
+
+    def _learned(self, args, kwargs) -> Callable:
+        try:
+            watched = _watched(self.fn, args, kwargs)
+        except (UnknownError, IngotError):
+            return self._plainly
+        by_operators = Text(watched).by_operators(self.fn)
+        stays = TAPED in self.kind or not watched.makes_new
+        return by_operators if stays else _counted(self.table, self.kind, watched, by_operators)
+
+
+def _watched(fn: Callable, args, kwargs) -> "Watched":
+    """What a call comes to, found on tensors of its own over the same memory: one for each argument, as the same one twice
+    would not say which of them is meant."""
+    args, kwargs = tuple(map(_stand_in, args)), {name: _stand_in(a) for name, a in kwargs.items()}
+    steps = Steps()
+    steps.open()
+    try:
+        result = fn(*args, **kwargs)
+    finally:
+        steps.close()
+    if not steps.is_like_others:
+        raise UnknownError
+    return Watched(args, kwargs, steps.noted, result)
+
+
+def _stand_in(a):
+    if a.__class__ in TENSORS:
+        return wrap(a._a) if a._node is None else wrap(a._a).requires_grad_()
+    return type(a)(map(_stand_in, a)) if type(a) in (tuple, list) else a
+
+
+def _counted(table: dict, kind: tuple, watched: "Watched", by_operators: Callable) -> Callable:
+    """What runs the operators until there were enough calls."""
+    left = often(len(watched.steps))
+
+    def counted(m, args, kwargs):
+        nonlocal left
+        left -= 1
+        if left <= 0 and overridden.settings is None:
+            table[kind] = Text(watched).compiled(by_operators) or by_operators
+        return by_operators(m, args, kwargs)
+
+    return counted
+
+
+class UnknownError(Exception):
+    """A value came neither out of the arguments nor out of an operator, or nobody can say which it will be at another call."""
+
+
+class Place(NamedTuple):
+    """A tensor of a call, by its number: those of the arguments are first."""
+
+    number: int
+
+
+class Step(NamedTuple):
+    """An operator of a watched call; tensors are places."""
+
+    op: Any
+    operands: tuple
+    params: dict
+    out: Any            # a place, or a tuple of them
+
+
+class Watched:
+    """What a call came to."""
+
+    def __init__(self, args, kwargs, noted, result):
+        self.given: list = []           # texts that give the tensors among the arguments of a call
+        self.avals: list = []           # and what these are
+        self._places: dict = {}         # by ids
+        self._tensors: list = []        # that have places, so that no id is given anew
+        for i, a in enumerate(args):
+            self._take(f"args[{i}]", a)
+        for name, a in kwargs.items():
+            self._take(f"kwargs[{name!r}]", a)
+        if not self.given or not 0 < len(noted) <= _MANY:
+            raise UnknownError
+        arrays = [t._a for t in self._tensors]
+        self.steps = [self._step(*n) for n in noted]
+        self.result = self._seen(result)
+        self.makes_new = are_new([t._a for t in tensors_of(result)], arrays)
+        self._places, self._tensors = {}, []
+
+    def _take(self, text, a):
+        if isinstance(a, Tensor):
+            self.given.append(text)
+            self.avals.append(a.aval)
+            self._new_place(a)
+        elif a.__class__ in (list, tuple):
+            for i, item in enumerate(a):
+                self._take(f"{text}[{i}]", item)
+
+    def _new_place(self, t) -> Place:
+        self._tensors.append(t)
+        return self._places.setdefault(id(t), Place(len(self._tensors) - 1))
+
+    def _step(self, op, args, params, out) -> Step:
+        if "random" in op.traits:
+            raise UnknownError
+        operands, given = tuple(map(self._operand, args)), {name: self._operand(v) for name, v in params.items()}
+        return Step(op, operands, given, tuple(map(self._new_place, out)) if type(out) is tuple else self._new_place(out))
+
+    def _operand(self, v):
+        if isinstance(v, Tensor):
+            return v if is_kept_table(v) else self._seen(v)
+        if hasattr(v, "strides") or isinstance(v, np.generic):
+            raise UnknownError
+        return v
+
+    def _seen(self, result):
+        """A result with places for its tensors."""
+        if isinstance(result, Tensor):
+            if id(result) not in self._places:
+                raise UnknownError
+            return self._places[id(result)]
+        if not isinstance(result, (tuple, list)):
+            raise UnknownError
+        return _like(result, [None if x is None else self._seen(x) for x in result])
+
+
+def alike(steps) -> list:
+    """Steps as lists, of one or of several that follow each other and look at parts of the same tensor."""
+    found: list = []
+    for step in steps:
+        last = found[-1][0] if found else None
+        if last is not None and step.op in _PARTS and (step.op, step.operands) == (last.op, last.operands):
+            found[-1].append(step)
+        else:
+            found.append([step])
+    return found
+
+
+def are_new(results, arguments) -> bool:
+    """Whether results are memory of their own, row by row, so that a graph may make them instead."""
+    known = [*arguments, *results]
+    return all(a.strides == np.empty(a.shape, a.dtype).strides and sum([np.may_share_memory(a, b) for b in known]) == 1
+               for a in results)
+
+
+def _like(container, items):
+    """A tuple, named tuple or list of other items."""
+    kind = type(container)
+    return kind(items) if kind in (tuple, list) else kind(*items)
+
+
+def tensors_of(result) -> list:
+    """The tensors, or their places, of a result."""
+    if isinstance(result, (tuple, list)) and type(result) is not Place:
+        return [t for item in result for t in tensors_of(item)]
+    return [] if result is None else [result]
+
+
+_BY_OPERATORS = """
+def remembered(m, args, kwargs):
+    {take}
+    try:
+        {steps}
+        return {result}
+    except IngotError:
+        pass
+    return general(*args, **kwargs)         # which says what is wrong in its own words
+"""
+
+_COMPILED = """
+def remembered(m, args, kwargs):
+    {take}
+    {arrays}
+    if overridden.settings is not None or not ({in_rows}):     # other settings than those that it was compiled with
+        return by_operators(m, args, kwargs)
+    try:
+        {made}, = run([{operands}])
+    except IngotError:
+        return by_operators(m, args, kwargs)
+    {wrap}
+    return {result}
+"""
+
+_WRAP = """{t} = new(Tensor)
+    {t}._a = {a}
+    {t}._node = {t}._shared = None"""
+
+
+class Text:
+    """Writes out what was watched."""
+
+    def __init__(self, watched: Watched):
+        self.watched = watched
+        self._means: dict = {"new": _new, "look": call_view, "parts": looks, "Tensor": Tensor, "IngotError": IngotError,
+                             "overridden": overridden}
+        self._count = 0
+        self._take = "\n    ".join([f"t{i} = {text}" for i, text in enumerate(watched.given)])
+
+    def by_operators(self, general: Callable) -> Callable:
+        """What calls operator after operator; if one of them fails, the `general` function."""
+        self._means["general"] = general
+        return self._function(_BY_OPERATORS.format(
+            take=self._take,
+            steps="\n        ".join([self._steps(*some) for some in alike(self.watched.steps)]),
+            result=self._value(self.watched.result)))
+
+    def compiled(self, by_operators: Callable) -> Callable | None:
+        """What runs one graph where arrays lie row by row, else the operators; None if a graph is no native code."""
+        outs = tensors_of(self.watched.result)
+        run = compiled_run(self.watched, outs)
+        if run is None:
+            return None
+        self._means |= {"by_operators": by_operators, "run": run}
+        numbers = range(len(self.watched.given))
+        return self._function(_COMPILED.format(
+            take=self._take,
+            arrays="\n    ".join([f"a{i} = t{i}._a" for i in numbers]),
+            in_rows=" and ".join([f"a{i}.flags.c_contiguous" for i in numbers]),
+            operands=", ".join([f"a{i}" for i in numbers]),
+            made=", ".join([f"a{v.number}" for v in outs]),
+            wrap="\n    ".join([_WRAP.format(t=f"t{v.number}", a=f"a{v.number}") for v in outs]),
+            result=self._value(self.watched.result)))
+
+    def _function(self, text: str) -> Callable:
+        found: dict = {}
+        exec(compile(text, "<a remembered call of ingot>", "exec"), self._means, found)
+        return found["remembered"]
+
+    def _steps(self, step: Step, *others: Step) -> str:
+        """Steps that are alike; several are parts of one tensor."""
+        if not others:
+            return self._step(step)
+        outs = ", ".join([self._value(s.out) for s in (step, *others)])
+        params = [s.params for s in (step, *others)]
+        return f"{outs} = parts({self._constant(step.op)}, {self._value(step.operands[0])}, {self._constant(params)})"
+
+    def _step(self, step: Step) -> str:
+        operands, out = [*map(self._value, step.operands)], self._value(step.out)
+        if step.op.is_view:
+            return f"{out} = look(m, {self._constant(step.op)}, ({operands[0]},), {self._constant(step.params)})"
+        given = [f"{name}={self._value(v)}" for name, v in step.params.items()]
+        return f"{out} = {self._constant(specialized_calls.open_door(step.op).call)}({', '.join([*operands, *given])})"
+
+    def _value(self, v) -> str:
+        """The text that gives a value."""
+        if type(v) is Place:
+            return f"t{v.number}"
+        if isinstance(v, (tuple, list)) and any(type(x) is Place for x in tensors_of(v)):
+            items = "".join([f"{self._value(x)}, " for x in v])
+            kind = "" if type(v) is tuple else "list" if type(v) is list else self._constant(type(v))
+            return f"[{items}]" if kind == "list" else f"{kind}({items})"
+        return self._constant(v)
+
+    def _constant(self, v) -> str:
+        self._count += 1
+        self._means[f"c{self._count}"] = v
+        return f"c{self._count}"
+
+
+def compiled_run(watched: Watched, outs: list) -> Callable | None:
+    """What gives a list of arrays for those of the arguments; None if the operators do not become native code alone."""
+    if any(not a.size for a in watched.avals) or any(a.dtype in dt.FLOAT8 for a in watched.avals):
+        return None
+    b = Builder("remembered")
+    values: dict = {Place(i): b.input(f"x{i}", a) for i, a in enumerate(watched.avals)}
+    tables = {id(v): v for step in watched.steps for v in step.operands if isinstance(v, Tensor)}
+    values.update({known: b.input(f"table{i}", v.aval) for i, (known, v) in enumerate(tables.items())})
+    try:
+        for step in watched.steps:
+            made = b.append(step.op, tuple([_in_graph(v, values) for v in step.operands]),
+                            {name: _in_graph(v, values) for name, v in step.params.items()})
+            values.update(zip(step.out, made) if type(step.out) is tuple else [(step.out, made)])
+        compiled = composites.Whole(b.finish([values[v] for v in outs]))
+    except IngotError:
+        return None
+    if not compiled.is_native:
+        return None
+    more = [v._a for v in tables.values()]
+    return (lambda arrays: compiled.run([*arrays, *more])) if more else compiled.run
+
+
+def _in_graph(v, values: dict):
+    return values[v] if type(v) is Place else values[id(v)] if isinstance(v, Tensor) else v

@@ -1,0 +1,76 @@
+"""Tensors in shared memory: what `Tensor.share_memory_()` and `Tensor.is_shared()` do."""
+
+import gc
+import sys
+
+import numpy as np
+
+from ...ir.errors import AutogradError
+from ..core.device_array import DeviceArray
+from ..core.state import tls
+from ..core.tensor import Tensor, wrap
+from .shared_memory import block_of, empty
+
+
+def is_shared(t: Tensor) -> bool:
+    """Whether the memory is one that other processes can map."""
+    return block_of(t._a) is not None
+
+
+def share_memory_(t: Tensor) -> Tensor:
+    """Moves the memory of a tensor, and of every tensor that shares it, to where other processes can map it; that of devices
+    stays."""
+    if t._a.__class__ is not DeviceArray and not is_shared(t):
+        if tls.m.recorder is not None:
+            tls.m.recorder.refuse("it moves a tensor into shared memory", "do that outside of the function")
+        _move(t)
+    return t
+
+
+def _move(t: Tensor):
+    """Copies the whole memory behind a tensor and turns all its aliases to the copy."""
+    aliases = _aliases(t)
+    arrays = [x._a for x in aliases]
+    low = min(_bounds(a)[0] for a in arrays)
+    size = max(_bounds(a)[1] for a in arrays) - low
+    memory = empty((size,), np.uint8)
+    for a in arrays:
+        if a.size:
+            _window(memory, a, low)[...] = a
+    for x, a in zip(aliases, arrays):
+        x._a = _window(memory, a, low) if a.size else memory[:0].view(a.dtype).reshape(a.shape)
+    t._storage.lend()
+
+
+def _bounds(a) -> tuple:
+    """The first address of an array's memory and the one behind its last."""
+    return np.lib.array_utils.byte_bounds(a) if a.size else (a.ctypes.data, a.ctypes.data)
+
+
+def _window(memory, a, low):
+    """The array that lies in `memory` as `a` lies in the memory that starts at address `low`."""
+    return np.ndarray(a.shape, a.dtype, memory.base, a.ctypes.data - low, a.strides)
+
+
+def _aliases(t: Tensor) -> list:
+    """Every tensor over the same storage: its base, the views that the storage knows, and detached ones."""
+    found = {id(x): x for x in (t, t._base, *(ref() for ref in t._storage.aliases)) if x is not None}
+    if _references(t) > len(found) + _ASKING:
+        found |= {id(x): x for x in gc.get_referrers(t._storage) if isinstance(x, Tensor)}
+    return list(found.values())
+
+
+def _references(t: Tensor) -> int:
+    """How many references there are to a tensor's storage, with those of who asks (which differ between releases of Python)."""
+    storage = t._storage
+    return sys.getrefcount(storage)
+
+
+_ASKING = _references(wrap(np.zeros(1))) - 1
+
+
+def check_sendable(t: Tensor):
+    """Raises for a tensor whose history would be lost on the way to another process."""
+    if not t.is_leaf:
+        raise AutogradError("a tensor that was computed and requires grad cannot be sent to another process, as its history "
+                            "stays behind; send t.detach()")

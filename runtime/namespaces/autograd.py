@@ -1,0 +1,29 @@
+"""`ingot.autograd` as users see it."""
+
+from ..autograd import forward_ad, function, functional
+from ..autograd import hooks as graph
+from ..autograd.anomaly import detect_anomaly, set_detect_anomaly
+from ..autograd.backward import backward, grad
+from ..autograd.function import Function
+from ..autograd.grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_multithreading_enabled,
+    no_grad,
+    set_grad_enabled,
+    set_multithreading_enabled,
+)
+from ..autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
+from ..autograd.variable import Variable
+from ..core.state import OPEN_PROFILES
+from ..profiler import legacy_names as profiler
+
+
+def _profiler_enabled() -> bool:
+    """Whether a profile is open."""
+    return bool(OPEN_PROFILES)
+
+
+__all__ = ["Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "forward_ad", "function",
+           "functional", "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_multithreading_enabled",
+           "no_grad", "profiler", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled"]

@@ -1,0 +1,27 @@
+"""`ingot.__config__`: what programs print or search to learn what they run on. Nothing is built beforehand: kernels are
+made for this machine."""
+
+import platform
+
+import numpy as np
+
+from ...ir import target
+from ...ir.version import VERSION
+from ..api.register.dtype_info import get_num_threads
+
+__all__ = ["parallel_info", "show"]
+
+
+def show() -> str:
+    """What takes part in computing, a line each."""
+    host = target.host()
+    return "\n".join([f"ingot {VERSION} with:",
+                      f"  - Python {platform.python_version()}",
+                      f"  - numpy {np.__version__}",
+                      f"  - CPU capability usage: {host.level} ({host.arch}, vectors of {host.vector_bytes * 8} bits)",
+                      "  - Build settings: USE_CUDA=DRIVER, USE_MKL=OFF, USE_MKLDNN=OFF, USE_OPENMP=OFF", ""])
+
+
+def parallel_info() -> str:
+    """How many threads compute."""
+    return f"threads of kernels: {get_num_threads()}\n"

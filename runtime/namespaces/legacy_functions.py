@@ -1,0 +1,163 @@
+"""Small things that older programs call: elements through a Python function, methods under top-level names."""
+
+from ...ir import dtype as dt
+from ...ir.errors import AutogradError, OutOfMemoryError
+from ..api.register.register import FUNCTIONS, api
+from ..api.views.conversions import fill_, is_same_size, zero_
+from ..api.views.storage_views import resize_as_
+from ..api.views.tensor_factories import tensor
+from ..core.tensor import Size, Tensor, shape_of
+from ..core.writes import write
+from ..func.vmap import vmap
+from ..linalg import linalg
+from ..linalg.special import gammainc, gammaincc
+
+FUNCTIONS.update(fill_=fill_, zero_=zero_, is_same_size=is_same_size, detach=Tensor.detach, detach_=Tensor.detach_, vmap=vmap,
+                 resize_as_=resize_as_, OutOfMemoryError=OutOfMemoryError)
+api(inplace=True, name="igamma", checked=True)(gammainc)
+api(inplace=True, name="igammac", checked=True)(gammaincc)
+
+
+@api()
+def is_inference(input) -> bool:
+    """False: tensors made in inference mode are ordinary ones, which autograd may use afterwards."""
+    return False
+
+
+@api(method=False)
+def _assert(condition, message):
+    """An assertion that vision libraries spell as a function; raises AssertionError."""
+    if not condition:
+        raise AssertionError(message)
+
+
+def _says(message) -> str:
+    """What a check is told to say: a text, or a function that gives one."""
+    return str(message() if callable(message) else message or "a check did not hold")
+
+
+def _checking(kind):
+    def check(cond, message=None):
+        if not cond:
+            raise kind(_says(message))
+
+    return check
+
+
+for _name, _kind in (("", RuntimeError), ("_index", IndexError), ("_value", ValueError), ("_type", TypeError),
+                     ("_not_implemented", NotImplementedError)):
+    FUNCTIONS["_check" + _name] = _checking(_kind)
+
+
+@api(method=False)
+def _check_is_size(i, message=None, *, max=None):
+    """Raises a RuntimeError unless a number can be a size, up to `max`."""
+    FUNCTIONS["_check"](i >= 0 and (max is None or i <= max), message or f"{i} cannot be a size")
+
+
+@api(method=False)
+def _check_tensor_all(cond, message=None):
+    """Raises a RuntimeError unless all elements of a boolean tensor are true."""
+    FUNCTIONS["_check"](bool(cond.all()), message)
+
+
+@api(method=False)
+def _check_with(error_type, cond, message=None):
+    """Raises an error of the given class unless a condition holds."""
+    _checking(error_type)(cond, message)
+
+
+@api(method=False)
+def _check_tensor_all_with(error_type, cond, message=None):
+    """Raises an error of the given class unless all elements of a boolean tensor are true."""
+    _checking(error_type)(bool(cond.all()), message)
+
+
+@api(method=False)
+def _assert_async(input, assert_msg=None):
+    """Raises a RuntimeError unless a tensor of one element is true; at once, as eager code runs."""
+    FUNCTIONS["_check"](bool(input), assert_msg or "Expected a tensor that is true, got one that is false")
+
+
+def _casting(name, dtype):
+    """The function of a name that casts to one dtype."""
+    def cast(input, non_blocking=False):
+        return input.to(dtype)
+
+    cast.__name__ = cast.__qualname__ = f"_cast_{name}"
+    cast.__doc__ = f"A tensor as {dtype}."
+    return cast
+
+
+FUNCTIONS.update({f"_cast_{name}": _casting(name, dtype) for name, dtype in (
+    ("Byte", dt.uint8), ("Char", dt.int8), ("Short", dt.int16), ("Int", dt.int32), ("Long", dt.int64), ("Half", dt.float16),
+    ("Float", dt.float32), ("Double", dt.float64))})
+
+
+@api(method=False)
+def _shape_as_tensor(input):
+    """The sizes of a tensor, as a tensor."""
+    return tensor(list(shape_of(input)), dtype=dt.int64)
+
+
+def _through(self, name, function, others):
+    """Writes what a Python function gives for each element (and those of other tensors) into a tensor."""
+    if self.requires_grad:
+        raise AutogradError(f"{name}() runs Python code that has no gradient; call it on .detach()")
+    columns = [x.expand(self.shape).reshape(-1).tolist() for x in (self, *others)]
+    return write(self, tensor([function(*row) for row in zip(*columns)], dtype=self.dtype).reshape(self.shape), name)
+
+
+@api(function=False)
+def apply_(self, callable):
+    """Replaces each element by callable(element); slow, one Python call each."""
+    return _through(self, "apply_", callable, ())
+
+
+@api(function=False)
+def map_(self, tensor, callable):
+    """Replaces each element a by callable(a, b), b from a tensor that broadcasts; slow, one Python call each."""
+    return _through(self, "map_", callable, (tensor,))
+
+
+@api(function=False)
+def map2_(self, x, y, callable):
+    """Replaces each element a by callable(a, b, c), b and c from tensors that broadcast; slow, one Python call each."""
+    return _through(self, "map2_", callable, (x, y))
+
+
+@api(function=False)
+def new(self, *data, device=None, size=None):
+    """A tensor of this one's dtype: of given sizes (not initialised), or with given values."""
+    data = data if size is None else (Size(size),)
+    sizes = data[0] if len(data) == 1 and isinstance(data[0], Size) else data
+    if all(isinstance(n, int) for n in sizes):
+        return self.new_empty(tuple(sizes) if data else (0,), device=device)
+    return self.new_tensor(data[0], device=device)
+
+
+@api(method=False)
+def frobenius_norm(input, dim, keepdim=False, *, out=None):
+    """The root of the sum of squares over dims (all of them if there are none)."""
+    return linalg.vector_norm(input, 2, dim if isinstance(dim, int) else tuple(dim) or None, keepdim, out=out)
+
+
+@api(method=False)
+def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None):
+    """The sum of the singular values of the matrices that two dims span."""
+    return linalg.matrix_norm(input, "nuc", tuple(dim), keepdim, out=out)
+
+
+@api(keywords={"input2": "L"})
+def cholesky_solve(input, L, upper=False, *, out=None):
+    """The solution X of A @ X = input, from a Cholesky factor of A."""
+    factor = L.mH if upper else L
+    below = linalg.solve_triangular(factor, input, upper=False)
+    return linalg.solve_triangular(factor.mH, below, upper=True, out=out)
+
+
+@api(keywords={"input": "L"})
+def cholesky_inverse(L, upper=False, *, out=None):
+    """The inverse of A, from its Cholesky factor."""
+    identity = FUNCTIONS["eye"](L.shape[-1], dtype=L.dtype, device=L.device).expand(L.shape)
+    return cholesky_solve(identity, L, upper, out=out)

@@ -1,0 +1,117 @@
+"""`ingot.sparse`: functions of sparse tensors, whether claims about them are checked, and their types by old names."""
+
+from typing import Any
+
+from ...ir import dtype as dt
+from ..api.register.register import FUNCTIONS
+from ..api.sparse import (
+    CooTensor,
+    Invariants,
+    SparseTensor,
+    addmm,
+    log_softmax,
+    mm,
+    sampled_addmm,
+    softmax,
+    sparse_coo_tensor,
+    spdiags,
+)
+from ..api.tensor_classes.legacy_types import LEGACY_DTYPES
+from ..api.views.tensor_factories import empty
+from ..core.tensor import Size, Tensor
+
+__all__ = ["BFloat16Tensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor", "LongTensor",
+           "ShortTensor", "SparseTensor", "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax", "mm",
+           "sampled_addmm", "softmax", "spdiags", "sum"]
+
+
+def sum(input, dim=None, dtype=None) -> Tensor:
+    """The sum of all entries, or over dims: a sparse tensor as long as sparse dimensions are left."""
+    return FUNCTIONS["sum"](input, dtype=dtype) if dim is None else FUNCTIONS["sum"](input, dim, dtype=dtype)
+
+
+class check_sparse_tensor_invariants:
+    """Whether constructors check what only costs time to know, that a COO tensor said to be coalesced is; what memory depends
+    on is always checked. A context manager, a decorator, and a switch for the process (`enable`, `disable`)."""
+
+    def __init__(self, enable=True):
+        self.state = bool(enable)
+        self._before: list = []
+
+    @staticmethod
+    def is_enabled() -> bool:
+        """Whether they do."""
+        return Invariants.enabled
+
+    @staticmethod
+    def enable() -> None:
+        """From now on they do."""
+        Invariants.enabled = True
+
+    @staticmethod
+    def disable() -> None:
+        """From now on they do not."""
+        Invariants.enabled = False
+
+    def __enter__(self):
+        self._before.append(Invariants.enabled)
+        Invariants.enabled = self.state
+
+    def __exit__(self, *exc):
+        Invariants.enabled = self._before.pop()
+
+    def __call__(self, fn):
+        def checked(*args, **kwargs):
+            with type(self)(self.state):
+                return fn(*args, **kwargs)
+
+        return checked
+
+
+def as_sparse_gradcheck(gradcheck) -> Any:
+    """A gradcheck for functions of sparse tensors: they are checked as functions of the values that require grad."""
+
+    def of_values(func, inputs, **options):
+        options.pop("masked", None)
+        given = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+        made = [x.parts()[1] if isinstance(x, SparseTensor) else None for x in given]
+        kept = [x.parts()[0][:-1] if isinstance(x, SparseTensor) else () for x in given]
+
+        def plain(*values):
+            found = func(*[v if make is None else make(*parts, v) for make, parts, v in zip(made, kept, values)])
+            several = found if isinstance(found, (tuple, list)) else (found,)
+            dense = tuple([x.to_dense() if isinstance(x, SparseTensor) else x for x in several])
+            return dense if isinstance(found, (tuple, list)) else dense[0]
+
+        values = [x if make is None else x.values().detach().requires_grad_(x.requires_grad) for x, make in zip(given, made)]
+        return gradcheck(plain, tuple(values), **options)
+
+    return of_values
+
+
+class SparseType(type):
+    """The type of the old names: `sparse.FloatTensor(indices, values, size)`, or `sparse.FloatTensor(2, 3)` without entries;
+    a sparse tensor of its dtype is an instance of it."""
+
+    tensor_dtype: dt.DType
+
+    def __call__(cls, *data):
+        if data and isinstance(data[0], Tensor):
+            return sparse_coo_tensor(*data)         # values keep their dtype, as in PyTorch
+        size = data[0] if len(data) == 1 and isinstance(data[0], Size) else data or (0,)
+        places, values = empty((len(size), 0), dtype=dt.int64), empty((0,), dtype=cls.tensor_dtype)
+        return CooTensor(places, values, size)
+
+    def __instancecheck__(cls, x):
+        return isinstance(x, SparseTensor) and x.dtype is cls.tensor_dtype
+
+
+def _legacy(name) -> SparseType:
+    dtype = LEGACY_DTYPES[name]
+    return SparseType(name, (), {"tensor_dtype": dtype, "__doc__": f"Sparse tensors of {dtype.name}, by their old name.",
+                                 "__module__": "ingot.sparse"})
+
+
+FloatTensor, DoubleTensor, HalfTensor = _legacy("FloatTensor"), _legacy("DoubleTensor"), _legacy("HalfTensor")
+BFloat16Tensor, ByteTensor, CharTensor = _legacy("BFloat16Tensor"), _legacy("ByteTensor"), _legacy("CharTensor")
+ShortTensor, IntTensor, LongTensor = _legacy("ShortTensor"), _legacy("IntTensor"), _legacy("LongTensor")

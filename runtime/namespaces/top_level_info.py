@@ -1,0 +1,45 @@
+"""Limits of dtypes, switches and files under their top-level names."""
+
+import importlib
+from types import ModuleType
+
+from ...ir.dtype import DType
+from ...ir.errors import DeviceError
+from ..api.register import dtype_info
+from ..api.register.register import FUNCTIONS, api, no_tensor
+from ..api.register.type_promotion import result_type as _meet
+from ..core.device import DRIVERS, Device, available
+from ..core.tensor import Tensor
+from ..serialization import load, save
+
+_FACE = __name__.partition(".")[0]
+
+for _name in dtype_info.__all__:
+    FUNCTIONS[_name] = getattr(dtype_info, _name)
+FUNCTIONS.update(save=save, load=load)
+
+
+@api(method=False, keywords={"tensor": "tensor1", "other": "tensor2", "scalar": "tensor2"})
+def result_type(tensor1, tensor2) -> DType:
+    """The dtype in which two tensors or numbers meet."""
+    return _meet(tensor1, tensor2)
+
+
+@api(method=False)
+def get_device(input) -> int:
+    """The index of the accelerator that holds a tensor, -1 for the CPU."""
+    if not isinstance(input, Tensor):
+        raise no_tensor("get_device", "input", input)
+    return input.get_device()
+
+
+@api(method=False)
+def get_device_module(device=None) -> ModuleType:
+    """The module of a kind of devices (`ingot.cuda`); unless said that of the accelerator, or of the CPU without one."""
+    kind = next((k for k in DRIVERS if available(k)), "cpu") if device is None else Device(device).type
+    if kind not in _MODULES:
+        raise DeviceError(f"devices of kind {kind!r} have no module; there are {', '.join(_MODULES)}")
+    return importlib.import_module(f"{_FACE}.{kind}")
+
+
+_MODULES = ("cpu", "cuda")

@@ -1,0 +1,315 @@
+"""What functions do for nested tensors whose samples may differ in every dim: most of them to one sample after the other."""
+
+from ...ir.errors import DimError, DTypeError, ShapeError
+from ..api.register.pointwise_names import DUNDERS, POINTWISE
+from ..api.register.register import FUNCTIONS
+from ..api.register.torch_function import attribute_of
+from ..core.composite_tensors import marks_of
+from ..core.tensor import Tensor
+from .jagged import HANDLERS, SAMPLEWISE, NestedTensor
+from .strided_nested import NestedSamples, by_samples, in_rows, joined
+
+handles = marks_of(SAMPLEWISE)
+
+
+def _known(x):
+    return by_samples(x) if isinstance(x, NestedTensor) else x
+
+
+def _first(name, *given) -> NestedSamples:
+    """The first nested tensor among arguments; all of them have as many samples."""
+    nested = [x for x in given if isinstance(x, NestedSamples)]
+    if any(len(x) != len(nested[0]) for x in nested):
+        raise ShapeError(f"{name} takes nested tensors of as many samples, got {', '.join([str(len(x)) for x in nested])}")
+    return nested[0]
+
+
+def _within(name, t, dim) -> int:
+    """The dim of samples for one of the nested tensor."""
+    if not -t.ndim <= dim < t.ndim:
+        raise DimError(f"{name}: dim {dim} is out of range for a nested tensor of {t.ndim} dims")
+    if dim % t.ndim == 0:
+        raise DimError(f"{name} of a nested tensor goes along the dims of its samples, not along that of samples (dim {dim})")
+    return dim % t.ndim - 1
+
+
+def _of_each(name, like, x):
+    """What of an argument each sample meets."""
+    if isinstance(x, NestedSamples):
+        return x.unbind()
+    if isinstance(x, Tensor) and x.ndim >= like.ndim and x.ndim:
+        if x.ndim > like.ndim or x.shape[0] not in (1, len(like)):
+            raise ShapeError(f"{name}: a tensor of shape {tuple(x.shape)} cannot be laid out over {len(like)} samples of "
+                             f"{like.ndim - 1} dims")
+        return x.unbind(0) if x.shape[0] == len(like) else [x[0]] * len(like)
+    return [x] * len(like)
+
+
+# Element by element.
+
+
+def _is_in_place(name) -> bool:
+    return (name[-1] == "_" and name[-2] != "_") or (name[:3] == "__i" and name != "__invert__")
+
+
+@handles(*POINTWISE, *[f"{name}_" for name in (*POINTWISE, "normal", "uniform")], *DUNDERS)
+def _pointwise(fn, *args, **kwargs):
+    name, given = fn.__name__, [_known(x) for x in args]
+    named = {key: _known(x) for key, x in kwargs.items()}
+    like = _first(name, *given, *named.values())
+    _check_sizes(name, like, (*given, *named.values()))
+    if _is_in_place(name) and not isinstance(args[0], NestedTensor):
+        raise DTypeError(f"{name} takes the nested tensor first; another argument of it cannot be nested")
+    if all(_is_alike(x, like) for x in (*given, *named.values())):
+        found = fn(*[x._values if isinstance(x, NestedSamples) else x for x in given],
+                   **{key: x._values if isinstance(x, NestedSamples) else x for key, x in named.items()})
+        return args[0] if _is_in_place(name) else like.like(found) if isinstance(found, Tensor) else found
+    each = [_of_each(name, like, x) for x in given]
+    options = {key: _of_each(name, like, x) for key, x in named.items()}
+    found = [fn(*[x[i] for x in each], **{key: x[i] for key, x in options.items()}) for i in range(len(like))]
+    if _is_in_place(name):
+        return args[0]
+    for x, sizes in zip(found, like.sizes):
+        if tuple(x.shape) != sizes:
+            raise ShapeError(f"{name}: a sample of shape {sizes} beside something larger became {tuple(x.shape)}")
+    return joined(found, like)
+
+
+def _check_sizes(name, like, given):
+    for x in given:
+        if isinstance(x, NestedSamples) and x.sizes != like.sizes:
+            ours, theirs = next(pair for pair in zip(like.sizes, x.sizes) if pair[0] != pair[1])
+            raise ShapeError(f"{name} of nested tensors takes samples of the same sizes, got {ours} and {theirs}")
+
+
+def _is_alike(x, like) -> bool:
+    """Whether all values of an argument lie as those of a nested tensor do, or count for all of them."""
+    if isinstance(x, NestedSamples):
+        return x._places == like._places and x.is_whole
+    return not isinstance(x, Tensor) or x.ndim == 0
+
+
+@handles("contiguous")
+def _contiguous(fn, input, memory_format=None):
+    return _known(input).in_rows()
+
+
+@handles("to", "cpu", "cuda", "type_as")
+def _moved(fn, input, *args, **kwargs):
+    t = _known(input)
+    values = fn(t._values, *[x._values if isinstance(x, NestedTensor) else x for x in args], **kwargs)
+    return input if values is t._values else t.like(values)
+
+
+@handles("equal", "allclose", "is_same_size")
+def _compared(fn, input, other, *args, **kwargs):
+    if not (isinstance(input, NestedTensor) and isinstance(other, NestedTensor)):
+        return False
+    a, b = _known(input), _known(other)
+    return a.sizes == b.sizes and all(fn(*pair, *args, **kwargs) for pair in zip(a.unbind(), b.unbind()))
+
+
+handles("is_floating_point", "is_complex", "is_signed", "is_pinned", "element_size", "get_device", "data_ptr", "retain_grad")(
+    HANDLERS["element_size"])
+handles("register_hook")(HANDLERS["register_hook"])
+
+
+@handles("backward")
+def _backward(fn, input, gradient=None, *args, **kwargs):
+    t = _known(input)
+    fn(t._values, None if gradient is None else t.values_of(_known(gradient)), *args, **kwargs)
+
+
+# Along dims of samples.
+
+
+@handles("sum", "prod", "mean", "any", "all", "amax", "amin", "max", "min", "logsumexp", "std", "var", "argmax", "argmin")
+def _reduce(fn, input, dim=None, *args, **kwargs):
+    t = _known(input)
+    if isinstance(dim, Tensor):
+        return _pointwise(fn, input, dim)                       # max(a, b)
+    if dim is None:
+        return fn(t.values(), **kwargs)
+    several = isinstance(dim, (tuple, list))
+    inner = tuple([_within(fn.__name__, t, d) for d in (dim if several else (dim,))])
+    found = [fn(x, inner if several else inner[0], *args, **kwargs) for x in t.unbind()]
+    if found and not isinstance(found[0], Tensor):
+        return type(found[0])(*[joined(part, t) for part in zip(*found)])
+    return joined(found, t)
+
+
+@handles("softmax", "log_softmax", "softmin", "cumsum", "cumprod", "flip", "argsort", "sort")
+def _along(fn, input, dim=-1, *args, **kwargs):
+    t = _known(input)
+    several = isinstance(dim, (tuple, list))
+    inner = [_within(fn.__name__, t, d) for d in (dim if several else (dim,))]
+    found = [fn(x, inner if several else inner[0], *args, **kwargs) for x in t.unbind()]
+    if found and not isinstance(found[0], Tensor):
+        return type(found[0])(*[joined(part, t) for part in zip(*found)])
+    return joined(found, t)
+
+
+# Layers.
+
+
+def _rows(name, t, width):
+    """All rows of all samples, for what goes along the last dim alone."""
+    if t.ndim < 2 or any(sizes[-1] != width for sizes in t.sizes):
+        raise ShapeError(f"{name} takes samples whose last dim is {width}, got {', '.join(map(str, t.sizes))}")
+    return t.values().view(-1, width)
+
+
+def _of_rows(t, rows, *last):
+    """What was computed of all rows, as samples again."""
+    return NestedSamples(rows.reshape(-1), in_rows([(*sizes[:-1], *last) for sizes in t.sizes]), t.ndim - 1 + len(last))
+
+
+@handles("linear")
+def _linear(fn, input, weight, bias=None):
+    t = _known(input)
+    return _of_rows(t, fn(_rows("linear", t, weight.shape[-1]), weight, bias), *weight.shape[:-1])
+
+
+@handles("layer_norm", "rms_norm")
+def _norm(fn, input, normalized_shape, *args, **kwargs):
+    t = _known(input)
+    return joined([fn(x, normalized_shape, *args, **kwargs) for x in t.unbind()], t)
+
+
+@handles("embedding")
+def _embedding(fn, input, weight, *args, **kwargs):
+    t = _known(input)
+    found = fn(t.values(), weight, *args, **kwargs)
+    return NestedSamples(found.reshape(-1), in_rows([(*sizes, weight.shape[1]) for sizes in t.sizes]), t.ndim + 1)
+
+
+@handles("matmul", "__matmul__", "mm", "bmm")
+def _product(fn, input, other):
+    a, b = _known(input), _known(other)
+    like, product = _first(fn.__name__, a, b), FUNCTIONS["matmul"]
+    if like.ndim < 3 or fn.__name__ == "mm" or (fn.__name__ == "bmm" and like.ndim != 3):
+        raise ShapeError(f"{fn.__name__} takes nested tensors of matrices, got samples of {like.ndim - 1} dims")
+    pairs = zip(_of_each(fn.__name__, like, a), _of_each(fn.__name__, like, b))
+    return joined([product(*pair) for pair in pairs], like)
+
+
+@handles("scaled_dot_product_attention")
+def _attention(fn, query, key, value, attn_mask=None, *args, **kwargs):
+    each = [_known(x) for x in (query, key, value)]
+    if not all(isinstance(x, NestedSamples) for x in each) or attn_mask is not None:
+        raise DTypeError("scaled_dot_product_attention takes three nested tensors (N, ..., L, E), and no attn_mask: samples do "
+                         "not see each other; is_causal may be given")
+    like = _first(fn.__name__, *each)
+    return joined([fn(*sample, None, *args, **kwargs) for sample in zip(*[x.unbind() for x in each])], like)
+
+
+# Shapes.
+
+
+@handles("transpose", "swapaxes", "swapdims", "movedim", "moveaxis")
+def _transpose(fn, input, dim0, dim1):
+    t = _known(input)
+    a, b = ([_within(fn.__name__, t, d) for d in dims] if isinstance(dims, (tuple, list)) else _within(fn.__name__, t, dims)
+            for dims in (dim0, dim1))
+    return t.seen([fn(x, a, b) for x in t.unbind()])
+
+
+@handles("__get__")
+def _attribute(fn, input):
+    name = attribute_of(fn)
+    if name != "mT":
+        raise DTypeError(f"a nested tensor has no {name}; give it the samples t.unbind(), or t.to_padded_tensor(padding)")
+    return _transpose(FUNCTIONS["transpose"], input, -2, -1)
+
+
+@handles("permute")
+def _permute(fn, input, *dims):
+    t = _known(input)
+    order = list(dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims)
+    if not order or order[0] % t.ndim:
+        raise DimError(f"permute of a nested tensor names the dim of samples first, got {order}")
+    return t.seen([fn(x, [_within("permute", t, d) for d in order[1:]]) for x in t.unbind()])
+
+
+@handles("unsqueeze")
+def _unsqueeze(fn, input, dim):
+    t = _known(input)
+    if not -t.ndim <= dim <= t.ndim or dim == 0:
+        raise DimError(f"unsqueeze of a nested tensor puts a dim behind that of samples, got {dim}")
+    return t.seen([fn(x, dim - 1 if dim > 0 else dim) for x in t.unbind()])
+
+
+@handles("squeeze")
+def _squeeze(fn, input, dim=None):
+    t = _known(input)
+    if dim is None:
+        raise DimError("squeeze of a nested tensor takes the dims, since others may be 1 in some samples alone")
+    dims = [_within("squeeze", t, d) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))]
+    if len({tuple([sizes[d] == 1 for d in dims]) for sizes in t.sizes}) > 1:
+        raise ShapeError(f"squeeze: dim {dim} is 1 in some samples alone: {', '.join(map(str, t.sizes))}")
+    return t.seen([fn(x, tuple(dims)) for x in t.unbind()])
+
+
+@handles("select")
+def _select(fn, input, dim, index):
+    t = _known(input)
+    return t[index] if dim % t.ndim == 0 else t.seen([fn(x, _within("select", t, dim), index) for x in t.unbind()])
+
+
+@handles("narrow")
+def _narrow(fn, input, dim, start, length):
+    t = _known(input)
+    if dim % t.ndim:
+        return t.seen([fn(x, _within("narrow", t, dim), start, length) for x in t.unbind()])
+    first = start + len(t) if start < 0 else start
+    if not 0 <= first <= first + length <= len(t):
+        raise DimError(f"narrow: samples {start} to {start + length} are not among {len(t)}")
+    return t[first:first + length]
+
+
+@handles("chunk", "split", "split_with_sizes", "tensor_split")
+def _parts(fn, input, size, dim=0):
+    t = _known(input)
+    each = [fn(x, size, _within(fn.__name__, t, dim)) for x in t.unbind()]
+    if len(set(map(len, each))) > 1:
+        raise ShapeError(f"{fn.__name__}: dim {dim} of the samples does not give as many parts of each: "
+                         f"{', '.join(map(str, t.sizes))}")
+    return tuple([t.seen(part) for part in zip(*each)])
+
+
+@handles("view", "reshape")
+def _reshape(fn, input, *shape):
+    """-1 is the size that a sample has in that dim; behind its last dim, what is left."""
+    t, given = _known(input), tuple(shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape)
+    if not given or given[0] not in (-1, len(t)):
+        raise ShapeError(f"{fn.__name__} of a nested tensor of {len(t)} samples keeps these as its first dim, got {given}")
+    sizes = given[1:]
+    return t.seen([fn(x, [x.shape[d] if n == -1 and d < x.ndim else n for d, n in enumerate(sizes)]) for x in t.unbind()])
+
+
+@handles("unflatten")
+def _unflatten(fn, input, dim, sizes):
+    t = _known(input)
+    return t.seen([fn(x, _within("unflatten", t, dim), sizes) for x in t.unbind()])
+
+
+@handles("flatten")
+def _flatten(fn, input, start_dim=1, end_dim=-1):
+    t = _known(input)
+    first, last = (_within("flatten", t, d) for d in (start_dim, end_dim))
+    return t.seen([fn(x, first, last) for x in t.unbind()])
+
+
+@handles("cat", "concat", "concatenate", "stack")
+def _joined(fn, tensors, dim=0):
+    """Along dim 0 samples behind samples; else of each tensor one sample beside the other."""
+    given = [_known(t) for t in tensors]
+    for t in given:
+        if not isinstance(t, NestedSamples):
+            raise DTypeError(f"{fn.__name__} of a nested tensor takes nested tensors, got a plain one")
+    like = given[0]
+    if dim == 0 and fn.__name__ != "stack":
+        return joined([x for t in given for x in t.unbind()], like)
+    _first(fn.__name__, *given)
+    inner = dim - 1 if dim > 0 else dim if dim else _within(fn.__name__, like, dim)
+    return joined([fn(list(samples), inner) for samples in zip(*[t.unbind() for t in given])], like)

@@ -1,0 +1,352 @@
+"""Modules that hold other modules or parameters."""
+
+from collections import OrderedDict, abc
+from itertools import groupby
+from operator import index as as_index
+from operator import itemgetter
+
+from ....ir.errors import ArgumentError, DimError, DTypeError
+from ...core.tensor import Tensor
+from .module import Module
+from .parameter import Parameter
+
+
+def _position(index, size):
+    i = as_index(index)
+    if not -size <= i < size:
+        raise DimError(f"index {i} is out of range for {size} entries")
+    return i % size
+
+
+class _Numbered(Module):
+    """What modules that hold others in an order share."""
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return self._part(list(self._modules.items())[index])
+        return list(self._modules.values())[_position(index, len(self))]
+
+    def _part(self, named):
+        """A module of this kind with some of the (name, module) pairs."""
+        raise NotImplementedError
+
+    def __setitem__(self, index, module):
+        setattr(self, list(self._modules)[_position(index, len(self))], module)
+
+    def __delitem__(self, index):
+        names = list(self._modules)
+        for name in names[index] if isinstance(index, slice) else [names[_position(index, len(self))]]:
+            delattr(self, name)
+        self._number(list(self._modules.values()))
+
+    def _number(self, modules):
+        """Holds these modules, named by their positions."""
+        self._modules.clear()
+        for i, module in enumerate(modules):
+            self.add_module(str(i), module)
+
+    def __len__(self):
+        return len(self._modules)
+
+    def __iter__(self):
+        return iter(self._modules.values())
+
+    def __iadd__(self, other):
+        return self.extend(other)
+
+    def append(self, module):
+        """Adds a module at the end."""
+        self.add_module(str(len(self)), module)
+        return self
+
+    def extend(self, modules):
+        """Adds modules at the end."""
+        if not isinstance(modules, abc.Iterable):
+            raise DTypeError(f"{self._get_name()} takes an iterable of modules, got {type(modules).__name__}")
+        for module in list(modules):
+            self.append(module)
+        return self
+
+    def insert(self, index, module):
+        """Adds a module before position `index`; all are then named by their positions."""
+        if not -len(self) <= index <= len(self):
+            raise DimError(f"index {index} is out of range for {len(self)} entries")
+        kept = list(self._modules.values())
+        kept.insert(index, module)
+        self._number(kept)
+        return self
+
+    def pop(self, key):
+        """Removes a module and returns it."""
+        module = self[key]
+        del self[key]
+        return module
+
+
+class Sequential(_Numbered):
+    """Calls its modules one after the other."""
+
+    def __init__(self, *args):
+        super().__init__()
+        named = args[0].items() if len(args) == 1 and isinstance(args[0], abc.Mapping) else enumerate(args)
+        for name, module in named:
+            self.add_module(str(name), module)
+
+    def forward(self, input):
+        for module in self._modules.values():
+            input = module(input)
+        return input
+
+    def _part(self, named):
+        return type(self)(OrderedDict(named))
+
+    def __add__(self, other):
+        return Sequential(*self, *other)
+
+    def __mul__(self, times):
+        return Sequential(*[m for _ in range(times) for m in self])
+
+    __rmul__ = __mul__
+
+
+class ModuleList(_Numbered):
+    """A list of modules."""
+
+    def __init__(self, modules=None):
+        super().__init__()
+        if modules is not None:
+            self.extend(modules)
+
+    def _get_abs_string_index(self, idx) -> str:
+        """The name of the module at a position, for classes that derive from this one."""
+        return str(_position(idx, len(self)))
+
+    def _part(self, named):
+        return type(self)([module for _, module in named])
+
+    def __repr__(self):
+        lines, start = [], 0
+        for said, run in groupby(map(repr, self)):
+            count = len(list(run))
+            name = f"({start})" if count == 1 else f"({start}-{start + count - 1})"
+            lines.append(f"  {name}: {'' if count == 1 else f'{count} x '}" + said.replace("\n", "\n  "))
+            start += count
+        return "\n".join([f"{self._get_name()}(", *lines, ")"]) if lines else f"{self._get_name()}()"
+
+    def __add__(self, other):
+        return ModuleList([*self, *other])
+
+
+class ModuleDict(Module):
+    """Modules by name."""
+
+    def __init__(self, modules=None):
+        super().__init__()
+        if modules is not None:         # else update() of a class of the user's is not called
+            self.update(modules)
+
+    def __getitem__(self, key):
+        return self._modules[key]
+
+    def __setitem__(self, key, module):
+        self.add_module(key, module)
+
+    def __delitem__(self, key):
+        delattr(self, key)
+
+    def __len__(self):
+        return len(self._modules)
+
+    def __iter__(self):
+        return iter(self._modules)
+
+    def __contains__(self, key):
+        return key in self._modules
+
+    def clear(self):
+        """Removes all."""
+        self._modules.clear()
+
+    def pop(self, key):
+        """Removes one and returns it."""
+        module = self[key]
+        del self[key]
+        return module
+
+    def keys(self):
+        """The names."""
+        return self._modules.keys()
+
+    def items(self):
+        """(name, module) pairs."""
+        return self._modules.items()
+
+    def values(self):
+        """The modules."""
+        return self._modules.values()
+
+    def update(self, modules):
+        """Adds all of a mapping or of an iterable of pairs."""
+        for name, module in modules.items() if hasattr(modules, "items") else modules:
+            self[name] = module
+
+
+def _as_parameter(value):
+    return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
+
+
+def _is_unordered(parameters) -> bool:
+    """Whether it is a mapping of which the order does not count: one that is not made for it."""
+    return isinstance(parameters, abc.Mapping) and not isinstance(parameters, OrderedDict)
+
+
+def _parameter_line(name, p):
+    if not isinstance(p, Tensor):
+        return f"  ({name}): Object of type: {type(p).__name__}"
+    kind = "Parameter" if isinstance(p, Parameter) else "Tensor"
+    return f"  ({name}): {kind} containing: [{p.dtype} of size {'x'.join(map(str, p.shape))}]"
+
+
+class ParameterList(Module):
+    """A list of parameters; other values may be in it too."""
+
+    def __init__(self, values=None):
+        super().__init__()
+        self._size = 0
+        if values is not None:
+            self.extend(values)
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return type(self)([self[i] for i in range(*index.indices(self._size))])
+        return getattr(self, str(_position(index, self._size)))
+
+    def __setitem__(self, index, value):
+        setattr(self, str(_position(index, self._size)), _as_parameter(value))
+
+    def __len__(self):
+        return self._size
+
+    def __iter__(self):
+        return (self[i] for i in range(self._size))
+
+    def __iadd__(self, other):
+        return self.extend(other)
+
+    def append(self, value):
+        """Adds a value at the end; a tensor becomes a parameter."""
+        self._size += 1
+        self[self._size - 1] = value
+        return self
+
+    def extend(self, values):
+        """Adds values at the end."""
+        if not isinstance(values, abc.Iterable) or isinstance(values, Tensor):
+            raise DTypeError(f"ParameterList takes an iterable of values, got {type(values).__name__}")
+        for value in list(values):
+            self.append(value)
+        return self
+
+    def extra_repr(self):
+        return "\n".join(_parameter_line(i, p) for i, p in enumerate(self))
+
+
+class ParameterDict(Module):
+    """Parameters by name; other values may be in it too."""
+
+    def __init__(self, parameters=None):
+        super().__init__()
+        self._keys = {}
+        if parameters is not None:
+            self.update(parameters)
+
+    def _name(self, key):
+        if not isinstance(key, str):
+            raise DTypeError(f"ParameterDict takes strings as keys, got {type(key).__name__}")
+        if key not in self._keys and hasattr(self, key):
+            raise ArgumentError(f"ParameterDict cannot take {key!r} as a key: it has an attribute of that name")
+        return key
+
+    def __getitem__(self, key):
+        return getattr(self, key) if key in self._keys else self._keys[key]
+
+    def __setitem__(self, key, value):
+        name = self._name(key)
+        self._keys[name] = None
+        setattr(self, name, _as_parameter(value))
+
+    def __delitem__(self, key):
+        del self._keys[key]
+        delattr(self, key)
+
+    def __len__(self):
+        return len(self._keys)
+
+    def __iter__(self):
+        return iter(self._keys)
+
+    def __reversed__(self):
+        return reversed(list(self._keys))
+
+    def __contains__(self, key):
+        return key in self._keys
+
+    def __or__(self, other):
+        made = self.copy()
+        made.update(other)
+        return made
+
+    def copy(self):
+        """The same values in a new dict."""
+        return ParameterDict(self.items())
+
+    def setdefault(self, key, default=None):
+        """The value of `key`, which becomes `default` if there is none."""
+        if key not in self._keys:
+            self[key] = default
+        return self[key]
+
+    def get(self, key, default=None):
+        """The value of `key`, or a default."""
+        return self[key] if key in self._keys else default
+
+    def fromkeys(self, keys, default=None):
+        """A new dict with one value for all keys."""
+        return ParameterDict((k, default) for k in keys)
+
+    def clear(self):
+        """Removes all."""
+        for key in list(self._keys):
+            del self[key]
+
+    def pop(self, key):
+        """Removes one and returns it."""
+        value = self[key]
+        del self[key]
+        return value
+
+    def popitem(self):
+        """Removes the last one and returns (key, value)."""
+        key = next(reversed(list(self._keys)))
+        return key, self.pop(key)
+
+    def keys(self):
+        """The keys."""
+        return self._keys.keys()
+
+    def items(self):
+        """(key, value) pairs."""
+        return [(k, self[k]) for k in self._keys]
+
+    def values(self):
+        """The values."""
+        return [self[k] for k in self._keys]
+
+    def update(self, parameters):
+        """Adds all of a mapping or of an iterable of pairs; those of a plain mapping by their names in order."""
+        pairs = parameters.items() if hasattr(parameters, "items") else parameters
+        for key, value in sorted(pairs, key=itemgetter(0)) if _is_unordered(parameters) else pairs:
+            self[key] = value
+
+    def extra_repr(self):
+        return "\n".join(_parameter_line(k, p) for k, p in self.items())

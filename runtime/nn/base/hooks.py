@@ -1,0 +1,279 @@
+"""Hooks of modules: what users register to run around forward and backward."""
+
+import types
+import warnings
+from typing import Any
+
+from ....ir.errors import ArgumentError, AutogradError
+from ....ir.ops.core.shape import full as filled
+from ...autograd.function import Function
+from ...core.state import tls
+from ...core.structure import HookTable
+from ...core.structure import RemovableHandle as RemovableHandle
+from ...core.structure import add_hook as add_hook
+from ...core.tensor import Tensor
+from ...core.writes import Passed
+
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
+
+
+def objects_of(hooks) -> list:
+    """The objects among hooks, or whose methods they are: they may keep something."""
+    return [h.__self__ if type(h) is types.MethodType else h for h in hooks if not isinstance(h, _FUNCTIONS)]
+
+
+class Hooks:
+    """The hooks of one module, or of all modules."""
+
+    __slots__ = ("__weakref__", "always", "backward", "backward_pre", "forward", "forward_pre", "with_kwargs")
+
+    def __init__(self):
+        self.forward_pre = HookTable()
+        self.forward = HookTable()
+        self.backward_pre = HookTable()
+        self.backward = HookTable()
+        self.with_kwargs = set()
+        self.always = set()
+
+    def __bool__(self):
+        return bool(self.forward_pre or self.forward or self.backward_pre or self.backward)
+
+    def numbers(self) -> tuple:
+        """The hooks by their numbers, as they run; no other hook ever gets these."""
+        return tuple(map(tuple, (self.forward_pre, self.forward, self.backward_pre, self.backward)))
+
+    def objects(self) -> list:
+        """The objects that are hooks, or whose methods are."""
+        tables = (self.forward_pre, self.forward, self.backward_pre, self.backward) if self else ()
+        return objects_of([hook for table in tables for hook in table.values()])
+
+    def __reduce__(self):
+        state = {n: getattr(self, n) for n in self.__slots__ if n != "__weakref__"}
+        return (type(self), (), state) if any(state.values()) else (type(self), ())
+
+    def __setstate__(self, state):
+        for n, v in state.items():
+            setattr(self, n, v)
+
+
+GLOBAL = Hooks()   # run for every module, before the module's own
+
+
+def register_module_forward_pre_hook(hook):
+    """Calls hook(module, args) before every module's forward."""
+    return add_hook(GLOBAL.forward_pre, hook)
+
+
+def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
+    """Calls hook(module, args, output) after every module's forward."""
+    return _add_forward(GLOBAL, hook, with_kwargs, always_call)
+
+
+def register_module_full_backward_pre_hook(hook):
+    """Calls hook(module, grad_output) before the backward of every module."""
+    return add_hook(GLOBAL.backward_pre, hook)
+
+
+def register_module_full_backward_hook(hook):
+    """Calls hook(module, grad_input, grad_output) after the backward of every module."""
+    return add_hook(GLOBAL.backward, hook)
+
+
+def _add_forward(hooks, hook, with_kwargs, always_call, prepend=False):
+    marks = [hooks.with_kwargs] * with_kwargs + [hooks.always] * always_call
+    return add_hook(hooks.forward, hook, prepend=prepend, marks=marks)
+
+
+class HookMethods:
+    """The registration methods of Module, and the hooks under the names that other code reads."""
+
+    _hooks: Any
+
+    _forward_hooks = property(lambda self: self._hooks.forward)
+    _forward_pre_hooks = property(lambda self: self._hooks.forward_pre)
+    _backward_hooks = property(lambda self: self._hooks.backward)
+    _backward_pre_hooks = property(lambda self: self._hooks.backward_pre)
+
+    def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
+        """Calls hook(module, args) before forward; a result replaces args (with_kwargs: takes and returns kwargs too)."""
+        marks = [self._hooks.with_kwargs] if with_kwargs else []
+        return add_hook(self._hooks.forward_pre, hook, prepend=prepend, marks=marks)
+
+    def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
+        """Calls hook(module, args, output) after forward; a result replaces the output. With `always_call` also when
+        forward raised (the output is None then)."""
+        return _add_forward(self._hooks, hook, with_kwargs, always_call, prepend)
+
+    def register_full_backward_pre_hook(self, hook, prepend=False):
+        """Calls hook(module, grad_output) before the module's backward; a result replaces grad_output."""
+        return add_hook(self._hooks.backward_pre, hook, prepend=prepend)
+
+    def register_full_backward_hook(self, hook, prepend=False):
+        """Calls hook(module, grad_input, grad_output) when the gradients of the module's inputs are known; a result
+        replaces grad_input."""
+        return add_hook(self._hooks.backward, hook, prepend=prepend)
+
+    register_backward_hook = register_full_backward_hook
+
+
+def call_with_hooks(module, args, kwargs):
+    """A module's call when hooks are there."""
+    own = module._hooks
+    called: set = set()
+    result = None
+    try:
+        args, kwargs = _run_pre(module, own, args, kwargs)
+        watch = _Watch(module, own) if own.backward or own.backward_pre or GLOBAL.backward or GLOBAL.backward_pre else None
+        if watch is not None:
+            args = watch.inputs(args)
+        result = module.forward(*args, **kwargs)
+        result = _run_post(module, own, args, kwargs, result, called)
+    except Exception:
+        _run_always(module, own, args, kwargs, result, called)
+        raise
+    return result if watch is None else watch.outputs(result)
+
+
+def _run_pre(module, own, args, kwargs):
+    for hooks in (GLOBAL, own):
+        for key, hook in list(hooks.forward_pre.items()):
+            if key in hooks.with_kwargs:
+                new = hook(module, args, kwargs)
+                if new is not None:
+                    if not isinstance(new, tuple) or len(new) != 2:
+                        raise ArgumentError(f"a forward pre-hook with kwargs must return None or (args, kwargs), got {new!r}")
+                    args, kwargs = new
+            else:
+                new = hook(module, args)
+                if new is not None:
+                    args = new if isinstance(new, tuple) else (new,)
+    return args, kwargs
+
+
+def _call_forward_hook(hooks, key, hook, module, args, kwargs, result):
+    if key in hooks.with_kwargs:
+        return hook(module, args, kwargs, result)
+    return hook(module, args, result)
+
+
+def _run_post(module, own, args, kwargs, result, called):
+    for hooks in (GLOBAL, own):
+        for key, hook in list(hooks.forward.items()):
+            called.add(key)
+            new = _call_forward_hook(hooks, key, hook, module, args, kwargs, result)
+            if new is not None:
+                result = new
+    return result
+
+
+def _run_always(module, own, args, kwargs, result, called):
+    """After an error: the hooks that asked to run in any case and have not."""
+    for hooks in (GLOBAL, own):
+        for key, hook in list(hooks.forward.items()):
+            if key in hooks.always and key not in called:
+                _call_forward_hook(hooks, key, hook, module, args, kwargs, result)
+
+
+class _Watch:
+    """Puts a joint node before and after a module's part of the history, where the backward hooks run."""
+
+    def __init__(self, module, own):
+        self.module = module
+        self.backward = [*GLOBAL.backward.values(), *own.backward.values()]
+        self.before = [*GLOBAL.backward_pre.values(), *own.backward_pre.values()]
+        self.grad_output = None
+        self.watched = 0        # how many arguments the module was called with
+        self.others: dict = {}  # what tensors among them are like that carry no gradients
+        self.positions: Any = None   # which of them carry gradients, None if none does
+
+    def inputs(self, args):
+        """The arguments, those that need gradients passed through one node."""
+        self.watched = len(args)
+        positions, through, node = _joined(args)
+        if node is not None:
+            self.positions = positions
+            self.others = {i: a.aval for i, a in enumerate(args) if isinstance(a, Tensor) and i not in positions}
+            node.register_hook(self._after)
+        return through
+
+    def outputs(self, result):
+        """The result, its differentiable tensors passed through one node."""
+        if not isinstance(result, (Tensor, tuple)):
+            warnings.warn("full backward hooks are called for modules that return a tensor or a tuple of tensors; "
+                          f"{type(self.module).__name__} returned {type(result).__name__}", stacklevel=4)
+        listed = result if isinstance(result, tuple) else (result,)
+        if not any(isinstance(t, Tensor) for t in listed):
+            return result
+        positions, through, node = _joined(listed)
+        if node is not None:
+            node.register_prehook(lambda grads: self._before(grads, positions, len(listed)))
+        if not isinstance(result, tuple):
+            return through[0]
+        return type(result)(*through) if hasattr(result, "_fields") else through
+
+    def _before(self, grads, positions, size):
+        full: Any = [None] * size
+        for p, g in zip(positions, grads):
+            full[p] = g
+        full = tuple(full)
+        for hook in self.before:
+            full = _replaced(hook(self.module, full), full, "pre hook", "grad_output")
+        self.grad_output = full
+        if self.positions is None:
+            for hook in self.backward:
+                hook(self.module, (None,) * self.watched, full)
+        return tuple(full[p] for p in positions)
+
+    def _after(self, grads, _):
+        if self.grad_output is None:        # the gradient did not come by the module's outputs, as that of a gradient does not
+            return None
+        full: Any = [None] * self.watched
+        for p, g in zip(self.positions, grads):
+            full[p] = g
+        for p, aval in self.others.items():
+            full[p] = filled.call(grads[0], shape=aval.shape, value=0, dtype=aval.dtype)
+        full = tuple(full)
+        grad_output, self.grad_output = self.grad_output, None
+        for hook in self.backward:
+            full = _replaced(hook(self.module, full, grad_output), full, "hook", "grad_input")
+        return tuple(full[p] for p in self.positions)
+
+
+def _replaced(new, full, kind, what):
+    """The gradients that a backward hook has returned in place of others, or these."""
+    if new is None:
+        return full
+    new = new if isinstance(new, tuple) else (new,)
+    if len(new) != len(full):
+        raise AutogradError(f"a module's backward {kind} returned {len(new)} gradients in place of {what}, expected "
+                            f"{len(full)}")
+    return new
+
+
+class BackwardHookFunction(Function):
+    """Its arguments, over the same memory, with one history node for all of them."""
+
+    _passing = Passed("BackwardHookFunction", "full backward hooks watch a module that took or returned this tensor",
+                      "write before there are views of it", True)
+
+    @staticmethod
+    def forward(ctx, *tensors):
+        """The arguments as they are."""
+        return tensors
+
+    @staticmethod
+    def backward(ctx, *grads):
+        """Their gradients as they come."""
+        return grads
+
+
+def _joined(values):
+    """(positions, values, node): the differentiable tensors of `values` passed through one identity node."""
+    positions = [i for i, v in enumerate(values) if isinstance(v, Tensor) and v._node is not None]
+    if not positions or not tls.m.grad:
+        return positions, values, None
+    sources = [values[i] for i in positions]
+    out = list(values)
+    for i, t in zip(positions, BackwardHookFunction.apply(*sources)):
+        out[i] = t
+    return positions, tuple(out), out[positions[0]]._node.source

@@ -1,0 +1,224 @@
+"""Filling parameters with their first values, in place and without history."""
+
+import math
+import warnings
+
+import numpy as np
+
+from ....ir.errors import ArgumentError, ShapeError
+from ...api.register.register import FUNCTIONS
+from ...autograd.grad_mode import no_grad
+from ...core.tensor import Tensor, class_for, wrap
+from ...core.writes import write
+
+_LINEAR = {"linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid"}
+_GAINS = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
+
+
+def calculate_gain(nonlinearity, param=None):
+    """The factor that keeps the variance through a nonlinearity."""
+    if nonlinearity in _LINEAR:
+        return 1
+    if nonlinearity in _GAINS:
+        return _GAINS[nonlinearity]
+    if nonlinearity == "leaky_relu":
+        if param is not None and (isinstance(param, bool) or not isinstance(param, (int, float))):
+            raise ArgumentError(f"negative_slope {param!r} is not a number")
+        slope = 0.01 if param is None else param
+        return math.sqrt(2.0 / (1 + slope ** 2))
+    raise ArgumentError(f"unsupported nonlinearity {nonlinearity!r}")
+
+
+@no_grad()
+def uniform_(tensor, a=0.0, b=1.0, generator=None):
+    """Uniform in [a, b)."""
+    return tensor.uniform_(a, b, generator=generator)
+
+
+def uniform_around_zero(tensor, fan, generator=None):
+    """Uniform in +-1/sqrt(fan)."""
+    bound = 1 / math.sqrt(fan) if fan > 0 else 0.0
+    return uniform_(tensor, -bound, bound, generator)
+
+
+@no_grad()
+def normal_(tensor, mean=0.0, std=1.0, generator=None):
+    """Normal with the given mean and standard deviation."""
+    return tensor.normal_(mean, std, generator=generator)
+
+
+def _normal_cdf(x):
+    return (1 + math.erf(x / math.sqrt(2))) / 2
+
+
+@no_grad()
+def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
+    """Normal, limited to [a, b] by drawing from the part of the distribution that lies there."""
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.warn("the mean is more than 2 std from [a, b] in trunc_normal_; the distribution of values may be wrong",
+                      stacklevel=2)
+    low, high = _normal_cdf((a - mean) / std), _normal_cdf((b - mean) / std)
+    tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
+    return tensor.erfinv_().mul_(std * math.sqrt(2.0)).add_(mean).clamp_(min=a, max=b)
+
+
+@no_grad()
+def constant_(tensor, val):
+    """One value everywhere."""
+    return tensor.fill_(val)
+
+
+@no_grad()
+def ones_(tensor):
+    """Ones."""
+    return tensor.fill_(1.0)
+
+
+@no_grad()
+def zeros_(tensor):
+    """Zeros."""
+    return tensor.fill_(0.0)
+
+
+def _is_shared_out(tensor) -> bool:
+    """Whether several processes have parts of a tensor: what is drawn for it must be the same in all."""
+    return class_for(tensor._a) is not Tensor
+
+
+def _filled(tensor, values, name):
+    """A tensor with all values of another one, which all processes have where it is shared out."""
+    return write(tensor, values, name) if _is_shared_out(tensor) else tensor.copy_(values)
+
+
+@no_grad()
+def eye_(tensor):
+    """The identity matrix."""
+    if tensor.ndim != 2:
+        raise ArgumentError(f"eye_ takes a matrix, got {tensor.aval}")
+    return _filled(tensor, FUNCTIONS["eye"](*tensor.shape), "eye_")
+
+
+@no_grad()
+def dirac_(tensor, groups=1):
+    """The convolution kernel that passes its input on."""
+    if tensor.ndim not in (3, 4, 5):
+        raise ArgumentError(f"dirac_ takes a tensor of 3, 4 or 5 dimensions, got {tensor.aval}")
+    if tensor.shape[0] % groups:
+        raise ArgumentError(f"dirac_ with groups={groups} needs a first size divisible by it, got {tensor.aval}")
+    per_group = tensor.shape[0] // groups
+    middle = tuple(n // 2 for n in tensor.shape[2:])
+    tensor.fill_(0.0)
+    for group in range(groups):
+        for d in range(min(per_group, tensor.shape[1])):
+            tensor[(group * per_group + d, d, *middle)] = 1.0
+    return tensor
+
+
+def _calculate_fan_in_and_fan_out(tensor):
+    if tensor.ndim < 2:
+        raise ArgumentError(f"fan in and fan out need a tensor of at least 2 dimensions, got {tensor.aval}")
+    field = math.prod(tensor.shape[2:])
+    return tensor.shape[1] * field, tensor.shape[0] * field
+
+
+def _calculate_correct_fan(tensor, mode):
+    if mode.lower() not in ("fan_in", "fan_out"):
+        raise ArgumentError(f"mode must be 'fan_in' or 'fan_out', got {mode!r}")
+    return _calculate_fan_in_and_fan_out(tensor)[mode.lower() == "fan_out"]
+
+
+def xavier_uniform_(tensor, gain=1.0, generator=None):
+    """Uniform with variance gain^2 * 2 / (fan_in + fan_out)."""
+    bound = gain * math.sqrt(6.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor, gain=1.0, generator=None):
+    """Normal with variance gain^2 * 2 / (fan_in + fan_out)."""
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor))), generator)
+
+
+def _kaiming_std(tensor, a, mode, nonlinearity):
+    return calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
+
+
+def _is_empty(tensor, name):
+    if 0 in tensor.shape:
+        warnings.warn(f"{name} on a tensor without elements does nothing", stacklevel=3)
+        return True
+    return False
+
+
+def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
+    """Uniform with variance gain^2 / fan."""
+    if _is_empty(tensor, "kaiming_uniform_"):
+        return tensor
+    bound = math.sqrt(3.0) * _kaiming_std(tensor, a, mode, nonlinearity)
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
+    """Normal with variance gain^2 / fan."""
+    if _is_empty(tensor, "kaiming_normal_"):
+        return tensor
+    return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
+
+
+@no_grad()
+def orthogonal_(tensor, gain=1, generator=None):
+    """A (semi-)orthogonal matrix; dimensions after the first count as one."""
+    if tensor.ndim < 2:
+        raise ArgumentError(f"orthogonal_ takes a tensor of at least 2 dimensions, got {tensor.aval}")
+    if 0 in tensor.shape:
+        return tensor
+    rows, cols = tensor.shape[0], math.prod(tensor.shape[1:])
+    sizes = max(rows, cols), min(rows, cols)
+    if _is_shared_out(tensor):
+        flat = tensor.new_empty(sizes).normal_(generator=generator)
+    else:
+        flat = FUNCTIONS["randn"](*sizes, generator=generator)
+    q, r = _orthonormal(flat)
+    q = q * r.diagonal().sign()
+    q = q if rows >= cols else q.t()
+    return _filled(tensor, q.reshape(tensor.shape), "orthogonal_").mul_(gain)
+
+
+def _orthonormal(matrix):
+    """The QR factors of a tall matrix."""
+    return [wrap(np.ascontiguousarray(f)) for f in np.linalg.qr(matrix.numpy(force=True))]
+
+
+@no_grad()
+def sparse_(tensor, sparsity, std=0.01, generator=None):
+    """Normal, with a fraction `sparsity` of each column set to zero."""
+    if tensor.ndim != 2:
+        raise ShapeError(f"sparse_ takes a matrix, got {tensor.aval}")
+    rows, cols = tensor.shape
+    zeros = math.ceil(sparsity * rows)
+    tensor.normal_(0, std, generator=generator)
+    for col in range(cols):
+        order = tensor.new_empty((rows,)).uniform_().argsort() if _is_shared_out(tensor) else FUNCTIONS["randperm"](rows)
+        for row in order.tolist()[:zeros]:
+            tensor[row, col] = 0.0
+    return tensor
+
+
+def _deprecated(fn):
+    name = fn.__name__.rstrip("_")
+
+    def old(*args, **kwargs):
+        warnings.warn(f"nn.init.{name} is deprecated; use nn.init.{name}_", FutureWarning, stacklevel=2)
+        return fn(*args, **kwargs)
+
+    old.__name__ = old.__qualname__ = name
+    old.__doc__ = f"The old name of {name}_."
+    return old
+
+
+uniform, normal, constant, eye, dirac, xavier_uniform, xavier_normal, kaiming_uniform, kaiming_normal, orthogonal, sparse = map(
+    _deprecated, (uniform_, normal_, constant_, eye_, dirac_, xavier_uniform_, xavier_normal_, kaiming_uniform_,
+                  kaiming_normal_, orthogonal_, sparse_))
+
+# Names that libraries take from behind the public ones: what is filled is never recorded.
+_no_grad_uniform_, _no_grad_normal_, _no_grad_fill_, _no_grad_zero_ = uniform_, normal_, constant_, zeros_
+_no_grad_trunc_normal_ = trunc_normal_

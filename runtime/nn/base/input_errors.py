@@ -1,0 +1,31 @@
+"""What a layer says that was called with an array, a list or nothing where it takes a tensor."""
+
+import inspect
+
+import numpy as np
+
+from ....ir.errors import DTypeError, IngotError, NoTensorError
+
+_MISTAKEN = (type(None), np.ndarray, np.generic, list, bool, int, float, str)
+
+
+def refuse_mistaken(module, args, error):
+    """Raises an error that says so, if that is why one of ingot's own layers failed. Nothing is asked of arguments before."""
+    forward = type(module).forward
+    is_explained = isinstance(error, IngotError) and not isinstance(error, NoTensorError)
+    if is_explained or not forward.__module__.startswith(f"{__package__.rpartition('.')[0]}."):
+        return
+    _, *taken = inspect.signature(forward).parameters.values()
+    names = getattr(module, "_inputs", None) or [p.name for p in taken if p.default is p.empty]
+    for name, given in zip(names, args):
+        if isinstance(given, _MISTAKEN):
+            way_out = ("did the layer before return its result?" if given is None else
+                       "make it a tensor first, with as_tensor() or tensor()")
+            raise DTypeError(f"{type(module).__name__} takes a tensor as {name}, got {_said(given)}; {way_out}"
+                             ) from error
+
+
+def _said(given):
+    if isinstance(given, np.ndarray):
+        return f"a numpy array {given.dtype}{list(given.shape)}"
+    return "None" if given is None else f"a {type(given).__name__}"

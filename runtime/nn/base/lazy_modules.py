@@ -1,0 +1,35 @@
+"""Modules whose sizes the first input decides."""
+
+from ....ir.errors import ArgumentError
+from ...core.state import tls
+from .module import Module
+from .parameter import is_lazy
+
+
+class LazyModuleMixin(Module):
+    """Mixin: put it before the module's own class, and define initialize_parameters(*args), which gives them their shapes, and
+    maybe `cls_to_become`, the class of the module from then on."""
+
+    cls_to_become: type | None = None
+
+    def has_uninitialized_params(self) -> bool:
+        """Whether a parameter or buffer still waits for its shape."""
+        own = self.__dict__
+        return any(is_lazy(t) for table in ("_parameters", "_buffers") for t in own.get(table, {}).values() if t is not None)
+
+    def initialize_parameters(self, *args, **kwargs):
+        """Takes the sizes from the first input; each lazy module defines it."""
+        raise NotImplementedError(f"{type(self).__name__} does not define initialize_parameters()")
+
+    def __call__(self, *args, **kwargs):
+        if self.has_uninitialized_params():
+            self.initialize_parameters(*args, **kwargs)
+            if self.has_uninitialized_params():
+                raise ArgumentError(f"{type(self).__name__}.initialize_parameters left a parameter without a shape; call its "
+                                    "materialize(shape)")
+            if tls.m.recorder is not None:
+                tls.m.recorder.first_time = f"a {type(self).__name__} took its sizes from its first input"
+        if self.cls_to_become is None:
+            return super().__call__(*args, **kwargs)
+        self.__class__ = self.cls_to_become
+        return self(*args, **kwargs)

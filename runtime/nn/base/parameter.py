@@ -1,0 +1,312 @@
+"""Tensors that modules own: parameters, which are trained, and buffers, which are kept."""
+
+from typing import Any
+
+import numpy as np
+
+from ....ir.errors import ArgumentError, DTypeError
+from ....ir.package_name import found_in
+from ...api.register.register import FUNCTIONS
+from ...api.register.torch_function import KINDS, unasked
+from ...api.tensor_classes.subclasses import ask_class
+from ...core.composite_tensors import PARTS, values_in
+from ...core.device_array import zeros_beside
+from ...core.state import Defaults, tls
+from ...core.storage import Storage
+from ...core.structure import Structure
+from ...core.tensor import Tensor, class_for, known_whole, wrap
+from ...interop.tensor_protocols import attributes_of, give_attributes, gradient_of_copy, recorded_copy, taken_along
+from ...memo.call_memo import TENSORS
+
+_new = object.__new__
+_NOT_STATE = ("_base", "_path", "_kept_grad", "_kept_leaf", "_part_of")
+
+
+def over(cls, data):
+    """A tensor of class `cls` over the memory of `data`, without its history; over a copy of what cannot be written, such as
+    the parts of complex numbers."""
+    if data is None:
+        data = wrap(np.empty((0,), Defaults.dtype.np))
+    if not isinstance(data, Tensor):
+        raise DTypeError(f"{cls.__name__} takes a tensor, got {type(data).__name__}; make one with ingot.tensor()")
+    if type(data) in PARTS:
+        return _of_parts(cls, data)
+    if data._a.__class__ is np.ndarray and not data._a.flags.writeable:
+        data = data.detach().clone()
+    kind = cls if data._a.__class__ is np.ndarray else _kind_over(cls, class_for(data._a))
+    users, said = type(data)._own_class, {}
+    if users is not None and kind in (Parameter, Buffer) and not issubclass(users, Owned):
+        kind, said = _kept_class(kind, users), _given_by_class(data, users)
+    t = _new(kind)
+    t.__dict__.update(said)
+    t._a = data._a
+    t._node = None
+    t._storage = data._storage
+    if data._base is not None or data._part_of is not None:      # else nothing stands in `vars(t)`, which programs pass on
+        t._part_of = known_whole(data)
+    if tls.m.recorder is not None:
+        tls.m.recorder.detached(data, t)
+    return t
+
+
+def _of_parts(cls, data):
+    """A sparse tensor as one of class `cls`."""
+    kind = next(k for k in type(data).__mro__ if k in PARTS and not issubclass(k, Owned))
+    if (cls, kind) not in _both:
+        made = _both[cls, kind] = type(cls.__name__, (kind, cls), {
+            "__module__": __name__, "__init__": cls.__init__, "__reduce_ex__": _reduce_parts,
+            "__deepcopy__": _copy_parts, "__repr__": lambda t: f"{cls.__name__} containing:\n{kind.__repr__(t)}"})
+        PARTS[made] = PARTS[kind]
+        ask_class(made)
+    t = _new(_both[cls, kind])
+    t.__dict__.update(data.detach().__dict__)
+    return t
+
+
+_both: dict = {}        # (kind of owned tensor, another class of tensors) -> the class that is both
+
+
+def _kind_over(cls, kind) -> type:
+    """The class of owned tensors over arrays whose tensors are of a class: both, where that is one of its own."""
+    if kind is Tensor or issubclass(cls, kind):
+        return cls
+    if (cls, kind) not in _both:
+        made = _both[cls, kind] = type(cls.__name__, (cls, kind), {"__module__": __name__, "__slots__": (),
+                                                                 "__reduce_ex__": _reduce_parts})
+        ask_class(made)
+    return _both[cls, kind]
+
+
+def _given_by_class(data, users) -> dict:
+    """The attributes that one of the user's classes gives what it makes of a tensor."""
+    alias = data.detach()
+    if type(alias) is not users:
+        raise DTypeError(f"a parameter of a {users.__name__} needs a detach() that gives one, not a {type(alias).__name__}")
+    return attributes_of(alias)
+
+
+def _kept_class(cls, users) -> type:
+    """The class of owned tensors that are of one of the user's classes as well. What functions give of them is of the user's
+    class alone."""
+    if (cls, users) not in _both:
+        def asked(_, function, types, args=(), kwargs=None):
+            return users.__torch_function__(function, tuple([users if t is made else t for t in types]), args, kwargs)
+
+        made = _both[cls, users] = type(users.__name__, (cls, users), {
+            "__module__": __name__, "__slots__": (), "__torch_function__": classmethod(asked), "__reduce_ex__": _reduce_kept})
+        made.__module__ = users.__module__
+        KINDS[made] = True
+    return _both[cls, users]
+
+
+def _owner(t) -> type:
+    """Which class of owned tensors one is of that is of another class as well."""
+    return next(base for base in type(t).__bases__ if issubclass(base, Owned))
+
+
+def _reduce_parts(self, protocol):
+    return owned_again, (_owner(self).__name__, self.detach(), self.requires_grad)
+
+
+def _reduce_kept(self, protocol):
+    return kept_again, (_owner(self).__name__, self.detach(), self.requires_grad, self._state())
+
+
+def kept_again(name, data, requires_grad, state):
+    """A tensor of one of the user's classes as the parameter or buffer that it was."""
+    made = owned_again(name, data, requires_grad)
+    give_attributes(made, state)
+    return made
+
+
+def _copy_parts(self, memo):
+    if id(self) not in memo:
+        made = memo[id(self)] = owned_again(_owner(self).__name__, self.detach().clone(), self.requires_grad)
+        if self.grad is not None:
+            made.grad = made.like(values_in(self.grad).clone())
+    return memo[id(self)]
+
+
+def owned_again(name, data, requires_grad):
+    """A tensor of another class as the parameter or buffer that it was."""
+    kind: type = Parameter if name == "Parameter" else Buffer
+    return over(kind, data).requires_grad_(requires_grad)
+
+
+def _rebuild(cls, array, requires_grad, state):
+    t = _new(cls)
+    t._a = array
+    t._node = None
+    t._storage = Storage()
+    t.__dict__.update(state)
+    return t.requires_grad_() if requires_grad else t
+
+
+class Owned(Tensor):
+    """What parameters and buffers share: copying and pickling keep the class."""
+
+    __slots__ = ()
+
+    def __init__(self, *args, **kwargs):
+        pass
+
+    def _state(self):
+        return {k: v for k, v in self.__dict__.items() if k not in _NOT_STATE}
+
+    def __deepcopy__(self, memo):
+        if id(self) in memo:
+            return memo[id(self)]
+        recorded = None if tls.m.recorder is None else recorded_copy(self, memo)
+        if recorded is not None:
+            return taken_along(self, over(type(self), recorded), memo)
+        made = _rebuild(type(self), self._a.copy(order="K"), self.requires_grad, self._state())
+        made.grad = gradient_of_copy(self, memo)
+        memo[id(self)] = made
+        return made
+
+    def __reduce_ex__(self, protocol):
+        return _rebuild, (type(self), self._a, self.requires_grad, self._state())
+
+
+class Parameter(Owned):
+    """A tensor that becomes a parameter of the module it is assigned to. Its deep copies begin without a gradient."""
+
+    __slots__ = ()
+
+    _grad_is_copied = False
+
+    def __new__(cls, data=None, requires_grad=True):
+        t = over(cls, data)
+        if not requires_grad:
+            return t
+        if type(t) in PARTS:
+            return t.requires_grad_()
+        with unasked():
+            return Tensor.requires_grad_(t)
+
+    def requires_grad_(self, requires_grad: bool = True):
+        """Starts (or stops) collecting a gradient; traces that asked which parameters do are told."""
+        if (self._node is not None) != requires_grad:
+            Structure.version += 1
+        return super().requires_grad_(requires_grad)
+
+    def __repr__(self):
+        return "Parameter containing:\n" + super().__repr__()
+
+
+class Buffer(Owned):
+    """A tensor that becomes a buffer of the module it is assigned to."""
+
+    __slots__ = ()
+
+    persistent = True
+
+    def __new__(cls, data=None, *, persistent=True):
+        t = over(cls, data)
+        t.persistent = persistent
+        return t
+
+    def __repr__(self):
+        return "Buffer containing:\n" + super().__repr__()
+
+
+TENSORS.update((Parameter, Buffer))
+
+
+found_in(Parameter, "nn.parameter")
+found_in(Buffer, "nn.parameter")
+
+
+class UninitializedTensorMixin:
+    """Says that a lazy module's tensor has no shape yet; it gets one at the first call, and until then has a dtype and a device
+    alone: whatever asks for more is an error."""
+
+    cls_to_become: Any
+    _node: Any
+    _state: Any
+    _storage: Any
+    _held: Any = Tensor._a      # the place of a tensor's array: an empty one that has the dtype and the device
+
+    @property
+    def _a(self):
+        raise ArgumentError("this tensor of a lazy module has no shape and no values yet: run the module once on an example "
+                            "before (under no_grad(), if you like), or call materialize(shape)")
+
+    @_a.setter
+    def _a(self, array):
+        self._held = array
+
+    dtype = property(lambda self: wrap(self._held).dtype)
+    device = property(lambda self: wrap(self._held).device)
+    is_cuda = property(lambda self: wrap(self._held).is_cuda)
+    is_meta = property(lambda self: wrap(self._held).is_meta)
+
+    def materialize(self, shape, device=None, dtype=None):
+        """Gives the tensor its shape; the values are for the module to fill."""
+        held = wrap(self._held) if device is None else wrap(self._held).to(device)
+        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+        self._held = zeros_beside(held._a, sizes, held._a.dtype if dtype is None else dtype.np)
+        self._storage = Storage()
+        self.__class__ = self.cls_to_become
+
+    def convert(self, fn):
+        """Takes over the dtype and the device that `fn` gives a tensor, for when there is a shape."""
+        self._held = fn(wrap(self._held))._a
+
+    def detach(self):
+        """The same, without a shape as it is: nothing else could stand for it."""
+        return self
+
+    def __deepcopy__(self, memo):
+        if id(self) not in memo:
+            memo[id(self)] = _rebuild(type(self), self._held.copy(), self._node is not None, self._state())
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol):
+        return uninitialized_again, (issubclass(self.cls_to_become, Parameter), wrap(self._held), self._node is not None)
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A parameter whose shape the first call decides."""
+
+    __slots__ = ()
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad=True, device=None, dtype=None):      # type: ignore[misc]    # data come later
+        return Parameter.__new__(cls, FUNCTIONS["empty"](0, device=device, dtype=dtype), requires_grad)
+
+    def __repr__(self):
+        return "<UninitializedParameter>"
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Buffer):
+    """A buffer whose shape the first call decides."""
+
+    __slots__ = ()
+    cls_to_become = Buffer
+
+    def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):    # type: ignore[misc]    # likewise
+        made = Buffer.__new__(cls, FUNCTIONS["empty"](0, device=device, dtype=dtype), persistent=persistent)
+        return made.requires_grad_() if requires_grad else made
+
+    def __repr__(self):
+        return "<UninitializedBuffer>"
+
+
+def uninitialized_again(is_parameter, held, requires_grad):
+    """A tensor without a shape as it was pickled."""
+    kind = UninitializedParameter if is_parameter else UninitializedBuffer
+    return _rebuild(kind, held._a, requires_grad, {})
+
+
+def without_shape(kind, t):
+    """A tensor without a shape that has the dtype and the device of another one."""
+    return kind(requires_grad=t.requires_grad, device=t.device, dtype=t.dtype)
+
+
+def is_lazy(t) -> bool:
+    """Whether a tensor still waits for its shape."""
+    return isinstance(t, UninitializedTensorMixin)
+
+
+_ParameterMeta = type(Parameter)        # as libraries import it

@@ -1,0 +1,136 @@
+"""Activation modules."""
+
+from itertools import repeat
+from typing import Any
+
+from ....ir.errors import ShapeError
+from ...api.register.register import FUNCTIONS
+from .. import functional as F
+from ..base.field_constructors import REQUIRED, constructor
+from ..base.module import Module
+from ..base.parameter import Parameter
+from .attention import MultiheadAttention as MultiheadAttention
+
+
+class _Activation(Module):
+    """A module over one function: `_fields` are its arguments in order, with their defaults."""
+
+    _function: Any = None
+    _fields: tuple = ()
+    _given: tuple = ()      # their names
+    _hidden: frozenset = frozenset()   # arguments that the repr leaves out
+    _named = True           # whether the repr says the arguments' names
+
+    def __init__(self, *args, **kwargs):
+        super().__init__()
+        names = [n for n, _ in self._fields]
+        if len(args) > len(names) or set(kwargs) - set(names):
+            raise TypeError(f"{type(self).__name__} takes ({', '.join(names)}), got {len(args)} arguments and {sorted(kwargs)}")
+        given = dict(zip(names, args))
+        if set(given) & set(kwargs):
+            raise TypeError(f"{type(self).__name__} got several values for {sorted(set(given) & set(kwargs))[0]}")
+        for name, default in self._fields:
+            value = given.get(name, kwargs.get(name, default))
+            if value is REQUIRED:
+                raise TypeError(f"{type(self).__name__} takes ({', '.join(names)}), and {name} is missing")
+            setattr(self, name, value)
+
+    def forward(self, input):
+        """Applies the function."""
+        return type(self)._function(input, *map(getattr, repeat(self), self._given))
+
+    def extra_repr(self):
+        said = []
+        for name, _ in self._fields:
+            value = getattr(self, name)
+            if name == "inplace":
+                said += ["inplace=True"] if value else []
+            elif name not in self._hidden:
+                said.append(f"{name}={value!r}" if self._named else f"{value}")
+        return ", ".join(said)
+
+
+def _module(name, function, *fields, named=True, doc="") -> Any:
+    members = {"_function": staticmethod(function), "_fields": fields, "_given": tuple([n for n, _ in fields]),
+               "_named": named, "__module__": __name__, "__init__": constructor(_Activation, fields),
+               "__doc__": doc or (function.__doc__ or "")}
+    return type(name, (_Activation,), members)
+
+
+_IN = ("inplace", False)
+ReLU = _module("ReLU", F.relu, _IN)
+LeakyReLU = _module("LeakyReLU", F.leaky_relu, ("negative_slope", 0.01), _IN)
+ELU = _module("ELU", F.elu, ("alpha", 1.0), _IN)
+CELU = _module("CELU", F.celu, ("alpha", 1.0), _IN)
+SELU = _module("SELU", F.selu, _IN)
+GELU = _module("GELU", F.gelu, ("approximate", "none"))
+SiLU = _module("SiLU", F.silu, _IN)
+Mish = _module("Mish", F.mish, _IN)
+Hardswish = _module("Hardswish", F.hardswish, _IN)
+Hardsigmoid = _module("Hardsigmoid", F.hardsigmoid, _IN)
+Hardtanh = _module("Hardtanh", F.hardtanh, ("min_val", -1.0), ("max_val", 1.0), _IN)
+Hardshrink = _module("Hardshrink", F.hardshrink, ("lambd", 0.5), named=False)
+Softshrink = _module("Softshrink", F.softshrink, ("lambd", 0.5), named=False)
+Softplus = _module("Softplus", F.softplus, ("beta", 1.0), ("threshold", 20.0))
+Softsign = _module("Softsign", F.softsign)
+Tanhshrink = _module("Tanhshrink", F.tanhshrink)
+Threshold = _module("Threshold", F.threshold, ("threshold", REQUIRED), ("value", REQUIRED), _IN)
+Sigmoid = _module("Sigmoid", F.sigmoid)
+LogSigmoid = _module("LogSigmoid", F.logsigmoid)
+Tanh = _module("Tanh", F.tanh)
+GLU = _module("GLU", F.glu, ("dim", -1))
+Softmax = _module("Softmax", F.softmax, ("dim", None))
+Softmin = _module("Softmin", F.softmin, ("dim", None))
+LogSoftmax = _module("LogSoftmax", F.log_softmax, ("dim", None))
+
+
+class ReLU6(Hardtanh):  # type: ignore[valid-type, misc]
+    """min(max(x, 0), 6)"""
+
+    def __init__(self, inplace=False):
+        super().__init__(0.0, 6.0, inplace)
+
+    def extra_repr(self):
+        return "inplace=True" if self.inplace else ""
+
+
+class Softmax2d(Module):
+    """softmax over the channels of each pixel."""
+
+    def forward(self, input):
+        if input.ndim not in (3, 4):
+            raise ShapeError(f"Softmax2d takes (N, C, H, W) or (C, H, W), got {input.aval}")
+        return F.softmax(input, -3)
+
+
+class RReLU(Module):
+    """leaky_relu with a random slope in training."""
+
+    def __init__(self, lower=1.0 / 8, upper=1.0 / 3, inplace=False):
+        super().__init__()
+        self.lower, self.upper, self.inplace = lower, upper, inplace
+
+    def forward(self, input):
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+    def extra_repr(self):
+        return f"lower={self.lower}, upper={self.upper}" + (", inplace=True" if self.inplace else "")
+
+
+class PReLU(Module):
+    """x above 0, a learned slope times x below."""
+
+    def __init__(self, num_parameters=1, init=0.25, device=None, dtype=None):
+        super().__init__()
+        self.num_parameters, self.init = num_parameters, init
+        self.weight = Parameter(FUNCTIONS["full"]((num_parameters,), float(init), device=device, dtype=dtype))
+
+    def reset_parameters(self):
+        """Sets all slopes to the initial value."""
+        self.weight.data.fill_(self.init)
+
+    def forward(self, input):
+        return F.prelu(input, self.weight)
+
+    def extra_repr(self):
+        return f"num_parameters={self.num_parameters}"

@@ -1,0 +1,115 @@
+"""Lookup tables as modules."""
+
+from typing import Any
+
+from ....ir.errors import ArgumentError, ShapeError
+from .. import functional as F
+from ..base import init
+from ..base.module import Module
+from ..base.parameter import Parameter
+from .linear import empty_parameter
+
+
+def _options_of(table) -> str:
+    """How the rows of a table are limited and their gradients scaled, as far as somebody asked for it."""
+    said = f", max_norm={table.max_norm}" if table.max_norm is not None else ""
+    said += f", norm_type={table.norm_type}" if table.norm_type != 2 else ""
+    return said + (", scale_grad_by_freq=True" if table.scale_grad_by_freq else "")
+
+
+class Embedding(Module):
+    """A table of rows, looked up by index."""
+
+    def __init__(self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0,
+                 scale_grad_by_freq=False, sparse=False, _weight=None, _freeze=False, device=None, dtype=None):
+        super().__init__()
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.padding_idx = _row_of_padding(padding_idx, num_embeddings)
+        self.max_norm, self.norm_type = max_norm, norm_type
+        self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
+        if _weight is None:
+            self.weight = empty_parameter((num_embeddings, embedding_dim), device, dtype)
+            self.weight.requires_grad_(not _freeze)
+            self.reset_parameters()
+        else:
+            self.weight = _table(_weight, num_embeddings, embedding_dim, _freeze)
+
+    def reset_parameters(self):
+        """Normal values, zeros for the padding row."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            self.weight.data[self.padding_idx] = 0
+
+    def forward(self, input):
+        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq,
+                           self.sparse)
+
+    def extra_repr(self):
+        said = f"{self.num_embeddings}, {self.embedding_dim}"
+        said += f", padding_idx={self.padding_idx}" if self.padding_idx is not None else ""
+        return said + _options_of(self)
+
+    @classmethod
+    def from_pretrained(cls, embeddings, freeze=True, padding_idx=None, max_norm=None, norm_type=2.0,
+                        scale_grad_by_freq=False, sparse=False):
+        """A module over a given table, not trained unless freeze=False."""
+        return cls(*_rows_of(embeddings), padding_idx=padding_idx, max_norm=max_norm, norm_type=norm_type,
+                   scale_grad_by_freq=scale_grad_by_freq, sparse=sparse, _weight=embeddings, _freeze=freeze)
+
+
+def _row_of_padding(padding_idx, rows):
+    """The row that is padding, from the first on, or None."""
+    if padding_idx is None:
+        return None
+    if not -rows <= padding_idx < rows:
+        raise ArgumentError(f"padding_idx {padding_idx} is not a row of a table of {rows}")
+    return padding_idx % rows
+
+
+def _rows_of(embeddings) -> tuple[int, int]:
+    if embeddings.ndim != 2:
+        raise ShapeError(f"a table of embeddings is a matrix, got {embeddings.aval}")
+    rows, size = embeddings.shape
+    return rows, size
+
+
+def _table(weight, rows, size, freeze):
+    if tuple(weight.shape) != (rows, size):
+        raise ShapeError(f"the given table has shape {tuple(weight.shape)}, expected ({rows}, {size})")
+    return Parameter(weight, requires_grad=not freeze)
+
+
+class EmbeddingBag(Module):
+    """The sum, mean or maximum of the rows of each bag of indices."""
+
+    def __init__(self, num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean",
+                 sparse=False, _weight=None, include_last_offset=False, padding_idx=None, device=None, dtype=None):
+        super().__init__()
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.max_norm, self.norm_type, self.mode = max_norm, norm_type, mode
+        self.scale_grad_by_freq, self.sparse, self.include_last_offset = scale_grad_by_freq, sparse, include_last_offset
+        self.padding_idx = _row_of_padding(padding_idx, num_embeddings)
+        if _weight is None:
+            self.weight = empty_parameter((num_embeddings, embedding_dim), device, dtype)
+            self.reset_parameters()
+        else:
+            self.weight = _table(_weight, num_embeddings, embedding_dim, False)
+
+    reset_parameters: Any = Embedding.reset_parameters
+
+    def forward(self, input, offsets=None, per_sample_weights=None):
+        return F.embedding_bag(input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode,
+                               self.sparse, per_sample_weights, self.include_last_offset, self.padding_idx)
+
+    def extra_repr(self):
+        named = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{_options_of(self)}, mode={self.mode!r}{named}"
+
+    @classmethod
+    def from_pretrained(cls, embeddings, freeze=True, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean",
+                        sparse=False, include_last_offset=False, padding_idx=None):
+        """A module over a given table, not trained unless freeze=False."""
+        made = cls(*_rows_of(embeddings), max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings,
+                   include_last_offset, padding_idx)
+        made.weight.requires_grad_(not freeze)
+        return made

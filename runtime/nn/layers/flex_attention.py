@@ -1,0 +1,343 @@
+"""Attention with a function of scores and a mask made by a function: `ingot.nn.attention.flex_attention`.
+
+`mask_mod(b, h, q_idx, kv_idx)` and `score_mod(score, b, h, q_idx, kv_idx)` are called on tensors of indices that broadcast to
+(batch, heads, queries, keys); a mask for some queries at a time, when its BlockMask is made. A mask in which each query sees
+one stretch of keys (causal, sliding window, prefix, documents in a row) is kept as the ends of these stretches. With it, and
+with functions of scores that bend them by a tanh and add numbers by head and distance (`score_mods.py`), attention is one
+kernel, whose memory grows with the length and whose time with what is seen. Other masks are kept whole, other functions go by
+operators.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ....ir import dtype as dt
+from ....ir.errors import ArgumentError, ShapeError
+from ....ir.ops.nn.attention import attention
+from ....ir.ops.nn.attention_bounds import bounded_attention
+from ....ir.symbols.substitute import as_float
+from ...api.register.register import FUNCTIONS
+from ...core.state import tls
+from ...core.tensor import Tensor, shape_of, wrap
+from ...func.vmap_level import is_batched
+from .score_mods import Said, said_by
+
+__all__ = ["AuxOutput", "AuxRequest", "BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention",
+           "noop_mask", "or_masks"]
+
+_DEFAULT_SPARSE_BLOCK_SIZE = 128        # the name by which libraries know it
+
+
+class AuxRequest(NamedTuple):
+    """What flex_attention is to return beside its result."""
+
+    lse: bool = False
+    max_scores: bool = False
+
+
+class AuxOutput(NamedTuple):
+    """What flex_attention returned beside its result."""
+
+    lse: Tensor | None = None
+    max_scores: Tensor | None = None
+
+
+def noop_mask(batch, head, token_q, token_kv):
+    """A mask that lets every query see every key."""
+    return wrap(np.ones((), np.bool_))
+
+
+def and_masks(*mask_mods):
+    """The mask of what all masks let through."""
+    return _combined("bitwise_and", mask_mods)
+
+
+def or_masks(*mask_mods):
+    """The mask of what some mask lets through."""
+    return _combined("bitwise_or", mask_mods)
+
+
+def _combined(name, mask_mods):
+    if not mask_mods or not all(map(callable, mask_mods)):
+        raise ArgumentError("and_masks and or_masks take one or several functions (b, h, q_idx, kv_idx) -> bool")
+
+    def combined(b, h, q_idx, kv_idx):
+        found = mask_mods[0](b, h, q_idx, kv_idx)
+        for mod in mask_mods[1:]:
+            found = FUNCTIONS[name](found, mod(b, h, q_idx, kv_idx))
+        return found
+
+    return combined
+
+
+def _indices(shape, device=None):
+    """One index tensor for each dimension, which together broadcast to a shape."""
+    return [FUNCTIONS["arange"](n, device=device).reshape([n if i == d else 1 for i in range(4)]) for d, n in enumerate(shape)]
+
+
+def create_mask(mod_fn, B, H, Q_LEN, KV_LEN, device="cpu"):
+    """The mask of a mask_mod as a tensor of bools, (B, H, Q_LEN, KV_LEN); None for B or H is 1."""
+    shape = (B or 1, H or 1, Q_LEN, KV_LEN)
+    return mod_fn(*_indices(shape, device)).to(dt.bool_).expand(shape)
+
+
+class BlockMask:
+    """A mask for flex_attention: which keys each query sees, also counted in blocks.
+
+    kv_num_blocks, kv_indices   for each row of blocks how many have some entry but not all, and which they are
+    full_kv_num_blocks, full_kv_indices   the same of blocks that are seen entirely
+    bounds                      (batch, heads, queries, 2): the first key that a query sees and the first beyond, if it sees all
+                                between them; None if there is a query that does not
+    """
+
+    def __init__(self, shape, mask_mod, BLOCK_SIZE, mask, counts=None, bounds=None):
+        self.shape, self.mask_mod, self.BLOCK_SIZE = tuple(shape), mask_mod, BLOCK_SIZE
+        self._mask, self._counts, self.bounds = mask, counts, bounds    # the mask, or a function that makes it
+        self.seq_lengths = self.shape[-2:]
+        self.is_causal = bounds is not None and _is_causal(bounds, self.shape)
+
+    @classmethod
+    def from_kv_blocks(cls, kv_num_blocks, kv_indices, full_kv_num_blocks=None, full_kv_indices=None,
+                       BLOCK_SIZE=_DEFAULT_SPARSE_BLOCK_SIZE, mask_mod=None, seq_lengths=None, compute_q_blocks=True):
+        """The mask in which each row of blocks sees the first `kv_num_blocks` of the blocks `kv_indices`, where `mask_mod` lets
+        it, and the first `full_kv_num_blocks` of `full_kv_indices` entirely. Sizes are (batch, heads, rows[, columns])."""
+        if kv_indices.ndim < 2 or (full_kv_num_blocks is None) != (full_kv_indices is None):
+            raise ArgumentError("BlockMask.from_kv_blocks takes kv_indices of 2 dims or more, and full_kv_num_blocks and "
+                                "full_kv_indices both or neither")
+        block = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
+        mask_mod = noop_mask if mask_mod is None else mask_mod
+        some = _of_lists(kv_num_blocks, kv_indices)
+        heads, (rows, columns) = some.shape[:2], some.shape[2:]
+        whole = some & False if full_kv_indices is None else _of_lists(full_kv_num_blocks, full_kv_indices)
+        lengths = (rows * block[0], columns * block[1]) if seq_lengths is None else tuple(seq_lengths)
+
+        def of_blocks(b, h, q_idx, kv_idx):
+            place = b, h, q_idx // block[0], kv_idx // block[1]
+            return (some[place] & mask_mod(b, h, q_idx, kv_idx)) | whole[place]
+
+        made = create_block_mask(of_blocks, heads[0], heads[1], lengths[0], lengths[1], some.device, block)
+        most = block[0] * block[1]
+        if most > 1:        # blocks are what the lists say, also those of which mask_mod lets through nothing
+            made._counts = FUNCTIONS["where"](whole, most, some.to(dt.int64))
+        made.mask_mod = mask_mod
+        return made
+
+    @property
+    def mask(self):
+        """The mask as a tensor of bools."""
+        if isinstance(self._mask, Tensor):
+            return self._mask
+        made = self._mask()
+        if tls.m.recorder is None and tls.m.batched is None:
+            self._mask = made
+        return made
+
+    def _blocks(self):
+        """How many entries each block has, and how many there could be."""
+        q, kv = self.BLOCK_SIZE
+        if self._counts is None:
+            b, h, n, m = self.shape
+            rows, columns = -(-n // q), -(-m // kv)
+            counted = FUNCTIONS["zeros"](b, h, rows * q, columns * kv, dtype=dt.int64, device=self.mask.device)
+            counted[:, :, :n, :m] = self.mask.to(dt.int64)
+            self._counts = counted.reshape(b, h, rows, q, columns, kv).sum((3, 5))
+        return self._counts, q * kv
+
+    def _listed(self, chosen):
+        """For each row of blocks how many were chosen, and all columns, the chosen ones first."""
+        order = FUNCTIONS["argsort"](chosen.to(dt.int64), dim=-1, descending=True, stable=True)
+        return chosen.sum(-1).to(dt.int32), order.to(dt.int32)
+
+    def _partial(self, turned=False):
+        count, most = self._blocks()
+        chosen = (count > 0) & (count < most)
+        return self._listed(chosen.transpose(-1, -2) if turned else chosen)
+
+    def _full(self, turned=False):
+        count, most = self._blocks()
+        return self._listed((count == most).transpose(-1, -2) if turned else count == most)
+
+    kv_num_blocks = property(lambda self: self._partial()[0])
+    kv_indices = property(lambda self: self._partial()[1])
+    full_kv_num_blocks = property(lambda self: self._full()[0])
+    full_kv_indices = property(lambda self: self._full()[1])
+    q_num_blocks = property(lambda self: self._partial(True)[0])
+    q_indices = property(lambda self: self._partial(True)[1])
+    full_q_num_blocks = property(lambda self: self._full(True)[0])
+    full_q_indices = property(lambda self: self._full(True)[1])
+
+    def to_dense(self):
+        """1 for each block that has some entry."""
+        return (self._blocks()[0] > 0).to(dt.int32)
+
+    def sparsity(self) -> float:
+        """How many of 100 blocks have no entry."""
+        dense = self.to_dense()
+        return 100 * (1 - dense.sum().item() / max(dense.numel(), 1))
+
+    def numel(self) -> int:
+        """How many entries the mask has, seen or not."""
+        return math.prod(self.shape)
+
+    def to(self, device):
+        """The same mask on a device."""
+        there = [None if x is None else x.to(device) for x in (self._counts, self.bounds)]
+        return BlockMask(self.shape, self.mask_mod, self.BLOCK_SIZE, lambda: self.mask.to(device), *there)
+
+    def __getitem__(self, index):
+        """The masks of some batches (and heads), with the dimensions kept."""
+        index = index if isinstance(index, tuple) else (index,)
+        kept = tuple([slice(i, i + 1 or None) if isinstance(i, int) else i for i in index])
+        if any(i is not Ellipsis and i != slice(None) for i in kept[2:]):
+            mask = self.mask[kept]
+            return BlockMask(mask.shape, self.mask_mod, self.BLOCK_SIZE, mask)
+        parts = [None if x is None else x[kept] for x in (self._counts, self.bounds)]
+        shape = (*FUNCTIONS["empty"](self.shape[:2])[kept].shape, *self.shape[2:])
+        return BlockMask(shape, self.mask_mod, self.BLOCK_SIZE, lambda: self.mask[kept], *parts)
+
+    def __repr__(self):
+        return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%)"
+
+
+def _is_causal(bounds, shape) -> bool:
+    """Whether all queries see the keys up to their own place."""
+    low, high = (bounds[..., i].cpu().numpy() for i in (0, 1))
+    return shape[-1] == shape[-2] and not low.any() and bool((high == np.arange(1, shape[-1] + 1)).all())
+
+
+def _of_lists(counts, indices):
+    """Which blocks are listed: (batch, heads, rows, columns) of bools."""
+    counts, indices = (t.reshape(*[1] * (n - t.ndim), *t.shape) for t, n in ((counts, 3), (indices, 4)))
+    columns = indices.shape[-1]
+    listed = FUNCTIONS["arange"](columns, device=indices.device) < counts.unsqueeze(-1)
+    target = FUNCTIONS["zeros"](*indices.shape[:-1], columns + 1, dtype=dt.bool_, device=indices.device)
+    places = FUNCTIONS["where"](listed, indices.to(dt.int64), columns)           # all that do not count go behind the end
+    return target.scatter(-1, places, True)[..., :columns]
+
+
+_SURVEYED = 1 << 22         # entries of a mask that are looked at together
+
+
+def _surveyed(mask_mod, shape, block, device):
+    """(how many entries each block has, the stretches of keys that queries see or None), some rows of blocks at a time."""
+    b, h, rows, keys = shape
+    step = max(1, _SURVEYED // max(1, b * h * keys * block[0])) * block[0]
+    batch, heads, queries, others = _indices(shape)
+    counts, bounds = [], []
+    for start in range(0, rows, step):
+        some = queries[:, :, start:start + step]
+        found = mask_mod(*[i.to(device) for i in (batch, heads, some, others)]).to(dt.bool_).cpu().numpy()
+        found = np.broadcast_to(found, (b, h, some.shape[2], keys))
+        low, high, total = found.argmax(-1), keys - found[..., ::-1].argmax(-1), found.sum(-1)
+        ends = np.stack([np.where(total, low, 0), np.where(total, high, 0)], -1)
+        bounds.append(ends if bounds is not None and np.array_equal(ends[..., 1] - ends[..., 0], total) else None)
+        columns = np.add.reduceat(found, np.arange(0, keys, block[1]), axis=-1, dtype=np.int64)
+        counts.append(np.add.reduceat(columns, np.arange(0, columns.shape[2], block[0]), axis=2))
+    apart = any(x is None for x in bounds)
+    return [None if parts is None else wrap(np.ascontiguousarray(np.concatenate(parts, 2))).to(device)
+            for parts in (counts, None if apart else bounds)]
+
+
+def create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device="cpu", BLOCK_SIZE=_DEFAULT_SPARSE_BLOCK_SIZE, _compile=False):
+    """A BlockMask of a mask_mod; None for B or H is one mask for all. Inside of a traced function it is kept whole."""
+    if not callable(mask_mod):
+        raise ArgumentError(f"create_block_mask takes a function (b, h, q_idx, kv_idx) -> bool, got {mask_mod!r}")
+    block = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
+    shape = (B or 1, H or 1, Q_LEN, KV_LEN)
+
+    def whole():
+        return create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device)
+
+    if tls.m.recorder is not None or tls.m.batched is not None or 0 in shape:
+        return BlockMask(shape, mask_mod, block, whole())
+    counts, bounds = _surveyed(mask_mod, shape, block, device)
+    return BlockMask(shape, mask_mod, block, whole() if bounds is None else whole, counts, bounds)
+
+
+def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=None, enable_gqa=False, return_lse=False,
+                   kernel_options=None, *, return_aux=None):
+    """softmax(score_mod(query @ key.T * scale)) @ value over (B, H, L, E), where the block mask lets through. A query that
+    sees no key gives zeros."""
+    _check(query, key, value, block_mask, enable_gqa)
+    factor = 1 / math.sqrt(shape_of(query)[-1]) if scale is None else as_float(scale)
+    wants = AuxRequest(lse=return_lse) if return_aux is None else return_aux
+    if not wants.max_scores:
+        found = _by_kernel(query, key, value, score_mod, block_mask, factor)
+        if found is not None:
+            out, lse = found
+            return (out, AuxOutput(lse if wants.lse else None)) if return_aux is not None else (out, lse) if return_lse else out
+    out, aux = _composed(query, key, value, score_mod, block_mask, factor)
+    if return_aux is not None:
+        return out, AuxOutput(aux.lse if wants.lse else None, aux.max_scores if wants.max_scores else None)
+    return (out, aux.lse) if return_lse else out
+
+
+def _check(query, key, value, block_mask, enable_gqa):
+    if not query.ndim == key.ndim == value.ndim == 4:
+        raise ShapeError(f"flex_attention takes (B, H, L, E), got {query.aval}, {key.aval}, {value.aval}")
+    heads, of_keys = shape_of(query)[1], shape_of(key)[1]
+    if heads != of_keys and (not enable_gqa or heads % of_keys):
+        raise ShapeError(f"flex_attention: {heads} heads of queries and {of_keys} of keys; pass enable_gqa=True where the "
+                         "first are a multiple of the second")
+    if block_mask is not None:
+        have, want = block_mask.shape, (*shape_of(query)[:3], shape_of(key)[2])
+        if have[2:] != want[2:] or any(n not in (1, w) for n, w in zip(have, want)):
+            raise ShapeError(f"flex_attention: the block mask {have} does not fit scores of shape {tuple(want)}")
+
+
+def _by_kernel(query, key, value, score_mod, block_mask, factor):
+    """(result, logsumexp) by a kernel of attention, or None."""
+    said: Said | None = Said()
+    if score_mod is not None:
+        exact = _has_kernel(query) and dt.accumulator(query.dtype) is query.dtype
+        said = said_by(score_mod, query, key) if exact else None
+    if said is None:
+        return None
+    whole = block_mask is not None and (block_mask.bounds is None or not _has_kernel(query))
+    if whole and (said != Said()):
+        return None
+    if whole:
+        out, lse = attention(query, key, value, block_mask.mask, causal=False, scale=factor)
+        some = block_mask.mask.any(-1)
+        return FUNCTIONS["where"](some.unsqueeze(-1), out, 0.0), _of_nothing(lse)
+    if said == Said() and (block_mask is None or block_mask.is_causal):
+        out, lse = attention(query, key, value, None, causal=block_mask is not None, scale=factor)
+        return out, _of_nothing(lse)
+    squash = said.squash and (float(said.squash[0]), float(said.squash[1]))
+    out, lse = bounded_attention(query, key, value, None if block_mask is None else block_mask.bounds, said.table,
+                                 scale=factor * said.factor, squash=squash)
+    return out, _of_nothing(lse)
+
+
+def _has_kernel(t) -> bool:
+    """Whether attention over stretches of keys has a kernel where a tensor (or the batch that it is a sample of) lies."""
+    while is_batched(t):
+        t = t._a.memory.full
+    return isinstance(t._a, np.ndarray)
+
+
+def _of_nothing(lse):
+    """The logsumexp as people expect it of queries that see nothing."""
+    return FUNCTIONS["where"](FUNCTIONS["isposinf"](lse), -math.inf, lse)
+
+
+def _composed(query, key, value, score_mod, block_mask, factor):
+    """(result, AuxOutput) by operators, scores and softmax in float32 at least."""
+    repeats = shape_of(query)[1] // shape_of(key)[1]
+    if repeats > 1:
+        key, value = (t.repeat_interleave(repeats, dim=1) for t in (key, value))
+    wide = dt.accumulator(query.dtype)
+    scores = query.to(wide) @ key.to(wide).transpose(-1, -2) * factor
+    if score_mod is not None:
+        scores = score_mod(scores, *_indices(shape_of(scores), scores.device)).to(wide)
+    if block_mask is not None:
+        scores = FUNCTIONS["where"](block_mask.mask, scores, -math.inf)
+    most = scores.detach().amax(-1, keepdim=True)
+    most = FUNCTIONS["where"](most == -math.inf, 0.0, most)
+    weights = (scores - most).exp()
+    total = weights.sum(-1, keepdim=True)
+    out = (weights @ value.to(wide)) / FUNCTIONS["where"](total == 0, 1.0, total)
+    lse = (total.log() + most).squeeze(-1)
+    return out.to(query.dtype), AuxOutput(lse, scores.detach().amax(-1))

@@ -1,0 +1,152 @@
+"""Loss modules."""
+
+import inspect
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from ....ir.dtype import DType
+from ....ir.errors import ArgumentError, ShapeError
+from .. import functional as F
+from ..base.field_constructors import constructor
+from ..base.module import Module
+from ..functional.loss import reduction_of
+from .linear import Linear
+
+_LEGACY = ("size_average", "reduce")
+
+
+_OLD = (("size_average", None), ("reduce", None), ("reduction", "mean"))
+
+
+class _Loss(Module):
+    """A module over one loss: `_fields` are its arguments with their defaults, as the constructor takes them in order.
+
+    Classes of the user's that begin with it have their own forward, and its `reduction`.
+    """
+
+    _function: Any = None
+    _fields: tuple = _OLD
+    _inputs: tuple = ("input", "target")        # the tensors that forward takes
+
+    def __init__(self, *args, **kwargs):
+        super().__init__()
+        names = [n for n, _ in self._fields]
+        unknown = set(kwargs) - set(names)
+        if len(args) > len(names) or unknown or set(names[:len(args)]) & set(kwargs):
+            raise TypeError(f"{type(self).__name__} takes ({', '.join(names)}), got {len(args)} arguments and {sorted(kwargs)}")
+        values = {**dict(self._fields), **dict(zip(names, args)), **kwargs}
+        old = [values.pop(n, None) for n in _LEGACY]
+        values["reduction"] = values["reduction"] if old == [None, None] else reduction_of(values["reduction"], *old)
+        for name, value in values.items():
+            if name in ("weight", "pos_weight"):
+                self.register_buffer(name, value)
+            else:
+                setattr(self, name, value)
+        self._names = tuple(values)
+
+    def forward(self, *inputs, **named):
+        """The loss of the inputs."""
+        if named:
+            inputs = (*inputs, *[named.pop(name) for name in self._inputs[len(inputs):] if name in named])
+        if len(inputs) != len(self._inputs) or named:
+            others = f" and {', '.join(named)}" if named else ""
+            raise TypeError(f"{type(self).__name__} takes the tensors {', '.join(self._inputs)}, got {len(inputs)}{others}")
+        return type(self)._function(*inputs, **{n: getattr(self, n) for n in self._names})
+
+
+class _WeightedLoss(_Loss):
+    """The base of losses of the user's with weights of classes."""
+
+    _fields = (("weight", None), *_OLD)
+
+
+def _module(name, function, *fields, inputs=2):
+    members = {"_function": staticmethod(function), "_fields": fields, "__module__": __name__, "__doc__": function.__doc__,
+               "__init__": constructor(_Loss, fields),
+               "_inputs": tuple(inspect.signature(function).parameters)[:inputs]}
+    return type(name, (_Loss,), members)
+
+
+L1Loss = _module("L1Loss", F.l1_loss, *_OLD)
+MSELoss = _module("MSELoss", F.mse_loss, *_OLD)
+SmoothL1Loss = _module("SmoothL1Loss", F.smooth_l1_loss, *_OLD, ("beta", 1.0))
+HuberLoss = _module("HuberLoss", F.huber_loss, ("reduction", "mean"), ("delta", 1.0))
+NLLLoss = _module("NLLLoss", F.nll_loss, ("weight", None), _OLD[0], ("ignore_index", -100), *_OLD[1:])
+CrossEntropyLoss = _module("CrossEntropyLoss", F.cross_entropy, ("weight", None), _OLD[0], ("ignore_index", -100), *_OLD[1:],
+                           ("label_smoothing", 0.0))
+KLDivLoss = _module("KLDivLoss", F.kl_div, *_OLD, ("log_target", False))
+BCELoss = _module("BCELoss", F.binary_cross_entropy, ("weight", None), *_OLD)
+BCEWithLogitsLoss = _module("BCEWithLogitsLoss", F.binary_cross_entropy_with_logits, ("weight", None), *_OLD,
+                            ("pos_weight", None))
+NLLLoss2d = _module("NLLLoss2d", F.nll_loss, *NLLLoss._fields)       # by its name in older programs
+PoissonNLLLoss = _module("PoissonNLLLoss", F.poisson_nll_loss, ("log_input", True), ("full", False), _OLD[0], ("eps", 1e-8),
+                         *_OLD[1:])
+GaussianNLLLoss = _module("GaussianNLLLoss", F.gaussian_nll_loss, ("full", False), ("eps", 1e-6), ("reduction", "mean"),
+                          inputs=3)
+HingeEmbeddingLoss = _module("HingeEmbeddingLoss", F.hinge_embedding_loss, ("margin", 1.0), *_OLD)
+MarginRankingLoss = _module("MarginRankingLoss", F.margin_ranking_loss, ("margin", 0.0), *_OLD, inputs=3)
+SoftMarginLoss = _module("SoftMarginLoss", F.soft_margin_loss, *_OLD)
+CosineEmbeddingLoss = _module("CosineEmbeddingLoss", F.cosine_embedding_loss, ("margin", 0.0), *_OLD, inputs=3)
+MultiMarginLoss = _module("MultiMarginLoss", F.multi_margin_loss, ("p", 1), ("margin", 1.0), ("weight", None), *_OLD)
+MultiLabelMarginLoss = _module("MultiLabelMarginLoss", F.multilabel_margin_loss, *_OLD)
+MultiLabelSoftMarginLoss = _module("MultiLabelSoftMarginLoss", F.multilabel_soft_margin_loss, ("weight", None), *_OLD)
+TripletMarginLoss = _module("TripletMarginLoss", F.triplet_margin_loss, ("margin", 1.0), ("p", 2.0), ("eps", 1e-6),
+                            ("swap", False), *_OLD, inputs=3)
+TripletMarginWithDistanceLoss = _module(
+    "TripletMarginWithDistanceLoss", F.triplet_margin_with_distance_loss, ("distance_function", None), ("margin", 1.0),
+    ("swap", False), ("reduction", "mean"), inputs=3)
+CTCLoss = _module("CTCLoss", F.ctc_loss, ("blank", 0), ("reduction", "mean"), ("zero_infinity", False), inputs=4)
+
+
+@dataclass(frozen=True, slots=True)
+class LinearCrossEntropyOptions:
+    """How linear_cross_entropy may trade memory for speed: hints, which do not change what it gives."""
+
+    allow_retain_graph: bool = False
+    batch_chunk_size: int | None = None
+    chunking_method: str | None = "auto"
+    acc_policy: str = "auto"
+    acc_dtype: DType | None = None
+
+    def __post_init__(self):
+        if self.acc_policy not in ("auto", "accurate", "balanced", "compact"):
+            raise ArgumentError(f"acc_policy must be 'auto', 'accurate', 'balanced' or 'compact', got {self.acc_policy!r}")
+        method, _, factor = (self.chunking_method or "auto").partition(":")
+        if method not in ("auto", "aspect_ratio") or (factor and (method == "auto" or not factor.isdigit() or not int(factor))):
+            raise ArgumentError("chunking_method must be None, 'auto', 'aspect_ratio' or 'aspect_ratio:N', got "
+                                f"{self.chunking_method!r}")
+        if self.batch_chunk_size is not None and not self.batch_chunk_size > 0:
+            raise ArgumentError(f"batch_chunk_size must be above 0 or None, got {self.batch_chunk_size}")
+
+
+class LinearCrossEntropyLoss(Module):
+    """The cross entropy of logits that a linear map of its own makes of the input; `out_features` are further sizes of the
+    logits after the classes."""
+
+    def __init__(self, in_features, num_classes, *, out_features=(), bias=False, device=None, dtype=None, reduction="mean",
+                 weight=None, ignore_index=None, label_smoothing=0.0, options=None):
+        super().__init__()
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise ShapeError(f"LinearCrossEntropyLoss takes one weight for each of {num_classes} classes, got {weight.aval}")
+        if not 0 <= label_smoothing <= 1:
+            raise ArgumentError(f"label_smoothing must be within 0 and 1, got {label_smoothing}")
+        self.register_buffer("weight", weight)
+        self.reduction, self.ignore_index, self.label_smoothing = reduction, ignore_index, label_smoothing
+        self.num_classes, self.out_features, self.options = num_classes, tuple(out_features), options
+        self.linear = Linear(in_features, num_classes * math.prod(self.out_features), bias=bias, device=device, dtype=dtype)
+
+    def forward(self, input, target):
+        """The loss of the inputs."""
+        shape = (self.num_classes, *self.out_features)
+        bias = self.linear.bias
+        return F.linear_cross_entropy(
+            input, self.linear.weight.reshape(*shape, self.linear.in_features), target,
+            linear_bias=None if bias is None else bias.reshape(shape), weight=self.weight, reduction=self.reduction,
+            ignore_index=self.ignore_index, label_smoothing=self.label_smoothing, options=self.options)
+
+    def extra_repr(self):
+        names = ("num_classes", "out_features", "reduction", "ignore_index", "label_smoothing", "options")
+        said = [f"{n}={getattr(self, n)}" for n in names]
+        said.insert(2, f"bias={self.linear.bias is not None}")
+        return ", ".join([f"in_features={self.linear.in_features}", *said])

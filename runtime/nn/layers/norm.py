@@ -1,0 +1,310 @@
+"""Normalisation modules."""
+
+from ....ir import dtype as dt
+from ....ir.errors import ArgumentError, ShapeError
+from ....ir.lazy import lazy
+from ....ir.opdef.aval import integers
+from ...api.register.register import FUNCTIONS
+from .. import functional as F
+from ..base import init
+from ..base.lazy_modules import LazyModuleMixin
+from ..base.module import Module
+from ..base.parameter import UninitializedBuffer, UninitializedParameter, is_lazy, without_shape
+from ..functional.norm import counted_batch_norm
+from .linear import empty_parameter
+
+sync_batch_norm = lazy(__package__, ".sync_batch_norm")
+
+
+class _NormBase(Module):
+    """Running statistics and, if `affine`, a weight and bias for each of `num_features` channels."""
+
+    ndims: tuple = ()   # dimensions that an input may have
+    _version = 2
+
+    def __init__(self, num_features, eps, momentum, affine, track_running_stats, device, dtype, bias):
+        super().__init__()
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
+            self.register_parameter(name, empty_parameter((num_features,), device, dtype) if wanted else None)
+        tracked = track_running_stats
+        self.register_buffer("running_mean", FUNCTIONS["zeros"](num_features, device=device, dtype=dtype) if tracked else None)
+        self.register_buffer("running_var", FUNCTIONS["ones"](num_features, device=device, dtype=dtype) if tracked else None)
+        self.register_buffer("num_batches_tracked",
+                             FUNCTIONS["tensor"](0, dtype=dt.int64, device=device) if tracked else None)
+        self.reset_parameters()
+
+    def reset_running_stats(self):
+        """Forgets the running statistics."""
+        if self.track_running_stats:
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self):
+        """Weight 1, bias 0, and fresh running statistics."""
+        self.reset_running_stats()
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def _check_input(self, input):
+        if input.ndim not in self.ndims:
+            wanted = " or ".join(map(str, self.ndims))
+            raise ShapeError(f"{type(self).__name__} takes an input of {wanted} dimensions, got {input.aval}")
+
+    def extra_repr(self):
+        return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+                f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}")
+
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+        version = local_metadata.get("version")
+        key = prefix + "num_batches_tracked"
+        if (version is None or version < 2) and self.track_running_stats and key not in state_dict:
+            counted = self.num_batches_tracked
+            state_dict[key] = FUNCTIONS["zeros"]((), dtype=counted.dtype) if counted.is_meta else counted
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+
+
+class _BatchNorm(_NormBase):
+    def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None,
+                 bias=True):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
+
+    def _factor(self):
+        """How far the running statistics move, once for each batch; without a momentum they are the mean over all batches."""
+        if not (self.training and self.track_running_stats):
+            return self.momentum or 0.0
+        self.num_batches_tracked.add_(1)
+        return 1.0 / self.num_batches_tracked.double() if self.momentum is None else self.momentum
+
+    def forward(self, input):
+        self._check_input(input)
+        training, mean, var = self.training, self.running_mean, self.running_var
+        by_batch = training or (mean is None and var is None)
+        if training and self.track_running_stats and self.momentum is not None:
+            return counted_batch_norm(self.num_batches_tracked, input, mean, var, self.weight, self.bias, by_batch,
+                                      self.momentum, self.eps)
+        factor = self._factor() if training else 0.0
+        if training and not self.track_running_stats:
+            mean = var = None
+        return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, factor, self.eps)
+
+
+class BatchNorm1d(_BatchNorm):
+    """Each channel of (N, C) or (N, C, L) to mean 0 and variance 1 over the batch."""
+
+    ndims = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Each channel of (N, C, H, W) to mean 0 and variance 1 over the batch."""
+
+    ndims = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """Each channel of (N, C, D, H, W) to mean 0 and variance 1 over the batch."""
+
+    ndims = (5,)
+
+
+class _InstanceNorm(_NormBase):
+    def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None,
+                 bias=True):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
+
+    def forward(self, input):
+        self._check_input(input)
+        x = input.unsqueeze(0) if input.ndim == min(self.ndims) else input
+        if x.shape[1] != self.num_features and self.affine:
+            raise ShapeError(f"{type(self).__name__} is for {self.num_features} channels, got {input.aval}")
+        own = self.training or not self.track_running_stats
+        out = F.instance_norm(x, self.running_mean, self.running_var, self.weight, self.bias, own, self.momentum or 0.0,
+                              self.eps)
+        return out.squeeze(0) if x is not input else out
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Each channel of each (C, L) to mean 0 and variance 1."""
+
+    ndims = (2, 3)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Each channel of each (C, H, W) to mean 0 and variance 1."""
+
+    ndims = (3, 4)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Each channel of each (C, D, H, W) to mean 0 and variance 1."""
+
+    ndims = (4, 5)
+
+
+class _LazyNorm(LazyModuleMixin):
+    """A norm that takes num_features from its first input."""
+
+    def __init__(self, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, bias=True):
+        super().__init__(0, eps, momentum, affine, track_running_stats, device, dtype, bias)
+        for name in ("weight", "bias"):
+            if getattr(self, name) is not None:
+                setattr(self, name, without_shape(UninitializedParameter, getattr(self, name)))
+        if track_running_stats:
+            self.running_mean = without_shape(UninitializedBuffer, self.running_mean)
+            self.running_var = without_shape(UninitializedBuffer, self.running_var)
+
+    def reset_parameters(self):
+        if self.num_features:
+            super().reset_parameters()  # type: ignore[misc]
+
+    def initialize_parameters(self, input):
+        """Takes the channels from the first input."""
+        self.num_features = input.shape[1]
+        for t in (self.weight, self.bias, self.running_mean, self.running_var):
+            if t is not None and is_lazy(t):
+                t.materialize((self.num_features,))
+        self.reset_parameters()
+
+
+class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
+    """BatchNorm1d that takes num_features from its first input."""
+
+    cls_to_become = BatchNorm1d
+
+
+class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
+    """BatchNorm2d that takes num_features from its first input."""
+
+    cls_to_become = BatchNorm2d
+
+
+class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
+    """BatchNorm3d that takes num_features from its first input."""
+
+    cls_to_become = BatchNorm3d
+
+
+class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
+    """InstanceNorm1d that takes num_features from its first input."""
+
+    cls_to_become = InstanceNorm1d
+
+
+class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):
+    """InstanceNorm2d that takes num_features from its first input."""
+
+    cls_to_become = InstanceNorm2d
+
+
+class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):
+    """InstanceNorm3d that takes num_features from its first input."""
+
+    cls_to_become = InstanceNorm3d
+
+
+def _sizes_of(normalized_shape):
+    return tuple([int(n) for n in integers(normalized_shape, "normalized_shape")])
+
+
+class LayerNorm(Module):
+    """To mean 0 and variance 1 over the last dims, then times weight, plus bias."""
+
+    def __init__(self, normalized_shape, eps=1e-05, elementwise_affine=True, bias=True, device=None, dtype=None):
+        super().__init__()
+        self.normalized_shape, self.eps, self.elementwise_affine = _sizes_of(normalized_shape), eps, elementwise_affine
+        for name, wanted in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
+            self.register_parameter(name, empty_parameter(self.normalized_shape, device, dtype) if wanted else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Weight 1, bias 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def forward(self, input):
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self):
+        return (f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
+                f"bias={self.bias is not None}")
+
+
+class RMSNorm(Module):
+    """Divided by the root of the mean square over the last dims, then times weight."""
+
+    def __init__(self, normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None):
+        super().__init__()
+        self.normalized_shape, self.eps, self.elementwise_affine = _sizes_of(normalized_shape), eps, elementwise_affine
+        self.register_parameter("weight", empty_parameter(self.normalized_shape, device, dtype) if elementwise_affine else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Weight 1."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+
+    def forward(self, x):
+        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self):
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class GroupNorm(Module):
+    """Each group of channels of each image to mean 0 and variance 1."""
+
+    def __init__(self, num_groups, num_channels, eps=1e-05, affine=True, device=None, dtype=None, bias=True):
+        super().__init__()
+        if num_channels % num_groups:
+            raise ArgumentError(f"GroupNorm: num_channels {num_channels} must be divisible by num_groups {num_groups}")
+        self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
+            self.register_parameter(name, empty_parameter((num_channels,), device, dtype) if wanted else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Weight 1, bias 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def forward(self, input):
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self):
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
+
+
+class LocalResponseNorm(Module):
+    """Each element divided by (k + alpha * mean square of `size` neighbouring channels) ** beta."""
+
+    def __init__(self, size, alpha=0.0001, beta=0.75, k=1.0):
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, input):
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self):
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+class CrossMapLRN2d(LocalResponseNorm):
+    """LocalResponseNorm for (N, C, H, W), under the name of old code."""
+
+    def __init__(self, size, alpha=0.0001, beta=0.75, k=1):
+        super().__init__(size, alpha, beta, k)
+
+
+def __getattr__(name):
+    """The batch norm that talks to other processes loads on first use."""
+    if name == "SyncBatchNorm":
+        return sync_batch_norm.SyncBatchNorm
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,252 @@
+"""Pooling modules."""
+
+from ....ir.errors import ArgumentError
+from ...api.nn.spatial_arguments import per_dim
+from .. import functional as F
+from ..base.module import Module
+
+
+class _Pool(Module):
+    """Keeps its arguments as attributes; `call` is the function, for each number of spatial dims."""
+
+    rank = 0
+    call: dict = {}
+    shown: tuple = ()
+
+    @property
+    def _pool(self):
+        return self.call[self.rank]
+
+    def extra_repr(self):
+        return ", ".join(f"{name}={getattr(self, name)}" for name in self.shown)
+
+
+class _MaxPool(_Pool):
+    call = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
+    shown = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
+
+    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
+        super().__init__()
+        self.kernel_size, self.stride = kernel_size, stride if stride is not None else kernel_size
+        self.padding, self.dilation = padding, dilation
+        self.return_indices, self.ceil_mode = return_indices, ceil_mode
+
+    def forward(self, input):
+        return self._pool(input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode,
+                          self.return_indices)
+
+
+class MaxPool1d(_MaxPool):
+    """The largest element of each window of (N, C, L)."""
+
+    rank = 1
+
+
+class MaxPool2d(_MaxPool):
+    """The largest element of each window of (N, C, H, W)."""
+
+    rank = 2
+
+
+class MaxPool3d(_MaxPool):
+    """The largest element of each window of (N, C, D, H, W)."""
+
+    rank = 3
+
+
+class AvgPool1d(_Pool):
+    """The mean of each window of (N, C, L)."""
+
+    rank = 1
+    shown = ("kernel_size", "stride", "padding")
+
+    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
+        super().__init__()
+        self.kernel_size = per_dim(kernel_size, 1, "AvgPool1d", "kernel_size")
+        self.stride = per_dim(stride if stride is not None else kernel_size, 1, "AvgPool1d", "stride")
+        self.padding = per_dim(padding, 1, "AvgPool1d", "padding")
+        self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
+
+    def forward(self, input):
+        return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
+
+
+class _AvgPool(_Pool):
+    call = {2: F.avg_pool2d, 3: F.avg_pool3d}
+    shown = ("kernel_size", "stride", "padding")
+
+    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+        super().__init__()
+        self.kernel_size, self.stride = kernel_size, stride if stride is not None else kernel_size
+        self.padding, self.ceil_mode = padding, ceil_mode
+        self.count_include_pad, self.divisor_override = count_include_pad, divisor_override
+
+    def forward(self, input):
+        return self._pool(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad,
+                          self.divisor_override)
+
+
+class AvgPool2d(_AvgPool):
+    """The mean of each window of (N, C, H, W)."""
+
+    rank = 2
+
+
+class AvgPool3d(_AvgPool):
+    """The mean of each window of (N, C, D, H, W)."""
+
+    rank = 3
+
+
+class _AdaptiveAvgPool(_Pool):
+    call = {1: F.adaptive_avg_pool1d, 2: F.adaptive_avg_pool2d, 3: F.adaptive_avg_pool3d}
+    shown = ("output_size",)
+
+    def __init__(self, output_size):
+        super().__init__()
+        self.output_size = output_size
+
+    def forward(self, input):
+        return self._pool(input, self.output_size)
+
+
+class AdaptiveAvgPool1d(_AdaptiveAvgPool):
+    """The mean of each of `output_size` even bins of (N, C, L)."""
+
+    rank = 1
+
+
+class AdaptiveAvgPool2d(_AdaptiveAvgPool):
+    """The mean of each of `output_size` even bins of (N, C, H, W)."""
+
+    rank = 2
+
+
+class AdaptiveAvgPool3d(_AdaptiveAvgPool):
+    """The mean of each of `output_size` even bins of (N, C, D, H, W)."""
+
+    rank = 3
+
+
+class _AdaptiveMaxPool(_Pool):
+    call = {1: F.adaptive_max_pool1d, 2: F.adaptive_max_pool2d, 3: F.adaptive_max_pool3d}
+    shown = ("output_size",)
+
+    def __init__(self, output_size, return_indices=False):
+        super().__init__()
+        self.output_size, self.return_indices = output_size, return_indices
+
+    def forward(self, input):
+        return self._pool(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool1d(_AdaptiveMaxPool):
+    """The largest element of each of `output_size` even bins of (N, C, L)."""
+
+    rank = 1
+
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPool):
+    """The largest element of each of `output_size` even bins of (N, C, H, W)."""
+
+    rank = 2
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPool):
+    """The largest element of each of `output_size` even bins of (N, C, D, H, W)."""
+
+    rank = 3
+
+
+class _LPPool(_Pool):
+    call = {1: F.lp_pool1d, 2: F.lp_pool2d, 3: F.lp_pool3d}
+    shown = ("norm_type", "kernel_size", "stride", "ceil_mode")
+
+    def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
+        super().__init__()
+        self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
+
+    def forward(self, input):
+        return self._pool(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+
+
+class LPPool1d(_LPPool):
+    """(sum of x ** p) ** (1 / p) over each window of (N, C, L)."""
+
+    rank = 1
+
+
+class LPPool2d(_LPPool):
+    """(sum of x ** p) ** (1 / p) over each window of (N, C, H, W)."""
+
+    rank = 2
+
+
+class LPPool3d(_LPPool):
+    """(sum of x ** p) ** (1 / p) over each window of (N, C, D, H, W)."""
+
+    rank = 3
+
+
+class _MaxUnpool(_Pool):
+    call = {1: F.max_unpool1d, 2: F.max_unpool2d, 3: F.max_unpool3d}
+    shown = ("kernel_size", "stride", "padding")
+
+    def __init__(self, kernel_size, stride=None, padding=0):
+        super().__init__()
+        name = type(self).__name__
+        self.kernel_size = per_dim(kernel_size, self.rank, name, "kernel_size")
+        self.stride = per_dim(stride if stride is not None else kernel_size, self.rank, name, "stride")
+        self.padding = per_dim(padding, self.rank, name, "padding")
+
+    def forward(self, input, indices, output_size=None):
+        return self._pool(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
+class MaxUnpool1d(_MaxUnpool):
+    """Zeros with each value at the place that MaxPool1d took it from."""
+
+    rank = 1
+
+
+class MaxUnpool2d(_MaxUnpool):
+    """Zeros with each value at the place that MaxPool2d took it from."""
+
+    rank = 2
+
+
+class MaxUnpool3d(_MaxUnpool):
+    """Zeros with each value at the place that MaxPool3d took it from."""
+
+    rank = 3
+
+
+class _FractionalMaxPool(_Pool):
+    call = {2: F.fractional_max_pool2d, 3: F.fractional_max_pool3d}
+
+    def __init__(self, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
+        super().__init__()
+        name = type(self).__name__
+        if (output_size is None) == (output_ratio is None):
+            raise ArgumentError(f"{name} takes either output_size or output_ratio")
+        self.kernel_size = per_dim(kernel_size, self.rank, name, "kernel_size")
+        self.output_size = None if output_size is None else per_dim(output_size, self.rank, name, "output_size")
+        self.output_ratio = output_ratio
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+
+    def forward(self, input):
+        return self._pool(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices,
+                          self._random_samples)
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """Maxima over windows of (N, C, H, W) a random, non-integer step apart."""
+
+    rank = 2
+
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """Maxima over windows of (N, C, D, H, W) a random, non-integer step apart."""
+
+    rank = 3

@@ -1,0 +1,206 @@
+"""What a function of attention scores does to them, where it can be said without the matrix of scores.
+
+The function is called on stand-ins (`Terms` is a level of vmap whose samples are they). Index tensors hold what they are along
+each axis of their own: batch, head, query, key, or distance, which `q_idx - kv_idx` and comparisons of the two depend on. The
+score notes what is done to it: a factor, a tanh between two factors, numbers added by batch, head and distance. That is
+what the operator `bounded_attention` computes; anything else raises `Unknown`, and the caller takes the long way.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....ir.errors import IngotError
+from ....ir.opdef.aval import broadcast_shapes
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.core import shape
+from ....ir.ops.index import indexing
+from ...api.register.register import FUNCTIONS
+from ...core.device_array import DeviceArray
+from ...core.tensor import Tensor, shape_of
+from ...func.vmap_level import KIND, Level
+
+BATCH, HEAD, QUERY, KEY, DISTANCE = range(5)
+_COMPARED = (ew.eq, ew.ne, ew.lt, ew.le, ew.gt, ew.ge)
+
+
+class Unknown(Exception):
+    """The function does something else to scores."""
+
+
+class Said(NamedTuple):
+    """What a function does to a score s: outer * tanh(inner * s) + table, or factor * s + table."""
+
+    factor: float = 1.0
+    squash: tuple | None = None         # inner and outer
+    table: Tensor | None = None         # over the five axes
+
+
+class Term:
+    """Behind the array of a stand-in: its values over the five axes, and on which it depends, or what was done to the score."""
+
+    __slots__ = ("axes", "device", "full", "level", "said")
+
+    def __init__(self, level, full, axes=frozenset(), said=None):
+        self.level, self.full, self.axes, self.said, self.device = level, full, axes, said, None
+
+
+class Terms(Level):
+    """The level inside of which a function of scores is called."""
+
+    def __init__(self, query, key):
+        super().__init__(1)
+        self.sizes_seen = (*query._a.shape[:3], key._a.shape[2])
+        lengths = (*shape_of(query)[:3], shape_of(key)[2])
+        self.distances = lengths[QUERY] + lengths[KEY] - 1
+        self.ranges = [_along(axis, FUNCTIONS["arange"](n, device=query.device)) for axis, n in enumerate(lengths)]
+        apart = FUNCTIONS["arange"](lengths[QUERY] - 1, -lengths[KEY], -1, device=query.device)
+        self.distance = _along(DISTANCE, apart)
+        self.none = FUNCTIONS["zeros"]((), dtype=query.dtype, device=query.device)
+
+    def stand_in(self, term, seen, dtype) -> Tensor:
+        """The tensor that the function sees."""
+        t = Tensor.__new__(Tensor)
+        t._a = DeviceArray(KIND, term, tuple(seen), dtype, (0,) * len(seen), 0, None)
+        t._node = t._shared = None
+        return t
+
+    def arguments(self, dtype) -> list:
+        """The score, and the indices of batch, head, query and key."""
+        score = self.stand_in(Term(self, self.none, said=Said()), self.sizes_seen, dtype)
+        seen = [[n if i == axis else 1 for i in range(4)] for axis, n in enumerate(self.sizes_seen)]
+        return [score, *[self.stand_in(Term(self, r, frozenset((axis,))), seen[axis], r._a.dtype)
+                         for axis, r in enumerate(self.ranges)]]
+
+    def size_of(self, t):
+        """Sizes of stand-ins are plain numbers."""
+        return t._a.shape if self.holds(t) else self.sizes(t)
+
+    def sample(self, full, base=None):
+        """Never: a stand-in comes from an operator that is known here."""
+        raise Unknown
+
+    def writes(self, dst, src):
+        """Nothing is written into a stand-in."""
+        if self.holds(dst) or self.holds(src):
+            raise Unknown
+        return super().writes(dst, src)
+
+    def detached(self, t):
+        """Stand-ins have no history that could be left out."""
+        if self.holds(t):
+            raise Unknown
+        return super().detached(t)
+
+    def call(self, op, args, params):
+        """Says what an operator does, if it takes part."""
+        terms = [a._a.memory if self.holds(a) else None for a in args]
+        if not any(terms):
+            return NotImplemented if self.outer is None else self.outside(self.outer.call, op, args, params)
+        seen = self._seen(op, args, terms)
+        if any(t is not None and t.said is not None for t in terms):
+            said = self.outside(self._to_score, op, args, terms, params)
+            return self.stand_in(Term(self, self.none, said=said), seen, self.none._a.dtype)
+        full, axes = self.outside(self._of_indices, op, args, terms, params)
+        return self.stand_in(Term(self, full, axes), seen, full._a.dtype)
+
+    def _seen(self, op, args, terms):
+        """The shape that the function sees."""
+        if op is shape.expand:
+            raise Unknown
+        which = args[1:] if op is indexing.index else args
+        return broadcast_shapes(*[a._a.shape for a in which if isinstance(a, Tensor)])
+
+    def _of_indices(self, op, args, terms, params):
+        """(values, axes) of what is computed of indices alone."""
+        distance = self._distance(op, args, terms)
+        if distance is not None:
+            return distance, frozenset((DISTANCE,))
+        axes = frozenset().union(*[t.axes for t in terms if t is not None])
+        if len(axes & {QUERY, KEY, DISTANCE}) > 1:
+            raise Unknown
+        table = op is indexing.index
+        if not (op.is_elementwise or (table and terms[0] is None and None not in args and len(args) - 1 == args[0].ndim)):
+            raise Unknown
+        values = [_values(a, t) for a, t in zip(args[table:], terms[table:])]
+        return op(*args[:table], *values, **params), axes
+
+    def _distance(self, op, args, terms):
+        """What is computed of a query's and a key's index, if it depends on their distance alone."""
+        if len(args) != 2 or None in terms or {id(t.full) for t in terms} != {id(r) for r in self.ranges[QUERY:]}:
+            return None
+        forward = terms[0].full is self.ranges[QUERY]
+        away = self.distance if forward else -self.distance
+        return away if op is ew.sub else op(away, 0) if op in _COMPARED else None
+
+    def _to_score(self, op, args, terms, params):
+        """What was done to the score, after one operator more."""
+        at = [i for i, t in enumerate(terms) if t is not None and t.said is not None]
+        said, others = terms[at[0]].said, [(a, t) for i, (a, t) in enumerate(zip(args, terms)) if i != at[0]]
+        if len(at) > 1:
+            raise Unknown
+        if op is ew.cast and params["dtype"].np == self.none._a.dtype:
+            return said
+        if op is ew.tanh and said.squash is None and said.table is None:
+            return Said(squash=(said.factor, 1.0))
+        if (op is ew.mul or (op is ew.div and at == [0])) and said.table is None and isinstance(others[0][0], (int, float)):
+            return _scaled(said, others[0][0] if op is ew.mul else 1 / others[0][0])
+        if op is ew.add or (op is ew.sub and at == [0]):
+            added = self._added(*others[0])
+            return _shifted(said, added if op is ew.add else -added)
+        if op is ew.where and at == [1] and isinstance(args[2], float) and args[2] == -np.inf:
+            open_ = self._added(args[0], terms[0])
+            zeros = FUNCTIONS["zeros"](open_.shape, dtype=self.none.dtype, device=self.none.device)
+            return _shifted(said, ew.where(open_, zeros, args[2]))
+        raise Unknown
+
+    def _added(self, value, term):
+        """Numbers by batch, head and distance."""
+        if term is None:
+            if isinstance(value, (int, float)):
+                return self.none + value
+            raise Unknown
+        if term.axes & {QUERY, KEY}:
+            raise Unknown
+        return term.full
+
+
+def _along(axis, values):
+    return values.reshape([-1 if i == axis else 1 for i in range(5)])
+
+
+def _values(a, term):
+    if term is not None:
+        return term.full
+    if isinstance(a, Tensor) and a._a.ndim:
+        raise Unknown
+    return a
+
+
+def _scaled(said, number):
+    if said.squash is None:
+        return said._replace(factor=said.factor * number)
+    return said._replace(squash=(said.squash[0], said.squash[1] * number))
+
+
+def _shifted(said, added):
+    return said._replace(table=added if said.table is None else said.table + added)
+
+
+def said_by(score_mod, query, key) -> Any:
+    """What a function does to scores of queries and keys, its table as (batch or 1, heads or 1, distances); None if that cannot
+    be said."""
+    terms = Terms(query, key)
+    try:
+        with terms:
+            found = score_mod(*terms.arguments(query._a.dtype))
+    except (Unknown, IngotError):
+        return None
+    if not terms.holds(found) or found._a.memory.said is None:
+        return None
+    said = found._a.memory.said
+    if said.table is None:
+        return said
+    table = said.table.to(query.dtype)
+    lead = tuple(table.shape[:2]) if table.ndim == 5 else (1, 1)
+    return said._replace(table=table.reshape(*lead, -1).expand(*lead, terms.distances))

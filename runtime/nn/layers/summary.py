@@ -1,0 +1,222 @@
+"""A table of what a module consists of (layers, shapes, parameters, floating point operations), and a picture of its graph."""
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from ....ir.draw import view
+from ....ir.errors import ArgumentError
+from ....ir.opdef.op import operations
+from ...autograd.grad_mode import no_grad
+from ...core.random import fork_rng
+from ...core.state import tls
+from ...core.tensor import Tensor
+from ..base.parameter import is_lazy
+from .call_graph_picture import WatchedGraph
+
+__all__ = ["Summary", "summary"]
+
+
+class _Watcher:
+    """Stands where a recorder does, and hears of every operator."""
+
+    def __init__(self, model):
+        self.open: list[Row] = []
+        names = {id(t): n for n, t in (*model.named_parameters(), *model.named_buffers())}
+        self.graph = WatchedGraph(type(model).__name__, names)
+
+    def saw(self, op, args, params, out):
+        """An operator ran: its operations belong to every module that is being called."""
+        count = operations(op, args, out if type(out) is tuple else (out,), params)
+        for row in self.open:
+            row.flops += count
+        self.graph.saw(op, args, params, out, self.open[-1].path if self.open else "")
+
+    def plain(self, op, args, params):
+        """Operands and parameters of an operator, as they are."""
+        return args, params
+
+    def read(self, t, how, seen):
+        """Python reads a value out of a tensor, and gets it."""
+        return seen
+
+    @staticmethod
+    def given(array):
+        """Arrays are what they are."""
+        return array
+
+    def wrote(self, dst, src):
+        """A tensor was written in place."""
+        self.graph.became(dst, src)
+
+    def drew(self, generator, key):
+        """A key was drawn for a random operator."""
+        self.graph.names[id(key)] = "key"
+
+    def detached(self, source, t):
+        """A tensor was made that is `source` without its history."""
+        self.graph.became(t, source)
+
+    def __getattr__(self, name):
+        return _ignore
+
+
+def _ignore(*args):
+    """What else recorders are told."""
+
+
+@dataclass
+class Row:
+    """One module of a summary."""
+
+    path: str
+    kind: str
+    depth: int
+    output: str = ""
+    params: int = 0
+    flops: int = 0
+    calls: int = 0
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rpartition(".")[2]
+
+
+@dataclass
+class Summary:
+    """What `summary` found; printing it shows the table, `save` draws the graph of the call."""
+
+    rows: list = field(default_factory=list)
+    params: int = 0
+    trainable: int = 0
+    buffers: int = 0
+    param_bytes: int = 0
+    flops: int = 0
+    graph: Any = field(default=None, repr=False)
+    modules: dict = field(default_factory=dict, repr=False)     # the graph's nodes by the path of the module that ran them
+
+    def svg(self) -> str:
+        """A drawing of the graph, the operators of each module on one shade."""
+        return view.svg(self.graph, self.modules)
+
+    def save(self, path):
+        """Writes the drawing to a file: SVG, or DOT for graphviz if the name ends in .dot."""
+        view.save(self.graph, path, self.modules)
+
+    def __str__(self):
+        head = ("layer", "output", "parameters", "flops")
+        lines = [(("  " * r.depth) + (f"{r.name}: {r.kind}" if r.name else r.kind) + (f" x{r.calls}" if r.calls > 1 else ""),
+                  r.output if r.calls else "not called", f"{r.params:,}", _short(r.flops)) for r in self.rows]
+        widths = [max(len(row[i]) for row in (head, *lines)) for i in range(4)]
+        shown = ["  ".join((row[0].ljust(widths[0]), row[1].ljust(widths[1]), row[2].rjust(widths[2]), row[3].rjust(widths[3])))
+                 for row in (head, *lines)]
+        rule = "-" * len(shown[0])
+        total = (f"parameters: {self.params:,} ({self.trainable:,} trainable, {self.param_bytes / 2 ** 20:.2f} MiB)\n"
+                 f"buffers: {self.buffers:,}\nflops of one call: {_short(self.flops)}")
+        return "\n".join((shown[0], rule, *shown[1:], rule, total))
+
+    __repr__ = __str__
+
+
+def _short(n: int) -> str:
+    for size, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "K")):
+        if n >= size:
+            return f"{n / size:.2f} {unit}"
+    return str(n)
+
+
+def _shape_of(result) -> str:
+    if isinstance(result, Tensor):
+        return str(list(result.shape))
+    if isinstance(result, (tuple, list)):
+        return ", ".join(_shape_of(r) for r in result if r is not None)
+    if isinstance(result, dict):
+        return ", ".join(f"{k}: {_shape_of(v)}" for k, v in result.items())
+    return type(result).__name__
+
+
+def summary(model, input=None, *args, depth=None, train=False, **kwargs) -> Summary:
+    """Calls `model(input, *args, **kwargs)` once (a tuple of inputs is spread out) and tells of every module its output
+    shape, its parameters and the floating point operations of its calls; `.save("net.svg")` of the result draws its graph.
+
+    Modules are shown `depth` levels down. The call is in evaluation mode unless `train`, and leaves no trace: no gradients,
+    modes and the random state as before.
+    """
+    if tls.m.recorder is not None:
+        tls.m.recorder.refuse("it summarises a module", "call nn.summary outside of the function")
+    inputs = input if isinstance(input, tuple) else () if input is None else (input,)
+    rows = {id(m): Row(name, m._get_name(), name.count(".") + bool(name))
+            for name, m in model.named_modules()}
+    watcher, modes = _Watcher(model), {m: m.training for m in model.modules()}
+    try:
+        model.train(train)
+        with _watched(watcher), _hooked(model, rows, watcher), no_grad(), fork_rng():
+            result = model(*inputs, *args, **kwargs)
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
+    found = _counted(model, rows, depth)
+    found.graph, found.modules = watcher.graph.finish(_tensors_of(result))
+    return found
+
+
+def _tensors_of(result) -> list:
+    if isinstance(result, Tensor):
+        return [result]
+    parts = result.values() if isinstance(result, dict) else result if isinstance(result, (tuple, list)) else ()
+    return [t for part in parts for t in _tensors_of(part)]
+
+
+@contextmanager
+def _watched(watcher):
+    m = tls.m
+    m.recorder = watcher
+    m.refresh()
+    try:
+        yield
+    finally:
+        m.recorder = None
+        m.refresh()
+
+
+@contextmanager
+def _hooked(model, rows, watcher):
+    """Notes when modules are entered and left."""
+    def enter(module, args):
+        row = rows[id(module)]
+        row.calls += 1
+        watcher.open.append(row)
+
+    def leave(module, args, result):
+        watcher.open.pop()
+        rows[id(module)].output = _shape_of(result)
+
+    handles = [h for m in model.modules() for h in (m.register_forward_pre_hook(enter), m.register_forward_hook(leave))]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _counted(model, rows, depth) -> Summary:
+    """The table, with parameters counted once each."""
+    if depth is not None and depth < 0:
+        raise ArgumentError(f"summary: depth must be 0 or more, got {depth}")
+    found = Summary(flops=rows[id(model)].flops)
+    for module in model.modules():
+        row = rows[id(module)]
+        row.params = sum(_size(p) for p in module.parameters(recurse=depth is not None and row.depth == depth))
+        if depth is None or row.depth <= depth:
+            found.rows.append(row)
+    for p in model.parameters():
+        found.params += _size(p)
+        found.trainable += _size(p) if p.requires_grad else 0
+        found.param_bytes += _size(p) * p.element_size()
+    found.buffers = sum(_size(b) for b in model.buffers())
+    return found
+
+
+def _size(p) -> int:
+    return 0 if is_lazy(p) else p._a.size

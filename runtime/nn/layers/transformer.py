@@ -1,0 +1,231 @@
+"""Transformer encoders and decoders."""
+
+import copy
+
+from ....ir import dtype as dt
+from ....ir.errors import ArgumentError, ShapeError
+from ...amp.autocast_mode import is_autocast_enabled
+from ...autograd.grad_mode import is_grad_enabled
+from ...core.state import Defaults
+from .. import functional as F
+from ..base import init
+from ..base.container import ModuleList
+from ..base.module import Module
+from .activation import GELU, ReLU
+from .attention import MultiheadAttention, causal_mask
+from .dropout import Dropout
+from .linear import Linear
+from .norm import LayerNorm
+
+_ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu}
+
+
+def _get_activation_fn(activation):
+    """The function of a name, or the function itself."""
+    if not isinstance(activation, str):
+        return activation
+    if activation not in _ACTIVATIONS:
+        raise ArgumentError(f"activation must be 'relu', 'gelu' or a function, got {activation!r}")
+    return _ACTIVATIONS[activation]
+
+
+def _get_clones(module, n):
+    return ModuleList([copy.deepcopy(module) for _ in range(n)])
+
+
+class _Layer(Module):
+    """What encoder and decoder layers share: their blocks and where norms stand. The blocks (`_sa_block`, `_mha_block`,
+    `_ff_block`, each with its dropout) have PyTorch's names and arguments, since subclasses call and replace them."""
+
+    def _add_feed_forward(self, d_model, dim_feedforward, dropout, bias, kinds):
+        self.linear1 = Linear(d_model, dim_feedforward, bias, **kinds)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, bias, **kinds)
+
+    def _add_norms(self, n, d_model, eps, bias, dropout, kinds):
+        for i in range(1, n + 1):
+            setattr(self, f"norm{i}", LayerNorm(d_model, eps=eps, bias=bias, **kinds))
+        for i in range(1, n + 1):
+            setattr(self, f"dropout{i}", Dropout(dropout))
+
+    def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
+        x = self.self_attn(x, x, x, key_padding_mask, False, attn_mask, is_causal=is_causal)[0]
+        return self.dropout1(x)
+
+    def _feed_forward(self, x):
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+
+    def _through(self, x, blocks):
+        """Each (norm, block) with its residual."""
+        for norm, block in blocks:
+            x = x + block(norm(x)) if self.norm_first else norm(x + block(x))
+        return x
+
+
+class TransformerEncoderLayer(_Layer):
+    """Self-attention and a feed-forward block."""
+
+    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5,
+                 batch_first=False, norm_first=False, bias=True, device=None, dtype=None):
+        super().__init__()
+        kinds = {"device": device, "dtype": dtype}
+        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **kinds)
+        self._add_feed_forward(d_model, dim_feedforward, dropout, bias, kinds)
+        self.norm_first = norm_first
+        self._add_norms(2, d_model, layer_norm_eps, bias, dropout, kinds)
+        self.activation = _get_activation_fn(activation)
+
+    def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
+        """The layer's output, like src."""
+        def attend(x):
+            return self._sa_block(x, src_mask, src_key_padding_mask, is_causal=is_causal)
+
+        return self._through(src, ((self.norm1, attend), (self.norm2, self._ff_block)))
+
+    def _ff_block(self, x):
+        return self.dropout2(self._feed_forward(x))
+
+
+class TransformerDecoderLayer(_Layer):
+    """Self-attention, attention to the encoder's output, and a feed-forward block."""
+
+    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5,
+                 batch_first=False, norm_first=False, bias=True, device=None, dtype=None):
+        super().__init__()
+        kinds = {"device": device, "dtype": dtype}
+        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **kinds)
+        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, bias=bias, batch_first=batch_first, **kinds)
+        self._add_feed_forward(d_model, dim_feedforward, dropout, bias, kinds)
+        self.norm_first = norm_first
+        self._add_norms(3, d_model, layer_norm_eps, bias, dropout, kinds)
+        self.activation = _get_activation_fn(activation)
+
+    def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
+                memory_key_padding_mask=None, tgt_is_causal=False, memory_is_causal=False):
+        """The layer's output, like tgt."""
+        def attend(x):
+            return self._sa_block(x, tgt_mask, tgt_key_padding_mask, is_causal=tgt_is_causal)
+
+        def look(x):
+            return self._mha_block(x, memory, memory_mask, memory_key_padding_mask, is_causal=memory_is_causal)
+
+        return self._through(tgt, ((self.norm1, attend), (self.norm2, look), (self.norm3, self._ff_block)))
+
+    def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal=False):
+        x = self.multihead_attn(x, mem, mem, key_padding_mask, False, attn_mask, is_causal=is_causal)[0]
+        return self.dropout2(x)
+
+    def _ff_block(self, x):
+        return self.dropout3(self._feed_forward(x))
+
+
+def _nests(layer) -> bool:
+    """Whether PyTorch takes samples of different lengths apart for layers like this one."""
+    if not isinstance(layer, TransformerEncoderLayer) or layer.norm_first:
+        return False
+    attention, activation = layer.self_attn, layer.activation
+    return (attention.batch_first and attention.in_proj_bias is not None
+            and (activation in (F.relu, F.gelu) or isinstance(activation, (ReLU, GELU)))
+            and layer.norm1.eps == layer.norm2.eps and attention.num_heads % 2 == 0)
+
+
+class TransformerEncoder(Module):
+    """A stack of encoder layers.
+
+    As in PyTorch, what layers of the common kind give in inference (`eval()`, and nothing that wants a gradient) is zero
+    where `src_key_padding_mask` marks the ends of samples; `enable_nested_tensor=False` and
+    `backends.mha.set_fastpath_enabled(False)` leave what was computed there.
+    """
+
+    def __init__(self, encoder_layer, num_layers, norm=None, enable_nested_tensor=True, mask_check=True):
+        super().__init__()
+        self.layers = _get_clones(encoder_layer, num_layers)
+        self.num_layers, self.norm = num_layers, norm
+        self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
+        self.use_nested_tensor = enable_nested_tensor and _nests(encoder_layer)
+
+    def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
+        """The output of the last layer."""
+        out = src
+        for layer in self.layers:
+            out = layer(out, src_mask=mask, src_key_padding_mask=src_key_padding_mask,
+                        is_causal=bool(is_causal) and mask is not None)
+        if src_key_padding_mask is not None and mask is None and self._clears_padding(src):
+            out = _cleared(out, src_key_padding_mask)
+        return out if self.norm is None else self.norm(out)
+
+    def _clears_padding(self, src):
+        first = self.layers[0]
+        if not (Defaults.fast_path and self.use_nested_tensor) or first.training or src.ndim != 3:
+            return False
+        if is_autocast_enabled("cuda"):
+            return False
+        return not is_grad_enabled() or not (src.requires_grad or any(p.requires_grad for p in first.parameters()))
+
+
+def _cleared(out, padding):
+    """Zeros where samples have ended, if all padding stands at their ends."""
+    ended = padding if padding.dtype is dt.bool_ else padding != 0
+    at_ends = (ended[:, 1:] >= ended[:, :-1]).all()
+    return out.masked_fill((ended & at_ends).unsqueeze(-1), 0.0)
+
+
+class TransformerDecoder(Module):
+    """A stack of decoder layers."""
+
+    def __init__(self, decoder_layer, num_layers, norm=None):
+        super().__init__()
+        self.layers = _get_clones(decoder_layer, num_layers)
+        self.num_layers, self.norm = num_layers, norm
+
+    def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
+                memory_key_padding_mask=None, tgt_is_causal=None, memory_is_causal=False):
+        """The output of the last layer."""
+        for layer in self.layers:
+            tgt = layer(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask,
+                        bool(tgt_is_causal) and tgt_mask is not None, memory_is_causal and memory_mask is not None)
+        return tgt if self.norm is None else self.norm(tgt)
+
+
+class Transformer(Module):
+    """Encoder and decoder."""
+
+    def __init__(self, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_layers=6, dim_feedforward=2048, dropout=0.1,
+                 activation=F.relu, custom_encoder=None, custom_decoder=None, layer_norm_eps=1e-5, batch_first=False,
+                 norm_first=False, bias=True, device=None, dtype=None):
+        super().__init__()
+        kinds = {"device": device, "dtype": dtype}
+        each = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias)
+
+        def norm():
+            return LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **kinds)
+
+        self.encoder = custom_encoder if custom_encoder is not None else TransformerEncoder(
+            TransformerEncoderLayer(*each, **kinds), num_encoder_layers, norm())
+        self.decoder = custom_decoder if custom_decoder is not None else TransformerDecoder(
+            TransformerDecoderLayer(*each, **kinds), num_decoder_layers, norm())
+        self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
+        self._reset_parameters()
+
+    def _reset_parameters(self):
+        for p in self.parameters():
+            if p.ndim > 1:
+                init.xavier_uniform_(p)
+
+    def forward(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None, src_key_padding_mask=None,
+                tgt_key_padding_mask=None, memory_key_padding_mask=None, src_is_causal=None, tgt_is_causal=None,
+                memory_is_causal=False):
+        """The decoder's output."""
+        batch_dim = 0 if self.batch_first else 1
+        if src.ndim == 3 and src.shape[batch_dim] != tgt.shape[batch_dim]:
+            raise ShapeError(f"src and tgt must have one batch size, got {src.aval} and {tgt.aval}")
+        if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
+            raise ShapeError(f"the last size of src and tgt must be d_model={self.d_model}, got {src.aval} and {tgt.aval}")
+        memory = self.encoder(src, src_mask, src_key_padding_mask, src_is_causal)
+        return self.decoder(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, tgt_is_causal,
+                            memory_is_causal)
+
+    @staticmethod
+    def generate_square_subsequent_mask(sz, device=None, dtype=None):
+        """Zeros where a step may look, -inf elsewhere."""
+        return causal_mask(sz, dtype, device)

@@ -1,0 +1,166 @@
+"""A module trained by several processes, each on its own part of the data."""
+
+from contextlib import contextmanager
+
+import numpy as np
+
+from ....ir.errors import ArgumentError, AutogradError, DTypeError
+from ...core.state import tls
+from ...core.tensor import Tensor
+from ...distributed.collectives.collectives import copy_from, reduce_arrays
+from ...distributed.collectives.object_collectives import all_gather_object
+from ...distributed.engines.reduce_op import ReduceOp
+from ...distributed.engines.world import is_initialized, member_of
+from ...distributed.training.uneven_inputs import Join, Joinable, JoinHook
+from ...pytree.pytree import tree_map
+from ..base.module import Module
+from .reducer import Reducer
+
+__all__ = ["DistributedDataParallel"]
+
+
+class DistributedDataParallel(Module, Joinable):
+    """Calls `module`, which starts out on every process as it is on rank 0, and averages gradients over the processes during
+    backward. Its parameters are those of `self.module`, under names that start with "module."."""
+
+    def __init__(self, module, device_ids=None, output_device=None, dim=0, broadcast_buffers=True, init_sync=True,
+                 process_group=None, bucket_cap_mb=None, find_unused_parameters=False, check_reduction=False,
+                 gradient_as_bucket_view=False, static_graph=False, delay_all_reduce_named_params=None,
+                 param_to_hook_all_reduce=None, mixed_precision=None, device_mesh=None):
+        super().__init__()
+        if not is_initialized():
+            raise ArgumentError("DistributedDataParallel needs a process group; call distributed.init_process_group() first")
+        ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
+        named = [(n, p) for n, p in module.named_parameters() if p.requires_grad and n not in ignored]
+        if not named:
+            raise ArgumentError("DistributedDataParallel is not needed for a module without parameters that require grad")
+        self.module, self.dim, self.device_ids, self.output_device = module, dim, device_ids, output_device
+        self.process_group = member_of(process_group, "DistributedDataParallel")
+        if self.process_group is None:
+            raise ArgumentError("DistributedDataParallel needs a group that this rank is in")
+        self.broadcast_buffers, self.find_unused_parameters = broadcast_buffers, find_unused_parameters or static_graph
+        self.require_backward_grad_sync = True
+        self._ignored, self._divides_by_all = ignored, True
+        if init_sync:
+            self._check_alike()
+            self._copy_from(0, self._synced())
+        cap = 25 if bucket_cap_mb is None else bucket_cap_mb
+        self._reducer = Reducer(named, self.process_group, int(cap * (1 << 20)))
+
+    def _state(self):
+        return [*self.module.named_parameters(), *self.module.named_buffers()]
+
+    def _check_alike(self):
+        """Raises unless the module has the same parameters on all processes."""
+        mine = [(n, tuple(t._a.shape), t._a.dtype.name) for n, t in self._state() if n not in self._ignored]
+        everyone = [None] * self.process_group.size()
+        all_gather_object(everyone, mine, self.process_group)
+        for rank, theirs in enumerate(everyone):
+            if theirs != everyone[0]:
+                different = sorted(set(map(str, theirs)) ^ set(map(str, everyone[0])))[:6]
+                raise ArgumentError(f"the module is not the same on all processes: rank {self.process_group.ranks[rank]} and "
+                                    f"rank {self.process_group.ranks[0]} differ in {different or 'the order of parameters'}")
+
+    def _copy_from(self, first: int, tensors):
+        """Copies values from one process of the group to all others."""
+        copy_from(self.process_group, first, tensors, "DistributedDataParallel")
+
+    def _synced(self, buffers_alone=False) -> list:
+        """The tensors that are the same on all processes."""
+        state = self.module.named_buffers() if buffers_alone else self._state()
+        return [t for n, t in state if n not in self._ignored]
+
+    def forward(self, *inputs, **kwargs):
+        """The module's result."""
+        if self.device_ids:
+            inputs, kwargs = self._moved((inputs, kwargs))
+        syncs = tls.m.grad and self.require_backward_grad_sync
+        source = self._announce(syncs) if tls.m.grad and self._join_config.enable else 0
+        if syncs and self.broadcast_buffers and (buffers := self._synced(buffers_alone=True)):
+            self._copy_from(source, buffers)
+        outputs = self.module(*inputs, **kwargs)
+        if syncs:
+            self._reducer.expect(outputs, self.find_unused_parameters)
+        elif tls.m.grad:
+            self._reducer.stop()
+        return outputs
+
+    def _moved(self, arguments):
+        """Arguments on the device of the module."""
+        device = next(self.module.parameters()).device
+        return tree_map(lambda t: t.to(device) if isinstance(t, Tensor) else t, arguments)
+
+    def register_comm_hook(self, state, hook):
+        """Has hook(state, bucket) combine the gradients of each bucket (a GradBucket), in the place of their average over the
+        processes; it returns a futures.Future of the tensor that they are to be."""
+        if not callable(hook):
+            raise DTypeError(f"register_comm_hook takes a function, got {hook!r}")
+        if self._reducer.hook is not None:
+            raise AutogradError("register_comm_hook can be called once for a DistributedDataParallel")
+        self._reducer.hook = state, hook
+
+    # Processes with different numbers of batches.
+
+    def _announce(self, syncs: bool) -> int:
+        """Tells processes that have ended that this one goes on, and whether gradients will be averaged; the number of the
+        process whose buffers are taken."""
+        Join.notify_join_context(self)
+        self._count_active()
+        group = self.process_group
+        return _largest(group, group.rank() if syncs else -1)
+
+    def _count_active(self):
+        """Gradients are divided by the number of processes that have batches left, if join() says so."""
+        if not self._divides_by_all:
+            self._reducer.divisor = self._join_config.active
+
+    def join(self, divide_by_initial_world_size=True, enable=True, throw_on_early_termination=False):
+        """A context in which processes may have different numbers of batches: those that have none left take part in what the
+        others send. Gradients are divided by the number of all processes, or of those that still have batches."""
+        return Join([self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size)
+
+    def join_hook(self, **kwargs):
+        """What this process does for others once it has ended."""
+        self._divides_by_all = kwargs.get("divide_by_initial_world_size", True)
+        return _EndedModule(self)
+
+    @contextmanager
+    def no_sync(self):
+        """Forward passes in here let their gradients accumulate in this process; the next one outside averages the sums."""
+        before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
+        try:
+            yield
+        finally:
+            self.require_backward_grad_sync = before
+
+
+def _largest(group, number: int) -> int:
+    """The largest of every process's numbers."""
+    found: list = []
+    mine = np.array([number], np.int64)
+    group.run(lambda: found.append(reduce_arrays(group, mine, ReduceOp.MAX, "a process to follow")), False)
+    return int(found[0][0])
+
+
+class _EndedModule(JoinHook):
+    """A process whose batches have ended, in the steps of others."""
+
+    def __init__(self, ddp):
+        self.ddp = ddp
+
+    def main_hook(self):
+        """Takes part in one step."""
+        ddp = self.ddp
+        source = _largest(ddp.process_group, -1)
+        if source < 0:
+            return                          # the others add up gradients of their own
+        if ddp.broadcast_buffers and (buffers := ddp._synced(buffers_alone=True)):
+            ddp._copy_from(source, buffers)
+        ddp._count_active()
+        ddp._reducer.follow(ddp.find_unused_parameters)
+
+    def post_hook(self, is_last_joiner):
+        """Takes the values of a process that has gone through all steps."""
+        group = self.ddp.process_group
+        self.ddp._copy_from(_largest(group, group.rank() if is_last_joiner else -1), self.ddp._synced())
+        self.ddp._reducer.divisor = group.size()

@@ -1,0 +1,69 @@
+"""`ingot._functorch.make_functional`: modules as functions of their parameters and buffers, as functorch first had them."""
+
+import copy
+
+from ....ir.errors import ArgumentError
+from ..base.module import Module
+from .functional_modules import stack_module_state
+from .stateless import functional_call
+
+__all__ = ["FunctionalModule", "FunctionalModuleWithBuffers", "combine_state_for_ensemble", "make_functional",
+           "make_functional_with_buffers"]
+
+
+class FunctionalModuleWithBuffers(Module):
+    """A module as a function: `f(params, buffers, *args)`, both in the order of `named_parameters` and `named_buffers`."""
+
+    def __init__(self, stateless_model: Module, param_names: tuple, buffer_names: tuple):
+        super().__init__()
+        self.stateless_model = stateless_model
+        self.param_names, self.buffer_names = param_names, buffer_names
+
+    @classmethod
+    def _create_from(cls, model: Module, disable_autograd_tracking=False):
+        """(the function, the parameters, the buffers) of a module, which stays what it is."""
+        own = copy.deepcopy(model)
+        params, buffers = dict(own.named_parameters()), dict(own.named_buffers())
+        if disable_autograd_tracking:
+            for p in params.values():
+                p.requires_grad_(False)
+        skeleton = copy.deepcopy(model).to("meta")
+        return cls(skeleton, tuple(params), tuple(buffers)), tuple(params.values()), tuple(buffers.values())
+
+    def forward(self, params, buffers, *args, **kwargs):
+        """What the module gives with these values."""
+        if len(params) != len(self.param_names) or len(buffers) != len(self.buffer_names):
+            raise ArgumentError(f"{type(self.stateless_model).__name__} takes {len(self.param_names)} parameters and "
+                                f"{len(self.buffer_names)} buffers, got {len(params)} and {len(buffers)}")
+        values = {**dict(zip(self.param_names, params)), **dict(zip(self.buffer_names, buffers))}
+        return functional_call(self.stateless_model, values, args, kwargs)
+
+
+class FunctionalModule(FunctionalModuleWithBuffers):
+    """A module without buffers as a function: `f(params, *args)`."""
+
+    def forward(self, params, *args, **kwargs):
+        """What the module gives with these values."""
+        return super().forward(params, (), *args, **kwargs)
+
+
+def make_functional(model: Module, disable_autograd_tracking: bool = False) -> tuple:
+    """(f, params) such that `f(params, *args)` is what the module gives; params are copies of its own."""
+    if any(True for _ in model.buffers()):
+        raise ArgumentError(f"make_functional is for modules without buffers, and {type(model).__name__} has some: call "
+                            f"make_functional_with_buffers")
+    f, params, _ = FunctionalModule._create_from(model, disable_autograd_tracking)
+    return f, params
+
+
+def make_functional_with_buffers(model: Module, disable_autograd_tracking: bool = False) -> tuple:
+    """(f, params, buffers) such that `f(params, buffers, *args)` is what the module gives."""
+    return FunctionalModuleWithBuffers._create_from(model, disable_autograd_tracking)
+
+
+def combine_state_for_ensemble(models) -> tuple:
+    """(f, params, buffers) of modules of one kind, those of all stacked, for `vmap(f, in_dims=(0, 0, None))`."""
+    models = list(models)
+    params, buffers = stack_module_state(models)
+    f, _, _ = make_functional_with_buffers(models[0])
+    return f, tuple(params.values()), tuple(buffers.values())

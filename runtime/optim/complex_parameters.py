@@ -1,0 +1,34 @@
+"""Complex parameters, which are updated as pairs of real numbers: both parts of each have running averages of their own."""
+
+from ..api.register.register import FUNCTIONS
+from ..core.tensor import Tensor
+from ..core.writes import write
+
+
+def by_pairs(update, p, g, state, group):
+    """Lets `update` work on the parts of a complex parameter, its gradient and its state, and puts there what it gives."""
+    parts, held = parts_of(p), {name: parts_of(v) if is_complex(v) else v for name, v in state.items()}
+    update(parts, parts_of(g), held, group)
+    write(p, whole(parts), "step")
+    for name, v in held.items():
+        if is_complex(state.get(name)):
+            write(state[name], whole(v), "step")
+        elif isinstance(v, Tensor) and v.shape == parts.shape:
+            state[name] = whole(v)
+        elif name not in state or state[name] is not v:
+            state[name] = v
+
+
+def is_complex(x) -> bool:
+    """Whether something is a complex tensor."""
+    return isinstance(x, Tensor) and x.dtype.is_complex
+
+
+def parts_of(t: Tensor) -> Tensor:
+    """The parts of complex numbers in a last dimension, as memory of its own."""
+    return FUNCTIONS["view_as_real"](t).clone()
+
+
+def whole(parts: Tensor) -> Tensor:
+    """The complex numbers that have these parts."""
+    return FUNCTIONS["view_as_complex"](parts).clone()

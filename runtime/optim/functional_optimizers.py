@@ -1,0 +1,60 @@
+"""Optimizers as functions of lists: parameters, gradients, and what is kept for each, which programs of their own hold."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from ...ir.errors import ArgumentError, DTypeError
+from ..autograd.grad_mode import enable_grad, no_grad
+from .group_options import with_numbers
+
+_SWITCHES = {"foreach": None, "capturable": False, "differentiable": False, "fused": None, "maximize": False}
+_ACCEPTED = ("grad_scale", "found_inf", "has_sparse_grad", "has_complex")
+
+
+def form(cls, states: tuple, group_of: Callable, counts=True) -> Callable:
+    """The function of an optimizer. `states` are the names of what is kept, in the order of its lists; `group_of` makes a
+    group's options of keywords. Where steps are counted, their counts are the last list."""
+    names = (*states, "step") if counts else states
+    takes = inspect.signature(group_of)
+
+    def function(params, grads, *lists, **options):
+        if len(lists) != len(names):
+            raise ArgumentError(f"{function.__name__} takes parameters, gradients and {len(names)} lists ({', '.join(names)}), "
+                                f"got {len(lists)}")
+        switches = {name: options.pop(name, default) for name, default in _SWITCHES.items()}
+        if options.pop("grad_scale", None) is not None or options.pop("found_inf", None) is not None:
+            raise ArgumentError(f"{function.__name__} takes unscaled gradients: leave out grad_scale and found_inf")
+        for name in _ACCEPTED:
+            options.pop(name, None)
+        try:
+            takes.bind(**options)
+        except TypeError as e:
+            raise DTypeError(f"{function.__name__}: {e}") from None
+        group = {**group_of(**options), **switches, "params": list(params)}
+        with enable_grad() if switches["differentiable"] else no_grad():
+            _update(cls, with_numbers(group), grads, names, lists)
+
+    function.__name__ = function.__qualname__ = cls.__name__.lower()
+    function.__doc__ = f"A step of {cls.__name__} on lists: parameters, gradients, {', '.join(names)}. Writes what they hold."
+    return function
+
+
+def _update(cls, group, grads, names, lists):
+    """Updates parameters that have gradients; what is made anew is put into the lists."""
+    optimizer, rows, made = object.__new__(cls), [], []
+    for i, (p, g) in enumerate(zip(group["params"], grads)):
+        if g is None:
+            continue
+        state: dict[str, Any] = {name: held[i] for name, held in zip(names, lists) if len(held) and held[i] is not None}
+        made.append((i, state))
+        row, alone = (p, -g if group["maximize"] else g, state), optimizer._update_alone(p, g, group)
+        if alone is None:
+            rows.append(row)
+        else:
+            alone(*row, group)
+    optimizer._update_each(rows, group)
+    for i, state in made:
+        for name, held in zip(names, lists):
+            if len(held) and held[i] is None and name in state:
+                held[i] = state[name]

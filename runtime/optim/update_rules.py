@@ -1,0 +1,130 @@
+"""Optimizers that update each element by what is kept for it: one rule for each, written once.
+
+    def adagrad(fn, s, g, n):
+        g = decayed(s, g, n)
+        s.sum = s.sum + g * g
+        s.p = s.p - g / (fn.sqrt(s.sum) + n.eps) * n.lr
+
+`s` is what a step writes: the parameter and its state, by names. `n` are the numbers of a step; those that options leave out
+are None, and so is state that they leave out. A rule runs in one sweep over memory, in which all is read once and written once;
+or operator by operator while a recorder watches, where numbers are tensors, and in dtypes that are not swept. Each operation
+rounds once, so the bits are the same.
+"""
+
+import functools
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from ..api.register.register import FUNCTIONS
+from ..core.state import tls
+from ..foreach.fused_updates import KINDS, sweep_each
+from .optimizer import Optimizer, count, counts_there, put, zeros_like
+
+
+class Elementwise(Optimizer):
+    """Base of optimizers with a rule. `_numbers` gives the numbers of a step from what `_begin` gives for a parameter, which is
+    the same for many of them."""
+
+    _rule: Callable
+
+    def _begin(self, p, state, group) -> Any:
+        """Counts a step of a parameter; what its numbers follow from."""
+        return count(state, p, group)
+
+    def _names(self, group) -> tuple:
+        """The names of a parameter's state that steps write, which begins as zeros."""
+        raise NotImplementedError(f"{type(self).__name__} does not define _names()")
+
+    def _numbers(self, at, group) -> dict:
+        """The numbers of a step by name."""
+        raise NotImplementedError(f"{type(self).__name__} does not define _numbers()")
+
+    def _update(self, p, g, state, group):
+        self._update_each([(p, g, state)], group)
+
+    def _update_each(self, rows, group):
+        names, may_sweep = self._names(group), sweeps(group)
+        swept: dict = {}
+        for p, g, state in rows:
+            at = self._begin(p, state, group)
+            for name in names:
+                if state.get(name) is None:
+                    state[name] = zeros_like(p)
+            written = p, *[state[name] for name in names]
+            if may_sweep and are_alike(p, (g, *written)) and not counts_there(p, group):
+                swept.setdefault(at, []).append((written, (g,)))
+            else:
+                stored = Stored(p=p, **{name: state[name] for name in names})
+                self._rule(OPERATORS, stored, g, Named(**self._numbers(at, group)))
+        for at, some in swept.items():
+            numbers = self._numbers(at, group)
+            sweep_each(kernel_of(type(self)._rule, names, tuple(numbers)), some, [*numbers.values()])
+
+
+def sweeps(group) -> bool:
+    """Whether updates may run as sweeps: outside of a recording, and options are numbers."""
+    m = tls.m
+    return m.recorder is None and m.batched is None and not group.get("differentiable") and type(group["lr"]) in (float, int)
+
+
+def are_alike(p, others) -> bool:
+    """Whether all arrays are of one size and of a kind that sweeps take."""
+    a = p._a
+    kind, shape = a.dtype, a.shape
+    for t in others:
+        if t._a.shape != shape or t._a.dtype != kind:
+            return False
+    return kind in KINDS
+
+
+@functools.lru_cache(None)
+def kernel_of(rule, names, numbers):
+    """A rule as what builds a kernel: of the parameter, the state, the gradient, and the numbers."""
+    def build(k, *values):
+        state, (g, *rest) = Named(**dict(zip(("p", *names), values))), values[1 + len(names):]
+        rule(k.fn, state, g, Named(**dict(zip(numbers, rest))))
+        written = tuple([getattr(state, name) for name in ("p", *names)])
+        return written if names else written[0]
+
+    build.__name__ = rule.__qualname__.partition(".")[0].lower()
+    return build
+
+
+class Named(SimpleNamespace):
+    """Values by names; None for all others."""
+
+    def __getattr__(self, name):
+        return None
+
+
+class Stored(Named):
+    """Tensors by names, into which values are written."""
+
+    def __setattr__(self, name, value):
+        put(getattr(self, name), value)
+
+
+class Operators:
+    """The functions of rules that run operator by operator."""
+
+    def __getattr__(self, name):
+        return FUNCTIONS[name]
+
+
+OPERATORS = Operators()
+
+
+def decay_of(group, decoupled=False) -> dict:
+    """The number of weight decay, if there is one."""
+    decay = group["weight_decay"]
+    if not decay:
+        return {}
+    return {"shrink": 1 - group["lr"] * decay} if decoupled else {"decay": decay}
+
+
+def decayed(s, g, n):
+    """The gradient with weight decay: added to it, or (decoupled) taken off the parameter at once."""
+    if n.shrink is not None:
+        s.p = s.p * n.shrink
+    return g if n.decay is None else g + s.p * n.decay

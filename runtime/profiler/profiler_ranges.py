@@ -1,0 +1,89 @@
+"""Ranges of a program with names of the user's, and the profile that opens and closes with a `with` block."""
+
+import time
+from contextlib import ContextDecorator
+from functools import wraps
+from typing import Any
+
+from ..core.state import tls
+from .events import EventList
+from .session import Session
+
+
+class record_function(ContextDecorator):
+    """Gives what runs inside of the `with` block (or the decorated function) a name in profiles. Inside of a traced function it
+    shows while the function is recorded; a replay runs no Python."""
+
+    def __init__(self, name: str, args: str | None = None):
+        self.name, self.args = name, args
+        self._open: list[tuple[Any, Any]] = []
+
+    def __enter__(self):
+        session: Any = tls.m.clock
+        self._open.append((session, None if session is None else session.begin(self.name, "user")))
+        return self
+
+    def __exit__(self, *exc):
+        session: Any
+        session, event = self._open.pop()
+        if session is not None and tls.m.clock is session:
+            session.end(event)
+
+    def __call__(self, func):
+        name, args = self.name, self.args
+
+        @wraps(func)
+        def inside(*given, **keywords):
+            with record_function(name, args):
+                return func(*given, **keywords)
+
+        return inside
+
+
+class profile:
+    """The profile that `autograd.profiler` knows: it records all of the `with` block. `use_device`, `use_cuda` and `use_kineto`
+    change nothing; work on a device counts as the time in which it was started."""
+
+    def __init__(self, enabled=True, *, use_device=None, record_shapes=False, with_flops=False, profile_memory=False,
+                 with_stack=False, with_modules=False, use_kineto=False, use_cpu=True, experimental_config=None,
+                 acc_events=False, custom_trace_id_callback=None, use_cuda=False):
+        self.enabled, self.profile_memory, self.with_flops = enabled, profile_memory, with_flops
+        self._session = Session(record_shapes or with_flops, profile_memory, with_stack, with_flops)
+        self._spent = [0, 0]
+
+    def __enter__(self):
+        if self.enabled:
+            self._spent[0] = time.perf_counter_ns()
+            self._session.open()
+        return self
+
+    def __exit__(self, *exc):
+        if self.enabled:
+            self._session.close()
+            self._spent[1] = time.perf_counter_ns()
+
+    @property
+    def function_events(self) -> EventList:
+        """What ran, in the order in which it began."""
+        return EventList(self._session.events, self.profile_memory, self.with_flops)
+
+    self_cpu_time_total = property(lambda self: self.function_events.self_cpu_time_total)
+
+    def key_averages(self, group_by_input_shape=False, group_by_stack_n=0) -> EventList:
+        """Events added up by name."""
+        return self.function_events.key_averages(group_by_input_shape, group_by_stack_n)
+
+    def total_average(self):
+        """All events added up."""
+        return self.function_events.total_average()
+
+    def table(self, *args, **kwargs) -> str:
+        """See `EventList.table`."""
+        return self.function_events.table(*args, **kwargs)
+
+    def export_chrome_trace(self, path):
+        """Writes the timeline, as ui.perfetto.dev and chrome://tracing read it."""
+        self.function_events.export_chrome_trace(path)
+
+    def __str__(self):
+        return self.table()

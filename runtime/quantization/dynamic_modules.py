@@ -1,0 +1,66 @@
+"""`ingot.ao.nn.quantized.dynamic`: modules with weights of 8 bits, whose inputs are quantised at each call.
+
+A weight is whole numbers from -127 to 127 with a scale for each row. Each row of an input is divided into 255 steps between its
+smallest and its largest number, so that no row counts for another (`ir/ops/quantized/int8_linear.py`). Modules take and give
+float32; there are no gradients.
+"""
+
+from ...ir import dtype as dt
+from ...ir.dtype import qint8
+from ...ir.errors import DTypeError
+from ...ir.ops.quantized.int8_linear import linear_int8
+from ..api.register.register import FUNCTIONS
+from ..nn.base.module import Module
+from ..nn.layers.linear import Linear as FloatLinear
+from ..nn.utils.parametrize import type_before_parametrizations
+from .dynamic_recurrent import GRU, LSTM, GRUCell, LSTMCell, RNNCell
+from .int8_weights import quantized, require_int8
+
+__all__ = ["GRU", "LSTM", "GRUCell", "LSTMCell", "Linear", "RNNCell"]
+
+
+class Linear(Module):
+    """y = x @ weight.T + bias with a weight of int8."""
+
+    _float_module = FloatLinear
+
+    def __init__(self, in_features, out_features, bias_=True, dtype=qint8):
+        super().__init__()
+        require_int8(dtype)
+        self.in_features, self.out_features = in_features, out_features
+        self.register_buffer("weight_int8", FUNCTIONS["zeros"]((out_features, in_features), dtype=dt.int8))
+        self.register_buffer("scale", FUNCTIONS["ones"]((out_features,), dtype=dt.float32))
+        self.register_buffer("bias_float", FUNCTIONS["zeros"]((out_features,), dtype=dt.float32) if bias_ else None)
+
+    @classmethod
+    def from_float(cls, mod):
+        """The module that stands for a float one."""
+        if type_before_parametrizations(mod) is not cls._float_module:
+            raise DTypeError(f"{cls.__module__}.{cls.__name__}.from_float takes nn.{cls._float_module.__name__}, got "
+                             f"{type(mod).__name__}")
+        made = cls(mod.in_features, mod.out_features, mod.bias is not None)
+        made.set_weight_bias(mod.weight, mod.bias)
+        return made
+
+    def set_weight_bias(self, weight, bias):
+        """Takes a float weight, which is quantised, and a bias."""
+        self.weight_int8, self.scale = quantized(weight, "Linear")
+        self.bias_float = None if bias is None else bias.detach().clone()
+
+    def weight(self):
+        """The weight that its numbers and scales stand for, in float32."""
+        return self.weight_int8.to(dt.float32) * self.scale.unsqueeze(1)
+
+    def bias(self):
+        """The bias, or None."""
+        return self.bias_float
+
+    def forward(self, input):
+        return linear_int8(input, self.weight_int8, self.scale, self.bias_float)
+
+    def _get_name(self):
+        return "DynamicQuantizedLinear"
+
+    def extra_repr(self):
+        said = "" if self.bias_float is not None else ", bias=False"
+        return f"in_features={self.in_features}, out_features={self.out_features}{said}, dtype=ingot.qint8"

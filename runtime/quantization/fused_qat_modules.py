@@ -1,0 +1,249 @@
+"""`ingot.ao.nn.intrinsic.qat`: a layer, its batch norm and a ReLU that train as the one layer of whole numbers they become.
+
+In evaluation mode batch norm is a factor for each channel of the weight, so that product is what is rounded while training,
+too, with the running statistics. Sums are divided by the factor again before the batch norm sees them:
+
+    y = relu(bn(conv(x, rounded(weight * factor)) / factor + bias)),     factor = bn.weight / sqrt(bn.running_var + bn.eps)
+
+Channels whose factor is zero (many networks start so) keep sums to divide: there bn.weight counts as 1 in the factor.
+"""
+
+from typing import Any
+
+from ..api.register.register import FUNCTIONS
+from ..autograd.grad_mode import no_grad
+from ..nn import functional as F
+from ..nn.base import init
+from ..nn.layers import conv as float_conv
+from ..nn.layers import linear as float_linear
+from ..nn.layers import norm
+from ..nn.utils.batch_norm_fusion import fuse_conv_bn_weights, fuse_linear_bn_weights
+from . import fused_modules, qat_modules
+
+__all__ = ["ConvBn1d", "ConvBn2d", "ConvBn3d", "ConvBnReLU1d", "ConvBnReLU2d", "ConvBnReLU3d", "ConvReLU1d", "ConvReLU2d",
+           "ConvReLU3d", "LinearBn1d", "LinearReLU", "freeze_bn_stats", "update_bn_stats"]
+
+
+class LinearReLU(qat_modules.Linear):
+    """A linear layer with a rounded weight, and a ReLU."""
+
+    _FLOAT_MODULE: Any = fused_modules.LinearReLU
+
+    def forward(self, input):
+        return F.relu(super().forward(input))
+
+
+class ConvReLU1d(qat_modules.Conv1d):
+    """A convolution over (N, C, L) with a rounded weight, and a ReLU."""
+
+    _FLOAT_MODULE: Any = fused_modules.ConvReLU1d
+
+    def forward(self, input):
+        return F.relu(super().forward(input))
+
+
+class ConvReLU2d(qat_modules.Conv2d):
+    """A convolution over (N, C, H, W) with a rounded weight, and a ReLU."""
+
+    _FLOAT_MODULE: Any = fused_modules.ConvReLU2d
+
+    def forward(self, input):
+        return F.relu(super().forward(input))
+
+
+class ConvReLU3d(qat_modules.Conv3d):
+    """A convolution over (N, C, D, H, W) with a rounded weight, and a ReLU."""
+
+    _FLOAT_MODULE: Any = fused_modules.ConvReLU3d
+
+    def forward(self, input):
+        return F.relu(super().forward(input))
+
+
+# With batch norm.
+
+
+class _Normed(qat_modules.Rounding):
+    """A layer with its batch norm `bn`. While `freeze_bn`, running statistics stay, and are what normalises."""
+
+    _norm: type
+    bn: Any
+
+    def _add_norm(self, channels, eps, momentum, freeze_bn):
+        self.bn = self._norm(channels, eps, momentum)
+        init.uniform_(self.bn.weight)
+        self.freeze_bn = freeze_bn
+        self.bn.train(self.training and not freeze_bn)
+
+    @classmethod
+    def _more_options(cls, mod):
+        return {"eps": mod[1].eps, "momentum": mod[1].momentum}
+
+    def _take(self, mod, layer):
+        super()._take(mod, layer)
+        self.bn = mod[1]
+
+    def reset_running_stats(self):
+        """Forgets the running statistics."""
+        self.bn.reset_running_stats()
+
+    def update_bn_stats(self):
+        """Follows statistics from now on."""
+        self.freeze_bn = False
+        self.bn.training = True
+        return self
+
+    def freeze_bn_stats(self):
+        """Keeps the running statistics from now on."""
+        self.freeze_bn = True
+        self.bn.training = False
+        return self
+
+    def train(self, mode=True):
+        """Switches training mode; a frozen batch norm stays as it is."""
+        super().train(mode)
+        if self.freeze_bn:
+            self.bn.train(False)
+        return self
+
+    def _over(self, v, dim):
+        return v.reshape([-1 if d == dim else 1 for d in range(self.weight.ndim)])
+
+    def _factor(self):
+        gamma = FUNCTIONS["where"](self.bn.weight == 0, 1.0, self.bn.weight)
+        return gamma / (self.bn.running_var + self.bn.eps).sqrt()
+
+    def _scaled(self, factor):
+        return self.weight_fake_quant(self.weight * self._over(factor, 0))
+
+    def _shift(self, factor):
+        """What is added to sums in evaluation mode."""
+        mean = self.bn.running_mean if self.bias is None else self.bn.running_mean - self.bias
+        return self.bn.bias - mean * factor
+
+    def _sums(self, input, weight, bias=None):
+        raise NotImplementedError
+
+    def _normed(self, input):
+        factor = self._factor()
+        weight = self._scaled(factor)
+        if not self.bn.training:
+            weight, factor = self._switched_off(weight, factor)
+            return self._sums(input, weight, self._shift(factor))
+        sums = self._sums(input, weight)
+        sums = sums / self._over(factor, 1).to(sums.dtype)
+        if self.bias is not None:
+            sums = sums + self._over(self.bias, 1).to(sums.dtype)
+        return self.bn(sums)
+
+    def _switched_off(self, weight, factor):
+        """Channels whose factor is zero give their shift alone."""
+        there = self.bn.weight != 0
+        return weight * self._over(there, 0).to(weight.dtype), factor * there
+
+    def forward(self, input):
+        return self._normed(input)
+
+    def folded(self):
+        """(weight, bias) of the layer with its batch norm, the weight rounded."""
+        with no_grad():
+            factor = self._factor()
+            weight, factor = self._switched_off(self._scaled(factor), factor)
+            return weight.detach(), self._shift(factor).detach()
+
+    def to_float(self):
+        """The float layer with the batch norm folded in, before rounding, and a ReLU behind it if there is one."""
+        bn = self.bn
+        fold = fuse_linear_bn_weights if self._layer is float_linear.Linear else fuse_conv_bn_weights
+        layer = self._float_layer(*fold(self.weight, self.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias))
+        kind = fused_modules.JOINED.get((self._layer, *self._FLOAT_MODULE._parts[2:]))
+        return layer if kind is None else kind(layer, *[part() for part in kind._parts[1:]]).train(self.training)
+
+
+class LinearBn1d(_Normed, float_linear.Linear):
+    """A linear layer and its batch norm."""
+
+    _FLOAT_MODULE: Any = fused_modules.LinearBn1d
+    _layer, _norm = float_linear.Linear, norm.BatchNorm1d
+    _options, _sums = qat_modules.Linear._options, staticmethod(F.linear)
+
+    def __init__(self, in_features, out_features, bias=True, eps=1e-05, momentum=0.1, freeze_bn=False, qconfig=None):
+        super().__init__(in_features, out_features, bias)
+        self._add_norm(out_features, eps, momentum, freeze_bn)
+        self._round_weights(qconfig)
+
+
+class _ConvBn(_Normed):
+    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=None,
+                 padding_mode="zeros", eps=1e-05, momentum=0.1, freeze_bn=False, qconfig=None):
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bool(bias), padding_mode)
+        self._add_norm(out_channels, eps, momentum, freeze_bn)
+        self._round_weights(qconfig)
+
+    _options = qat_modules.RoundingConv._options
+
+    def _sums(self, input, weight, bias=None):
+        return self._conv_forward(input, weight, bias)
+
+
+class ConvBn1d(_ConvBn, float_conv.Conv1d):
+    """A convolution over (N, C, L) and its batch norm."""
+
+    _FLOAT_MODULE: Any = fused_modules.ConvBn1d
+    _layer, _norm = float_conv.Conv1d, norm.BatchNorm1d
+
+
+class ConvBn2d(_ConvBn, float_conv.Conv2d):
+    """A convolution over (N, C, H, W) and its batch norm."""
+
+    _FLOAT_MODULE: Any = fused_modules.ConvBn2d
+    _layer, _norm = float_conv.Conv2d, norm.BatchNorm2d
+
+
+class ConvBn3d(_ConvBn, float_conv.Conv3d):
+    """A convolution over (N, C, D, H, W) and its batch norm."""
+
+    _FLOAT_MODULE: Any = fused_modules.ConvBn3d
+    _layer, _norm = float_conv.Conv3d, norm.BatchNorm3d
+
+
+class ConvBnReLU1d(ConvBn1d):
+    """A convolution over (N, C, L), its batch norm and a ReLU."""
+
+    _FLOAT_MODULE: Any = fused_modules.ConvBnReLU1d
+
+    def forward(self, input):
+        return F.relu(self._normed(input))
+
+
+class ConvBnReLU2d(ConvBn2d):
+    """A convolution over (N, C, H, W), its batch norm and a ReLU."""
+
+    _FLOAT_MODULE: Any = fused_modules.ConvBnReLU2d
+
+    def forward(self, input):
+        return F.relu(self._normed(input))
+
+
+class ConvBnReLU3d(ConvBn3d):
+    """A convolution over (N, C, D, H, W), its batch norm and a ReLU."""
+
+    _FLOAT_MODULE: Any = fused_modules.ConvBnReLU3d
+
+    def forward(self, input):
+        return F.relu(self._normed(input))
+
+
+# For whole models: model.apply(freeze_bn_stats).
+
+
+def freeze_bn_stats(mod):
+    """Has a layer with a batch norm keep its running statistics."""
+    if isinstance(mod, _Normed):
+        mod.freeze_bn_stats()
+
+
+def update_bn_stats(mod):
+    """Has a layer with a batch norm follow statistics."""
+    if isinstance(mod, _Normed):
+        mod.update_bn_stats()

@@ -1,0 +1,38 @@
+"""`ingot.ao.nn.intrinsic.quantized`: layers in whole numbers with a ReLU behind them."""
+
+from typing import Any
+
+from ..nn import functional as F
+from . import fused_modules, fused_qat_modules, static_modules
+
+__all__ = ["ConvReLU1d", "ConvReLU2d", "LinearReLU"]
+
+
+class LinearReLU(static_modules.Linear):
+    """A linear layer in whole numbers, and a ReLU."""
+
+    _float_module: Any = fused_modules.LinearReLU
+    _trained: tuple = (fused_qat_modules.LinearReLU,)
+
+    def forward(self, input):
+        return F.relu(super().forward(input))
+
+
+class ConvReLU1d(static_modules.Conv1d):
+    """A convolution over (N, C, L) in whole numbers, and a ReLU."""
+
+    _float_module: Any = fused_modules.ConvReLU1d
+    _trained: tuple = fused_qat_modules.ConvReLU1d, fused_qat_modules.ConvBnReLU1d
+
+    def forward(self, input):
+        return F.relu(super().forward(input))
+
+
+class ConvReLU2d(static_modules.Conv2d):
+    """A convolution over (N, C, H, W) in whole numbers, and a ReLU."""
+
+    _float_module: Any = fused_modules.ConvReLU2d
+    _trained: tuple = fused_qat_modules.ConvReLU2d, fused_qat_modules.ConvBnReLU2d
+
+    def forward(self, input):
+        return F.relu(super().forward(input))

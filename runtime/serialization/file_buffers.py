@@ -1,0 +1,80 @@
+"""Memory in files: arrays as windows into blocks of bytes, checked before anything is looked at."""
+
+import sys
+
+import numpy as np
+
+from ...ir.errors import FileError
+from ..core.storage import Storage
+from ..core.tensor import Tensor
+
+MAX_DIMS = 64
+
+
+class Block:
+    """Bytes read from a file, which one or several tensors look into."""
+
+    def __init__(self, memory: np.ndarray, name: str, byteorder: str = "little"):
+        self.memory = memory            # flat uint8
+        self.name = name
+        self.swap = byteorder != sys.byteorder
+        self.storage = Storage()
+        self._swapped: dict = {}
+
+    def array(self, dtype, shape, strides, offset) -> np.ndarray:
+        """A window, in bytes, or a FileError that names what does not fit."""
+        self._check(dtype, shape, strides, offset)
+        if 0 in shape:
+            return np.empty(shape, dtype.np)
+        found = np.ndarray(shape, dtype.np, self._native(dtype), offset, strides)
+        if found.flags.aligned:
+            return found
+        # A mapped file's parts may begin anywhere, and kernels take elements that lie at multiples of their size.
+        self.memory = self.memory.copy()
+        found = np.ndarray(shape, dtype.np, self.memory, offset, strides)
+        return found if found.flags.aligned else found.copy()
+
+    def _check(self, dtype, shape, strides, offset):
+        numbers = (*shape, *strides, offset)
+        if not all(type(n) is int for n in numbers) or len(shape) != len(strides) or len(shape) > MAX_DIMS:
+            raise FileError(f"{self.name}: shape {shape}, strides {strides} and offset {offset} describe no tensor")
+        if any(n < 0 for n in shape) or any(abs(n) >= 1 << 62 for n in numbers):
+            raise FileError(f"{self.name}: shape {shape} is impossible")
+        if 0 in shape:
+            return
+        reach = [(n - 1) * s for n, s in zip(shape, strides)]
+        low, high = offset + sum(r for r in reach if r < 0), offset + sum(r for r in reach if r > 0) + dtype.itemsize
+        if low < 0 or high > self.memory.nbytes:
+            raise FileError(f"{self.name}: a tensor of shape {shape} needs bytes {low} to {high}, but there are "
+                            f"{self.memory.nbytes}; the file is damaged")
+
+    def _native(self, dtype):
+        """The memory in this machine's byte order."""
+        unit = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
+        if not self.swap or unit == 1:
+            return self.memory
+        if unit not in self._swapped:
+            self._swapped[unit] = np.ascontiguousarray(self.memory.reshape(-1, unit)[:, ::-1]).reshape(-1)
+        return self._swapped[unit]
+
+    def tensor(self, dtype, shape, strides, offset, cls=Tensor) -> Tensor:
+        """A window as a tensor; tensors of one block share its storage."""
+        t = object.__new__(cls)
+        t._a = self.array(dtype, shape, strides, offset)
+        t._node = None
+        t._storage = self.storage
+        return t
+
+
+def dense_strides(shape, itemsize) -> tuple:
+    """Byte strides of a row-major array."""
+    strides, step = [], itemsize
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))
+
+
+def contiguous_bytes(a: np.ndarray) -> memoryview:
+    """The bytes of a contiguous array."""
+    return memoryview(a.reshape(-1).view(np.uint8).data)

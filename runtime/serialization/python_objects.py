@@ -1,0 +1,109 @@
+"""Files of Python objects, such as whole modules: an ingot file of their tensors, and a pickle of everything else.
+
+`save` writes this form only for what plain data cannot hold. `load` reads it by the machine that runs nothing: it builds
+objects of ingot's own modules, and of the classes that the user allows (`add_safe_globals`).
+"""
+
+import io
+import pickle
+from functools import cache
+
+from ...ir import dtype as dt
+from ...ir.errors import FileError
+from .. import nn
+from ..api.register.layouts import layout_named
+from ..api.register.memory_formats import format_of
+from ..api.register.torch_function import unasked
+from ..api.sparse.sparse_factories import rebuilt
+from ..api.tensor_classes.subclasses import as_class
+from ..core.device import Device
+from ..core.tensor import Size, Tensor
+from ..interop.tensor_protocols import attributes_of
+from ..masked.masked_tensor_class import made_again as masked_again
+from ..nested.jagged import made_again
+from ..nested.strided_nested import samples_again
+from ..nn.base.hooks import Hooks
+from ..nn.base.parameter import Buffer, Owned, Parameter, kept_again, owned_again, uninitialized_again
+from ..nn.functional import activation
+from ..nn.layers.linear import NonDynamicallyQuantizableLinear
+from . import archive as container
+from .safe_unpickler import PLAIN_GLOBALS, Callable_, PickleMachine
+from .tensor_class_names import REBUILDS
+
+_PROTOCOL = 4
+
+
+class _Pickler(pickle.Pickler):
+    """Pickles all but tensors, which are collected."""
+
+    def __init__(self, file):
+        super().__init__(file, _PROTOCOL)
+        self.tensors: list = []
+        self.places: dict[int, int] = {}
+
+    def persistent_id(self, obj):
+        if type(obj) not in (Tensor, Parameter, Buffer):
+            return None
+        if id(obj) not in self.places:
+            self.places[id(obj)] = len(self.tensors)
+            self.tensors.append(obj)
+        return self.places[id(obj)]
+
+    def reducer_override(self, obj):
+        """Tensors of the user's classes as plain ones, which are collected, and what makes them of the class again."""
+        if not isinstance(obj, Tensor) or type(obj).__reduce_ex__ not in (Tensor.__reduce_ex__, Owned.__reduce_ex__):
+            return NotImplemented
+        with unasked():
+            plain = obj.detach().as_subclass(Tensor)
+        return of_class, (plain, type(obj), obj.requires_grad), attributes_of(obj) or None
+
+
+def of_class(plain, cls, requires_grad):
+    """A tensor of one of the user's classes."""
+    if type(plain) is not Tensor or not isinstance(cls, type) or not issubclass(cls, Tensor):
+        raise FileError("a tensor of a class that is none of tensors")
+    with unasked():
+        return as_class(plain.detach(), cls).requires_grad_(requires_grad is True)
+
+
+_TABLE = PLAIN_GLOBALS | {f"{fn.__module__}.{fn.__qualname__}": Callable_(fn) for fn in (
+    Hooks, Size, Device, of_class, kept_again, dt.by_name, format_of, layout_named, made_again, masked_again, rebuilt,
+    owned_again, samples_again, uninitialized_again)}
+
+
+@cache
+def _modules() -> frozenset:
+    """Ingot's own modules, and the options of some, which files may hold without being allowed."""
+    own = [c for c in (*vars(nn).values(), NonDynamicallyQuantizableLinear) if isinstance(c, type) and issubclass(c, nn.Module)]
+    return frozenset([*own, nn.LinearCrossEntropyOptions])
+
+
+@cache
+def _held() -> tuple:
+    """Functions that ingot's own modules hold, as layers of transformers do their activation. No file gets to call them."""
+    return tuple([fn for fn in (getattr(nn.functional, name) for name in nn.functional.__all__)
+                  if getattr(fn, "__module__", None) == activation.__name__])
+
+
+def table() -> dict:
+    """What files may name without being allowed."""
+    made = {f"{fn.__module__}.{fn.__qualname__}": Callable_(fn) for fn in REBUILDS}
+    return _TABLE | made | {f"{c.__module__}.{c.__qualname__}": c for c in (*_modules(), *_held())}
+
+
+def write(obj, file) -> None:
+    """Writes any picklable object to an open binary file; nothing if it cannot be pickled."""
+    memory = io.BytesIO()
+    pickler = _Pickler(memory)
+    pickler.dump(obj)
+    container.write(pickler.tensors, file, {container.OBJECTS: memory.getvalue()})
+
+
+def read(archive, where):
+    """The object in a file that `write` made, its tensors on the devices that `where` says."""
+    tensors, pickled = container.read(archive, where), io.BytesIO(archive.text(container.OBJECTS))
+    try:
+        return PickleMachine(table(), tensors.__getitem__, archive.name, _modules()).run(pickled)
+    except FileError as e:
+        raise FileError(f"{e}. The file holds Python objects: allow their classes with "
+                        "ingot.serialization.add_safe_globals([...]), or save a state_dict() instead") from e

@@ -1,0 +1,48 @@
+"""The tensor classes that files may name, looked up when a file needs one: modules are not loaded for plain tensors."""
+
+import importlib
+import sys
+
+from ...ir.errors import FileError
+from ..core.composite_tensors import PARTS
+from ..core.tensor import Tensor
+
+_RUNTIME = __package__.rpartition(".")[0]
+_OWNED = f"{_RUNTIME}.nn.base.parameter"
+_HOMES = {"Parameter": _OWNED, "Buffer": _OWNED}
+REBUILDS: set = set()           # functions of other modules that make what files may hold, of checked arguments
+LAZY = ("UninitializedParameter", "UninitializedBuffer")        # which have no data, and so no place among a file's tensors
+
+
+def class_named(name: str) -> type:
+    """The tensor class that a file calls `name`."""
+    if name == "Tensor":
+        return Tensor
+    if name not in _HOMES:
+        raise FileError(f"a tensor of unknown class {name!r}; was it written by a newer ingot?")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def lazy_class(name: str) -> type:
+    """One of the classes of tensors that have no shape yet."""
+    return getattr(importlib.import_module(_OWNED), name)
+
+
+def name_of(cls: type) -> str | None:
+    """What files call a tensor class, or None if they do not hold it."""
+    if cls is Tensor:
+        return "Tensor"
+    home = _HOMES.get(cls.__name__)
+    if home is None or home not in sys.modules:
+        return None
+    made_there = cls.__module__ == home             # a parameter that is a sparse tensor as well
+    return cls.__name__ if made_there or vars(sys.modules[home]).get(cls.__name__) is cls else None
+
+
+def as_class(t: Tensor, name: str) -> Tensor:
+    """The same memory as a tensor of another class."""
+    if type(t) in PARTS:
+        return class_named(name)(t).requires_grad_(False)
+    made: Tensor = object.__new__(class_named(name))
+    made._a, made._node, made._storage = t._a, None, t._storage
+    return made

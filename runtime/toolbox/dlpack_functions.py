@@ -1,0 +1,10 @@
+"""`ingot.utils.dlpack`: exchanging tensors with other libraries by DLPack."""
+
+from ..interop.tensor_protocols import from_dlpack
+
+__all__ = ["from_dlpack", "to_dlpack"]
+
+
+def to_dlpack(tensor):
+    """A DLPack capsule of a tensor's memory."""
+    return tensor.__dlpack__()

@@ -1,0 +1,19 @@
+"""`ingot.utils.hooks`: what libraries need to keep hooks of their own."""
+
+import warnings
+
+from ..nn.base.hooks import RemovableHandle
+
+__all__ = ["RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
+
+
+def unserializable_hook(f):
+    """Marks a hook that is lost when its tensor or module is pickled."""
+    f.__torch_unserializable__ = True
+    return f
+
+
+def warn_if_has_hooks(tensor):
+    """Says so where a tensor has hooks, which are lost when it is pickled."""
+    if getattr(tensor, "_backward_hooks", None):
+        warnings.warn("hooks of a tensor are not pickled with it", stacklevel=2)

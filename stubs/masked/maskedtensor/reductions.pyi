@@ -1,0 +1,1 @@
+from ...runtime.masked.masked_reductions import *

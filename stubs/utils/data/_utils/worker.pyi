@@ -1,0 +1,1 @@
+from ....runtime.data.worker_loop import *
