@@ -19,7 +19,7 @@ _SUBMODULES = frozenset({"jit", *(p for p in _paths.PUBLIC if "." not in p)})
 
 _LATE = {"DeviceObjType": "types", "Event": "cuda", "Future": "futures", "GradScaler": "amp",
          "PyTorchFileReader": "serialization", "ScriptModule": "jit", "Stream": "cuda", "Tag": "library", "TensorType": "types",
-         "compile": "jit.compiler"}
+         "compile": "jit.tracing.compiler"}
 _BUILT_WITH = frozenset({"has_lapack", "has_mkl", "has_mkldnn", "has_openmp"})
 
 _paths.install()

@@ -13,17 +13,17 @@ from .ir.errors import IngotError as IngotError
 from .ir.errors import OutOfMemoryError as OutOfMemoryError
 from .ir.symbols.symbolic import SymFloat as SymFloat
 from .ir.symbols.symbolic import SymInt as SymInt
-from .jit import compiler as compiler
-from .jit import dynamo as _dynamo
+from .jit import custom_ops as _custom_ops
 from .jit import fx as fx
-from .jit import inductor as _inductor
 from .jit import onnx as onnx
-from .jit import operators as _operators
-from .jit.compiler import compile as compile
-from .jit.exported import programs as _programs
-from .jit.operators import ops as ops
-from .jit.operators.tags import Tag as Tag
-from .jit.scripting import ScriptModule as ScriptModule
+from .jit.custom_ops import namespaces as _namespaces
+from .jit.custom_ops.tags import Tag as Tag
+from .jit.exporting.program import exported_program as _exported_program
+from .jit.torchscript import dynamo as _dynamo
+from .jit.torchscript import inductor as _inductor
+from .jit.torchscript.scripting import ScriptModule as ScriptModule
+from .jit.tracing import compiler as compiler
+from .jit.tracing.compiler import compile as compile
 from .runtime import amp as amp
 from .runtime import array_api as array_api
 from .runtime import backends as backends
@@ -108,7 +108,7 @@ from .runtime.toolbox import testing as testing
 
 _C = _torch_c
 __config__ = _build_config
-_custom_ops = _operators
+_custom_ops = _custom_ops
 _dynamo = _dynamo
 _functorch = _func
 _guards = _fake_tensors
@@ -121,11 +121,12 @@ _tensor_str = _tensor_str
 _utils = _flatten_tensors
 cpu = _cpu_device
 cuda = _api
-export = _programs
+export = _exported_program
 functional = _functional_names
-library = _operators
+library = _custom_ops
 mps = _absent_accelerators
 mtia = _absent_accelerators
+ops = _namespaces
 storage = _typed_storage
 types = _annotation_types
 utils = _toolbox

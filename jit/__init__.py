@@ -3,34 +3,37 @@
 import importlib as _importlib
 from typing import TYPE_CHECKING
 
-from .errors import ExportError, NotFiniteError, TraceError, TracerWarning, TracingCheckError
-from .host import host
+from .errors.errors import ExportError, NotFiniteError, TraceError, TracerWarning, TracingCheckError
+from .host.host_call import host
 
 if TYPE_CHECKING:
-    from .capture import record_graph
-    from .debugging import debug
-    from .exported.c_library import to_c
-    from .exported.loaded import Model, load
-    from .exported.quantized import Calibration
-    from .exported.writer import export, quantize
+    from .exporting.capture.static_quantization import Calibration
+    from .exporting.file.loader import Model, load
+    from .exporting.file.writer import export, quantize
+    from .exporting.link.c_library import to_c
+    from .inspect.debugging import debug
+    from .inspect.profiling import Profile, profile
     from .onnx import from_onnx, to_onnx
-    from .profiling import Profile, profile
-    from .traced import Traced, trace
+    from .tracing.record_graph import record_graph
+    from .tracing.trace import Traced, trace
 
 # Loaded when it is first asked for, so that a program that only runs exported models is quick to start: the name, and the
 # module that it is in.
-_LATE = {"Calibration": ".exported.quantized", "Model": ".exported.loaded", "Profile": ".profiling",
-         "Traced": ".traced", "debug": ".debugging", "export": ".exported.writer",
-         "from_onnx": ".onnx", "load": ".exported.loaded", "profile": ".profiling", "quantize": ".exported.writer",
-         "record_graph": ".capture", "to_c": ".exported.c_library", "to_onnx": ".onnx", "trace": ".traced"}
+_LATE = {"Calibration": ".exporting.capture.static_quantization", "Model": ".exporting.file.loader",
+         "Profile": ".inspect.profiling",
+         "Traced": ".tracing.trace", "debug": ".inspect.debugging", "export": ".exporting.file.writer",
+         "from_onnx": ".onnx", "load": ".exporting.file.loader", "profile": ".inspect.profiling",
+         "quantize": ".exporting.file.writer",
+         "record_graph": ".tracing.record_graph", "to_c": ".exporting.link.c_library", "to_onnx": ".onnx",
+         "trace": ".tracing.trace"}
 _SCRIPTING = ("Attribute", "Final", "Future", "RecursiveScriptModule", "ScriptFunction", "ScriptModule", "annotate", "fork",
               "freeze", "ignore", "interface", "is_scripting", "is_tracing", "isinstance", "optimize_for_inference", "save",
               "script", "script_if_tracing", "script_method", "trace_module", "unused", "wait", "_overload", "_overload_method",
               "_script_if_tracing")
-_LATE.update(dict.fromkeys(_SCRIPTING, ".scripting"))    # names of PyTorch's older compiler
-_LATE["_get_trace_graph"] = ".call_graph"
+_LATE.update(dict.fromkeys(_SCRIPTING, ".torchscript.scripting"))    # names of PyTorch's older compiler
+_LATE["_get_trace_graph"] = ".torchscript.call_graph"
 _LATE.update(dict.fromkeys(("enable_onednn_fusion", "fuser", "onednn_fusion_enabled", "optimized_execution",
-                            "set_fusion_strategy", "strict_fusion"), ".script_switches"))
+                            "set_fusion_strategy", "strict_fusion"), ".torchscript.executor_switches"))
 
 Error = TraceError          # as older programs catch it
 

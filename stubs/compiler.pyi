@@ -1,1 +1,1 @@
-from .jit.compiler import *
+from .jit.tracing.compiler import *

@@ -1,1 +1,1 @@
-from .jit.operators import *
+from .jit.custom_ops import *

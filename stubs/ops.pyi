@@ -1,1 +1,1 @@
-from .jit.operators.ops import *
+from .jit.custom_ops.namespaces import *

@@ -257,15 +257,15 @@ class Narrow(nn.Module):
 
 
 def test_code_with_tiles_runs_only_where_it_may(monkeypatch):
-    from ingot.jit.exported import ready
+    from ingot.jit.exporting.file import precompiled
     names = {allowed: [] for allowed in (True, False)}
-    monkeypatch.setattr(ready, "host", lambda: TILES)
+    monkeypatch.setattr(precompiled, "host", lambda: TILES)
     for allowed, found in names.items():
         monkeypatch.setattr(amx, "is_allowed", lambda allowed=allowed: allowed)
-        found += [ready.suits(name) for name in ("x86-64-v4", "x86-64-v4+amx-bf16+amx-tile+avx512bf16")]
+        found += [precompiled.suits(name) for name in ("x86-64-v4", "x86-64-v4+amx-bf16+amx-tile+avx512bf16")]
     assert names[True] == [target.cpu("x86-64-v4"), TILES] and names[False] == [target.cpu("x86-64-v4"), None]
-    monkeypatch.setattr(ready, "host", lambda: target.cpu("x86-64-v4", {"avx512bf16"}))
-    assert ready.suits("x86-64-v4+amx-bf16+amx-tile+avx512bf16") is None
+    monkeypatch.setattr(precompiled, "host", lambda: target.cpu("x86-64-v4", {"avx512bf16"}))
+    assert precompiled.suits("x86-64-v4+amx-bf16+amx-tile+avx512bf16") is None
 
 
 @needs_tiles

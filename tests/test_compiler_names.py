@@ -8,7 +8,7 @@ import pytest
 import ingot
 from ingot import jit, nn
 from ingot.ir import config
-from ingot.jit import annotations
+from ingot.jit.torchscript import annotations
 from side_by_side import plain, vec
 
 

@@ -15,7 +15,7 @@ from ingot.ir.graph.text import parse
 from ingot.ir.graph.verify import verify
 from ingot.ir.ops.nn import conv as ops
 from ingot.ir.ops.packed import blocked as blocked_ops
-from ingot.jit.execute import compiled_kernel_of
+from ingot.jit.replay.compile_segment import compiled_kernel_of
 from ingot.passes.codegen.llvm.conv.conv_epilogue import Lines
 from ingot.passes.layout.layout import layout
 from ingot.passes.networks.fuse_conv_epilogue import fuse_conv_epilogue

@@ -12,7 +12,7 @@ import ingot
 from exported_models import quiet, small_file
 from ingot import jit
 from ingot.ir.errors import FileError
-from ingot.jit.exported import archive
+from ingot.jit.exporting.file import archive
 
 MUTATIONS = 60
 

@@ -20,7 +20,8 @@ from ingot import jit, linalg, nn
 from ingot.ir.errors import ArgumentError, DeviceError, DimError, FileError, LinAlgError
 from ingot.ir.target import host
 from ingot.jit import ExportError
-from ingot.jit.exported import archive, cubins, on_device, structure, writer
+from ingot.jit.exporting.capture import treespec
+from ingot.jit.exporting.file import archive, cubins, cuda_model, writer
 from ingot.runtime.cuda.compiler import compile as compiler
 from ingot.runtime.cuda.offline import ready
 
@@ -61,7 +62,7 @@ def device_alone():
 
 def leaves(x):
     tensors = []
-    structure.describe(x, tensors, [])
+    treespec.describe(x, tensors, [])
     return [t.detach().cpu().numpy() if isinstance(t, ingot.Tensor) else np.asarray(t) for t in tensors]
 
 
@@ -73,8 +74,8 @@ def agrees(got, want):
 
 def on_gpu(x):
     tensors = []
-    described = structure.describe(x, tensors, [])
-    return structure.rebuild(described, [t.cuda() for t in tensors])
+    described = treespec.describe(x, tensors, [])
+    return treespec.rebuild(described, [t.cuda() for t in tensors])
 
 
 def test_a_file_runs_on_a_device_without_a_compiler(planned_here, tmp_path):
@@ -145,7 +146,7 @@ def test_launches_are_those_of_the_graph_to_the_byte(planned_here, tmp_path):
         mock.launches.clear()
         model.run([given])
         found = list(mock.launches)
-        graph, weights = on_device.graph_for(model, {})
+        graph, weights = cuda_model.graph_for(model, {})
         mock.launches.clear()
         graph.run([given, *[model._arrays[i] for i in weights]])
         assert [e["name"] for e in found] == [e["name"] for e in mock.launches] and found
@@ -251,7 +252,7 @@ def test_what_does_not_run_on_the_device_is_named(planned_here, tmp_path):
     ("sm_80", (8, 0), True), ("sm_80", (8, 9), True), ("sm_89", (8, 0), False), ("sm_80", (9, 0), False),
     ("sm_90", (9, 0), True), ("sm_100", (10, 0), True), ("sm_100", (10, 3), False), ("x86-64-v3", (8, 0), False)])
 def test_which_code_runs_where(name, capability, runs):
-    assert on_device.fits(name, capability) is runs
+    assert cuda_model.fits(name, capability) is runs
 
 
 def test_damaged_programs_are_errors(planned_here, tmp_path):

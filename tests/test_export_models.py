@@ -7,13 +7,14 @@ import ingot
 from covering import thinned
 from exported_models import MODELS, made
 from ingot import jit, nn
-from ingot.jit.exported import structure, writer
-from ingot.jit.exported.examples import dims_of
+from ingot.jit.exporting.capture import treespec
+from ingot.jit.exporting.capture.example_inputs import dims_of
+from ingot.jit.exporting.file import writer
 
 
 def leaves(x):
     tensors = []
-    structure.describe(x, tensors, [])
+    treespec.describe(x, tensors, [])
     return [t.detach().numpy() if isinstance(t, ingot.Tensor) else np.asarray(t) for t in tensors]
 
 
@@ -33,12 +34,12 @@ def test_a_model_comes_back(model, tmp_path):
     agrees(loaded, fn, args)
     agrees(jit.load(tmp_path / "model.ingot", objects=False), fn, args)
     tensors = []
-    described = structure.describe(args, tensors, [])
+    described = treespec.describe(args, tensors, [])
     dims = dims_of(dynamic, tensors, [s.name for s in loaded.inputs])
     for seed, sizes in enumerate(({n: 7 + i for i, n in enumerate(dims.order)}, dict.fromkeys(dims.order, 1))):
         if sizes:
             ingot.manual_seed(seed)
-            agrees(loaded, fn, structure.rebuild(described, dims.resized(tensors, sizes)))
+            agrees(loaded, fn, treespec.rebuild(described, dims.resized(tensors, sizes)))
 
 
 RESULTS = {

@@ -8,10 +8,11 @@ import pytest
 import ingot
 from ingot import jit
 from ingot.ir.errors import DeviceError
-from ingot.jit.errors import PinnedSize
-from ingot.jit.exported import loaded as loading
-from ingot.jit.exported import of_sizes, prepare
-from ingot.jit.exported.collect import FURTHER, further_sizes
+from ingot.jit.errors.errors import PinnedSize
+from ingot.jit.exporting.capture import prepare
+from ingot.jit.exporting.file import loader as loading
+from ingot.jit.exporting.file import symbolic_plan
+from ingot.jit.exporting.file.collect_kernels import FURTHER, further_sizes
 
 F, nn = ingot.nn.functional, ingot.nn
 SIZES = (7, 9, 30, 5, 200, 9, 33, 2, 12)
@@ -89,7 +90,7 @@ def agrees(model, loaded, arguments):
 def test_all_sizes_are_computed_by_few_plans(exported, objects, monkeypatch):
     model, arguments, path = exported
     loaded, made, prepared = jit.load(path, objects=objects), [], prepare.prepared
-    for module in (prepare, of_sizes):
+    for module in (prepare, symbolic_plan):
         monkeypatch.setattr(module, "prepared", lambda *args: [made.append(1), prepared(*args)][1])
     for _ in range(2):
         for n in SIZES:
@@ -109,7 +110,7 @@ def test_sizes_are_planned_by_themselves_where_kernels_for_all_cannot_be_had(exp
         asked.append(sizes)
         raise DeviceError("no LLVM here")
 
-    monkeypatch.setattr(of_sizes.OfSizes, "planned", refused)
+    monkeypatch.setattr(symbolic_plan.OfSizes, "planned", refused)
     for n in SIZES:
         agrees(model, loaded, arguments(n))
     assert len(asked) == 1, "it is asked once"
@@ -118,7 +119,7 @@ def test_sizes_are_planned_by_themselves_where_kernels_for_all_cannot_be_had(exp
 @pytest.mark.parametrize("exported", ["caches"], indirect=True)
 def test_sizes_that_passes_have_to_know_are_planned_by_themselves(exported, monkeypatch):
     model, arguments, path = exported
-    monkeypatch.setattr(of_sizes, "_MOST", 0)
+    monkeypatch.setattr(symbolic_plan, "_MOST", 0)
     loaded, made, planned = jit.load(path, objects=False), [], loading.Model.planned
     monkeypatch.setattr(loading.Model, "planned", lambda self, sizes: [made.append(sizes), planned(self, sizes)][1])
     for n in SIZES:

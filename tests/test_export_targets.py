@@ -70,8 +70,8 @@ def load(data, resolve):
     return found
 
 elf.load = load
-from ingot.jit.exported import loaded
-from ingot.jit.exported.image import Ready
+from ingot.jit.exporting.file import loader as loaded
+from ingot.jit.exporting.file.image import Ready
 model = loaded.load(sys.argv[1])
 assert model.code.name == "aarch64", model.code
 pool.compile_code()

@@ -9,7 +9,7 @@ import pytest
 import ingot
 from ingot import jit, nn
 from ingot.jit import TraceError
-from ingot.jit.arrays import KEY, SIZES, named, uses_in
+from ingot.jit.tracing.arrays import KEY, SIZES, named, uses_in
 
 NET = nn.Sequential(nn.Linear(4, 3), nn.Tanh())
 SCALE = 2.0

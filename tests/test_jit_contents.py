@@ -7,7 +7,7 @@ import pytest
 
 import ingot
 from ingot import jit, nn
-from ingot.jit.contents import _dict_targets
+from ingot.jit.side_effects.contents import _dict_targets
 from side_by_side import numbers, plain, vec
 from state_programs import Holder
 

@@ -8,7 +8,7 @@ import pytest
 
 import ingot
 from ingot import jit
-from ingot.jit.restraint import CALLS, STOCK
+from ingot.jit.errors.recompile_limit import CALLS, STOCK
 from side_by_side import plain, refused, same, vec
 
 SCALE = 2.0

@@ -8,7 +8,7 @@ import pytest
 
 import ingot
 from ingot import jit
-from ingot.jit.errors import TraceError
+from ingot.jit.errors.errors import TraceError
 
 TAKES = {"timedelta": lambda v: timedelta(seconds=v) / timedelta(seconds=1), "decimal": lambda v: float(Decimal(v)),
          "array": lambda v: array.array("d", [v])[0], "text": lambda v: float("%.3f" % v), "plain": lambda v: v}

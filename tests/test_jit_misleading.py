@@ -11,7 +11,7 @@ import ingot
 import misleading_state
 import misleading_values
 from ingot import jit
-from ingot.jit.execute import Job
+from ingot.jit.replay.compile_segment import Job
 from misleading_values import IMPORTS
 from outcomes import outcome
 

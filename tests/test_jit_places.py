@@ -7,8 +7,8 @@ import pytest
 
 import ingot
 from ingot import jit, nn
-from ingot.jit import places
-from ingot.jit.reads import GLOBAL, LENGTH_OF, Chain
+from ingot.jit.bytecode.reads import GLOBAL, LENGTH_OF, Chain
+from ingot.jit.guards import locations
 from side_by_side import plain, vec
 from state_programs import READS, WRITES, Holder
 
@@ -404,7 +404,7 @@ def test_where_a_value_can_be_put(case):
     steps, kind = PUT[case]
     root = {"kept": Kept()}
     assert root["kept"].cached == 8.0
-    place = places.Place(Chain(GLOBAL, "kept", tuple(steps)), root)
+    place = locations.Place(Chain(GLOBAL, "kept", tuple(steps)), root)
     found = place.owner()
     assert (found and found[2]) == kind and place.is_settable is (kind is not None)
     if kind == "attr":

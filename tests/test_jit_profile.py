@@ -9,7 +9,7 @@ import pytest
 
 import ingot
 from ingot import jit, nn, optim
-from ingot.jit.work import works_of
+from ingot.jit.inspect.work import works_of
 
 
 def network():

@@ -6,7 +6,7 @@ import pytest
 import ingot
 from ingot import jit, nn
 from ingot.ir import config
-from ingot.jit.quick import MOST
+from ingot.jit.tracing.fast_path import MOST
 from side_by_side import plain, vec
 
 W, B = vec(0.5, 1.5, -2.0), vec(1.0, 0.0, 3.0)
@@ -227,7 +227,7 @@ def test_a_tensor_given_twice_takes_the_quick_road(monkeypatch):
     f, x = jit.trace(lambda a, b: a * b + 1), ingot.full((8,), 2.0)
     for _ in range(4):
         f(x, x)
-    monkeypatch.setattr("ingot.jit.traced.sharing", None)          # which the long road asks
+    monkeypatch.setattr("ingot.jit.tracing.trace.sharing", None)          # which the long road asks
     assert f(x, x).tolist() == [5.0] * 8
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import ingot
 from ingot import jit, nn
-from ingot.jit.frames import unwatched
+from ingot.jit.guards.frames import unwatched
 from side_by_side import plain, vec
 from state_programs import Holder
 

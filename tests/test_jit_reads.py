@@ -8,8 +8,8 @@ import pytest
 import ingot
 from ingot import jit
 from ingot.ir.opdef.op import reads_of as values_read
-from ingot.jit.reads import ARGUMENT, FREE, GLOBAL, chains_of_generators, reads_of, writes_of
-from ingot.jit.uses import ITEMS, uses_of
+from ingot.jit.bytecode.reads import ARGUMENT, FREE, GLOBAL, chains_of_generators, reads_of, writes_of
+from ingot.jit.bytecode.uses import ITEMS, uses_of
 
 
 def code_of(body, header="def f(self, x, other):"):

@@ -4,7 +4,7 @@ import pytest
 
 import ingot
 from ingot import jit
-from ingot.jit.replay import Replay
+from ingot.jit.replay.replay import Replay
 from side_by_side import vec
 
 

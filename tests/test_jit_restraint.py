@@ -7,7 +7,7 @@ import pytest
 
 import ingot
 from ingot import jit
-from ingot.jit.restraint import CALLS, STOCK, Restraint
+from ingot.jit.errors.recompile_limit import CALLS, STOCK, Restraint
 
 
 def recorded(numbers):

@@ -311,7 +311,7 @@ def test_functions_behind_frames_are_found_by_name_where_the_interpreter_does_no
     def refuse(*args):
         raise AssertionError("all objects were looked at")
 
-    monkeypatch.setattr("ingot.jit.frames._function_slot", lambda: None)
+    monkeypatch.setattr("ingot.jit.guards.frames._function_slot", lambda: None)
     monkeypatch.setattr("gc.get_referrers", refuse)
     assert jit.trace(scaled)(ingot.ones(2)).tolist() == [2.0, 2.0]
 
@@ -338,7 +338,7 @@ def scaling():
 @pytest.mark.parametrize("interpreter_tells", [True, False])
 def test_functions_of_one_code_have_variables_of_their_own(interpreter_tells, monkeypatch):
     if not interpreter_tells:
-        monkeypatch.setattr("ingot.jit.frames._function_slot", lambda: None)
+        monkeypatch.setattr("ingot.jit.guards.frames._function_slot", lambda: None)
     (first, put_first, _), (second, put_second, _) = scaling(), scaling()
     both, x = jit.trace(lambda x: first(x) * 10 + second(x)), ingot.ones(1)
     assert [both(x).item() for _ in range(3)] == [22] * 3

@@ -236,7 +236,7 @@ def test_a_model_that_differs_is_an_error(monkeypatch):
     from dataclasses import replace
 
     from ingot.ir.ops.core import elementwise as ew
-    from ingot.jit.onnx.writer import EMITTERS
+    from ingot.jit.onnx.writers.graph_writer import EMITTERS
 
     wrong = replace(EMITTERS[ew.add], write=lambda w, item, x, y: w.node("Sub", w.name(x), w.name(y)))
     monkeypatch.setitem(EMITTERS, ew.add, wrong)

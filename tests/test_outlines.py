@@ -6,7 +6,7 @@ import pytest
 import ingot
 from ingot.ir.errors import DimError
 from ingot.ir.graph.graph import Value
-from ingot.jit.symbolic_job import SymbolicJob
+from ingot.jit.replay.symbolic_job import SymbolicJob
 from ingot.passes.schedule.plan_steps import LINE
 from ingot.runtime.cpu.calls import lowering_rules
 from ingot.runtime.cpu.calls.step_list import ARENA, STATUS

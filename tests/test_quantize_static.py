@@ -8,7 +8,7 @@ from ingot import jit, nn
 from ingot.ir.errors import IngotError
 from ingot.ir.graph.interp import interpret
 from ingot.ir.ops.quantized.int8_conv import conv_int8, depthwise_int8
-from ingot.jit.exported import quantized, recorded
+from ingot.jit.exporting.capture import size_variants, static_quantization
 from ingot.runtime.quantization.calibration_ranges import RANGES
 
 F = nn.functional
@@ -75,14 +75,14 @@ def test_graphs_run_as_their_reference(name):
     """Sums are whole, so what eager kernels give of a quantised graph is what its references give; both are near the floats."""
     make, layers = MODELS[name]
     model, inputs = make()
-    made = recorded.record(model, (inputs[0],))
-    done = quantized.quantized(made, model, quantized.calibration_of(inputs))
+    made = size_variants.record(model, (inputs[0],))
+    done = static_quantization.quantized(made, model, static_quantization.calibration_of(inputs))
     assert done.layers == [layers] == [sum(n.op in (conv_int8, depthwise_int8) for n in done.graphs[0].nodes)]
     want = made.examples[0].results[0].copy()
-    errors = quantized.expect_quantized(made, done)
+    errors = static_quantization.expect_quantized(made, done)
     got, = interpret(done.graphs[0], [inputs[0].numpy(), *done.weights[0].values()]).outputs
-    assert quantized.distance(made.examples[0].results[0], got) < 1e-3
-    assert 0 < errors[0] == quantized.distance(want, made.examples[0].results[0]) < 0.05
+    assert static_quantization.distance(made.examples[0].results[0], got) < 1e-3
+    assert 0 < errors[0] == static_quantization.distance(want, made.examples[0].results[0]) < 0.05
 
 
 @pytest.mark.slow
@@ -120,18 +120,18 @@ def test_a_file(tmp_path):
 
 def test_layers_by_name():
     model, inputs = residual()
-    made = recorded.record(model, (inputs[0],))
+    made = size_variants.record(model, (inputs[0],))
     counts = {}
     for keep in ((), ("stem",), "head", ("body", "head.weight")):
-        calibration = quantized.calibration_of(jit.Calibration(inputs, keep=keep))
-        counts[str(keep)] = quantized.quantized(made, model, calibration).layers[0]
+        calibration = static_quantization.calibration_of(jit.Calibration(inputs, keep=keep))
+        counts[str(keep)] = static_quantization.quantized(made, model, calibration).layers[0]
     assert list(counts.values()) == [5, 4, 4, 1]
 
 
 def test_weights_keep_their_names():
     model, inputs = residual()
-    made = recorded.record(model, (inputs[0],))
-    done = quantized.quantized(made, model, quantized.calibration_of(inputs))
+    made = size_variants.record(model, (inputs[0],))
+    done = static_quantization.quantized(made, model, static_quantization.calibration_of(inputs))
     assert {name.rsplit(".", 1)[0] for name in done.weights[0]} == {
         "stem.weight", "body.0.weight", "body.2.weight", "body.4.weight", "head.weight"}
 

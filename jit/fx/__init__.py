@@ -20,7 +20,7 @@ from .interpreter import Interpreter, Transformer
 from .node import Node, has_side_effect, map_aggregate, map_arg
 from .proxy import Proxy, ProxyableClassMeta, TraceError
 from .subgraph_rewriter import replace_pattern
-from .symbolic import PH, Tracer, symbolic_trace, wrap
+from .tracer import PH, Tracer, symbolic_trace, wrap
 
 __all__ = ["PH", "Graph", "GraphModule", "Interpreter", "Node", "Proxy", "ProxyableClassMeta", "PythonCode", "TraceError",
            "Tracer", "Transformer", "graph", "graph_module", "has_side_effect", "immutable_collections", "interpreter",

@@ -9,7 +9,7 @@ from .graph import Graph
 from .graph_module import GraphModule, _copy_attr
 from .matching import Matcher
 from .node import Node, map_arg
-from .symbolic import symbolic_trace
+from .tracer import symbolic_trace
 
 __all__ = ["Match", "ReplacedPatterns", "replace_pattern", "replace_pattern_with_filters"]
 

@@ -9,7 +9,7 @@ from typing import Any
 from ...ir.errors import ArgumentError, ShapeError
 from ...ir.symbols import symbolic
 from ...runtime.core.tensor import Tensor
-from ..errors import TraceError
+from ..errors.errors import TraceError
 
 __all__ = ["GuardOnDataDependentSymNode", "constrain_range", "expect_true", "free_symbols", "free_unbacked_symbols",
            "guard_bool", "guard_float", "guard_int", "guard_or_false", "guard_or_true", "guard_scalar", "guard_size_oblivious",

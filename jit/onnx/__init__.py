@@ -3,40 +3,74 @@
 The tables of operators are the `in_*` files (ONNX to ingot) and the `out_*` files (ingot to ONNX).
 """
 
-from ..compiler import is_exporting as is_in_onnx_export
-from ..errors import ExportError as OnnxExporterError
-from . import (
-    in_control,
-    in_index,
-    in_math,
-    in_nn,
-    in_quantized,
-    in_random,
-    in_recurrent,
-    in_reduce,
-    in_resize,
-    in_shape,
-    in_windows,
-    out_activation,
-    out_branch,
-    out_fourier,
-    out_index,
-    out_logic,
-    out_math,
-    out_nn,
-    out_quantized,
-    out_recurrent,
-    out_reduce,
-    out_shape,
-    out_windows,
+from ..errors.errors import ExportError as OnnxExporterError
+from ..tracing.compiler import is_exporting as is_in_onnx_export
+from .exporter import to_onnx
+from .importers import (
+    control,
+    random,
+    resize,
 )
-from .export import to_onnx
-from .foreign_rules import TensorProtoDataType, register_custom_op_symbolic, unregister_custom_op_symbolic
+from .importers import (
+    conv_pool as in_windows,
+)
+from .importers import (
+    index as in_index,
+)
+from .importers import (
+    math as in_math,
+)
+from .importers import (
+    nn as in_nn,
+)
+from .importers import (
+    quantized as in_quantized,
+)
+from .importers import (
+    recurrent as in_recurrent,
+)
+from .importers import (
+    reduce as in_reduce,
+)
+from .importers import (
+    shape as in_shape,
+)
 from .model import OnnxModel, from_onnx
-from .spelled import ONNXProgram, OperatorExportTypes, TrainingMode, export, select_model_mode_for_export
+from .symbolic_registry import TensorProtoDataType, register_custom_op_symbolic, unregister_custom_op_symbolic
+from .torch_export import ONNXProgram, OperatorExportTypes, TrainingMode, export, select_model_mode_for_export
+from .writers import (
+    activation,
+    cond,
+    fourier,
+    logic,
+)
+from .writers import (
+    conv_pool as out_windows,
+)
+from .writers import (
+    index as out_index,
+)
+from .writers import (
+    math as out_math,
+)
+from .writers import (
+    nn as out_nn,
+)
+from .writers import (
+    quantized as out_quantized,
+)
+from .writers import (
+    recurrent as out_recurrent,
+)
+from .writers import (
+    reduce as out_reduce,
+)
+from .writers import (
+    shape as out_shape,
+)
 
-TABLES = (in_control, in_index, in_math, in_nn, in_quantized, in_random, in_recurrent, in_reduce, in_resize, in_shape,
-          in_windows, out_activation, out_branch, out_fourier, out_index, out_logic, out_math, out_nn, out_quantized,
+TABLES = (control, in_index, in_math, in_nn, in_quantized, random, in_recurrent, in_reduce, resize, in_shape,
+          in_windows, activation, cond, fourier, out_index, logic, out_math, out_nn, out_quantized,
           out_recurrent, out_reduce, out_shape, out_windows)
 
 __all__ = ["TABLES", "ONNXProgram", "OnnxExporterError", "OnnxModel", "OperatorExportTypes", "TensorProtoDataType",

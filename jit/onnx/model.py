@@ -8,10 +8,10 @@ from ...ir.errors import ArgumentError, DTypeError, FileError, IngotError, Shape
 from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.nn.base.module import Module
 from ...runtime.nn.base.parameter import Parameter
-from ..traced import Traced
-from . import proto
-from .program import Context, Program, refuse_sparse
-from .table import importer_of, to_tensor
+from ..tracing.trace import Traced
+from .format import proto
+from .importers.interpreter import Context, Program, refuse_sparse
+from .importers.registry import importer_of, to_tensor
 
 
 class Weights(Module):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .wire import message
+from .wire_format import message
 
 _POLYNOMIAL = 0x82F63B78            # of CRC-32C, its bits turned round
 _PIECES = 256                       # of a long message

@@ -3,8 +3,8 @@
 from ...ir.errors import ArgumentError
 from ...ir.graph.graph import Value
 from ...runtime.nn.base.module import Module
-from ..exported.capture import capture
-from ..tree import flatten
+from ..exporting.capture.capture import capture
+from ..guards.arg_pytree import flatten
 
 
 def nodes_of(model, inputs) -> list:

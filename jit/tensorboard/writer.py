@@ -10,10 +10,10 @@ import numpy as np
 
 from ...ir.errors import ArgumentError
 from ...runtime.core.tensor import Tensor
-from ..host import host
-from . import embedding, model_graph, summaries
+from ..host.host_call import host
+from . import model_graph, projector, summaries
 from .event_file import EventFile
-from .wire import message
+from .wire_format import message
 
 _START = message((1, 1))                # of a session: what is in earlier files from its step on does not count
 
@@ -184,7 +184,7 @@ class SummaryWriter:
     def add_embedding(self, mat, metadata=None, label_img=None, global_step=None, tag="default", metadata_header=None):
         """Points for the projector, with a label and a picture for each."""
         pictures = None if label_img is None else _array(label_img)
-        embedding.write(Path(self.log_dir), _array(mat), metadata, pictures, tag, global_step, metadata_header)
+        projector.write(Path(self.log_dir), _array(mat), metadata, pictures, tag, global_step, metadata_header)
 
     @host
     def add_graph(self, model, input_to_model=None, verbose=False, use_strict_trace=True):

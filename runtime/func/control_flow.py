@@ -1,5 +1,5 @@
 """Control flow as functions. Traced code records the branches that are taken and the rounds that are done, and guards the
-answers that Python read, as for `if` and `while`; an export keeps both branches (`jit/exported/branches.py`)."""
+answers that Python read, as for `if` and `while`; an export keeps both branches (`jit/exporting/capture/cond_branches.py`)."""
 
 from typing import Any
 

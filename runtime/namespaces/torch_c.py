@@ -28,7 +28,7 @@ _TensorMeta = type(Tensor)
 
 
 class _Thread(threading.local):
-    """The run whose calls this thread lists, if it does (`jit/call_graph.py`)."""
+    """The run whose calls this thread lists, if it does (`jit/torchscript/call_graph.py`)."""
 
     listed = None
 

@@ -1,8 +1,8 @@
 """Trees of Python containers taken apart into leaves and put together again, as `torch.utils._pytree` does.
 
 What is a node: lists, tuples, named tuples, dicts, OrderedDicts, defaultdicts, deques, and every class that
-`register_pytree_node` was given (`node_types.py`). Everything else, None too, is a leaf. `jit/tree.py` asks there for
-the registered classes, so that their objects are arguments and results of traced functions.
+`register_pytree_node` was given (`node_types.py`). Everything else, None too, is a leaf. `jit/guards/arg_pytree.py` asks there
+for the registered classes, so that their objects are arguments and results of traced functions.
 """
 
 from collections import OrderedDict, defaultdict, deque, namedtuple

@@ -1,1 +1,1 @@
-from ..jit.exported.program_swap import *
+from ..jit.torchscript.export_swap import *

@@ -1,1 +1,1 @@
-from ..jit.exported.program_dims import *
+from ..jit.exporting.program.dynamic_shapes import *

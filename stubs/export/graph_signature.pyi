@@ -1,1 +1,1 @@
-from ..jit.exported.program_signature import *
+from ..jit.exporting.program.graph_signature import *

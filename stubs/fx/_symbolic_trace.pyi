@@ -1,1 +1,1 @@
-from ..jit.fx.own_loops import *
+from ..jit.fx.private_tracer_names import *

@@ -1,1 +1,1 @@
-from ..jit.onnx.foreign_rules import *
+from ..jit.onnx.symbolic_registry import *

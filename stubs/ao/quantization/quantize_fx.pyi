@@ -1,1 +1,1 @@
-from ...jit.quantize_fx import *
+from ...jit.exporting.program.quantize_fx import *

@@ -1,3 +1,3 @@
-from ...jit.fx.recorded_run import *
+from ...jit.fx.make_fx import *
 from . import proxy_tensor as proxy_tensor
 from . import symbolic_shapes as symbolic_shapes

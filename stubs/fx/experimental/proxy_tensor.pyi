@@ -1,1 +1,1 @@
-from ...jit.fx.recorded_run import *
+from ...jit.fx.make_fx import *

@@ -13,7 +13,7 @@ from ingot.ir.graph.text import parse
 from ingot.ir.graph.verify import verify
 from ingot.ir.ops.linalg import products
 from ingot.ir.ops.packed import blocked as ops
-from ingot.jit.execute import compiled_kernel_of
+from ingot.jit.replay.compile_segment import compiled_kernel_of
 from ingot.passes.layout.layout import layout
 from ingot.runtime.cpu.conv import blocked
 from ingot.runtime.cpu.graph.program import CompiledGraph

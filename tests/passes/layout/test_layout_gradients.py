@@ -20,7 +20,7 @@ from ingot.ir.ops.nn import pool as pool_ops
 from ingot.ir.ops.packed import blocked as ops
 from ingot.ir.ops.packed import blocked_grad as grads
 from ingot.ir.target import host
-from ingot.jit.execute import compiled_kernel_of
+from ingot.jit.replay.compile_segment import compiled_kernel_of
 from ingot.nn import functional as F
 from ingot.passes.layout.layout import Asked, layout
 from ingot.passes.layout.layout_gradients import RULES

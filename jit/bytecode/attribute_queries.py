@@ -1,0 +1,171 @@
+"""What code asks of objects that no chain of names leads to, and of modules that it imports itself, as its bytecode shows."""
+
+import importlib.util
+import operator
+import sys
+import types
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from .reads import loose_names
+from .stack import CONSTANTS, Walk, instructions_of, is_lookup, variables_of
+from .user_code import TRUSTED
+
+_BY_NAME = ("getattr", "hasattr", "setattr", "delattr")
+_ASKS = frozenset(("getattr", "hasattr", "vars", "__dict__", "__getattribute__"))
+_ALL = frozenset(("vars", "__getattribute__", "getmembers", "asdict", "astuple"))      # these may read whatever there is
+_CATCHES = frozenset(("AttributeError", "Exception", "BaseException", "suppress"))
+_SETS = frozenset(("setattr", "delattr", "__setattr__", "vars", "__dict__"))
+_KINDS = frozenset(("isinstance", "issubclass", "type", "__class__"))
+_STEPS = ("LOAD_ATTR", "LOAD_METHOD")
+
+
+class Asked(NamedTuple):
+    """What a code object asks of them.
+
+    names      the attributes that it reads or assigns
+    assigned   those of them that it assigns
+    computes   whether it asks for attributes whose names it does not spell out
+    by_name    whether it asks for attributes by their names, so that there may be none
+    sets       whether it sets attributes by their names
+    kinds      whether it asks for types
+    """
+
+    names: frozenset
+    assigned: frozenset
+    computes: bool
+    by_name: bool
+    sets: bool
+    kinds: bool
+
+    def with_names(self, more) -> "Asked":
+        """The same with further attributes."""
+        return self._replace(names=self.names | more) if more else self
+
+
+NOTHING = Asked(frozenset(), frozenset(), False, False, False, False)
+
+
+@lru_cache(maxsize=4096)
+def asked_of(code) -> Asked:
+    """What code asks."""
+    named = frozenset(code.co_names)
+    names, assigned = loose_names(code)
+    by_name, sets, kinds = (not named.isdisjoint(some) for some in (_ASKS, _SETS, _KINDS))
+    matches = any(ins.opname == "MATCH_CLASS" for ins in instructions_of(code))
+    return Asked(names, assigned, computes_names(code), by_name or matches, sets, kinds or matches)
+
+
+def names_by_value(frame) -> frozenset:
+    """The attributes that code reads by what it finds: `operator.attrgetter` and `methodcaller` objects, and classes in whose
+    patterns (`case Point(x, y)`) it spells out none."""
+    named = {n: frame.f_globals.get(n) for n in frame.f_code.co_names}
+    found = [*named.values(), *frame.f_locals.values()]
+    getters = [x for x in found if type(x) in (operator.attrgetter, operator.methodcaller)]
+    texts = [part for x in getters for part in x.__reduce__()[1] if type(part) is str]
+    names = [name for text in texts for name in text.split(".")]
+    if _has_places(frame.f_code):
+        found += [getattr(x, n, None) for x in found if isinstance(x, (types.ModuleType, type)) for n in named]
+        names += [n for x in found if isinstance(x, type) for n in getattr(x, "__match_args__", ()) if isinstance(n, str)]
+    return frozenset(names)
+
+
+@lru_cache(maxsize=4096)
+def _has_places(code) -> bool:
+    return any(ins.opname == "MATCH_CLASS" and ins.arg for ins in instructions_of(code))
+
+
+@lru_cache(maxsize=4096)
+def catches(code) -> bool:
+    """Whether code goes on after an attribute was not there."""
+    if not _CATCHES.isdisjoint(code.co_names):
+        return True
+    return any(ins.opname == "PUSH_EXC_INFO" and after.opname == "POP_TOP" for ins, after in pairwise(instructions_of(code)))
+
+
+@lru_cache(maxsize=4096)
+def computes_names(code) -> bool:
+    """Whether code asks for attributes whose names it does not spell out: by `getattr`, or for all that there are."""
+    if not _ALL.isdisjoint(code.co_names) or _takes_table(code):
+        return True
+    if not any(name in code.co_names for name in _BY_NAME):
+        return False
+    walk = _Names()
+    for ins in instructions_of(code):
+        if ins.opname == "CALL" and ins.arg >= 2:
+            if len(walk.stack) < ins.arg + 2:
+                return True         # what is called came before branches that meet here, as in getattr(x, a if b else c)
+            called, *given = walk.stack[-(ins.arg + 2):]
+            called = called or given[0]
+            if called in _BY_NAME and not isinstance(walk.stack[-ins.arg + 1], _Constant):
+                return True
+        if ins.is_jump_target or walk.step(ins) is None:
+            walk = _Names()
+    return False
+
+
+def _takes_table(code) -> bool:
+    """Whether code does more with an object's `__dict__` than to look up names that it spells out."""
+    instructions = instructions_of(code) if "__dict__" in code.co_names else ()
+    return any(ins.opname == "LOAD_ATTR" and ins.argval == "__dict__" and not (
+        after and after[0].opname in CONSTANTS and is_lookup(after[1]))
+        for ins, after in ((ins, instructions[at + 1:at + 3]) for at, ins in enumerate(instructions)))
+
+
+class _Constant(str):
+    """A name that code spells out."""
+
+
+class _Names(Walk):
+    """Knows globals by their names, and strings."""
+
+    def marked(self, ins, taken):
+        if ins.opname == "LOAD_GLOBAL":
+            return ins.argval
+        return _Constant(ins.argval) if ins.opname in CONSTANTS and type(ins.argval) is str else None
+
+
+@lru_cache(maxsize=4096)
+def imports_of(code) -> tuple:
+    """((module, level), steps) of what code reads of modules that it imports itself."""
+    found: dict = {}
+    names: dict = {}         # variable -> (module, level)
+    module: Any = None
+    wants = level = None
+    plain = [ins for ins in instructions_of(code) if ins.opname != "COPY"]        # as in `module.n += 1`
+    for before, ins in zip((None, *plain), plain):
+        came = "" if before is None else before.opname
+        kept = _kept_in(ins)
+        if ins.opname == "IMPORT_NAME":
+            module, wants = (ins.argval, level), before is not None and before.argval
+        elif ins.opname == "IMPORT_FROM" and wants:
+            found[module, (ins.argval,)] = None
+        elif kept and came == "IMPORT_NAME":
+            names[kept] = module[0].partition(".")[0], 0
+        elif kept and came in ("IMPORT_FROM", "POP_TOP") and module is not None and not wants:      # `import a.b as c`
+            names[kept] = module
+        elif before is not None and ins.opname in _STEPS:
+            moves = variables_of(before)
+            if moves and not moves[-1][0] and moves[-1][1] in names:
+                found[names[moves[-1][1]], (ins.argval,)] = None
+        if ins.opname in CONSTANTS and type(ins.argval) is int:
+            level = ins.argval
+    return tuple(found)
+
+
+def _kept_in(ins) -> str | None:
+    """The variable that an instruction puts something into, if it begins with that."""
+    moves = variables_of(ins)
+    return moves[0][1] if moves and moves[0][0] else None
+
+
+def imported(module, level, package) -> types.ModuleType | None:
+    """A module that code imports, once it is there, if it is the user's."""
+    try:
+        name = importlib.util.resolve_name("." * level + module, package) if level else module
+    except ImportError:
+        return None
+    found = sys.modules.get(name)
+    return found if isinstance(found, types.ModuleType) and name.partition(".")[0] not in (
+        *TRUSTED, *sys.stdlib_module_names) else None

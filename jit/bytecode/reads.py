@@ -1,0 +1,354 @@
+"""What Python state a function reads: chains such as `cfg.scale`, `self.training` or `table["k"]`, seen in its bytecode.
+
+A trace is only right while everything it read from Python is as it was. The reads are found per code object, once, and are
+evaluated when a frame of that code starts; what they gave becomes guards. Writes to Python state that outlives the call
+cannot be repeated by a trace, so they are found too.
+"""
+
+import dis
+import re
+import types
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from ...runtime.core.tensor import Tensor
+from .stack import CONSTANTS, is_lookup, variables_of
+from .user_code import is_users_code
+
+GLOBAL, FREE, ARGUMENT = "global", "free", "argument"
+LENGTH, ANY = "length", "any"       # the steps to how long a list is, as a number, and to whether there is anything in it
+LENGTH_OF, ANY_OF = ((LENGTH, LENGTH),), ((LENGTH, ANY),)
+MOST_LAST = 256         # items at the end of a list that have guards of their own
+
+
+@dataclass(frozen=True)
+class Chain:
+    """One read: a root and the steps from it, each ("attr", name), ("item", constant) or (LENGTH, LENGTH or ANY)."""
+
+    root: str
+    name: str
+    steps: tuple
+
+    def __str__(self):
+        if is_length(self.steps):
+            return f"{'len' if self.steps[-1:] == LENGTH_OF else 'bool'}({Chain(self.root, self.name, self.steps[:-1])})"
+        return self.name + "".join(f".{k}" if kind == "attr" else f"[{key_text(k)}]" for kind, k in self.steps)
+
+
+def key_text(key) -> str:
+    """The key of a dictionary in a message: of a tensor no more than what it is, since its numbers are nobody's business (and a
+    recorder would hear that they are read)."""
+    return f"<{type(key).__name__} of shape {list(key._a.shape)}>" if isinstance(key, Tensor) else repr(key)
+
+
+@dataclass(frozen=True)
+class Write:
+    """A write to Python state: what kind of variable, its name, and the line."""
+
+    root: str
+    name: str
+    line: int
+
+    def __str__(self):
+        return f"the global {self.name}" if self.root == GLOBAL else f"the enclosing function's variable {self.name}"
+
+
+ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
+_STORES = ("STORE_ATTR", "DELETE_ATTR")
+BY_NAME = frozenset(("getattr", "setattr", "hasattr", "delattr", "__setattr__", "__getattribute__", "vars", "__dict__",
+                     "attrgetter", "methodcaller", "format", "format_map"))
+_PATH, _FIELD = re.compile(r"\w+(\.\w+)*"), re.compile(r"{([^{}:!]*)")
+_LOADS = {"LOAD_GLOBAL": GLOBAL, "LOAD_NAME": GLOBAL, "LOAD_DEREF": FREE, "LOAD_CLASSDEREF": FREE,
+          "LOAD_FROM_DICT_OR_DEREF": FREE, "LOAD_FROM_DICT_OR_GLOBALS": GLOBAL}
+
+
+@lru_cache(maxsize=4096)
+def reads_of(code) -> tuple:
+    """All chains that a code object reads, each with the prefixes that lead to it."""
+    return tuple(dict.fromkeys([chain for _, chain in reads_at(code)]))
+
+
+@lru_cache(maxsize=4096)
+def reads_at(code) -> tuple:
+    """(offset of an instruction, a chain that is read there) of all of them; what a loop goes through is read wherever that
+    goes on."""
+    found: dict[tuple, None] = {}
+    instructions = instructions_in(code)
+    for at, root, steps, end in chains_in(instructions, code):
+        ways = [steps[:n] for n in range(len(steps) + 1)]
+        ways += [(*steps, ("item", -n)) for n in range(1, last_items(instructions, end) + 1)]
+        ways += [(*way[:-1], ("item", -n)) for way in ways if counts_back(way) for n in range(1, -way[-1][1])]
+        ways += [steps + LENGTH_OF] if is_measured(instructions, at, end) else []
+        ways += [steps + ANY_OF] if is_asked(instructions, end) else []
+        loop = [ins.offset for ins in instructions[end + 1:end + 2]
+                if (instructions[end].opname, ins.opname) == ("GET_ITER", "FOR_ITER")]
+        for way in ways:
+            if way or root[0] != ARGUMENT:
+                found.update(dict.fromkeys([(offset, Chain(root[0], root[1], way))
+                                            for offset in (instructions[at].offset, *loop)]))
+    return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def chains_of_generators(code) -> frozenset:
+    """The chains that lead to what a generator expression goes through which is not used up where it is made."""
+    instructions, found = instructions_in(code), set()
+    for at, root, steps, end in chains_in(instructions, code):
+        made = instructions[at - 1] if at else None
+        is_made = instructions[end].opname == "GET_ITER" and made is not None and made.opname in (
+            "MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE")
+        names = [ins.argval for ins in instructions[max(at - 4, 0):at] if isinstance(ins.argval, types.CodeType)]
+        calls = [ins.opname for ins in instructions[end + 1:end + 3]]
+        if is_made and any(c.co_name == "<genexpr>" for c in names) and calls != ["CALL", "CALL"]:
+            found.add(Chain(root[0], root[1], steps))
+    return frozenset(found)
+
+
+def chains_in(instructions, code) -> list:
+    """(index of the instruction that loads a variable, the variable as `_root_of` gives it, the steps from it on, the index
+    behind these) of each that code reads."""
+    arguments, found = _kept_in(code, instructions), []
+    for at, ins in enumerate(instructions):
+        root = _root_of(ins, code, arguments)
+        if root is not None:
+            steps = _steps_after(instructions, at + 1)
+            found.append((at, root, steps, at + 1 + sum([1 if kind == "attr" else 2 for kind, _ in steps])))
+    return found
+
+
+def counts_back(steps) -> bool:
+    """Whether steps end at an item that is counted from a list's end. What is read there once something was appended may be
+    any of those behind it."""
+    return bool(steps) and steps[-1][0] == "item" and type(steps[-1][1]) is int and -MOST_LAST <= steps[-1][1] < 0
+
+
+def is_length(steps) -> bool:
+    """Whether steps lead to how long a list is."""
+    return bool(steps) and steps[-1][0] == LENGTH
+
+
+def last_items(instructions, at) -> int:
+    """How many items at the end of what lies on top of the stack the code takes, as in `losses[-3:]`; 0 if it does something
+    else."""
+    parts = [(i.opname, i.argval if i.opname in CONSTANTS else i.arg) for i in instructions[at:at + 4]]
+    if len(parts) < 2 or parts[0][0] not in CONSTANTS:
+        return 0
+    first = parts[0][1]
+    if isinstance(first, slice) and first.stop is first.step is None and is_lookup(instructions[at + 1]):
+        first = first.start
+    elif parts[1] != ("LOAD_CONST", None) or not (
+            parts[2][0] == "BINARY_SLICE" or (parts[2:3] == [("BUILD_SLICE", 2)] and is_lookup(instructions[at + 3]))):
+        return 0
+    return -first if type(first) is int and -MOST_LAST <= first < 0 else 0
+
+
+def is_asked(instructions, at) -> bool:
+    """Whether code asks whether there is anything in what lies on top of the stack: `if log`, `not log`."""
+    name = instructions[at].opname
+    return name in ("TO_BOOL", "UNARY_NOT") or (name.startswith("POP_JUMP") and name.endswith(("IF_TRUE", "IF_FALSE")))
+
+
+def is_measured(instructions, start, at) -> bool:
+    """Whether code asks with `len` how long is what its instructions from `start` on lead to, up to `at`."""
+    asks, call = instructions[start - 1:start], instructions[at:at + 1]
+    return bool(asks and call) and (asks[0].opname, asks[0].argval) == ("LOAD_GLOBAL", "len") and (
+        call[0].opname, call[0].arg) == ("CALL", 1)
+
+
+def instructions_in(code) -> list:
+    """The instructions of code that do anything. From Python 3.13 on one may move two variables (LOAD_FAST_LOAD_FAST): it
+    counts as two."""
+    found = []
+    for ins in dis.get_instructions(code):
+        if type(ins.argval) is tuple and (moves := variables_of(ins)) is not None:
+            found += [ins._replace(opname="STORE_FAST" if is_store else "LOAD_FAST", argval=name) for is_store, name in moves]
+        elif ins.opname not in ("CACHE", "PRECALL", "EXTENDED_ARG", "RESUME"):
+            found.append(ins)
+    return found
+
+
+def kept_arguments(code) -> set:
+    """The arguments that the code does not assign to."""
+    return _kept_in(code, instructions_in(code))
+
+
+def _kept_in(code, instructions) -> set:
+    """The arguments that the code does not assign to, so that they are what they were when it was called.
+
+    From Python 3.12 on a comprehension's variable is set aside (LOAD_FAST_AND_CLEAR) and put back, which is no assignment.
+    """
+    stored, lent = set(), set()
+    for ins in instructions:
+        if ins.opname == "LOAD_FAST_AND_CLEAR":
+            lent.add(ins.argval)
+        elif ins.opname.startswith(("STORE_FAST", "DELETE_FAST", "STORE_DEREF", "DELETE_DEREF")):
+            stored.add(ins.argval)
+    return set(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]) - (stored - lent)
+
+
+def _root_of(ins, code, arguments) -> tuple | None:
+    """(kind, name) of the variable that an instruction leaves on top of the stack, if it is one to watch."""
+    kind = _LOADS.get(ins.opname)
+    if kind == FREE and ins.argval not in code.co_freevars:       # a variable that functions made inside see as well
+        return (ARGUMENT, ins.argval) if ins.argval in arguments else None
+    if kind:
+        return kind, ins.argval
+    return (ARGUMENT, ins.argval) if "LOAD_FAST" in ins.opname and ins.argval in arguments else None
+
+
+def _steps_after(instructions, at) -> tuple:
+    """The steps that instructions take from a variable on, which lies on top of the stack before one of them."""
+    steps = []
+    while at < len(instructions):
+        ins = instructions[at]
+        if ins.opname in ATTRIBUTES:
+            steps.append(("attr", ins.argval))
+            at += 1
+        elif ins.opname == "COPY" and at + 1 < len(instructions) and instructions[at + 1].opname in ATTRIBUTES:
+            return *steps, ("attr", instructions[at + 1].argval)      # as in `a.n += 1`
+        elif ins.opname in CONSTANTS and at + 1 < len(instructions) and is_lookup(instructions[at + 1]):
+            steps.append(("item", ins.argval))
+            at += 2
+        elif ins.opname in CONSTANTS and is_updated(instructions, at):
+            return *steps, ("item", ins.argval)
+        else:
+            break
+    return tuple(steps)
+
+
+def is_updated(instructions, at) -> bool:
+    """Whether the key at a place is that of an item which is read and set again, as in `a["n"] += 1`."""
+    first, second, third = (*instructions[at + 1:at + 4], *[instructions[at]] * 3)[:3]
+    return first.opname == second.opname == "COPY" and first.arg == second.arg == 2 and is_lookup(third)
+
+
+@lru_cache(maxsize=4096)
+def stores_of(code) -> tuple:
+    """Chains whose last step is an attribute that the code assigns to or deletes."""
+    found: dict[Chain, None] = {}
+    instructions = instructions_in(code)
+    changed = {i.argval for i in instructions if i.opname in _STORES}
+    for _, root, steps, end in chains_in(instructions, code):
+        if end < len(instructions) and instructions[end].opname in _STORES:
+            found.setdefault(Chain(root[0], root[1], (*steps, ("attr", instructions[end].argval))), None)
+        elif steps and steps[-1][0] == "attr" and steps[-1][1] in changed:
+            found.setdefault(Chain(root[0], root[1], steps), None)
+    return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def loose_names(code) -> tuple:
+    """(names, those of them that it assigns) of attributes that the code reads or assigns of objects that no chain leads to:
+    variables of its own, items of a loop."""
+    loose = [ins for _, ins in loose_in(instructions_in(code), code)]
+    names, assigned = {i.argval for i in loose}, {i.argval for i in loose if i.opname in _STORES}
+    names |= names_in_text(code)
+    for inner in code.co_consts:            # of comprehensions and generators, which go through what this code gives them
+        if isinstance(inner, types.CodeType) and inner.co_name.startswith("<") and inner.co_name != "<lambda>":
+            names |= loose_names(inner)[0]
+    return frozenset(names), frozenset(assigned)
+
+
+def names_in_text(code) -> set:
+    """The names of attributes that code may read by its strings: those of `getattr`, formats and patterns."""
+    names: set = set()
+    if not BY_NAME.isdisjoint(code.co_names):
+        names.update([name for c in code.co_consts if isinstance(c, str) for name in _spelled(c)])
+    if any(i.opname == "MATCH_CLASS" for i in instructions_in(code)):
+        names.update([n for c in code.co_consts if isinstance(c, tuple) for n in c if isinstance(n, str)])
+    return names
+
+
+def loose_in(instructions, code) -> list:
+    """(index, instruction) of those that read or assign attributes of objects that no chain leads to."""
+    chained: set = set()
+    for at, _, steps, end in chains_in(instructions, code):
+        chained.update(range(at + 1, at + 1 + 2 * len(steps)))
+        chained.add(end)        # where it is assigned to
+    return [(at, i) for at, i in enumerate(instructions) if i.opname in (*ATTRIBUTES, *_STORES) and at not in chained]
+
+
+def _spelled(text) -> list:
+    """The names in "rate", "config.rate" or "{0.rate:.2f}"."""
+    paths = [text] if _PATH.fullmatch(text) else _FIELD.findall(text)
+    return [text, *[name for path in paths for name in re.split(r"[.\[\]]", path)]]
+
+
+@lru_cache(maxsize=4096)
+def writes_of(code) -> tuple:
+    """Writes to globals and to variables of enclosing functions."""
+    found, line = [], code.co_firstlineno
+    for ins in dis.get_instructions(code):
+        if ins.positions and ins.positions.lineno:
+            line = ins.positions.lineno
+        if ins.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+            found.append(Write(GLOBAL, ins.argval, line))
+        elif ins.opname in ("STORE_DEREF", "DELETE_DEREF") and ins.argval in code.co_freevars:
+            found.append(Write(FREE, ins.argval, line))
+    return tuple(found)
+
+
+VIEWED: dict = {}       # (id of an object, attribute) -> the `OwnView` that stands in for it while a call is recorded
+
+
+class Missing:
+    """Stands for a chain that leads nowhere (an attribute or key that is not there)."""
+
+    def __repr__(self):
+        return "<missing>"
+
+
+MISSING = Missing()
+
+
+def follow(root, steps):
+    """The value at the end of a chain, or MISSING."""
+    value = root
+    for kind, key in steps:
+        try:
+            if kind == "attr":
+                value = (value.__dict__[key] if _plain_instance(value, key) else
+                         MISSING if is_computed(value, key) else getattr(value, key))
+            elif kind == LENGTH:
+                value = MISSING if type(value) is not list else len(value) if key == LENGTH else bool(value)
+            elif is_users_function(getattr(type(value), "__getitem__", None)):
+                value = MISSING
+            elif type(value).__getitem__ is dict.__getitem__:
+                value = dict.__getitem__(value, key) if key in value else MISSING       # unlike defaultdict, adds nothing
+            else:
+                value = value[key]
+        except Exception:       # whatever the user's own __getattr__ or __getitem__ raises
+            return MISSING
+    return value
+
+
+def is_computed(owner, name) -> bool:
+    """Whether an attribute is a property of the user's, or given by `__getattr__`: reading it runs code, which does what it
+    does and is watched itself."""
+    kind = type(owner)
+    found = next((vars(c)[name] for c in kind.__mro__ if name in vars(c)), MISSING)
+    if type(found) is cached_property or found is MISSING:
+        is_there = name in getattr(owner, "__dict__", ())
+        return not is_there and (found is not MISSING or is_users_function(getattr(kind, "__getattr__", None)))
+    return isinstance(found, property) and is_users_function(found.fget)
+
+
+def computed_at(root, steps) -> int | None:
+    """The number of the first step of a chain that runs code of the user's, or None."""
+    value = root
+    for n, (kind, key) in enumerate(steps):
+        if is_computed(value, key) if kind == "attr" else (
+                kind == "item" and is_users_function(getattr(type(value), "__getitem__", None))):
+            return n
+        value = follow(value, steps[n:n + 1])
+    return None
+
+
+def is_users_function(f) -> bool:
+    """Whether something is a function of the user's, who is watched when it runs."""
+    return type(f) is types.FunctionType and is_users_code(f.__globals__.get("__name__", ""), f.__code__.co_filename)
+
+
+def _plain_instance(value, key) -> bool:
+    own = getattr(value, "__dict__", None)
+    return type(own) is dict and key in own and not isinstance(value, type) and not (VIEWED and (id(value), key) in VIEWED)

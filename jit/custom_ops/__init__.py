@@ -1,0 +1,25 @@
+"""The public module `library`: operators of the user's, registered as in PyTorch; `ingot.ops.namespace.name` calls them."""
+
+from .custom_op import CustomOpDef
+from .opcheck import get_ctx, opcheck
+from .register import (
+    Library,
+    custom_op,
+    define,
+    fallthrough_kernel,
+    impl,
+    impl_abstract,
+    register_autocast,
+    register_autograd,
+    register_fake,
+    register_kernel,
+    register_vmap,
+    triton_op,
+    wrap_triton,
+)
+from .schema import infer_schema
+from .tags import Tag
+
+__all__ = ["CustomOpDef", "Library", "Tag", "custom_op", "define", "fallthrough_kernel", "get_ctx", "impl", "impl_abstract",
+           "infer_schema", "opcheck", "register_autocast", "register_autograd", "register_fake", "register_kernel",
+           "register_vmap", "triton_op", "wrap_triton"]

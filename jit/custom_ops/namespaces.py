@@ -1,0 +1,71 @@
+"""`ingot.ops`: registered operators by `ingot.ops.namespace.name`."""
+
+import re
+from pathlib import Path
+
+from ...ir.lazy import lazy
+from .aten import Packet, find
+from .custom_op import REGISTERED, CustomOpDef
+
+torchaudio_ops = lazy(__package__, ".torchaudio_ops")
+torchvision_ops = lazy(__package__, ".torchvision_ops")
+
+_EXTENSIONS = [      # of others: where they lie, one of their operators, who registers these
+    (re.compile(r"[/\\]torchvision[/\\]_C[^/\\]*$"), "torchvision::nms", torchvision_ops),
+    (re.compile(r"[/\\]torchaudio[/\\]lib[/\\](lib|_)torchaudio\.[^/\\]*$"), "torchaudio::forced_align", torchaudio_ops)]
+
+
+class Namespace:
+    """The operators of one namespace."""
+
+    def __init__(self, name: str):
+        self.__name__ = name
+
+    def __repr__(self):
+        return f"<ingot.ops.{self.__name__}>"
+
+    def __getattr__(self, name) -> CustomOpDef:
+        found = REGISTERED.get(f"{self.__name__}::{name}")
+        if found is None:
+            raise AttributeError(f"no operator {self.__name__}::{name} is registered; see custom_op (from ingot import "
+                                 "library)")
+        return found
+
+    def __dir__(self):
+        return [name.rpartition("::")[2] for name in REGISTERED if name.startswith(f"{self.__name__}::") and "." not in name]
+
+
+class Aten:
+    """The operators that PyTorch has itself."""
+
+    __name__ = "aten"
+
+    def __repr__(self):
+        return "<ingot.ops.aten>"
+
+    def __getattr__(self, name) -> Packet:
+        found = None if name.startswith("__") else find(name)
+        if found is None:
+            raise AttributeError(f"ingot has no operator aten::{name}")
+        self.__dict__[name] = found
+        return found
+
+
+def load_library(path):
+    """For the extensions of torchvision and torchaudio: registers operators of ingot's that do what is compiled there. Others
+    are refused, as a library that does not load is: they are made for another framework. Packages then go on without them."""
+    file = str(Path(path).absolute())
+    for there, first, operators in _EXTENSIONS:
+        if there.search(file):
+            if first not in REGISTERED:
+                operators.register()
+            return
+    raise OSError(f"ingot cannot load operators from {path}, since they are compiled for another framework's tensors; "
+                  "register Python functions with custom_op (from ingot import library)")
+
+
+def __getattr__(name):
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = Aten() if name == "aten" else Namespace(name)
+    return found

@@ -1,0 +1,197 @@
+"""Registering operators: by decorators, one by one, or with a schema and functions for dispatch keys."""
+
+from ...ir.errors import ArgumentError, DTypeError
+from ...ir.lazy import lazy
+from .custom_op import EARLY_FAKES, REGISTERED, CustomOpDef
+from .schema import infer_schema, parsed
+from .tags import Tag, as_tags
+
+contexts = lazy(__package__, "...runtime.cuda.driver.context")
+
+BACKENDS = {"": None, "CPU": "cpu", "CUDA": "cuda", "CompositeExplicitAutograd": None}      # dispatch keys of kernels
+WHOLE, TAPED, META = "CompositeImplicitAutograd", ("Autograd", "AutogradCPU", "AutogradCUDA"), "Meta"
+AUTOCAST = "Autocast"                       # in front of a kind of device
+OWN = ("aten", "prim", "prims")             # namespaces of another framework's operators
+
+
+def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None, tags=None):
+    """Makes a function an operator "namespace::name". `mutates_args` names the tensors that it writes ("unknown": all of them).
+
+    Annotations say what it takes and gives, unless there is a `schema`. Traces call it at every run and do not look inside;
+    gradients come from `register_autograd`. `device_types` says for which devices the function is, None for all. `tags` are
+    kept (`tags.py`).
+    """
+    marks = as_tags("custom_op", tags)
+
+    def register(function):
+        namespace, short = _apart(name)
+        made = parsed(schema or infer_schema(function, mutates_args=mutates_args), short)
+        if schema is not None and mutates_args != "unknown" and set(mutates_args) != set(made.written):
+            raise ArgumentError(f"custom_op {name}: mutates_args is {sorted(mutates_args)}, but the schema writes "
+                                f"{sorted(made.written)}")
+        op = REGISTERED[name] = CustomOpDef(namespace, made)
+        op.__doc__, op.tags = function.__doc__, marks + [Tag.pt2_compliant_tag] * (Tag.pt2_compliant_tag not in marks)
+        op.register_kernel(device_types, function)
+        return op
+
+    return register if fn is None else register(fn)
+
+
+def triton_op(name, fn=None, /, *, mutates_args, schema=None):
+    """`custom_op` for a function that launches kernels of Triton: an operator of CUDA tensors."""
+    return custom_op(name, fn, mutates_args=mutates_args, device_types="cuda", schema=schema)
+
+
+def wrap_triton(triton_kernel, /):
+    """The kernel, which Triton launches on ingot's devices and streams; so are kernels that nothing is wrapped around."""
+    if not (hasattr(triton_kernel, "run") and hasattr(triton_kernel, "__getitem__")):
+        raise DTypeError(f"wrap_triton takes what @triton.jit or @triton.autotune gives, got {type(triton_kernel).__name__}")
+    contexts.serve_triton()
+    return triton_kernel
+
+
+def _apart(name):
+    namespace, mark, short = name.partition("::")
+    if not mark or not namespace.isidentifier() or not all(part.isidentifier() for part in short.split(".")):
+        raise ArgumentError(f"the name of an operator is 'namespace::name', got {name!r}")
+    if namespace in OWN:
+        raise ArgumentError(f"{name}: operators cannot be added to {namespace}; take a namespace of your own")
+    return namespace, short
+
+
+def found(op) -> CustomOpDef:
+    """An operator by itself or by its name."""
+    if isinstance(op, CustomOpDef):
+        return op
+    name = op.removesuffix(".default") if isinstance(op, str) else op
+    if name not in REGISTERED:
+        raise ArgumentError(f"no operator {op!r} is registered (there are: {', '.join(sorted(REGISTERED)) or 'none'})")
+    return REGISTERED[name]
+
+
+def register_kernel(op, device_types, func=None, /, *, lib=None):
+    """The function that computes an operator on some kinds of devices."""
+    return found(op).register_kernel(device_types, func)
+
+
+def _in_empty_namespace(op) -> bool:
+    """Whether a name has a namespace without operators: that of a compiled extension which is not loaded."""
+    return isinstance(op, str) and not any(name.startswith(f"{_apart(op)[0]}::") for name in REGISTERED)
+
+
+def register_fake(op, func=None, /, *, lib=None, allow_override=True):
+    """The function that gives results of an operator's shapes and dtypes. That of an operator from a namespace without any
+    is kept for when it will be registered, so that packages go on without their compiled extension."""
+    if func is None:
+        return lambda fn: register_fake(op, fn, lib=lib, allow_override=allow_override)
+    if _in_empty_namespace(op):
+        EARLY_FAKES[op] = func
+        return func
+    if not allow_override and found(op)._fake is not None:
+        raise ArgumentError(f"{found(op).name()} has a function for shapes already")
+    return found(op).register_fake(func)
+
+
+def impl_abstract(qualname, func=None, *, lib=None):
+    """The older name of `register_fake`."""
+    return register_fake(qualname, func, lib=lib)
+
+
+def register_autograd(op, backward, /, *, setup_context=None, lib=None):
+    """The rule for an operator's gradients."""
+    found(op).register_autograd(backward, setup_context=setup_context)
+
+
+def register_vmap(op, func=None, /, *, lib=None):
+    """The rule for batches of an operator's arguments."""
+    return found(op).register_vmap(func)
+
+
+def register_autocast(op, device_type, cast_inputs, /, *, lib=None):
+    """The dtype that floats among an operator's arguments get under autocast."""
+    found(op).register_autocast(device_type, cast_inputs)
+
+
+def define(qualname, schema, *, lib=None, tags=()):
+    """Gives an operator a schema, "(Tensor x) -> Tensor"; `impl` gives it functions."""
+    namespace, short = _apart(qualname)
+    if qualname in REGISTERED:
+        raise ArgumentError(f"{qualname} is defined already")
+    marks = as_tags("define", tags)
+    REGISTERED[qualname] = CustomOpDef(namespace, parsed(schema, short))
+    REGISTERED[qualname].tags = marks
+
+
+def impl(qualname, types, func=None, *, lib=None):
+    """The function of an operator for kinds of devices, or for a dispatch key."""
+    if func is None:
+        return lambda fn: impl(qualname, types, fn, lib=lib)
+    for kind in [types] if isinstance(types, str) else types:
+        if kind in BACKENDS or kind in TAPED or kind in (WHOLE, META) or kind.startswith(AUTOCAST):
+            _implemented(found(qualname), func, kind)
+        else:
+            found(qualname).register_kernel(kind, func)
+    return func
+
+
+def _implemented(op, function, key):
+    """Puts a function in the place of a dispatch key."""
+    if function is fallthrough_kernel:
+        return
+    if key in BACKENDS:
+        op._kernels[BACKENDS[key]] = function
+    elif key == WHOLE:
+        op._whole = function
+    elif key in TAPED:
+        op._taped = function
+    elif key == META:
+        op.register_fake(function)
+    elif key.startswith(AUTOCAST):
+        op._under_autocast[key.removeprefix(AUTOCAST).lower()] = function
+    else:
+        known = ", ".join([*filter(None, BACKENDS), WHOLE, *TAPED, META, f"{AUTOCAST}CPU", f"{AUTOCAST}CUDA"])
+        raise ArgumentError(f"{op.name()}: there is no dispatch key {key!r}; there are {known}")
+
+
+def fallthrough_kernel():
+    """Registered for a dispatch key it says that there is nothing to do."""
+    raise NotImplementedError("fallthrough_kernel is registered, not called")
+
+
+class Library:
+    """Schemas and functions of one namespace: `define("f(Tensor x) -> Tensor")`, then `impl("f", function, "CPU")`."""
+
+    def __init__(self, ns, kind, dispatch_key=""):
+        if kind not in ("DEF", "IMPL", "FRAGMENT"):
+            raise ArgumentError(f"Library: kind is DEF, IMPL or FRAGMENT, got {kind!r}")
+        _apart(f"{ns}::any")
+        self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+        self._defined: list[str] = []
+
+    def __repr__(self):
+        return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})"
+
+    def define(self, schema, alias_analysis="", *, tags=()):
+        """Adds an operator by its schema, and returns its name."""
+        if self.kind == "IMPL":
+            raise ArgumentError("Library: one of kind IMPL adds functions to operators of others; define takes DEF or FRAGMENT")
+        name = parsed(schema).name
+        define(f"{self.ns}::{name}", schema, tags=tags)
+        self._defined.append(f"{self.ns}::{name}")
+        return name
+
+    def impl(self, op_name, fn, dispatch_key="", *, with_keyset=False, allow_override=True):
+        """The function of an operator, for a dispatch key."""
+        if with_keyset:
+            raise ArgumentError("Library.impl: ingot has no sets of dispatch keys, so with_keyset must be False")
+        name = op_name if isinstance(op_name, str) else op_name.name()
+        _implemented(found(name if "::" in name else f"{self.ns}::{name}"), fn, dispatch_key or self.dispatch_key)
+
+    def _register_fake(self, op_name, fn, _stacklevel=1, *, allow_override=True):
+        register_fake(op_name if "::" in op_name else f"{self.ns}::{op_name}", fn, allow_override=allow_override)
+
+    def _destroy(self):
+        """Takes away what was defined here."""
+        for name in self._defined:
+            REGISTERED.pop(name, None)
+        self._defined.clear()

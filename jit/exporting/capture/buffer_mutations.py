@@ -1,0 +1,116 @@
+"""State of exported programs: the buffers of modules that a call writes. To the graph they are arguments and results; a
+loaded model keeps them from call to call (`model_buffers.py`)."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ....runtime.autograd.grad_mode import no_grad
+from ....runtime.core.tensor import Tensor
+from ...errors.errors import ExportError
+
+
+class State:
+    """The buffers of some modules as they are now, which a function may write.
+
+    modules   (name, module) of each
+    names     {id of a buffer: its name}
+    """
+
+    def __init__(self, modules):
+        self.names: dict = {}
+        self._places: list = []           # (module, key, the buffer)
+        self._before: dict = {}           # name -> (the buffer, a copy, its version)
+        self._known: frozenset = frozenset()
+        for prefix, module in modules:
+            for key, t in module._buffers.items():
+                if t is not None:
+                    self._note(module, key, f"{prefix}.{key}" if prefix else key, t)
+
+    def _note(self, module, key, name, t):
+        self._places.append((module, key, t))
+        if id(t) not in self.names:
+            self.names[id(t)] = name
+            self._before[name] = t, t.detach().clone(), t._version
+
+    def __bool__(self):
+        return bool(self.names)
+
+    @property
+    def refusal(self) -> str:
+        """What to say of a write to anything else."""
+        if self is NO_STATE:
+            return ("an exported model keeps no state; call .eval() on the module before the export (.apply(disable_observer), "
+                    "too, where it has fake quantisation), return the new value, or let jit.export(..., stateful=True) keep "
+                    "buffers of modules")
+        return "an exported model keeps buffers of modules alone; register_buffer makes it one, or return the new value"
+
+    # While a function is recorded.
+
+    def expect(self, names):
+        """Says which buffers a run writes: nothing may be decided by their values."""
+        self._known = frozenset(names)
+
+    def takes(self, t: Tensor) -> bool:
+        """Whether a tensor may be written."""
+        return id(t) in self.names
+
+    def changes(self, t) -> bool:
+        """Whether a tensor is another one at each call."""
+        return self.names.get(id(t)) in self._known
+
+    def exchanged(self) -> dict:
+        """{name: tensor} of the buffers that modules have others for now."""
+        found: dict = {}
+        for module, key, t in self._places:
+            new, name = module._buffers.get(key), self.names[id(t)]
+            if new is t:
+                continue
+            if not isinstance(new, Tensor) or sum(other is t for _, _, other in self._places) > 1:
+                why = "is removed" if new is None else "several modules hold"
+                raise ExportError(f"the buffer {name}, which {why}, is set to something else: write to it in place")
+            found[name] = new
+        return found
+
+    def check(self, avals: dict):
+        """Raises unless buffers keep their kind."""
+        for name, aval in avals.items():
+            t = self._before[name][0]
+            if aval != t.aval:
+                raise ExportError(f"the buffer {name} of {t.aval} becomes {aval}: an exported model keeps buffers of one "
+                                  "kind; write to a part of a larger one")
+
+    # Their values.
+
+    def tensors(self, names) -> list:
+        """Copies of the values that buffers had at first."""
+        return [self._before[name][1] for name in names]
+
+    def buffers(self, names) -> dict:
+        """The buffers themselves, by name."""
+        return {name: self._before[name][0] for name in names}
+
+    def now(self, names) -> list:
+        """What modules have for them now."""
+        now = {self.names[id(t)]: module._buffers[key] for module, key, t in self._places}
+        return [now[name] for name in names]
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Inside, the function runs; buffers are what they were afterwards."""
+        try:
+            yield
+        finally:
+            self._restore()
+
+    def _restore(self):
+        for module, key, t in self._places:
+            if module._buffers.get(key) is not t:
+                module._buffers[key] = t
+        with no_grad():
+            for name, (t, copy, version) in self._before.items():
+                if t._version != version:
+                    t.copy_(copy)
+                    self._before[name] = t, copy, t._version
+
+
+NO_STATE = State(())

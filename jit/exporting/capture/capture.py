@@ -1,0 +1,302 @@
+"""One eager run of a function or module as a graph whose inputs are its arguments and the tensors that it uses.
+
+An exported model has no Python beside it: what the function reads out of its arguments, writes to tensors from outside, draws
+or prints cannot come along, and is refused with the user's line.
+"""
+
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from ....ir.errors import AutogradError
+from ....ir.graph.graph import Builder, Graph, Value
+from ....ir.symbols.substitute import collect, has_symbols
+from ....ir.symbols.symbolic import pinned
+from ....runtime.autograd.grad_mode import no_grad
+from ....runtime.core.state import tls
+from ....runtime.core.storage import user_line
+from ....runtime.core.tensor import Tensor
+from ....runtime.nn.base.module import Module
+from ....runtime.nn.base.parameter import Parameter
+from ...errors.errors import ExportError, at
+from ...guards.arg_pytree import flatten
+from ...python_state.patched_builtins import StandIns
+from ...python_state.patched_casts import Casting
+from ...recorder.record import Recorder
+from ...tracing.trace import Traced
+from .buffer_mutations import NO_STATE, State
+from .cond_branches import Branches
+from .module_calls import ModuleCalls
+
+
+@dataclass(frozen=True)
+class Captured:
+    """A recorded run.
+
+    graph     its inputs are the arguments, in order, then the weights
+    weights   {name: tensor} that the function took from elsewhere
+    result    what the run returned
+    state     names of the buffers that it wrote: they stand as inputs behind the arguments, their new values behind the results
+    modules   the calls of modules
+    has_gates whether gradients may have gone through both branches of a `cond`
+    """
+
+    graph: Graph
+    weights: dict
+    result: object
+    state: tuple = ()
+    modules: ModuleCalls = field(default_factory=ModuleCalls)
+    has_gates: bool = False
+
+
+def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE, signatures_of=(), failures=None) -> Captured:
+    """Runs `fn(*args, **kwargs)` eagerly without gradients and records it; `tensors` are those in the arguments, in order,
+    `symbols` says which of their sizes are symbolic, and `state` which buffers may be written. What modules at the paths
+    `signatures_of` take and give is noted. What has no place in a model is said in the list `failures`, if there is one."""
+    m, plain = tls.m, _plain(fn)
+    if m.recorder is not None:
+        raise ExportError("export was called inside a traced function; call it outside")
+    name = getattr(plain, "__name__", type(plain).__name__)
+    calls = ModuleCalls(_holders(fn), signatures_of)
+    recorder = _Listener(names_of(fn), name, None if symbols is None else symbols.scope, state, calls, failures)
+    with no_grad(), StandIns(), Casting(symbols is not None, recorder):
+        m.recorder, m.sizes = recorder, None if symbols is None else recorder.shape_of
+        m.refresh()
+        try:
+            recorder.argument_ids = {id(t) for t in tensors}
+            for i, t in enumerate(tensors):
+                recorder.argument(t, i, None if symbols is None else symbols.shape(i, t._a.shape))
+            with _told_of_gradients(), calls.heard(recorder.value_of):
+                result = plain(*args, **kwargs)
+            handed_out = _tensors_of(result)
+            exchanged = state.exchanged()
+            recording = recorder.finish([*handed_out, *exchanged.values()])
+        finally:
+            m.recorder = m.sizes = None
+            recorder.release()
+            m.refresh()
+    # (Behind them are wholes that some are parts of, for replays that give them one memory. A model's results are apart.)
+    count = len(handed_out)
+    written = {state.names[id(recording.sources[at].what)]: value for at, value in recording.updates}
+    written |= {name: o.value for name, o in zip(exchanged, recording.outputs[count:count + len(exchanged)])}
+    written = {name: written[name] for name in state.names.values() if name in written}
+    state.check({name: value.aval for name, value in written.items()})
+    graph = recording.builder.finish([*[o.value for o in recording.outputs[:count]], *written.values()])
+    return _with_arguments_first(graph, recording.sources, recorder, result, len(tensors), tuple(written))
+
+
+@contextmanager
+def _told_of_gradients():
+    """An error of differentiation says that there are no gradients here, unless the function asks for them."""
+    try:
+        yield
+    except AutogradError as e:
+        raise ExportError(f"{e} (an export runs the function under no_grad(); what it differentiates inside is written "
+                          "under enable_grad())") from e
+
+
+def _tensors_of(result) -> list:
+    """The tensors in a result; a number in it must not depend on sizes that may change."""
+    tensors: list = []
+    if has_symbols(flatten(result, tensors)):
+        raise ExportError("the function returns a size that may change as a number; leave it out, or return a tensor")
+    return tensors
+
+
+def _plain(fn):
+    return fn.fn if isinstance(fn, Traced) else fn
+
+
+def names_of(fn) -> dict:
+    """{id of a tensor: its name} for what a module, a method of one, or a function's closure and globals hold."""
+    found: dict = {}
+    for prefix, holder in _holders(fn):
+        if isinstance(holder, Tensor):
+            found.setdefault(id(holder), prefix)
+        elif isinstance(holder, Module):
+            for name, t in (*holder.named_parameters(), *holder.named_buffers()):
+                found.setdefault(id(t), f"{prefix}.{name}" if prefix else name)
+    return found
+
+
+def state_of(fn) -> State:
+    """The buffers of the modules that a function may write."""
+    return State([(f"{prefix}.{name}".strip("."), module) for prefix, holder in _holders(fn) if isinstance(holder, Module)
+                  for name, module in holder.named_modules()])
+
+
+def kinds_of(fn, weights: dict) -> dict:
+    """{name of a weight: what it is to the modules that hold it}: a parameter, a buffer, or a passing buffer, which is in no
+    state_dict; what is none of these is missing."""
+    kinds: dict = {}
+    for _, holder in _holders(fn):
+        for module in holder.modules() if isinstance(holder, Module) else ():
+            passing = module._non_persistent_buffers_set
+            kinds.update({id(t): "passing buffer" if name in passing else "buffer" for name, t in module._buffers.items()})
+    named = {name: "parameter" if isinstance(t, Parameter) else kinds.get(id(t)) for name, t in weights.items()}
+    return {name: kind for name, kind in named.items() if kind is not None}
+
+
+def _holders(fn) -> list:
+    """(name, object) of what a function may take tensors from."""
+    fn = _plain(fn)
+    holders = {"": fn, **({"": fn.__self__} if hasattr(fn, "__self__") else {})}
+    code = getattr(fn, "__code__", None)
+    if code is not None:
+        cells = zip(code.co_freevars, fn.__closure__ or ())
+        holders |= {name: cell.cell_contents for name, cell in cells if _filled(cell)}
+        holders |= {name: fn.__globals__[name] for name in code.co_names if name in fn.__globals__}
+    return [(prefix, _plain(holder)) for prefix, holder in holders.items()]
+
+
+def _filled(cell):
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
+
+
+class _Listener(Branches, Recorder):
+    """Records, and refuses what an exported model could not do."""
+
+    differentiates = False
+    fixes_weights = True
+
+    def __init__(self, known, name, scope, state, calls, failures):
+        super().__init__(re.sub(r"\W", "_", name, flags=re.ASCII).strip("_") or "model", scope=scope)
+        self.known, self.state, self.calls, self.failures = known, state, calls, failures
+        self.argument_ids: set = set()
+
+    def module_around(self) -> str:
+        """The innermost call of a module."""
+        return self.calls.current
+
+    def called(self, t) -> str:
+        """A tensor's name for messages."""
+        return self.known.get(id(t)) or f"a tensor of {t.aval}"
+
+    def cannot(self, said: str):
+        """What the function does has no place in a model: an error, or one of several that a draft tells about."""
+        if self.failures is None:
+            raise ExportError(said)
+        self.failures.append(said)
+
+    def read(self, t, how, seen):
+        """Python may read what depends on weights alone: they are fixed."""
+        if how != "len" and self.follows_arguments(self.value_of(t)):
+            more = " or on buffers that are written" if self.state else ""
+            self.cannot(f"{how}() reads a value that depends on the arguments{more} "
+                        f"into Python{at(user_line())}: an exported model has no Python to decide with; compute with "
+                        "tensors instead (where, masks, clamp), or decide by ingot.cond")
+            return seen
+        for n in {} if how == "len" else self._numbers_of(self.value_of(t)):
+            pinned(n)
+        return seen
+
+    def follows_arguments(self, value):
+        return any(self.sources[v.index].kind == "argument" or self.state.changes(self.sources[v.index].what)
+                   for v in values_behind(value) if v.node is None)
+
+    @staticmethod
+    def _numbers_of(value) -> list:
+        """The symbolic numbers that a value depends on."""
+        found: dict = {}
+        for v in values_behind(value):
+            collect(v.aval.shape, found)
+            if v.node is not None:
+                collect((v.node.inputs, tuple(v.node.params.values())), found)
+        return list(found.values())
+
+    def root_of(self, t):
+        """A parameter or buffer that is a view comes in as itself, by its name: nothing is written there."""
+        return t if id(t) in self.known and self.cell_of(t) is None else super().root_of(t)
+
+    def wrote(self, dst, src):
+        """Memory that the function made may be written."""
+        root = self.link(dst).cell.root
+        if id(root) in self.argument_ids:
+            self.cannot(f"it writes to an argument, {self.called(root)}{at(user_line())}, and an exported model leaves what it "
+                        "is given as it is; write to a copy, x.clone(), and return that")
+        elif root is not None and (root._base is not None or not self.state.takes(root)):
+            self.cannot(f"it writes to {self.called(root)}{at(user_line())}, which lives outside: {self.state.refusal}")
+        super().wrote(dst, src)
+
+    def rebinding(self, t, value):
+        """So may it be exchanged."""
+        root = self.link(t).cell.root
+        if root is not None:
+            self.cannot(f"it sets .data of {self.called(root)}{at(user_line())}, which lives outside: an exported model "
+                        "keeps no state")
+        super().rebinding(t, value)
+
+    def schedule(self, optimizer, step, args, kwargs):
+        """Nothing is trained."""
+        self.cannot(f"it steps a learning rate schedule{at(user_line())}, which an exported model cannot do")
+        step(*args, **kwargs)
+
+    def meets_schedule(self, scheduler):
+        """Nothing of training is read."""
+        self.cannot(f"it reads a learning rate schedule{at(user_line())}, which an exported model cannot do")
+
+    def drew(self, generator, t):
+        """Nothing random is exported."""
+        self.cannot(f"it draws random numbers{at(user_line())}: call .eval() on the module before the export, or take "
+                    "the random tensor as an argument")
+        super().drew(generator, t)
+
+    def host_effect(self, step, tensors):
+        """Nothing on the side is exported."""
+        self.cannot(f"it calls a host function{at(user_line())}, which an exported model cannot do")
+
+    def host_results(self, tensors, made, **params):
+        """No Python is exported."""
+        self.host_effect(None, tensors)
+        super().host_results(tensors, made, **params)
+
+
+def values_behind(value: Value) -> set:
+    """A value of a graph and all that it is made of."""
+    stack, seen = [value], {value}
+    while stack:
+        node = stack.pop().node
+        for x in node.inputs if node is not None else ():
+            if type(x) is Value and x not in seen:
+                seen.add(x)
+                stack.append(x)
+    return seen
+
+
+def _with_arguments_first(graph, sources, recorder, result, count, written) -> Captured:
+    """The graph with its inputs in order: arguments, the buffers that are written, then weights under names of their own."""
+    kept = recorder.state.tensors(written)
+    state: dict = dict.fromkeys(written)
+    weights: dict = {}
+    first: list = [None] * count
+    rest = []
+    unnamed = 0
+    for v, source in zip(graph.inputs, sources):
+        if source.kind == "argument":
+            first[source.what] = (v, v.name)
+            continue
+        if source.kind != "captured":
+            raise ExportError(f"it uses a {source.kind} from outside, which cannot be exported")
+        if recorder.state.names.get(id(source.what)) in state:
+            state[recorder.state.names[id(source.what)]] = v
+            continue
+        name = recorder.known.get(id(source.what)) or f"constant_{unnamed}"
+        unnamed += id(source.what) not in recorder.known
+        name = name if name not in weights else f"{name}_{len(weights)}"
+        weights[name] = source.what
+        rest.append((v, name))
+    middle = [(v if v is not None else Value(t.aval), name) for (name, v), t in zip(state.items(), kept)]
+    ordered, values = with_inputs(graph, [*first, *middle, *rest])
+    recorder.calls.move_to(values)
+    return Captured(ordered, weights, result, written, recorder.calls, recorder.has_gates)
+
+
+def with_inputs(graph: Graph, order) -> tuple:
+    """(the same graph with its inputs in another order, {value: the one there}); `order` has pairs of an input and its new
+    name. One that the graph does not have is another one, which nothing reads."""
+    b = Builder(graph.name)
+    env = {v: b.input(name, v.aval) for v, name in order}
+    return b.finish_like(graph, b.inline(graph, env)), env

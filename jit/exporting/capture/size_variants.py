@@ -1,0 +1,264 @@
+"""What an export records: the function's graph with its named sizes as symbols, and again with sizes of 1 and 0.
+
+A symbolic size is at least 2, for 1 means another thing to broadcasting, and nothing is there to reduce where a size is 0. So
+there are recordings in which some sizes are 1 or 0; a file has them all, and a call takes the one that its sizes ask for.
+"""
+
+import itertools
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ....ir.errors import ArgumentError, IngotError
+from ....ir.graph.graph import Graph
+from ....ir.graph.printer import format_line
+from ....ir.symbols.scope import LEAST
+from ....ir.symbols.symbolic import SymInt
+from ....passes import pipelines
+from ....runtime.api.register.register import FUNCTIONS
+from ....runtime.autograd.grad_mode import no_grad
+from ...errors.errors import ExportError, PinnedSize
+from ...tracing.dynamic_shapes import SIZE, Symbols
+from ...tracing.record_graph import for_elsewhere
+from ...tracing.trace import Traced
+from . import treespec
+from .arguments import arguments_of, result_names, unique
+from .buffer_mutations import NO_STATE, State
+from .capture import capture, kinds_of, state_of
+from .example_inputs import Dims, Example, dims_of, others, recordable
+from .freeze import freeze as frozen
+from .freeze import without_unused
+from .module_calls import ModuleCalls
+from .prepare import PORTABLE
+from .signature import Signature, TensorSpec
+from .size_conditions import holds
+
+_FAILURES = (IngotError, ArithmeticError, ValueError, IndexError, AssertionError, RuntimeError, TypeError)
+_MOST_NAMES = 4        # named sizes for which all sets of sizes of 1 are recorded; of more, each by itself
+
+
+@dataclass
+class Variant:
+    """One recording: `fixed` are sizes that are 1 or 0 in it, `conditions` {text: the user's line} are what it relies on."""
+
+    graph: Graph
+    weights: dict            # name -> tensor, in the order of the graph's inputs after the arguments
+    fixed: dict
+    conditions: dict
+    example: Example
+    state: tuple = ()        # names of buffers that it writes
+    modules: ModuleCalls = field(default_factory=ModuleCalls)
+    has_gates: bool = False  # whether gradients went through both branches of a `cond`
+
+
+@dataclass
+class Recorded:
+    """What is written: the first variant has all named sizes as symbols."""
+
+    variants: list
+    signature: Signature
+    dims: Dims
+    examples: list
+    kinds: dict              # of weights, by name
+    state: State = NO_STATE
+
+    @property
+    def ready(self) -> list:
+        """Numbers of the examples whose sizes are made ready as images: the user's, and those with sizes of 1."""
+        return [i for i, e in enumerate(self.examples) if not i or 1 in e.sizes.values()]
+
+    def variant_for(self, sizes: dict):
+        """The variant for sizes by name, or None where they are not allowed."""
+        small = {name: n for name, n in sizes.items() if n < LEAST}
+        found = next((v for v in self.variants if v.fixed == small), None)
+        return found if found is not None and all(holds(c, sizes) for c in found.conditions) else None
+
+
+@for_elsewhere()
+def record(fn, example_inputs, dynamic=None, *, empty: bool = True, stateful: bool = False, signatures_of=()) -> Recorded:
+    """Runs `fn` once for each variant, those with sizes of 0 if `empty`, and writes down what it does. A function that is
+    `stateful` may write to buffers of modules, which are as before afterwards. What modules at the paths `signatures_of` take
+    and give is noted."""
+    if not callable(fn):
+        raise ArgumentError(f"export takes a function or a module, got {type(fn).__name__}")
+    fn = fn.fn if isinstance(fn, Traced) else fn
+    given = arguments_of(fn, example_inputs)
+    example = Example(given.structure, given.tensors, {})
+    dims = dims_of(dynamic, example.tensors, given.names)
+    sizes = dims.sizes(example.tensors)
+    state = state_of(fn) if stateful else NO_STATE
+    first, outputs, results = _variant(fn, example, dims, recordable(sizes), {}, state, signatures_of)
+    if first.state:
+        state.expect(first.state)
+        first, outputs, results = _variant(fn, example, dims, recordable(sizes), {}, state, signatures_of)
+    names = unique([*given.names, *first.state]), unique([*outputs, *[f"{name}.next" for name in first.state]])
+    signature = Signature(_specs(names[0], first.graph.inputs), _specs(names[1], first.graph.outputs), example.structure,
+                          results, dims.order, tuple(given.parameters), first.state)
+    kinds = kinds_of(fn, {**first.modules.tensors, **first.weights, **state.buffers(first.state)})
+    made = Recorded([first], signature, dims, [], kinds, state)
+    for fixed in _small_sizes(dims.order, empty):
+        _add_variant(made, fn, example, recordable(sizes), fixed, results)
+    _add_examples(made, fn, example, sizes)
+    return made
+
+
+def _specs(names, values):
+    shapes = [tuple([s.text if type(s) is SymInt else s for s in v.shape]) for v in values]
+    return tuple([TensorSpec(n, v.dtype, shape) for n, v, shape in zip(names, values, shapes)])
+
+
+def _variant(fn, example, dims, sizes, fixed, state, signatures_of=()) -> tuple:
+    """(a recording with the sizes in `fixed` fixed and the others symbolic, names of the results, their structure)."""
+    tensors = dims.resized(example.tensors, sizes)
+    shapes = tuple([t._a.shape for t in tensors])
+    extents = {(SIZE, i, d): x for (i, d), x in dims.extents.items() if x.name not in fixed}
+    symbols = Symbols.of_extents(extents, shapes, LEAST) if extents else None
+    args, kwargs = treespec.rebuild(example.structure, tensors)
+    found: list = []
+    names: list = []
+    with state.kept():
+        made = capture(fn, args, kwargs, tensors, symbols, state, signatures_of)
+        described = treespec.describe(made.result, found, names, "")
+        results = _copies([*found, *state.now(made.state)])
+    if not found:
+        raise ExportError("the function returned no tensor, so there is nothing to export")
+    if len(results) != len(made.graph.outputs):
+        raise ExportError("the function returned numpy arrays, or tensors inside of objects; return tensors in lists, tuples "
+                          "and dicts")
+    refuse_fixed(symbols)
+    ran = Example(example.structure, [*tensors, *state.tensors(made.state)], sizes, results)
+    conditions = {} if symbols is None else dict(symbols.scope.conditions)
+    variant = Variant(made.graph, made.weights, fixed, conditions, ran, made.state, made.modules, made.has_gates)
+    return variant, result_names(names), described
+
+
+def _copies(found) -> list:
+    """The values of results, as arrays of their own."""
+    return [treespec.as_tensor(r).detach()._a.copy() for r in found]
+
+
+def refuse_fixed(symbols):
+    """A named size whose very value the code used is not free: an error with the user's line."""
+    for name in symbols.scope.pinned if symbols is not None else ():
+        for condition, line in symbols.scope.conditions.items():
+            if "==" in condition and name in condition:
+                where = f" at {format_line(line, full_paths=True)}" if line else ""
+                raise PinnedSize(name, f"the size {name} cannot change: the code uses its value {symbols.scope.hints[name]}"
+                                       f"{where} ({condition}); compute with x.shape and tensors, or leave it out of dynamic=")
+
+
+def _small_sizes(names, empty: bool) -> list:
+    """Which sizes are fixed in further recordings: sets of ones, and if `empty` each size as 0, beside others and beside a
+    single 1; of many names each size by itself."""
+    sets = range(1, (len(names) if len(names) <= _MOST_NAMES else 1) + 1)
+    ones = [dict.fromkeys(chosen, 1) for count in sets for chosen in itertools.combinations(names, count)]
+    beside = [{}, *[{name: 1} for name in (names if len(names) < _MOST_NAMES else ())]]
+    return [*ones, *[{**one, name: 0} for name in names if empty for one in beside if name not in one]]
+
+
+def _add_variant(made, fn, example, sizes, fixed, results):
+    """The variant in which some sizes are fixed, if the function runs with them and gives the same structure. The example's
+    integers may be indices that are out of range then: it is tried with zeros, too."""
+    for given in (example, _without_integers(example)):
+        try:
+            variant, _, structure_ = _variant(fn, given, made.dims, {**sizes, **fixed}, fixed, made.state)
+        except _FAILURES:
+            continue
+        values = [*variant.graph.inputs[:len(made.signature.inputs)], *variant.graph.outputs]
+        if structure_ == results and variant.state == made.signature.state and made.signature.describes(values, fixed):
+            made.variants.append(variant)
+        return
+
+
+def _without_integers(example) -> Example:
+    return replace(example, tensors=[FUNCTIONS["zeros_like"](t) if t._a.dtype.kind in "iu" else t for t in example.tensors])
+
+
+def _add_examples(made, fn, example, sizes):
+    """Arguments of the sizes that the export is checked at: the example's, and for each named size two others that eager
+    takes, by itself or together with all others."""
+    if made.variant_for(sizes) is None:
+        raise ExportError(f"the example's own sizes {sizes} do not meet the conditions of the recording")
+    known = {tuple(v.example.sizes.items()): v.example for v in made.variants}
+    base = recordable(sizes)
+    wanted = [[sizes], *[[{**base, name: n} for n in others(base[name])] for name in made.dims.order],
+              *[[{**base, **v.fixed}] for v in made.variants[1:]]]
+    together = [dict(zip(base, row)) for row in zip(*[others(n) for n in base.values()])]
+    for candidates in [*wanted, together]:
+        if candidates is together and not any(_is_alone(made, name) for name in base):
+            break
+        enough = min(2, len(candidates))
+        for found in candidates:
+            before = known.get(tuple(found.items()))
+            ran = before or _run_at(made, fn, example, found)
+            if before is not None and found is sizes:
+                ran = _ran_again(made, fn, example, before)
+            if ran is not None and enough:
+                known[tuple(found.items())] = ran
+                made.examples.append(ran)
+                enough -= 1
+
+
+def _is_alone(made, name) -> bool:
+    """Whether the examples know a size of 2 or more at one value alone: others go only with those of further names."""
+    return len({e.sizes[name] for e in made.examples} - {0, 1}) < 2
+
+
+def _ran_again(made, fn, example, first) -> Example:
+    """The example that was recorded; raises if further runs on the same arguments give something else. Where gradients of both
+    branches of a `cond` are added up, the last bits of the run that is recorded may be others: it is a later one then."""
+    second = _run_at(made, fn, example, first.sizes)
+    if _are_equal(first, second):
+        return first
+    if not made.variants[0].has_gates or second is None or not _are_equal(second, _run_at(made, fn, example, first.sizes)):
+        raise ExportError("a second run on the same arguments gives something else: the function keeps something between "
+                          "calls, and an exported model has no state; take it as an argument and return the new value")
+    return second
+
+
+def _are_equal(first, second) -> bool:
+    """Whether two runs gave the same bits."""
+    return second is not None and all(a.dtype == b.dtype and a.shape == b.shape and np.array_equal(a, b, a.dtype.kind in "fc")
+                                      for a, b in zip(first.results, second.results))
+
+
+def _run_at(made, fn, example, sizes) -> Example | None:
+    """What eager gives for other sizes; None where it, or the recording, does not take them."""
+    if made.variant_for(sizes) is None:
+        return None
+    results: list = []
+    try:
+        tensors = made.dims.resized(example.tensors, sizes)
+        args, kwargs = treespec.rebuild(example.structure, tensors)
+        with made.state.kept():
+            treespec.describe(run_eagerly(fn, args, kwargs), results, [])
+            results = _copies([*results, *made.state.now(made.signature.state)])
+    except _FAILURES:
+        return None
+    return Example(example.structure, [*tensors, *made.state.tensors(made.signature.state)], sizes, results)
+
+
+def run_eagerly(fn, args, kwargs):
+    """What the function gives, without gradients."""
+    with no_grad():
+        return fn(*args, **kwargs)
+
+
+# Passes.
+
+
+def optimized(made: Recorded, freeze: bool) -> tuple:
+    """([graph of each variant after the passes that hold for every machine and size], the weights of each, as arrays)."""
+    count = len(made.signature.inputs)
+    graphs, weights = [], []
+    for v in made.variants:
+        arrays = {name: t.detach()._a for name, t in v.weights.items()}
+        scope = next((x.scope for x in v.graph.symbols.values()), None)
+        before = set(scope.conditions) if scope is not None else set()
+        graph = pipelines.run(v.graph, PORTABLE)
+        graph, kept = frozen(graph, arrays, count) if freeze else without_unused(graph, arrays, count)
+        if scope is not None and set(scope.conditions) - before:
+            graph, kept = without_unused(v.graph, arrays, count)      # the passes decided something by today's sizes
+        graphs.append(graph)
+        weights.append(kept)
+    return graphs, weights

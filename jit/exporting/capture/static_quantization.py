@@ -1,0 +1,230 @@
+"""Static quantisation of what is exported: ranges from runs on calibration inputs, then `passes/quantize/quantize.py`.
+
+    jit.export(model, (x,), "model.ingot", quantize=[(batch,) for batch in batches])
+    model = jit.quantize(model, [(batch,) for batch in batches])
+
+Calibration runs the recorded graph operator by operator with the kernels of eager mode, and looks at the values that
+layers read.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ....ir.errors import ArgumentError
+from ....ir.graph.graph import Graph, Value
+from ....ir.symbols.substitute import has_symbols
+from ....passes import pipelines
+from ....passes.quantize.int8_chains import sources_of
+from ....passes.quantize.quantize import observed, quantize
+from ....passes.schedule.specialize_shapes import bind_graph
+from ....runtime.core.dispatch import kernel_of
+from ....runtime.core.state import tls
+from ....runtime.quantization.calibration_ranges import RANGES
+from ...errors.errors import ExportError
+from .arguments import arguments_of
+from .example_inputs import Example
+from .freeze import freeze as frozen
+from .prepare import PORTABLE
+from .size_variants import Recorded
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How a model is quantised.
+
+    inputs    what it is run on, each as `example_inputs` of an export: some dozens that are like those to come
+    method    which range bytes stand for: "minmax" all that was seen, "percentile" without the hundred thousandth at either
+              end, "mse" the one with the smallest squared error
+    keep      names of weights, or of modules that have them, whose layers stay in floats
+    """
+
+    inputs: Iterable
+    method: str = "minmax"
+    keep: tuple = ()
+
+
+def calibration_of(said) -> Calibration:
+    """What `quantize=` says: a Calibration, or its inputs alone."""
+    made = said if isinstance(said, Calibration) else Calibration(said)
+    if made.method not in RANGES:
+        raise ArgumentError(f"a calibration's method is one of {', '.join(RANGES)}, got {made.method!r}")
+    if isinstance(made.inputs, (str, dict)) or not isinstance(made.inputs, Iterable):
+        raise ArgumentError("a calibration takes a list of inputs, each a tensor, a tuple of arguments or a dict of them, got "
+                            f"{type(made.inputs).__name__}")
+    keep = (made.keep,) if isinstance(made.keep, str) else tuple(made.keep)
+    return Calibration(list(made.inputs), made.method, keep)
+
+
+@dataclass
+class Quantized:
+    """Graphs in whole numbers: of each variant, with its weights as arrays, and the layers that were found in each."""
+
+    graphs: list
+    weights: list
+    layers: list
+
+
+def quantized(made: Recorded, fn, calibration: Calibration) -> Quantized:
+    """What `recorded.optimized` gives, in whole numbers; the examples of `made` then expect what the quantised graphs give."""
+    count = len(made.signature.inputs)
+    parts = [_Variant(v, count, calibration.keep) for v in made.variants]
+    for name in calibration.keep:
+        if not any(name in part.kept_names for part in parts):
+            raise ArgumentError(f"keep= names {name!r}, which no layer's weight is called, or lies in; weights are "
+                                f"{', '.join(made.variants[0].weights)}")
+    for given in calibration.inputs:
+        tensors = arguments_of(fn, given).tensors
+        _check(made, tensors)
+        sizes = made.dims.sizes(tensors)
+        variant = made.variant_for(sizes)
+        if variant is None:
+            raise ArgumentError(f"calibration inputs of the sizes {sizes} are none that the model takes")
+        parts[made.variants.index(variant)].look([t._a for t in tensors], sizes, calibration.method)
+    _share(parts)
+    done = Quantized([], [], [])
+    for part in parts:
+        graph, weights, layers = part.finish()
+        done.graphs.append(graph)
+        done.weights.append(weights)
+        done.layers.append(layers)
+    if not any(done.layers):
+        raise ExportError("there is no layer to quantise: convolutions along one or two dims, and products with a weight, of "
+                          "float32, whose weights are not computed from the arguments")
+    return done
+
+
+def _check(made, tensors):
+    specs = made.signature.inputs
+    if len(tensors) != len(specs):
+        raise ArgumentError(f"calibration inputs have {len(tensors)} tensors, example_inputs {len(specs)}")
+    for i, (t, spec) in enumerate(zip(tensors, specs)):
+        free = {d for n, d in made.dims.extents if n == i}
+        fits = t.ndim == len(spec.shape) and all(d in free or n == m for d, (n, m) in enumerate(zip(t._a.shape, spec.shape)))
+        if t.dtype is not spec.dtype or not fits:
+            takes = f"{spec.dtype.short}[{', '.join(map(str, spec.shape))}]"
+            raise ArgumentError(f"calibration input {spec.name} is {t.aval}, the model takes {takes}; say with dynamic= which "
+                                "sizes may change")
+
+
+def _share(parts):
+    """Variants that no input has run take the ranges of one that was run; they do the same in the same order."""
+    ran = next((p for p in parts if p.seen is not None), None)
+    if ran is None:
+        raise ArgumentError("quantize= has no calibration inputs")
+    for part in parts:
+        if part.seen is None:
+            if len(part.values) != len(ran.values):
+                raise ArgumentError("the model does something else where named sizes are 1: calibrate it with such inputs, too")
+            part.seen = ran.seen
+
+
+class _Variant:
+    """One recording on its way."""
+
+    def __init__(self, variant, count, keep):
+        self.arrays = {name: t.detach()._a for name, t in variant.weights.items()}
+        scope = next((x.scope for x in variant.graph.symbols.values()), None)
+        before = set(scope.conditions) if scope is not None else set()
+        self.graph, self.count = pipelines.run(variant.graph, PORTABLE), count
+        if scope is not None and set(scope.conditions) - before:
+            raise ExportError("the model's graph depends on the sizes that may change; quantise it without dynamic=")
+        self.known = Constants(dict(zip(self.graph.inputs[count:], self.arrays.values())))
+        self.kept_names: set = set()
+        self.keep = keep
+        self.values = observed(self.graph, self.known, self._keeps)
+        self.seen: Any = None
+
+    def _keeps(self, weight) -> bool:
+        names = [v.name for v in sources_of(weight)]
+        said = {k for k in self.keep if any(name == k or name.startswith(f"{k}.") for name in names)}
+        self.kept_names |= said
+        return bool(said)
+
+    def look(self, arrays, sizes, method):
+        """Runs calibration inputs."""
+        graph = bind_graph(self.graph, {name: sizes[name] for name in self.graph.names}) if self.graph.symbols else self.graph
+        if self.seen is None:
+            self.seen = [RANGES[method]() for _ in self.values]
+        wanted = dict(zip(self.graph.values(), graph.values(), strict=True))
+        observers = {wanted[v]: seen for v, seen in zip(self.values, self.seen)}
+        tls.m.run(run, graph, [*arrays, *self.arrays.values()], lambda v, a: observers[v].add(a) if v in observers else None)
+
+    def finish(self) -> tuple:
+        """(graph, weights, number of layers)"""
+        ranges = {v: seen.range() for v, seen in zip(self.values, self.seen)}
+        graph, new, layers = quantize(self.graph, self.known, ranges, self._keeps)
+        return *frozen(graph, {**self.arrays, **new}, self.count), layers
+
+
+class Constants:
+    """The arrays of values that depend on weights alone, computed when they are asked for; None for others."""
+
+    def __init__(self, weights: dict):
+        self._arrays: dict = dict(weights)
+
+    def __call__(self, value: Value):
+        if value not in self._arrays:
+            self._arrays[value] = self._computed(value)
+        return self._arrays[value]
+
+    def _computed(self, value):
+        node = value.node
+        if node is None or node.multi or not node.is_pure or node.has_effect or value.aval.is_symbolic or any(
+                map(has_symbols, node.params.values())):
+            return None
+        operands = [self(x) if type(x) is Value else x for x in node.inputs]
+        if any(a is None for a, x in zip(operands, node.inputs) if type(x) is Value):
+            return None
+        if not any(type(x) is Value for x in node.inputs):
+            return np.asarray(node.op.ref(*operands, **node.params))
+        return np.asarray(tls.m.run(lambda: kernel_of(node.op)(*operands, **node.params)))
+
+
+def run(graph: Graph, arrays, note=lambda value, array: None) -> list:
+    """The results of a graph, operator by operator with the kernels of eager mode; `note` hears of each value."""
+    env = dict(zip(graph.inputs, arrays))
+    for v, a in env.items():
+        note(v, a)
+    left = {v: len(nodes) for v, nodes in graph.uses.items()}
+    for node in graph.nodes:
+        operands = [env[x] if type(x) is Value else x for x in node.inputs]
+        is_made = any(type(x) is Value for x in node.inputs)
+        given = kernel_of(node.op)(*operands, **node.params) if is_made else node.op.ref(*operands, **node.params)
+        for v, a in zip(node.outputs, given if node.multi else (given,)):
+            env[v] = np.asarray(a)
+            note(v, env[v])
+        for x in node.inputs:
+            if type(x) is Value:
+                left[x] -= 1
+                if not left[x] and x not in graph.results:
+                    env.pop(x, None)
+    return [env[v] for v in graph.outputs]
+
+
+def expect_quantized(made: Recorded, done: Quantized) -> list:
+    """Has the examples of an export expect what its quantised graphs give; gives how far that is from floats, for each result
+    the largest root mean square of the differences over that of the floats."""
+    errors = [0.0] * len(made.signature.outputs)
+    for example in made.examples:
+        number = made.variants.index(made.variant_for(example.sizes))
+        results = _results(done.graphs[number], done.weights[number], example)
+        errors = [max(e, distance(a, b)) for e, a, b in zip(errors, example.results, results)]
+        example.results = results
+    return errors
+
+
+def _results(graph, weights, example: Example) -> list:
+    graph = bind_graph(graph, {name: example.sizes[name] for name in graph.names}) if graph.symbols else graph
+    return tls.m.run(run, graph, [*[t._a for t in example.tensors], *weights.values()])
+
+
+def distance(want, got) -> float:
+    """The root mean square of the differences of arrays over that of the first."""
+    if want.dtype.kind not in "fc" or not want.size:
+        return float(want.size and (want != got).mean())
+    a, b = want.astype(np.complex128), got.astype(np.complex128)
+    power = float(np.sqrt((np.abs(a) ** 2).mean()))
+    return float(np.sqrt((np.abs(a - b) ** 2).mean())) / (power or 1.0)

@@ -1,0 +1,69 @@
+"""From compiled graphs to images (`image.py`), with the objects that they need."""
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from ....ir.dtype import of
+from ....ir.target import host
+from ....passes.codegen.llvm.loops import programs
+from ....runtime.cpu.calls import pool
+from ....runtime.cpu.compiler import compile
+from ....runtime.cpu.graph import program
+from ....runtime.cpu.graph.plan_runner import RELEASE_AT, NativeRun
+from ...replay import compile_segment
+from .image import Image
+
+
+def object_name(data) -> str:
+    """The name of an object: a hash of its content."""
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
+def entry_of(model, sizes: dict, objects: dict, words: list) -> dict | None:
+    """What a file says of a model's graph for some sizes: images of what runs once and of what runs at every call. None where
+    that is not one native call each. The objects are added by name, the words of the step lists to `words`."""
+    compiled, parts = model.planned(sizes)
+    main, derived = image_of(compiled, objects), None
+    if main is not None and parts.derived is not None:
+        owned = frozenset(range(len(parts.names)))
+        derived = image_of(program.CompiledGraph(parts.derived, compile_segment.compiled_kernel_of, owned), objects)
+    if main is None or (parts.derived is not None and derived is None):
+        return None
+    entry: dict[str, Any] = {"kept": list(parts.kept), "sources": list(parts.sources), "names": list(parts.names)}
+    for name, image in (("main", main), ("derived", derived)):
+        entry[name] = None if image is None else {"words": len(image.words), **image.as_json()}
+        words += [] if image is None else [image.words]
+    return entry
+
+
+def image_of(compiled, objects: dict) -> Image | None:
+    """The image of a compiled graph that is one native call, else None. The objects that it needs are added by name."""
+    if len(compiled.steps) != 1 or type(compiled.steps[0]) is not NativeRun:
+        return None
+    run = compiled.steps[0]
+    made = [number for number, *_ in run.writes]
+    inputs = len(compiled.graph.inputs)
+    if run.updates or any(n not in made for n in compiled.outputs) or any(n >= inputs for n in run.reads):
+        return None
+    words, code = np.array(run.list.words), []
+    for at, address in run.list.relocations:
+        code.append((at, *_place(address, objects)))
+        words[at] = 0
+    runner = compile.compile_module(programs.runner_text(host()), [programs.RUNNER])[programs.RUNNER]
+    for at, _ in run.list.tables:
+        words[at] = 0
+    return Image(words, _place(runner, objects), tuple(code), tuple(run.list.tables), run.source.arena_bytes, run.reads,
+                 tuple([(of(np.empty(0, d)), shape) for _, shape, d in run.writes]),
+                 tuple([made.index(n) for n in compiled.outputs]), run.can_fail, run.work >= RELEASE_AT, pool.get_num_threads(),
+                 inputs)
+
+
+def _place(address, objects) -> tuple:
+    """(name of the object, symbol) of a compiled function; the object is added to `objects`."""
+    key, symbol = compile.origin(address)
+    data = compile.object_of(key)
+    name = object_name(data)
+    objects[name] = data
+    return name, symbol

@@ -1,0 +1,117 @@
+"""The graph of a program as it was recorded, before any pass: which call of a module each operation belongs to, and what the
+calls took and gave whose signatures were asked for."""
+
+from dataclasses import dataclass
+
+from ....ir.errors import FileError, IngotError
+from ....ir.graph.graph import Graph, Node, Value
+from ....ir.graph.printer import value_names
+from ....ir.graph.text import parse
+from ....ir.ops import load_all
+from ....ir.source_location import module_of
+from ....passes import pipelines
+from ....passes.schedule.specialize_shapes import bind_graph
+from ...errors.errors import ExportError
+from ..capture import treespec
+from ..capture.freeze import without_unused
+from ..capture.module_calls import RECORDED, CallSignature, ModuleCall
+from ..capture.prepare import PORTABLE
+from . import archive
+
+
+@dataclass(frozen=True)
+class RecordedGraph:
+    """Inputs of the graph are arguments, then buffers that are written, then `weights` by name.
+
+    calls        {name of a call: ModuleCall}, in order
+    signatures   {name of a call: CallSignature}
+    aliases      {path: another path of the same module or tensor, which is used for it}
+    """
+
+    graph: Graph
+    weights: tuple
+    calls: dict
+    signatures: dict
+    aliases: dict
+
+    @classmethod
+    def of(cls, model) -> "RecordedGraph":
+        """What the file of a model says."""
+        reader = model._reader
+        said = reader.manifest.get("recorded")
+        if said is None:
+            raise ExportError(f"{reader.name} has no graph as it was recorded; programs of ingot.export.export have one")
+        with archive.guarded(reader.name):
+            load_all()
+            graph = parse(reader.text(RECORDED))
+            model.check_graph(graph, [model.weights[name]._a for name in said["weights"]], {}, RECORDED)
+            signatures = _signatures(said, graph)
+            return cls(graph, tuple(said["weights"]), _calls(said["calls"]), signatures, _aliases(said["aliases"]))
+
+    def is_for(self, model, variant, sizes: dict) -> bool:
+        """Whether another recording, of sizes of which some are 1 or 0, is the same for these sizes."""
+        names = list(model.weights)
+        count = len(model.signature.inputs)
+        own, other = ((self.graph, self.weights), (model.graph_of(variant), [names[i] for i in variant.weights]))
+        return _at_sizes(*own, count, sizes) == _at_sizes(*other, count, sizes)
+
+    def home_of(self, node: Node) -> str:
+        """The name of the call that a node belongs to; empty if there is none."""
+        name = module_of(node.line)
+        return name if name in self.calls else ""
+
+    def around(self, name: str) -> list:
+        """The names of a call and of those around it, outermost first."""
+        found: list = []
+        while name:
+            found.insert(0, name)
+            name = self.calls[name].parent
+        return found
+
+    def live(self) -> set:
+        """The nodes that results need, or what calls with signatures take and give."""
+        stack = [*self.graph.results, *[v for s in self.signatures.values() for v in (*s.takes, *s.gives)]]
+        found: set = set()
+        while stack:
+            node = stack.pop().node
+            if node is not None and node not in found:
+                found.add(node)
+                stack += [x for x in node.inputs if type(x) is Value]
+        return found
+
+
+def _at_sizes(graph, weights, count, sizes) -> tuple | None:
+    """What a graph is for some sizes, to compare; None where it does not take them."""
+    try:
+        bound = bind_graph(graph, {name: sizes[name] for name in graph.names}) if graph.symbols else graph
+        graph, kept = without_unused(pipelines.run(bound, PORTABLE), dict.fromkeys(weights), count)
+    except IngotError:
+        return None
+    return graph.key, tuple(kept)
+
+
+def _calls(data) -> dict:
+    calls: dict = {}
+    for name, (path, kind, parent) in data.items():
+        if not all(type(x) is str for x in (path, kind, parent)) or (parent and parent not in calls):
+            raise FileError("the calls of modules are damaged")
+        calls[name] = ModuleCall(path, kind, parent)
+    return calls
+
+
+def _signatures(said, graph) -> dict:
+    known = {name: v for v, name in value_names(graph).items()}
+    found = {}
+    for name, (arguments, takes, results, gives) in said["signatures"].items():
+        treespec.check(arguments, len(takes))
+        treespec.check(results, len(gives))
+        if name not in said["calls"] or not {*takes, *gives} <= set(known):
+            raise FileError("the signatures of modules are damaged")
+        found[name] = CallSignature(arguments, tuple([known[n] for n in takes]), results, tuple([known[n] for n in gives]))
+    return found
+
+
+def _aliases(data) -> dict:
+    if not all(type(x) is str for pair in data.items() for x in pair):
+        raise FileError("the names of modules are damaged")
+    return dict(data)

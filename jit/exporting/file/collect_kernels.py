@@ -1,0 +1,87 @@
+"""Run as a program in a process of its own: runs a model file on given inputs and keeps the kernels that it needs.
+
+`export` starts it once for each kind of machine, with a folder that holds `job.ingot` (the path of the model and the inputs
+of each run). It leaves `done.ingot` there: the results of the runs, each compiled module, and for inputs whose whole graph is
+one native call its images. So what an export is checked with is a fresh process and the file itself. For a machine that this
+one is not, everything is planned and compiled, and nothing is run.
+"""
+
+import contextlib
+import os
+import sys
+
+import numpy as np
+
+from ....ir import target as targets
+from ....ir.errors import ShapeError
+from ....runtime.core.tensor import wrap
+from ....runtime.cpu.calls import call, pool
+from ....runtime.cpu.compiler import compile
+from ....runtime.serialization.save_load import load, save
+from . import archive, loader
+from .build_image import entry_of, object_name
+
+JOB, DONE = "job.ingot", "done.ingot"
+FURTHER = (2, 3, 8, 32, 128)        # sizes for which kernels are compiled beside those that are checked
+_THREADS = (1, 2, 4, 8, 16)      # for which images are made, beside the number here
+
+
+def main(folder: str) -> int:
+    """Does the job in a folder; the result is the exit code."""
+    modules = compile.collect()
+    job = load(os.path.join(folder, JOB))
+    if job["level"]:
+        _go_abroad(job["level"])
+    inputs = [[t._a for t in tensors] for tensors in job["inputs"]]
+    here = pool.get_num_threads()
+    model = loader.load(job["path"], objects=False)
+    results = [] if job["level"] else [model.run(arrays) for arrays in inputs]
+    objects: dict = {}
+    entries: list = []
+    words: list = []
+    for threads in sorted({here, *_THREADS}):
+        pool.set_num_threads(threads)
+        for arrays in [inputs[i] for i in job["ready"]]:
+            entry = entry_of(model, model.signature.check(arrays), objects, words)
+            if entry is not None:
+                entries.append({"shapes": [list(a.shape) for a in arrays], **entry})
+    pool.set_num_threads(here)
+    for arrays in [inputs[i] for i in job["ready"]]:
+        warm(model, model.signature.check(arrays))
+    objects |= {object_name(data): data for data in modules.values()}
+    named = {key: object_name(data) for key, data in modules.items()}
+    index = {"modules": named, "entries": entries}
+    packed = model.made_of_weights if job["packed"] else {}
+    save({"results": [[wrap(a) for a in run] for run in results], "index": archive.json_bytes(index).decode(),
+          "objects": {name: wrap(np.frombuffer(data, np.uint8).copy()) for name, data in objects.items()},
+          "words": wrap(np.concatenate([*words, np.zeros(0, np.int64)])),
+          "packed": {name: wrap(a) for name, a in packed.items()}}, os.path.join(folder, DONE))
+    return 0
+
+
+def _go_abroad(level: str):
+    """This process takes itself for a machine of another kind from now on. What running code asks for is compiled now."""
+    targets.assume(targets.cpu(level))
+    compile.plan_only()
+    pool.compile_code()
+    call.compile_door()
+
+
+def warm(model, sizes: dict):
+    """Plans further sizes, so that the kernels that they need are compiled too."""
+    for further in further_sizes(sizes):
+        with contextlib.suppress(ShapeError):
+            model.planned(further)
+            model.planned_for_more(further)
+
+
+def further_sizes(sizes: dict) -> list:
+    """Sizes beside those of an example: for each name others by itself, or, where some are 1, for all other names together
+    (of many names there are many such examples)."""
+    free = [name for name, n in sizes.items() if n != 1]
+    groups = [(name,) for name in free] if len(free) == len(sizes) else [tuple(free)] * bool(free)
+    return [{**sizes, **dict.fromkeys(group, n)} for group in groups for n in FURTHER]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

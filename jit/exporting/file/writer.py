@@ -1,0 +1,353 @@
+"""`export`: a function or module as an `.ingot` file, checked against eager before it takes its place."""
+
+import inspect
+import io
+import json
+import linecache
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import weakref
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ....ir import target as targets_
+from ....ir.errors import ArgumentError
+from ....ir.graph.graph import Graph
+from ....ir.graph.printer import format_line
+from ....ir.graph.text import show
+from ....ir.version import VERSION
+from ....runtime.core.tensor import wrap
+from ....runtime.cuda.driver.architectures import CHIPS
+from ....runtime.serialization import safetensors
+from ....runtime.serialization.save_load import load as load_data
+from ....runtime.serialization.save_load import save as save_data
+from ...errors.errors import ExportError
+from ..capture import static_quantization as quantized
+from ..capture.example_inputs import Example
+from ..capture.module_calls import RECORDED
+from ..capture.size_variants import Recorded, optimized, record
+from . import archive, loader
+from .collect_kernels import DONE, JOB
+
+_CHILD_SECONDS = 1800
+_TOLERANCE = {2: 2e-2, 4: 2e-4, 8: 1e-10}      # by bytes of a real float: of the largest value in a result
+
+
+def export(fn, example_inputs=None, path=None, *, dynamic=None, freeze: bool = True, targets=("native",),
+           packed: bool = False, quantize=None, progress=None, stateful: bool = False) -> Any:
+    """Writes what `fn` computes to `path`, an `.ingot` file that `load` makes a callable of; returns that callable.
+
+    fn              a function or module (call .eval() on it before)
+    example_inputs  a tensor or array, a tuple of positional arguments, or a dict of keyword arguments
+    dynamic         sizes that may change, {"x": {0: "batch"}}; dims of one name always have one size
+    freeze          computes what depends on weights alone once and for all, such as batch norms that follow convolutions
+    targets         kinds of machines to put ready kernels in for: "native", a level such as "x86-64-v3" or "aarch64", a GPU
+                    such as "sm_90" (which needs triton, but no GPU), or none
+    packed          puts the weights in a second time, as the kernels of each target that runs here read them, for a quicker
+                    first call
+    quantize        calibration inputs (a list, each as `example_inputs`), or a `jit.Calibration`: layers then compute in whole
+                    numbers of 8 bits (docs/quantization.md)
+    progress        called with a line of text before each long step
+    stateful        whether the function may write to buffers of modules: the callable then has them, and writes to them at each
+                    call; else such a function is refused
+
+    The file is run in a fresh process and compared with eager before it is put in place. Code for machines that this one is
+    not is compiled from what was checked, and not run. As a mark of methods, `@jit.export` alone, it changes nothing.
+    """
+    if path is None:
+        if example_inputs is None and inspect.isfunction(fn):
+            return fn
+        raise ExportError("jit.export takes a function or module, example inputs and a path: jit.export(model, (x,), "
+                          "'model.ingot')")
+    return written(fn, example_inputs, path, dynamic, freeze, targets, packed, quantize, progress, stateful)
+
+
+def written(fn, example_inputs, path, dynamic=None, freeze: bool = True, targets=("native",), packed: bool = False,
+            quantize=None, progress=None, stateful: bool = False, signatures_of=None) -> Any:
+    """What `export` gives. With `signatures_of` the file holds the graph as it was recorded as well, and which calls of modules
+    its operations belong to; of modules at these paths also what they take and give."""
+    path, say = archive.new_path_of(path), progress or (lambda text: None)
+    names = [target_name(t) for t in ((targets,) if isinstance(targets, str) else targets)]
+    calibration = None if quantize is None else quantized.calibration_of(quantize)
+    if calibration is not None and any(gpu_of(name) for name in names):
+        raise ArgumentError("models in whole numbers run on CPUs alone; leave out the GPU in targets=")
+    if calibration is not None and not freeze:
+        raise ArgumentError("the weights of a model in whole numbers are frozen; leave out freeze=False")
+    if calibration is not None and stateful:
+        raise ArgumentError("a model in whole numbers keeps no state; leave out stateful=True")
+    say("recording")
+    # (Kernels of whole numbers take no size of 0.)
+    made = record(fn, example_inputs, dynamic, empty=calibration is None, stateful=stateful, signatures_of=signatures_of or ())
+    content = _floats(made, freeze, say) if calibration is None else _whole_numbers(made, fn, calibration, say)
+    if signatures_of is not None:
+        content.keep_recorded()
+    with tempfile.TemporaryDirectory(prefix="ingot-export-") as folder:
+        draft = os.path.join(folder, "draft.ingot")
+        content.write(draft, {})
+        ready = {}
+        for name in in_order(names):
+            say(f"{'checking and compiling' if runs_here(name) else 'compiling'} for {name or 'this machine'}")
+            ready[name] = run_apart(made, draft, folder, name, packed)
+        ready.pop(None, None)
+    content.write(path, ready)
+    return loader.load(path)
+
+
+def quantize(fn, calibration, *, dynamic=None, progress=None) -> Any:
+    """A model that computes what `fn` does in whole numbers of 8 bits wherever it can: as `export` with `quantize` would write
+    it, in a file that goes with the model. `calibration` is a list of inputs or a `jit.Calibration`; the first input is the
+    example."""
+    calibration = quantized.calibration_of(calibration)
+    if not calibration.inputs:
+        raise ArgumentError("quantize takes calibration inputs, got none")
+    return in_own_folder(lambda path: export(fn, calibration.inputs[0], path, dynamic=dynamic, quantize=calibration,
+                                             progress=progress))
+
+
+def in_own_folder(make):
+    """The model that make(path) gives; its file is gone with it."""
+    folder = tempfile.mkdtemp(prefix="ingot-program-")
+    try:
+        model = make(os.path.join(folder, "program.ingot"))
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    weakref.finalize(model, shutil.rmtree, folder, ignore_errors=True)
+    return model
+
+
+def _floats(made, freeze, say):
+    say("passes")
+    return Content(made, *optimized(made, freeze))
+
+
+def _whole_numbers(made, fn, calibration, say):
+    say(f"calibrating on {len(calibration.inputs)} inputs")
+    done = quantized.quantized(made, fn, calibration)
+    say("running the quantised examples")
+    errors = quantized.expect_quantized(made, done)
+    content = Content(made, done.graphs, done.weights)
+    names = [spec.name for spec in made.signature.outputs]
+    content.manifest["quantized"] = {"layers": done.layers, "errors": dict(zip(names, errors)), "method": calibration.method}
+    return content
+
+
+# Writing.
+
+
+def code_members(data) -> tuple:
+    """(index, blob, packed weights) of what a run apart has compiled; the blob is objects, then the words of images."""
+    index = json.loads(data["index"])
+    if "blob" in data:
+        return index, data["blob"]._a.tobytes(), {}
+    parts, at = [], 0
+    places = index["objects"] = {}
+    for name, t in data["objects"].items():
+        code = t._a.tobytes()
+        places[name] = [at, len(code)]
+        parts += [code, bytes(-len(code) % 16)]
+        at += len(code) + -len(code) % 16
+    for image in [entry[part] for entry in index["entries"] for part in ("main", "derived") if entry[part]]:
+        count = image["words"]
+        image["words"] = [at, count]
+        at += 8 * count
+    return index, b"".join([*parts, data["words"]._a.tobytes()]), data["packed"]
+
+
+class Content:
+    """The members of a file that do not depend on the machine."""
+
+    def __init__(self, made: Recorded, graphs: list, weights: list):
+        self.made, self.weights, rows = made, {}, []
+        self.members: dict = {}
+        lines: dict = {}
+        for i, (variant, graph, own) in enumerate(zip(made.variants, graphs, weights)):
+            name = f"graph-{i}.txt" if i else "graph.txt"
+            self.members[name] = (show(graph) + "\n").encode()
+            lines |= source_lines(graph)
+            conditions = [[text, format_line(line) if line else ""] for text, line in variant.conditions.items()]
+            rows.append({"member": name, "fixed": variant.fixed, "conditions": conditions,
+                         "weights": [self._put(name, a, i) for name, a in own.items()]})
+        for name, t in zip(made.signature.state, made.state.tensors(made.signature.state)):
+            self.weights[name] = t._a
+        self.members["source.json"] = archive.json_bytes(lines)
+        self.manifest = {"ingot": VERSION, "name": graphs[0].name, "signature": made.signature.as_json(), "graphs": rows}
+
+    def keep_recorded(self):
+        """Puts in the graph as it was recorded, before any pass, and the calls of modules."""
+        first = self.made.variants[0]
+        self.members[RECORDED] = (show(first.graph) + "\n").encode()
+        names = [self._put(name, t.detach()._a, 0) for name, t in first.weights.items()]
+        for name, t in first.modules.tensors.items():       # (whether it is read or not)
+            self.weights.setdefault(name, t.detach()._a)
+        self.manifest["recorded"] = {"weights": names, **first.modules.as_json(first.graph)}
+
+    def _put(self, name, a, i):
+        """The name of an array among the weights: variants share those that are equal."""
+        known = self.weights.get(name)
+        if known is None or known is a or (known.shape == a.shape and known.dtype == a.dtype and np.array_equal(known, a)):
+            self.weights.setdefault(name, a)
+            return name
+        return self._put(f"{name}.{i}", a, i)
+
+    @cached_property
+    def stored(self) -> tuple:
+        """The weights as the bytes of a file."""
+        return weight_bytes(self.weights)
+
+    def write(self, path: str, ready: dict):
+        """The file, with what `run_apart` gave for each target."""
+        members = dict(self.members)
+        for name, (index, blob, packed) in ready.items():
+            members[f"objects/{name}.bin"], members[f"objects/{name}.json"] = blob, archive.json_bytes(index)
+            if packed:
+                members[f"objects/{name}.packed"] = safetensors_bytes(packed)
+        pairs, members["weights.safetensors"] = self.stored
+        known = {"weights": list(self.weights), "pairs": pairs,
+                 "kinds": {name: kind for name, kind in self.made.kinds.items() if name in self.weights}}
+        archive.write(path, {**self.manifest, **known, "targets": list(ready)}, members)
+
+
+def weight_bytes(weights: dict) -> tuple:
+    """(names of complex numbers of twice 64 bits, of which safetensors have no name, arrays by name as the bytes of a file)."""
+    pairs = [name for name, a in weights.items() if a.dtype == np.complex128]
+    stored = {name: a[..., None].view(np.float64) if name in pairs else a for name, a in weights.items()}
+    return pairs, safetensors_bytes({name: wrap(a) for name, a in stored.items()})
+
+
+def write_again(model, path):
+    """The file of a loaded model once more, with its buffers as they are now."""
+    if not model.state:
+        shutil.copyfile(model.path, path)
+        return
+    with model.state.lock:
+        _, stored = weight_bytes({name: t.detach().cpu()._a for name, t in model.weights.items()})
+    reader = archive.Reader(model.path)
+    members = {name: reader.member(name) for name in reader.names()}
+    archive.write(path, reader.manifest, {**members, "weights.safetensors": stored})
+
+
+def safetensors_bytes(tensors: dict) -> bytes:
+    """Tensors by name as the bytes of a .safetensors file."""
+    file = io.BytesIO()
+    safetensors.write(tensors, file)
+    return file.getvalue()
+
+
+def source_lines(graph: Graph) -> dict:
+    """The text of the user's lines, by "file:line"."""
+    found = {}
+    for n in graph.nodes:
+        if n.line is not None:
+            text = linecache.getline(*n.line).strip()
+            if text:
+                found[format_line(n.line)] = text
+    return found
+
+
+# Checking.
+
+
+def target_name(name: str) -> str:
+    """The name of a target as files have it."""
+    host = targets_.host()
+    if name == "native":
+        return "+".join([host.level, *sorted(host.features)])
+    if not isinstance(name, str) or (name not in targets_.LEVELS and gpu_of(name) is None):
+        raise ArgumentError(f"no target {name!r}: one of native, {', '.join(targets_.LEVELS)}, or a GPU such as sm_90")
+    if gpu_of(name) is not None and gpu_of(name) not in CHIPS:
+        raise ArgumentError(f"no target {name!r}: GPUs are {', '.join(f'sm_{n}' for n in CHIPS)}")
+    return name
+
+
+def gpu_of(name) -> int | None:
+    """The number of a GPU's kind, such as 90 for "sm_90"."""
+    return int(name[3:]) if re.fullmatch(r"sm_\d{2,3}", name or "", re.ASCII) else None
+
+
+def runs_here(name) -> bool:
+    """Whether a target's code (None: no code) can be run, and so be checked, on this machine."""
+    return name is None or (gpu_of(name) is None and ("+" in name or targets_.supports(targets_.cpu(name))))
+
+
+def in_order(names) -> list:
+    """The targets, each once, with one first that is checked; None stands for a check without code to keep."""
+    names = list(dict.fromkeys(names))
+    here = [n for n in names if runs_here(n)]
+    return [*(here or [None]), *[n for n in names if n not in here]]
+
+
+def run_apart(made: Recorded, draft: str, folder: str, name, packed: bool = False) -> tuple:
+    """Runs a file in a process of its own on every example and compares with eager; gives what was compiled. For a machine that
+    this one is not, nothing is run."""
+    host, here, gpu = targets_.host(), runs_here(name), gpu_of(name)
+    native = "+".join([host.level, *sorted(host.features)])
+    job = {"packed": packed and here, "path": draft, "inputs": [e.tensors for e in made.examples], "arch": gpu,
+           "level": None if here or gpu else name, "ready": made.ready if name is not None else []}
+    save_data(job, os.path.join(folder, JOB))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    if gpu is not None:
+        environment["INGOT_CUDA_TUNE"] = "0"       # there is nothing to try configurations on
+    if here and name not in (None, native):
+        environment["INGOT_CPU_LEVEL"] = name
+    words = [sys.executable, "-m", f"{__package__}.{'collect_kernels' if gpu is None else 'cubins'}", folder]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=_CHILD_SECONDS, check=False)
+    if done.returncode:
+        what = "the exported model does not run in a process of its own" if here else f"the model does not compile for {name}"
+        raise ExportError(f"{what}: {last_error(done)}")
+    data = load_data(os.path.join(folder, DONE))
+    for example, results in zip(made.examples, data["results"] if here else ()):
+        compare(made, example, [t._a for t in results])
+    return code_members(data)
+
+
+def last_error(done) -> str:
+    """What a process said last: its exception, without the traceback."""
+    lines = done.stderr.strip().splitlines()
+    starts = [i for i, line in enumerate(lines) if re.match(r"[\w.]+(Error|Exception|Interrupt)\b", line)]
+    return "\n".join(lines[starts[-1]:] if starts else lines[-5:]) or f"it ended with code {done.returncode}"
+
+
+def compare(made: Recorded, example: Example, results):
+    """Raises unless results agree with eager's."""
+    narrowest = min([bytes_of_real(v.dtype.np) for variant in made.variants for v in variant.graph.values()
+                     if v.dtype.is_inexact], default=8)
+    for spec, want, got in zip(made.signature.outputs, example.results, results):
+        if want.shape != got.shape or want.dtype != got.dtype:
+            raise ExportError(f"{spec.name}: eager gives {want.dtype}{list(want.shape)}, the exported model "
+                              f"{got.dtype}{list(got.shape)}{_at_sizes(example)}")
+        if not agree(want, got, narrowest):
+            wide = [a.astype(np.float64) if a.dtype.kind not in "cb" else a for a in (want, got)]
+            worst = np.nanmax(np.abs(wide[0] - wide[1])) if want.dtype.kind != "b" else 1
+            raise ExportError(f"{spec.name}: the exported model differs from eager by {worst:.3g}{_at_sizes(example)}")
+
+
+def bytes_of_real(dtype) -> int:
+    """The bytes of a floating point number, or of a part of a complex one."""
+    return dtype.itemsize // (2 if dtype.kind == "c" else 1)
+
+
+def agree(want, got, narrowest: int = 8) -> bool:
+    """Whether two arrays are equal up to what a contraction may round differently, in floats of so many bytes; of integers and
+    bools that are made of such, one in a thousand may fall on the other side of a step."""
+    if want.dtype.kind in "biu":
+        return int((want != got).sum()) <= (want.size // 1000 if narrowest < 8 else 0)
+    unit = min(bytes_of_real(want.dtype), narrowest)
+    kind = np.complex128 if want.dtype.kind == "c" else np.float64
+    a, b = want.astype(kind), got.astype(kind)
+    if not (np.isnan(a) == np.isnan(b)).all() or not (a[np.isinf(a)] == b[np.isinf(a)]).all():
+        return False
+    keep = np.isfinite(a)
+    if not keep.any():
+        return True
+    return bool(np.abs(a[keep] - b[keep]).max() <= _TOLERANCE[max(unit, 2)] * (1e-3 + np.abs(a[keep]).max()))
+
+
+def _at_sizes(example):
+    return " for inputs " + ", ".join(f"{t.dtype.short}{list(t._a.shape)}" for t in example.tensors)

@@ -1,0 +1,380 @@
+"""The functions of a C library, as LLVM IR: they check tensors, take an arena, and run the step list.
+
+    int <name>_run(const <name>_tensor *in, <name>_tensor *out)
+    int <name>_run(const <name>_tensor *in, <name>_tensor *out, <name>_state *state)     of a model with a state, and
+    void <name>_init_state(<name>_state *state)
+    int <name>_init(const void *weights, size_t size)             where weights are beside the library
+    int <name>_set_threads(int threads)                           where more than one thread is allowed
+
+Blocks of data that `to_c` lays out beside them: `ingot_steps` (the list), `ingot_weights`, `ingot_inputs` and `ingot_outputs`
+(what tensors must be, as tensors), `ingot_initial` (the state at first), `ingot_slots` (one cache line for each arena, its
+first word 1 while it is taken), and `ingot_arenas`.
+"""
+
+from dataclasses import dataclass
+
+from ....passes.codegen.llvm.loops import programs
+from ....passes.codegen.llvm.pool import fork_join
+
+TENSOR_BYTES, MOST_DIMS = 80, 8
+STAMP_BYTES = 64                 # before the weights of a file: tells them from others
+CODES = ("OK", "NULL", "DTYPE", "RANK", "SHAPE", "DATA", "NOT_READY", "WEIGHTS")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the functions must know.
+
+    name       prefix of everything visible
+    reads      for each argument of the step list that is read: ("in", number), ("weights", byte), or ("state", byte)
+    writes     for each that is written: ("out", number), or ("next", byte) of what the arena ends with
+    arena      bytes of an arena; `arenas` says how many there are
+    embedded   whether the weights are in the library, else bytes of the file with them
+    threads    the most threads that a run may use
+    once       what is made of the weights at the first run: the arguments of its step list, as (kind, byte), and its arena
+    state      bytes of the state; `updates` are what is copied there at the end of a run: (kind and where, as in `writes`, byte
+               of the state, bytes)
+    """
+
+    name: str
+    inputs: int
+    outputs: int
+    reads: tuple
+    writes: tuple
+    arena: int
+    arenas: int
+    embedded: bool
+    weight_bytes: int
+    threads: int
+    once: tuple | None = None
+    state: int = 0
+    updates: tuple = ()
+
+
+def entry_text(e: Entry) -> str:
+    """The module."""
+    parts = [_HEAD, _CHECK, _arena(e), _run(e)]
+    if e.once is not None:
+        parts.append(_prepare(e.once))
+    if not e.embedded:
+        parts.append(_init(e))
+    if e.state:
+        parts += [_COPY, _init_state(e)]
+    if e.threads > 1:
+        parts.append(_threads(e))
+    return "\n".join(parts)
+
+
+_HEAD = "\n".join(["@ingot_weights_at = internal global ptr null, align 8",
+                   *[f"@ingot_{name} = external hidden global i8" for name in
+                     ("steps", "weights", "stamp", "inputs", "outputs", "slots", "arenas", "pool_state", "once", "made",
+                      "state", "initial")],
+                   f"declare void @{programs.RUNNER}(ptr)", "declare void @ingot_pool_stop()",
+                   "declare i32 @ingot_pool_try_acquire()"])
+
+# Compares tensors with what they must be: dtype, rank, sizes.
+_CHECK = f"""
+define internal i32 @check(ptr %tensors, ptr %wanted, i64 %count) nounwind {{
+entry:
+  %missing = icmp eq ptr %tensors, null
+  br i1 %missing, label %null, label %next
+next:
+  %i = phi i64 [ 0, %entry ], [ %i1, %good ]
+  %more = icmp ult i64 %i, %count
+  br i1 %more, label %look, label %ok
+look:
+  %byte = mul i64 %i, {TENSOR_BYTES}
+  %t = getelementptr i8, ptr %tensors, i64 %byte
+  %w = getelementptr i8, ptr %wanted, i64 %byte
+  %data = load ptr, ptr %t, align 8
+  %nodata = icmp eq ptr %data, null
+  br i1 %nodata, label %null, label %types
+types:
+  %tdp = getelementptr i8, ptr %t, i64 8
+  %wdp = getelementptr i8, ptr %w, i64 8
+  %td = load i32, ptr %tdp, align 4
+  %wd = load i32, ptr %wdp, align 4
+  %samed = icmp eq i32 %td, %wd
+  br i1 %samed, label %ranks, label %dtype
+ranks:
+  %trp = getelementptr i8, ptr %t, i64 12
+  %wrp = getelementptr i8, ptr %w, i64 12
+  %tr = load i32, ptr %trp, align 4
+  %wr = load i32, ptr %wrp, align 4
+  %samer = icmp eq i32 %tr, %wr
+  br i1 %samer, label %dims, label %rank
+dims:
+  %d = phi i32 [ 0, %ranks ], [ %d1, %dim ]
+  %moredims = icmp slt i32 %d, %wr
+  br i1 %moredims, label %dim, label %good
+dim:
+  %dl = sext i32 %d to i64
+  %db = mul i64 %dl, 8
+  %at = add i64 %db, 16
+  %tsp = getelementptr i8, ptr %t, i64 %at
+  %wsp = getelementptr i8, ptr %w, i64 %at
+  %ts = load i64, ptr %tsp, align 8
+  %ws = load i64, ptr %wsp, align 8
+  %d1 = add i32 %d, 1
+  %sames = icmp eq i64 %ts, %ws
+  br i1 %sames, label %dims, label %shape
+good:
+  %i1 = add i64 %i, 1
+  br label %next
+ok:
+  ret i32 0
+null:
+  ret i32 {CODES.index("NULL")}
+dtype:
+  ret i32 {CODES.index("DTYPE")}
+rank:
+  ret i32 {CODES.index("RANK")}
+shape:
+  ret i32 {CODES.index("SHAPE")}
+}}"""
+
+
+def _arena(e: Entry) -> str:
+    """Takes an arena that no other thread uses; waits, looking at one after the other, while there is none."""
+    return f"""
+define internal i64 @take() nounwind {{
+entry:
+  br label %try
+try:
+  %i = phi i64 [ 0, %entry ], [ %next, %again ]
+  %byte = mul i64 %i, 64
+  %slot = getelementptr i8, ptr @ingot_slots, i64 %byte
+  %pair = cmpxchg ptr %slot, i32 0, i32 1 acquire monotonic
+  %won = extractvalue {{ i32, i1 }} %pair, 1
+  br i1 %won, label %done, label %again
+again:
+  %i1 = add i64 %i, 1
+  %next = urem i64 %i1, {e.arenas}
+  br label %try
+done:
+  ret i64 %i
+}}"""
+
+
+def _run(e: Entry) -> str:
+    """The function that users call."""
+    lines, block = [], [("ptr", "@ingot_steps"), ("ptr", "%arena")]
+    for number, (kind, where) in enumerate(e.reads):
+        if kind == "in":
+            lines += [f"  %r{number}p = getelementptr i8, ptr %in, i64 {TENSOR_BYTES * where}",
+                      f"  %r{number} = load ptr, ptr %r{number}p, align 8"]
+        else:
+            base = {"weights": "%weights", "state": "%state"}.get(kind, "@ingot_made")
+            lines.append(f"  %r{number} = getelementptr i8, ptr {base}, i64 {where}")
+        block.append(("ptr", f"%r{number}"))
+    for number, (kind, where) in enumerate(e.writes):
+        lines += _written(f"%w{number}", kind, where)
+        block.append(("ptr", f"%w{number}"))
+    for number, (kind, value) in enumerate(block):
+        lines += [f"  %b{number} = getelementptr i8, ptr %block, i64 {8 * number}",
+                  f"  store {kind} {value}, ptr %b{number}, align 8"]
+    base = "  %weights = getelementptr i8, ptr @ingot_weights, i64 0\n  br label %begin" if e.embedded else f"""
+  %weights = load atomic ptr, ptr @ingot_weights_at acquire, align 8
+  %unset = icmp eq ptr %weights, null
+  br i1 %unset, label %notready, label %begin
+notready:
+  ret i32 {CODES.index("NOT_READY")}"""
+    ready = "" if e.threads == 1 else f"""
+  %threadsp = getelementptr i8, ptr @ingot_pool_state, i64 {fork_join.THREADS}
+  %threads = load atomic i64, ptr %threadsp monotonic, align 8
+  %cold = icmp eq i64 %threads, 0
+  %now = select i1 %cold, i64 1, i64 %threads
+  store atomic i64 %now, ptr %threadsp monotonic, align 8"""
+    updates = []
+    for number, (kind, where, to, size) in enumerate(e.updates):
+        updates += [*_written(f"%u{number}", kind, where), f"  %s{number} = getelementptr i8, ptr %state, i64 {to}",
+                    f"  call void @copy(ptr %s{number}, ptr %u{number}, i64 {size})"]
+    return f"""
+define i32 @{e.name}_run(ptr %in, ptr %out{", ptr %state" if e.state else ""}) nounwind {{
+entry:
+  %block = alloca [{len(block)} x i64], align 64
+  %nostate = icmp eq ptr {"%state" if e.state else "%block"}, null
+  br i1 %nostate, label %missing, label %ins
+missing:
+  ret i32 {CODES.index("NULL")}
+ins:
+  %badin = call i32 @check(ptr %in, ptr @ingot_inputs, i64 {e.inputs})
+  %goodin = icmp eq i32 %badin, 0
+  br i1 %goodin, label %outs, label %wrongin
+wrongin:
+  ret i32 %badin
+outs:
+  %badout = call i32 @check(ptr %out, ptr @ingot_outputs, i64 {e.outputs})
+  %goodout = icmp eq i32 %badout, 0
+  br i1 %goodout, label %place, label %wrongout
+wrongout:
+  ret i32 %badout
+place:
+{base}
+begin:{ready}{"" if e.once is None else chr(10) + "  call void @prepare(ptr %weights)"}
+  %number = call i64 @take()
+  %skip = mul i64 %number, {e.arena}
+  %arena = getelementptr i8, ptr @ingot_arenas, i64 %skip
+{chr(10).join(lines)}
+  call void @{programs.RUNNER}(ptr %block)
+  %status = load i64, ptr %arena, align 8
+  %failed = icmp ne i64 %status, 0
+  br i1 %failed, label %release, label %update
+update:
+{chr(10).join(updates)}
+  br label %release
+release:
+  %slotbyte = mul i64 %number, 64
+  %slot = getelementptr i8, ptr @ingot_slots, i64 %slotbyte
+  store atomic i32 0, ptr %slot release, align 4
+  %code = select i1 %failed, i32 {CODES.index("DATA")}, i32 0
+  ret i32 %code
+}}"""
+
+
+def _written(name, kind, where) -> list:
+    """Where an array is written: the data of an output, or what an arena ends with."""
+    if kind == "next":
+        return [f"  {name} = getelementptr i8, ptr %arena, i64 {where}"]
+    return [f"  {name}p = getelementptr i8, ptr %out, i64 {TENSOR_BYTES * where}", f"  {name} = load ptr, ptr {name}p, align 8"]
+
+
+# Copies bytes (no function of the system's is called).
+_COPY = """
+define internal void @copy(ptr %to, ptr %from, i64 %size) nounwind noinline {
+entry:
+  %whole = and i64 %size, -8
+  br label %words
+words:
+  %i = phi i64 [ 0, %entry ], [ %i1, %word ]
+  %more = icmp ult i64 %i, %whole
+  br i1 %more, label %word, label %bytes
+word:
+  %f = getelementptr i8, ptr %from, i64 %i
+  %t = getelementptr i8, ptr %to, i64 %i
+  %w = load i64, ptr %f, align 1
+  store i64 %w, ptr %t, align 1
+  %i1 = add i64 %i, 8
+  br label %words
+bytes:
+  %j = phi i64 [ %i, %words ], [ %j1, %byte ]
+  %last = icmp ult i64 %j, %size
+  br i1 %last, label %byte, label %done
+byte:
+  %g = getelementptr i8, ptr %from, i64 %j
+  %u = getelementptr i8, ptr %to, i64 %j
+  %b = load i8, ptr %g, align 1
+  store i8 %b, ptr %u, align 1
+  %j1 = add i64 %j, 1
+  br label %bytes
+done:
+  ret void
+}"""
+
+
+def _init_state(e: Entry) -> str:
+    """Gives a state its first values."""
+    return f"""
+define void @{e.name}_init_state(ptr %state) nounwind {{
+entry:
+  call void @copy(ptr %state, ptr @ingot_initial, i64 {e.state})
+  ret void
+}}"""
+
+
+def _prepare(once) -> str:
+    """Makes what is made of the weights, once: the first thread does it, others wait until it has."""
+    places, arena = once
+    lines = []
+    for number, (kind, where) in enumerate(places, 2):
+        base = "%weights" if kind == "weights" else "@ingot_made"
+        lines += [f"  %p{number} = getelementptr i8, ptr {base}, i64 {where}",
+                  f"  %b{number} = getelementptr i8, ptr %block, i64 {8 * number}",
+                  f"  store ptr %p{number}, ptr %b{number}, align 8"]
+    return f"""
+define internal void @prepare(ptr %weights) nounwind {{
+entry:
+  %block = alloca [{2 + len(places)} x i64], align 64
+  br label %look
+look:
+  %state = load atomic i32, ptr @ingot_state acquire, align 4
+  %done = icmp eq i32 %state, 2
+  br i1 %done, label %out, label %try
+try:
+  %pair = cmpxchg ptr @ingot_state, i32 0, i32 1 acquire monotonic
+  %mine = extractvalue {{ i32, i1 }} %pair, 1
+  br i1 %mine, label %make, label %look
+make:
+  store ptr @ingot_once, ptr %block, align 8
+  %arenap = getelementptr i8, ptr %block, i64 8
+  %arena = getelementptr i8, ptr @ingot_made, i64 {arena}
+  store ptr %arena, ptr %arenap, align 8
+{chr(10).join(lines)}
+  call void @{programs.RUNNER}(ptr %block)
+  store atomic i32 2, ptr @ingot_state release, align 4
+  br label %out
+out:
+  ret void
+}}"""
+
+
+def _init(e: Entry) -> str:
+    """Takes the weights: the content of the file beside the library, which must stay where it is."""
+    return f"""
+define i32 @{e.name}_init(ptr %weights, i64 %size) nounwind {{
+entry:
+  %missing = icmp eq ptr %weights, null
+  br i1 %missing, label %null, label %sizes
+null:
+  ret i32 {CODES.index("NULL")}
+sizes:
+  %fits = icmp eq i64 %size, {e.weight_bytes}
+  br i1 %fits, label %next, label %wrong
+next:
+  %i = phi i64 [ 0, %sizes ], [ %i1, %same ]
+  %more = icmp ult i64 %i, {STAMP_BYTES}
+  br i1 %more, label %look, label %good
+look:
+  %ap = getelementptr i8, ptr %weights, i64 %i
+  %bp = getelementptr i8, ptr @ingot_stamp, i64 %i
+  %a = load i64, ptr %ap, align 1
+  %b = load i64, ptr %bp, align 8
+  %i1 = add i64 %i, 8
+  %equal = icmp eq i64 %a, %b
+  br i1 %equal, label %same, label %wrong
+same:
+  br label %next
+good:
+  %start = getelementptr i8, ptr %weights, i64 {STAMP_BYTES}
+  store atomic ptr %start, ptr @ingot_weights_at release, align 8
+  ret i32 0
+wrong:
+  ret i32 {CODES.index("WEIGHTS")}
+}}"""
+
+
+def _threads(e: Entry) -> str:
+    """Sets how many threads a run uses; those that wait are ended."""
+    return f"""
+define i32 @{e.name}_set_threads(i32 %wanted) nounwind {{
+entry:
+  %low = icmp slt i32 %wanted, 1
+  %least = select i1 %low, i32 1, i32 %wanted
+  %high = icmp sgt i32 %least, {e.threads}
+  %count = select i1 %high, i32 {e.threads}, i32 %least
+  br label %wait
+wait:
+  %mine = call i32 @ingot_pool_try_acquire()
+  %got = icmp ne i32 %mine, 0
+  br i1 %got, label %set, label %wait
+set:
+  call void @ingot_pool_stop()
+  %threadsp = getelementptr i8, ptr @ingot_pool_state, i64 {fork_join.THREADS}
+  %long = sext i32 %count to i64
+  store atomic i64 %long, ptr %threadsp monotonic, align 8
+  %spinp = getelementptr i8, ptr @ingot_pool_state, i64 {fork_join.SPIN}
+  store i64 1500, ptr %spinp, align 8
+  %busyp = getelementptr i8, ptr @ingot_pool_state, i64 {fork_join.BUSY}
+  store atomic i32 0, ptr %busyp release, align 4
+  ret i32 %count
+}}"""

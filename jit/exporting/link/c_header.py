@@ -1,0 +1,146 @@
+"""The header of a C library, with what its user must know."""
+
+import math
+import re
+import textwrap
+
+from ..capture.arguments import unique
+from ..capture.signature import Signature
+from .c_entry import CODES, MOST_DIMS, Entry
+
+# Numbers of dtypes in C, by name, and the C type of an element.
+DTYPES = {"bool": "uint8_t", "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int32_t", "int64": "int64_t",
+          "float16": "uint16_t", "bfloat16": "uint16_t", "float32": "float", "float64": "double",
+          "float8_e4m3fn": "uint8_t", "float8_e5m2": "uint8_t"}
+_KEYWORDS = frozenset([
+    "auto", "bool", "break", "case", "char", "class", "const", "continue", "default", "delete", "do", "double", "else",
+    "enum", "explicit", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long", "namespace",
+    "new", "operator", "private", "protected", "public", "register", "restrict", "return", "short", "signed", "sizeof",
+    "static", "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "union", "unsigned", "using",
+    "virtual", "void", "volatile", "while"])
+NUMBERS = {name: number for number, name in enumerate(DTYPES)}
+_MEANINGS = ("", "a pointer is NULL", "a tensor has another dtype", "a tensor has another rank", "a tensor has other sizes",
+             "a value cannot be computed with, such as an index out of range", "the weights were not given yet",
+             "these are not the weights of this model")
+
+_HEAD = """/* {name}: made by ingot {version}.
+ *
+ *     {signature}
+ *
+ * Every function returns one of the codes below. Any number of threads may call {name}_run at the same time. Nothing is
+ * allocated and no file is touched: inner values lie in {memory} bytes of memory that belong to the library, {arenas} arenas,
+ * one for each run that is under way. A run that finds all of them taken waits for one.
+ *
+ * {outside}
+ */
+#ifndef {upper}_H
+#define {upper}_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+"""
+
+_TENSOR = """
+typedef struct {{
+    void *data;           /* C order, aligned for its elements; 64 bytes are quickest */
+    int32_t dtype, rank;
+    int64_t shape[{dims}];     /* the first `rank` count */
+}} {name}_tensor;
+"""
+
+_INIT = """
+#define {upper}_WEIGHTS_SIZE {size}
+
+/* Gives the model its weights: the content of the file of weights that was written beside this one, in memory that starts at
+ * a multiple of 64 bytes and stays as it is while the model is used. Call it once, before the first run. */
+int {name}_init(const void *weights, size_t size);
+"""
+
+_THREADS = """
+/* Sets how many threads a run uses, 1 (as in the beginning) to {threads}; returns the number set. Not while a run is under
+ * way. */
+int {name}_set_threads(int threads);
+"""
+
+_RUN = """
+/* Computes the outputs. The data of every output is memory of its size, apart from that of the inputs. */
+int {name}_run(const {name}_tensor *in, {name}_tensor *out);
+"""
+
+_STATE = """
+/* What one run leaves for the next: the buffers that the model writes. */
+typedef struct {{
+{fields}
+}} {name}_state;
+
+/* Gives a state the values that it had when the model was written. */
+void {name}_init_state({name}_state *state);
+
+/* Computes the outputs from the inputs and a state, which is another one afterwards (as it was, if the run fails). The data of
+ * every output is memory of its size, apart from that of the inputs. Runs with one state follow each other. */
+int {name}_run(const {name}_tensor *in, {name}_tensor *out, {name}_state *state);
+"""
+
+_END = """
+#ifdef __cplusplus
+}}
+#endif
+#endif
+"""
+
+
+def header_text(e: Entry, signature: Signature, version: str, outside) -> str:
+    """The text of the header. `outside` are the functions of the system that the library calls."""
+    upper = e.name.upper()
+    words = {"name": e.name, "upper": upper, "version": version, "signature": signature, "arenas": e.arenas,
+             "memory": e.arena * e.arenas, "dims": MOST_DIMS, "size": e.weight_bytes, "threads": e.threads,
+             "outside": outside_text(outside), "fields": _fields(e, signature)}
+    lines = [f"#define {upper}_{d.upper()} {NUMBERS[d]}    /* {c} */" for d, c in DTYPES.items()] + [""]
+    lines += [f"#define {upper}_{code} {number}{f'    /* {meaning} */' if meaning else ''}"
+              for number, (code, meaning) in enumerate(zip(CODES, _MEANINGS))]
+    tensors = [f"#define {upper}_INPUTS {e.inputs}", *_tensors(upper, "IN", signature.users(signature.inputs)),
+               f"#define {upper}_OUTPUTS {e.outputs}", *_tensors(upper, "OUT", signature.users(signature.outputs))]
+    parts = [_HEAD, "\n".join(lines).replace("{", "{{").replace("}", "}}") + "\n", _TENSOR,
+             "\n" + "\n".join(tensors).replace("{", "{{").replace("}", "}}") + "\n"]
+    parts += [] if e.embedded else [_INIT]
+    parts += [_THREADS] if e.threads > 1 else []
+    return "".join([part.format(**words) for part in [*parts, _STATE if e.state else _RUN, _END]])
+
+
+def _fields(e: Entry, signature: Signature) -> str:
+    """The members of the state: arrays in C order, each at a multiple of 64 bytes."""
+    lines: list = []
+    ends = [*[to for _, _, to, _ in e.updates[1:]], e.state]
+    specs = signature.inputs[len(signature.inputs) - len(signature.state):]
+    for name, buffer, spec, (*_, to, size), end in zip(_members(signature.state), signature.state, specs, e.updates, ends):
+        sizes = "x".join(map(str, spec.shape)) or "a number"
+        if size:
+            lines.append(f"    {DTYPES[spec.dtype.name]} {name}[{math.prod(spec.shape)}];    /* {buffer}: {sizes} */")
+        if end - to > size:
+            lines.append(f"    unsigned char {name}_pad[{end - to - size}];")
+    return "\n".join(lines)
+
+
+def _members(names) -> list:
+    """Names of buffers as those of members of a struct."""
+    plain = [re.sub(r"\W", "_", name, flags=re.ASCII) for name in names]
+    return unique([f"_{name}" if name in _KEYWORDS or name[0].isdigit() else name for name in plain])
+
+
+def outside_text(outside) -> str:
+    """What the library needs of the system, in words."""
+    if not outside:
+        return "The library calls nothing outside of itself."
+    return "\n * ".join(textwrap.wrap(f"Of the system it calls {', '.join(outside)}.", 118))
+
+
+def _tensors(upper, kind, specs):
+    """Macros that start a tensor of each input or output: dtype, rank and sizes; and comments that name them."""
+    for number, s in enumerate(specs):
+        sizes = ", ".join(map(str, s.shape)) or "0"
+        yield (f"#define {upper}_{kind}{number}(pointer) {{(void *)(pointer), {upper}_{s.dtype.name.upper()}, {len(s.shape)}, "
+               f"{{{sizes}}}}}    /* {s.name} */")

@@ -1,0 +1,91 @@
+"""`export.draft_export`: what of a function cannot be exported, all of it at once, and what of it can."""
+
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any
+
+from ....ir.errors import IngotError
+from ...errors.errors import ExportError, PinnedSize
+from ..capture import treespec
+from ..capture.arguments import arguments_of
+from ..capture.capture import capture, state_of
+
+__all__ = ["DraftExportReport", "FailureReport", "FailureType"]
+
+
+class FailureType(Enum):
+    """What kind of thing has no place in a model."""
+
+    DATA_DEPENDENT_ERROR = auto()       # Python reads a value that depends on the arguments, or random numbers are drawn ...
+    GUARD_ADDED = auto()                # a size that was to be free is fixed by the code
+
+
+@dataclass
+class FailureReport:
+    """One thing, in words."""
+
+    failure_type: FailureType
+    data: dict = field(default_factory=dict)
+    xfail: bool = False
+
+    def __str__(self):
+        return f"{self.failure_type.name}: {self.data['message']}"
+
+
+@dataclass
+class DraftExportReport:
+    """All that is in the way of an export as it was asked for."""
+
+    failures: list
+
+    def successful(self) -> bool:
+        """Whether nothing is."""
+        return not self.failures
+
+    def __str__(self):
+        if not self.failures:
+            return "nothing is in the way of an export"
+        return "\n".join([f"{len(self.failures)} things are in the way of an export:", *[f"  {i}. {f}" for i, f in
+                                                                                  enumerate(self.failures, 1)]])
+
+
+def drafted(export, fn, example, sizes) -> tuple:
+    """(the program that `export(dynamic)` makes, with sizes fixed that the code fixes; None if there is none; the report)"""
+    failures: list = []
+    while True:
+        try:
+            return export(sizes), DraftExportReport(failures)
+        except PinnedSize as e:
+            failures.append(FailureReport(FailureType.GUARD_ADDED, {"message": str(e), "size": e.name}))
+            sizes = {i: {d: text for d, text in said.items() if e.name not in text} for i, said in sizes.items()}
+        except ExportError as e:
+            found = dict.fromkeys(_all_of(fn, example) or [str(e)])
+            failures += [FailureReport(FailureType.DATA_DEPENDENT_ERROR, {"message": said}) for said in found]
+            return None, DraftExportReport(failures)
+
+
+def _all_of(fn, example) -> list:
+    """What one run of the function does that has no place in a model."""
+    given = arguments_of(fn, example)
+    args, kwargs = treespec.rebuild(given.structure, given.tensors)
+    found: list = []
+    state = state_of(fn)
+    try:
+        with state.kept():
+            capture(fn, args, kwargs, given.tensors, None, state, failures=found)
+    except IngotError as e:
+        found += [] if found else [str(e)]
+    return found
+
+
+class NoModel:
+    """Stands for the model of a draft of which there is none."""
+
+    def __init__(self, report: DraftExportReport):
+        self._report = report
+
+    def __getattr__(self, name: str) -> Any:
+        raise ExportError(f"there is no program of this draft: {self._report}")
+
+    def __call__(self, *args, **kwargs):
+        raise ExportError(f"there is no program of this draft: {self._report}")

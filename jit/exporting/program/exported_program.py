@@ -1,0 +1,188 @@
+"""`ingot.export`: exporting under the names of PyTorch's module. A program is an `.ingot` file, written by `jit.export`.
+
+    program = export.export(model.eval(), (x,), dynamic_shapes={"x": {0: export.Dim("batch")}})
+    export.save(program, "model.ingot");  y = export.load("model.ingot").module()(x)
+"""
+
+import os
+import shutil
+import tempfile
+from types import SimpleNamespace
+from typing import Any
+
+from ....ir.errors import ArgumentError, DTypeError
+from ....passes.simplify.decompose import decompose
+from ....runtime.pytree.pytree import register_dataclass
+from ..file import archive, loader, writer
+from . import decompositions, fx_graph
+from . import draft_export as program_draft
+from . import module_call_graph as program_modules
+from .decompositions import CustomDecompTable, default_decompositions
+from .dynamic_shapes import AdditionalInputs, Dim, ShapesCollection, dims, named
+from .graph_signature import ExportBackwardSignature, ExportGraphSignature
+from .module_call_graph import FlatArgsAdapter, ModuleCallEntry, ModuleCallSignature, UnflattenedModule, unflatten
+
+__all__ = ["AdditionalInputs", "CustomDecompTable", "Dim", "ExportBackwardSignature", "ExportGraphSignature",
+           "ExportedProgram", "FlatArgsAdapter", "ModuleCallEntry", "ModuleCallSignature", "ShapesCollection",
+           "UnflattenedModule", "default_decompositions", "dims", "draft_export", "export", "load", "register_dataclass",
+           "save", "unflatten"]
+
+
+class ExportedProgram:
+    """What `export` has made: `module()` runs it, and writes to the buffers that the module wrote. Its weights have the names
+    that the module gave them."""
+
+    _report: Any = None         # of a draft
+
+    def __init__(self, model, example_inputs=None, decomposed=None):
+        self._model, self.example_inputs, self._decomposed = model, example_inputs, decomposed
+
+    def module(self):
+        """What runs the program: called like the module that was exported, without its code."""
+        return self._model
+
+    @property
+    def graph(self):
+        """The graph, as IR."""
+        graph = self._model.graph
+        return graph if self._decomposed is None else decompose(graph, keep=decompositions.kept_by(self._decomposed))
+
+    @property
+    def graph_module(self):
+        """The graph as it was recorded, before any pass, as a `fx.GraphModule`: a function of the tensors of `graph_signature`,
+        in their order. Nodes call operators; `meta["nn_module_stack"]` has the calls of modules that they belong to, and
+        `meta["val"]` what they give, as tensors on the meta device."""
+        return fx_graph.graph_module(self._model)
+
+    @property
+    def module_call_graph(self) -> list:
+        """The modules that were called, each once, in order, the whole program first."""
+        return program_modules.module_calls(self._model)
+
+    @property
+    def call_spec(self):
+        """The structures of arguments and results, as trees: `in_spec` and `out_spec`."""
+        return SimpleNamespace(**dict(zip(("in_spec", "out_spec"), program_modules.call_spec(self._model.signature))))
+
+    @property
+    def graph_signature(self) -> ExportGraphSignature:
+        """What goes into the graph and what comes out: parameters, buffers, arguments, results."""
+        return ExportGraphSignature.of(self._model)
+
+    def run_decompositions(self, decomp_table: Any = None) -> "ExportedProgram":
+        """The same program, whose graph has composite operators that are left (such as batch_norm) as what they are made of.
+        A file of it holds the composites, which compute the same. A table, made by `default_decompositions()`, says which
+        become what they are made of: operators that were taken out of it stay. Others are refused: an operator has one
+        meaning."""
+        table = decompositions.default_decompositions() if decomp_table is None else decompositions.checked(decomp_table)
+        return ExportedProgram(self._model, self.example_inputs, table)
+
+    # Weights.
+
+    def _named(self, *kinds) -> dict:
+        return {name: t for name, t in self._model.weights.items() if self._model.kinds.get(name) in kinds}
+
+    @property
+    def state_dict(self) -> dict:
+        """The parameters and buffers of the module, by name; without buffers that are in no state_dict."""
+        return self._named("parameter", "buffer")
+
+    @property
+    def constants(self) -> dict:
+        """All other tensors that it reads, by name."""
+        return self._named("passing buffer", None)
+
+    def named_parameters(self):
+        """(name, parameter) of each."""
+        yield from self._named("parameter").items()
+
+    def parameters(self):
+        """The parameters."""
+        yield from self._named("parameter").values()
+
+    def named_buffers(self):
+        """(name, buffer) of each."""
+        yield from self._named("buffer", "passing buffer").items()
+
+    def buffers(self):
+        """The buffers."""
+        yield from self._named("buffer", "passing buffer").values()
+
+    def __call__(self, *args, **kwargs):
+        return self._model(*args, **kwargs)
+
+    def __str__(self):
+        return f"ExportedProgram {self._model.signature}\n{self.graph}"
+
+
+def export(mod, args, kwargs=None, *, dynamic_shapes=None, strict: bool = False, preserve_module_call_signature=(),
+           **others) -> ExportedProgram:
+    """The program that a module (or function) runs for these arguments.
+
+    `dynamic_shapes` says which sizes may change, for each argument by its name or place. A tensor has {dim: size}, or a list
+    with an entry for each dim; containers have containers. A size is a `Dim`, what follows from one (2 * dim + 1), `Dim.AUTO`,
+    `Dim.DYNAMIC`, or None, a number or `Dim.STATIC` for a fixed one. `ShapesCollection` and `AdditionalInputs` say the same.
+
+    `preserve_module_call_signature` are paths of modules whose arguments and results are noted, so that `unflatten` makes
+    modules of the same signature of them. `strict` changes nothing: what cannot be exported is refused either way. See
+    `jit.export` for the rules.
+    """
+    example, sizes = _asked(mod, args, kwargs, dynamic_shapes, others)
+    return ExportedProgram(sizes.tried(_writing(mod, example, preserve_module_call_signature)), (args, dict(kwargs or {})))
+
+
+def draft_export(mod, args, kwargs=None, *, dynamic_shapes=None, preserve_module_call_signature=(), strict: bool = False,
+                 **others) -> ExportedProgram:
+    """As `export`, for a function that may not be exported yet: `program._report` lists all that is in the way. Sizes that the
+    code fixes are fixed; where something else is in the way, there is no program, and whoever runs it gets the report."""
+    example, sizes = _asked(mod, args, kwargs, dynamic_shapes, others)
+    write = _writing(mod, example, preserve_module_call_signature)
+    model, report = program_draft.drafted(write, mod, example, sizes.by_tensor)
+    made = ExportedProgram(program_draft.NoModel(report) if model is None else model, (args, dict(kwargs or {})))
+    made._report = report
+    return made
+
+
+def _writing(mod, example, kept):
+    """What makes the model, given sizes that may change."""
+    return lambda dynamic: writer.in_own_folder(lambda path: writer.written(
+        mod, example, path, dynamic, freeze=False, stateful=True, signatures_of=tuple(kept)))
+
+
+def _asked(mod, args, kwargs, dynamic_shapes, others) -> tuple:
+    """(the arguments as an example, their sizes that may change)"""
+    if not isinstance(args, tuple):
+        raise DTypeError(f"export takes the arguments as a tuple, got {type(args).__name__}")
+    unknown = set(others) - {"prefer_deferred_runtime_asserts_over_guards"}
+    if unknown or any(others.values()):
+        raise ArgumentError(f"export does not take {', '.join(sorted(unknown or others))}")
+    if not callable(mod):
+        raise ArgumentError(f"export takes a module or a function, got {type(mod).__name__}")
+    return named(dynamic_shapes, mod, args, kwargs or {})
+
+
+def save(ep: ExportedProgram, f) -> None:
+    """Writes a program to a file, by its path or as an open one; the buffers that it writes are as they are now."""
+    if not isinstance(ep, ExportedProgram):
+        raise DTypeError(f"save takes an ExportedProgram, got {type(ep).__name__}; export the module first")
+    if not hasattr(f, "write"):
+        writer.write_again(ep.module(), archive.new_path_of(f))
+        return
+    with tempfile.TemporaryDirectory(prefix="ingot-program-") as folder:
+        path = os.path.join(folder, "program.ingot")
+        writer.write_again(ep.module(), path)
+        with open(path, "rb") as file:
+            shutil.copyfileobj(file, f)
+
+
+def load(f) -> ExportedProgram:
+    """The program in a file (a path, or an open file) that `save` or `jit.export` wrote."""
+    if not hasattr(f, "read"):
+        return ExportedProgram(loader.load(f))
+
+    def from_copy(path):
+        with open(path, "wb") as file:
+            shutil.copyfileobj(f, file)
+        return loader.load(path)
+
+    return ExportedProgram(writer.in_own_folder(from_copy))

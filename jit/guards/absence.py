@@ -1,0 +1,69 @@
+"""The guards of what objects do not have, and of the names of all that they have."""
+
+from ..errors.conditions import Condition
+
+_IMMUTABLE = 1 << 8         # Py_TPFLAGS_IMMUTABLETYPE
+
+
+class Lack(Condition):
+    """An object has no attributes of its own of some names; a class has none, nor have those above it."""
+
+    def __init__(self, owner, text: str):
+        self.owner, self.text = owner, text
+        self.names: frozenset = frozenset()
+        self.spaces: list | None = None
+        if isinstance(owner, type):         # those of C get no attributes
+            self.spaces = [vars(c) for c in owner.__mro__ if not c.__flags__ & _IMMUTABLE]
+
+    @property
+    def watched(self) -> tuple:
+        """What identifies the condition."""
+        return "lack", id(self.owner), self.names
+
+    def found(self) -> list:
+        """The names that are there by now."""
+        spaces = [getattr(self.owner, "__dict__", {})] if self.spaces is None else self.spaces
+        return sorted(name for space in spaces for name in space.keys() & self.names)
+
+    def holds(self) -> bool:
+        """Whether it is still so."""
+        return not self.found()
+
+    def is_filled_by(self, places) -> bool:
+        """Whether all that is there by now is in places that the function writes."""
+        return all((id(self.owner), name) in places for name in self.found())
+
+    def __str__(self):
+        return f"{self.text} has got {', '.join(self.found())}"
+
+
+class Keys(Condition):
+    """An object has attributes of these names, in this order, and with `with_classes` so have its classes."""
+
+    def __init__(self, owner, text: str, with_classes: bool):
+        self.owner, self.text, self.with_classes = owner, text, with_classes
+        self.names = self._now()
+
+    def _now(self) -> list:
+        kind = self.owner if isinstance(self.owner, type) else type(self.owner)
+        classes = [c for c in kind.__mro__ if not c.__flags__ & _IMMUTABLE] if self.with_classes else []
+        spaces = [getattr(self.owner, "__dict__", {}), *[vars(c) for c in classes]]
+        return [tuple(space) for space in spaces]
+
+    @property
+    def watched(self) -> tuple:
+        """What identifies the condition."""
+        return "keys", id(self.owner), self.with_classes
+
+    def holds(self) -> bool:
+        """Whether these are the names."""
+        return self._now() == self.names
+
+    def is_filled_by(self, places) -> bool:
+        """Whether all names that have come or gone are those of places that the function writes."""
+        now = self._now()
+        changed = {*now[0]} ^ {*self.names[0]}
+        return now[1:] == self.names[1:] and all((id(self.owner), name) in places for name in changed)
+
+    def __str__(self):
+        return f"{self.text} has got other attributes than it had, or in another order"

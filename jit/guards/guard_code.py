@@ -1,0 +1,115 @@
+"""Guards as code: one generated function that says quickly whether everything is the very object that it was.
+
+    check = quick_check(guards)
+    if check(): ...          # all hold; False means no more than "look closer"
+
+A chain's prefix has a guard of its own, so each line starts from the object that its prefix is known to be.
+"""
+
+import builtins
+import keyword
+import types
+from typing import Any
+
+from ...runtime.core.structure import Structure
+from ..bytecode.reads import ARGUMENT, LENGTH, MISSING
+from ..errors.conditions import StructureCondition
+from ..python_state.implicit_reads import FunctionGuard
+from .absence import Lack
+from .guards import Guard
+from .locations import SameAs
+from .snapshot import Photograph
+
+
+def quick_check(guards):
+    """A function of no arguments, True only if all guards hold."""
+    names: dict[str, Any] = {"__name__": __name__, "Structure": Structure}
+    test = " and ".join(tests_of(guards, names)) or "True"
+    source = f"def check():\n    try:\n        return {test}\n    except Exception:\n        return False\n"
+    exec(compile(source, "<guards>", "exec"), names)
+    return names["check"]
+
+
+def tests_of(guards, names: dict) -> list:
+    """The guards as expressions over `names`, which take in what these need."""
+    names["builtins"] = builtins
+    lines, known = [], {}
+    for g in sorted(filter(_may_fail, guards), key=lambda g: len(g.chain.steps) if type(g) is Guard else 0):
+        line = _line(g, names, known) if type(g) is Guard else None
+        if type(g) is FunctionGuard and not g.named:
+            f, parts = _name(names, g.function), [_name(names, x) for x in g.parts]
+            line = f"{f}.__code__ is {parts[0]} and {f}.__defaults__ is {parts[1]} and {f}.__kwdefaults__ is {parts[2]}"
+        if type(g) is Lack:
+            line = _lack(g, names)
+        if isinstance(g, StructureCondition) and g.is_counted:
+            line = f"({_name(names, g)}.version == Structure.version or {_name(names, g)}.holds())"
+        lines.append(line or f"{_name(names, g)}.holds()")
+    return lines
+
+
+def _may_fail(guard) -> bool:
+    """Whether a guard says anything: not that what is looked up at each call is what it is."""
+    expected = guard.expected if type(guard) is Guard else None
+    return type(expected) is not SameAs or guard.watched != expected.place.watched
+
+
+def _line(guard, names, known):
+    """One comparison by identity, or None where the guard wants more."""
+    place = id(guard.root), guard.chain.root, guard.chain.name
+    known[place, guard.chain.steps] = guard
+    itself = guard.expected.itself if type(guard.expected) is Photograph else None
+    expected = guard.expected if itself is None else itself
+    if guard.value() is not expected or expected is MISSING:
+        return None
+    start, steps = _start(guard, names, known, place)
+    if start is None:
+        return None
+    for kind, key in steps:
+        if not isinstance(key, (str, int)):
+            return None
+        if kind == LENGTH:
+            start = f"{'len' if key == LENGTH else 'bool'}({start})"
+        else:
+            start = f"{start}[{key!r}]" if kind == "item" else _attribute(start, str(key))
+    method = guard.method()
+    if method is not None:
+        return (f"(_method := {start}).__func__ is {_name(names, guard.expected)} "
+                f"and _method.__self__ is {_name(names, method.__self__)}")
+    same = f"{start} is {_name(names, expected)}"
+    return same if itself is None else f"({same} or {_name(names, guard)}.holds())"
+
+
+def _lack(lack, names):
+    """What an object or a class lacks."""
+    if lack.spaces is None and not hasattr(lack.owner, "__dict__"):
+        return None
+    spaces = [f"{_name(names, lack.owner)}.__dict__"] if lack.spaces is None else [_name(names, s) for s in lack.spaces]
+    return " and ".join(f"{space}.keys().isdisjoint({_name(names, lack.names)})" for space in spaces) or "True"
+
+
+def _start(guard, names, known, place):
+    """(expression, steps that are left): from the longest prefix that a guard holds, or from the root."""
+    steps = guard.chain.steps
+    for n in range(len(steps) - 1, -1, -1):
+        prefix = known.get((place, steps[:n]))
+        if prefix is not None and type(prefix.expected) is not types.FunctionType and prefix.value() is prefix.expected:
+            return _name(names, prefix.expected), steps[n:]
+    root, name = guard.root, guard.chain.name
+    if guard.chain.root == ARGUMENT:
+        return _name(names, root), steps
+    if isinstance(root, types.CellType):
+        return f"{_name(names, root)}.cell_contents", steps
+    if name in root:
+        return f"{_name(names, root)}[{name!r}]", steps
+    return f"{name!r} not in {_name(names, root)} and builtins.{name}", steps
+
+
+def _attribute(start: str, key: str) -> str:
+    """What reads an attribute; setattr() takes names that code can't say."""
+    return f"{start}.{key}" if key.isidentifier() and not keyword.iskeyword(key) else f"getattr({start}, {key!r})"
+
+
+def _name(names, value):
+    name = f"o{id(value)}"
+    names[name] = value
+    return name

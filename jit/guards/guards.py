@@ -1,0 +1,129 @@
+"""Conditions on the Python state that a recording relies on."""
+
+from dataclasses import dataclass
+
+from ...runtime.core.composite_tensors import PARTS, values_in
+from ...runtime.core.tensor import Tensor
+from ...runtime.nn.base.hooks import GLOBAL
+from ..bytecode.reads import ARGUMENT, MISSING, Chain
+from ..errors.conditions import Condition, StructureCondition
+from ..proxies.numpy_scalars import NUMBERS
+from .instances import attributes_of_module
+from .locations import Moved, Place
+from .snapshot import Exactly, Photograph, brief, first_change, looks_like, photograph
+
+UNREAD = object()       # of an attribute that the function writes without having read it
+
+
+@dataclass(frozen=True, eq=False)
+class Guard(Place, Condition):
+    """One condition on Python state: following a chain from a root gives what it gave when the trace was recorded."""
+
+    expected: object     # see `photograph`
+    where: str = ""      # the function that read it, as file:line
+
+    def holds(self) -> bool:
+        """Whether Python state is as it was, as far as this guard sees."""
+        return looks_like(self.value(), self.expected)
+
+    def moved(self) -> list:
+        """`Moved` for each number and tensor that is another one now; empty if something else differs."""
+        return moved_in(Place(self.chain, self.root), self.expected, self.value())
+
+    def __str__(self):
+        path, was, now = first_change(self.value(), self.expected)
+        return f"{self.chain}{path} was {brief(was)}, is {brief(now)}" + (f" (read in {self.where})" if self.where else "")
+
+
+def moved_in(place, expected, now) -> list:
+    """`Moved` for each number and tensor in a place that is another one than expected, if that is all that differs."""
+    if looks_like(now, expected):
+        return []
+    if isinstance(expected, Exactly):
+        return moved_in(place, expected.expected, now) if expected.is_it(now) else []
+    is_photograph = isinstance(expected, Photograph)
+    if expected.base in (expected.kind, tuple) if is_photograph else hasattr(expected, "differing"):
+        found = []
+        for key, before, v in expected.differing(now):
+            inside = moved_in(Place(Chain(place.chain.root, place.chain.name, (*place.chain.steps, ("item", key))), place.root),
+                              before, v)
+            if not inside:
+                return []
+            found += inside
+        return found
+    is_number = type(now) is type(expected) and type(now) in NUMBERS
+    is_tensor = isinstance(now, Tensor) and type(now) is type(expected) and type(now) not in PARTS
+    return [Moved(place, expected)] if (is_number and place.is_settable) or is_tensor else []
+
+
+class ModulesGuard(StructureCondition):
+    """The state of the modules that ran: looked at only when some module of the process has changed since."""
+
+    def __init__(self, modules, held, written=None, turned=()):
+        """`written` are attributes that the function writes itself: {(id of the module, name): what was there, or UNREAD},
+        `turned` the ids of parameters that it let require grad, or stopped."""
+        super().__init__()
+        if written or turned:
+            self.version = None         # the modules are as the function left them, and not as they were
+        self.written = written or {}
+        states = [(m, self._state(m, self.written, turned)) for m in modules]
+        self.states = [(m, {k: _expected(m, k, v, held) for k, v in state.items()}) for m, state in states]
+
+    def _state(self, m, written, turned=()):
+        """What is looked at of a module; with `written` and `turned` what was there before the function wrote."""
+        state = module_state(m, turned)
+        if self.written:
+            found = {k: (id(m), k) for k in state if (id(m), k) in self.written}
+            state.update({k: written.get(at, state[k]) for k, at in found.items()})
+            for k in [k for k, at in found.items() if self.written[at] is UNREAD or state[k] is MISSING]:
+                del state[k]
+        return state
+
+    @property
+    def watched(self) -> tuple:
+        """What identifies the condition."""
+        return tuple([id(m) for m, _ in self.states])
+
+    def is_as_before(self) -> bool:
+        """Whether all modules are as they were."""
+        return all(same_state(self._state(m, {}), state) for m, state in self.states)
+
+    def moved(self) -> list:
+        """`Moved` for each number and tensor that is another one now; empty if something else differs."""
+        found = []
+        for m, state in self.states:
+            now = self._state(m, {})
+            for k in [k for k in {**state, **now} if not looks_like(now.get(k, MISSING), state.get(k, MISSING))]:
+                place = Place(Chain(ARGUMENT, type(m).__name__, (("attr", k),)), m)
+                inside = moved_in(place, state.get(k, MISSING), now.get(k, MISSING))
+                if not inside:
+                    return []
+                found += inside
+        return found
+
+    def __str__(self):
+        changed = next((type(m).__name__ for m, state in self.states if not same_state(self._state(m, {}), state)), "a module")
+        return f"{changed} has changed (a parameter, child, attribute, flag or hook)"
+
+
+def _expected(m, key, value, held):
+    contents = None if held.contents is None else held.contents.expected(value)
+    expected = contents or held.same_as(value, m, key) or photograph(value, held)
+    return expected if held.contents is None else held.contents.exact(expected, value)
+
+
+def module_state(m, turned=()) -> dict:
+    """What a module consists of, one level deep; `turned` are ids of parameters of which it counts that they did not ask for
+    gradients as they do now."""
+    state = attributes_of_module(m)
+    for table in (m._parameters, m._buffers, m._modules):
+        state.update(table)
+    asks = [p is not None and (values_in(p)._node is not None) != (id(p) in turned)        # for gradients
+            for p in m._parameters.values()]
+    state[""] = m._hooks.numbers(), GLOBAL.numbers(), tuple(asks)
+    return state
+
+
+def same_state(now, before) -> bool:
+    """Whether two states of a module agree."""
+    return len(now) == len(before) and all(k in now and looks_like(now[k], v) for k, v in before.items())

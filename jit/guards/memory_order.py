@@ -1,0 +1,84 @@
+"""How an array lies in memory, as far as a recording depends on it: whether it may be written, and which views of it exist.
+Arrays of one order differ in sizes and distances alone. What the function asks about these is `lay_of` a tensor. And which
+tensors lie over each other unawares."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from ...runtime.core.device_array import address_of
+from ...runtime.core.tensor import whole_of
+
+
+def memory_order(a):
+    """True for row-major memory that may be written; otherwise something hashable that tells orders apart."""
+    flags = a.flags
+    if flags.carray:
+        return True
+    return flags.writeable, flags.c_contiguous or _order(a.shape, a.strides, a.itemsize)
+
+
+def _order(shape, strides, itemsize):
+    """The dims of more than one element from slow to fast, and those that repeat elements. Where they do not fill their memory,
+    also which run backwards, whether the fastest has gaps, and which can be seen as one with the next; where elements may share
+    a place, strides in bytes and all sizes."""
+    steps = tuple([s if n > 1 else 0 for n, s in zip(shape, strides)])
+    moving = sorted([d for d, s in enumerate(steps) if s], key=lambda d: -abs(steps[d]))
+    repeated = tuple([d for d, n in enumerate(shape) if n > 1 and not steps[d]])
+    step, is_dense, is_nested = itemsize, True, True
+    for d in reversed(moving):
+        is_dense = is_dense and steps[d] == step
+        is_nested = is_nested and abs(steps[d]) >= step
+        step = abs(steps[d]) * shape[d]
+    if is_dense:
+        return repeated, tuple(moving)
+    if not is_nested:
+        return steps, tuple(shape)
+    dims = [d for d, n in enumerate(shape) if n > 1]
+    merged = tuple([steps[d] == steps[e] * shape[e] for d, e in pairwise(dims)])
+    backwards = tuple([d for d in moving if steps[d] < 0])
+    return repeated, tuple(moving), backwards, abs(steps[moving[-1]]) == itemsize, merged
+
+
+def lay_of(t):
+    """All that there is to know of how a tensor lies in the memory that its base has."""
+    whole = whole_of(t)
+    return t._a.strides, address_of(t._a) - address_of(whole._a), whole._a.shape, whole._a.strides
+
+
+def is_root(t) -> bool:
+    """Whether a tensor is the whole of its memory, and no view."""
+    return whole_of(t) is t
+
+
+def lie_over_each_other(a, b) -> bool:
+    """Whether two tensors may lie over the same memory, in one storage or unawares."""
+    return a._storage is b._storage or bool(overlapping([a], [b]))
+
+
+def overlapping(tensors, others) -> tuple:
+    """Pairs of positions at which tensors may lie over the same memory without sharing a storage: over an array, say, that
+    numpy knows, too."""
+    lent = _lent(tensors)
+    if not lent:
+        return ()
+    beside, found, open_a, open_b = _lent(others), [], [], []
+    for low, is_other, i, high, storage in sorted([*[(low, 0, *rest) for low, *rest in lent],
+                                                   *[(low, 1, *rest) for low, *rest in beside]], key=lambda part: part[:3]):
+        mine, its = (open_b, open_a) if is_other else (open_a, open_b)
+        its[:] = [part for part in its if part[1] > low]
+        found += [(j, i) if is_other else (i, j) for j, _, other in its if other is not storage]
+        mine.append((i, high, storage))
+    return tuple(sorted(found))
+
+
+def _lent(tensors) -> list:
+    """(begin, number, end, storage) in memory of those over arrays that others know, too."""
+    found = []
+    for i, t in enumerate(tensors):
+        a = t._a
+        if t._storage.lent and a.__class__ is np.ndarray and a.size:
+            low = a.__array_interface__["data"][0]
+            low, high = (low, low + a.nbytes) if a.flags.forc else np.lib.array_utils.byte_bounds(a)
+            found.append((low, i, high, t._storage))
+    return found

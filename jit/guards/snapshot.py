@@ -1,0 +1,221 @@
+"""Python values as they were: what to remember of one while a function is recorded, and whether it is still so."""
+
+import os
+import types
+from collections import deque
+from operator import is_
+from typing import Any
+
+import numpy as np
+
+from ...runtime.core.tensor import Tensor
+from ..bytecode.reads import key_text
+from .instances import is_users
+from .locations import DICTS, RESTORED
+
+_VALUES = (bool, int, float, complex, str, bytes, type(None), np.number)
+_MAPPINGS = frozenset((*DICTS, type(os.environ)))
+_ANOTHER = object()
+_VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
+PLAIN_CONTAINERS = frozenset((tuple, set, *RESTORED))
+CONTAINERS = frozenset((list, set, deque, *_VIEWS, *_MAPPINGS))
+
+
+def base_of(kind) -> Any:
+    """The class whose methods look into a container of some class: those of the user's may do anything."""
+    return kind if kind in CONTAINERS else next(base for base in (dict, list, set, tuple) if issubclass(kind, base))
+
+
+class Photograph:
+    """A container as it was: its type and its items, nested containers likewise.
+
+    itself   the tuple, if it consists of nothing that could change
+    """
+
+    __slots__ = ("base", "items", "itself", "keys", "kind")
+
+    def __init__(self, container, held=None):
+        self.kind, self.base = type(container), base_of(type(container))
+        self.keys: Any = tuple(self.base.__iter__(container)) if self.base is set or self.base in _MAPPINGS else None
+        self.items = tuple([photograph(v, held) for v in self._values_of(container)])
+        is_fixed = isinstance(container, tuple) and not any(hasattr(type(e), "matches") for e in self.items)
+        self.itself = container if is_fixed else None
+
+    def _values_of(self, container):
+        return self.base.values(container) if self.base in _MAPPINGS else self.base.__iter__(container)
+
+    def with_items(self, items) -> "Photograph":
+        """The same with other expectations of the items."""
+        made = Photograph.__new__(Photograph)
+        made.kind, made.base, made.keys, made.items, made.itself = self.kind, self.base, self.keys, tuple(items), None
+        return made
+
+    def matches(self, now) -> bool:
+        """Whether a value is such a container."""
+        if now is self.itself:
+            return True
+        if type(now) is not self.kind or self.base.__len__(now) != len(self.items):
+            return False
+        if self.base is set:        # in their order: functions may go through them
+            return self.keys == tuple(set.__iter__(now))
+        if self.base in _MAPPINGS and not same_keys(self.base.__iter__(now), self.keys):
+            return False
+        return (all(map(is_, self._values_of(now), self.items))
+                or all(looks_like(v, e) for v, e in zip(self._values_of(now), self.items)))
+
+    def differing(self, now) -> list:
+        """(key, what was expected, what is there) of the items of such a container that are other ones, if that is all."""
+        if type(now) is not self.kind or self.base.__len__(now) != len(self.items) or (
+                self.keys is not None and not same_keys(self.base.__iter__(now), self.keys)):
+            return []
+        keys = self.keys if self.base in _MAPPINGS else range(len(self.items))
+        return [(k, e, v) for k, v, e in zip(keys, self._values_of(now), self.items) if not looks_like(v, e)]
+
+    def __repr__(self):
+        return f"<{self.kind.__name__} of {len(self.items)}>"
+
+
+class Exactly:
+    """A container that must be the very same object, beside what is expected of it."""
+
+    __slots__ = ("container", "expected")
+
+    def __init__(self, container, expected):
+        self.container, self.expected = container, expected
+
+    def is_it(self, now) -> bool:
+        """Whether it is that object."""
+        return now is self.container
+
+    def matches(self, now) -> bool:
+        """Whether it is that, as expected."""
+        return self.is_it(now) and looks_like(now, self.expected)
+
+    def __repr__(self):
+        return repr(self.expected)
+
+
+class Apart(Exactly):
+    """A container that is none of some others, to which the function writes, nor what was `first` in the places of others,
+    beside what is expected of it."""
+
+    __slots__ = ("first",)
+
+    def __init__(self, others, first, expected):
+        super().__init__(others, expected)
+        self.first = first
+
+    def is_it(self, now) -> bool:
+        """Whether it is none of these."""
+        return all([now is not x for x in self.container]) and all([now is not x.first for x in self.first])  # noqa: C419
+
+
+class ArrayPhotograph:
+    """A numpy array as it was."""
+
+    __slots__ = ("copy",)
+
+    def __init__(self, a):
+        self.copy = a.copy()
+
+    def matches(self, now) -> bool:
+        """Whether a value is an array of these bits."""
+        old = self.copy
+        return (type(now) is np.ndarray and now.shape == old.shape and now.dtype == old.dtype and not old.dtype.hasobject
+                and now.tobytes() == old.tobytes())
+
+    def __repr__(self):
+        return f"<array of {self.copy.dtype}{list(self.copy.shape)}>"
+
+
+def same_keys(now, before: tuple) -> bool:
+    """Whether a dictionary (or what goes through its keys) has these keys in this order. Tensors are what they are."""
+    keys = tuple(now)
+    return len(keys) == len(before) and all(
+        a is b or (not (isinstance(a, Tensor) or isinstance(b, Tensor)) and a == b) for a, b in zip(keys, before))
+
+
+def is_changeable(value) -> bool:
+    """Whether a value is remembered by its content."""
+    return type(value) in CONTAINERS or type(value) is np.ndarray or is_own_container(value)
+
+
+def is_own_container(value) -> bool:
+    """Whether a value is a list, dictionary or set of a class of the user's."""
+    return isinstance(value, (list, dict, set)) and is_users(type(value))
+
+
+def is_container(value) -> bool:
+    """Whether a value is what functions make to put things into: no dictionary of the system, no view of another one."""
+    return type(value) in PLAIN_CONTAINERS or is_own_container(value)
+
+
+def is_item(owner, kind, key) -> bool:
+    """Whether a step from an object leads to what it holds as a container."""
+    if kind == "item":
+        return is_container(owner) or isinstance(owner, tuple)
+    return isinstance(owner, tuple) and key in getattr(owner, "_fields", ())
+
+
+def photograph(value, held=None):
+    """What to remember of a value: containers, tuples and arrays by content, everything else as it is, but for what `held` says
+    is looked up at every call."""
+    expected = None if held is None else held.same_as(value)
+    if expected is not None:
+        return expected
+    if type(value) in CONTAINERS or is_own_container(value) or (isinstance(value, tuple) and not is_plain(value)):
+        return Photograph(value, held)
+    return ArrayPhotograph(value) if type(value) is np.ndarray else value
+
+
+def looks_like(now, expected) -> bool:
+    """Whether a value is what it was: numbers and strings by value, containers by content, other objects by identity."""
+    if now is expected:
+        return True
+    if hasattr(type(expected), "matches"):
+        return expected.matches(now)
+    if type(expected) is types.MethodType:      # which is another object wherever it is taken from its owner again
+        return type(now) is types.MethodType and now.__self__ is expected.__self__ and now.__func__ is expected.__func__
+    return type(now) is type(expected) and is_plain(expected) and _are_equal(now, expected)
+
+
+def _are_equal(a, b) -> bool:
+    """Whether plain values of one type are the same to a function: zeros have signs, nan is nan, sets have an order."""
+    if isinstance(a, (tuple, frozenset)):
+        return len(a) == len(b) and all(type(x) is type(y) and _are_equal(x, y) for x, y in zip(a, b))
+    if isinstance(a, (float, complex, np.inexact)):
+        return repr(a) == repr(b)
+    return a == b
+
+
+def first_change(now, expected) -> tuple:
+    """Where a value first differs from what is expected: (the path from it, as Python writes it, what was there, what is)."""
+    if isinstance(expected, Exactly):
+        if not expected.is_it(now):
+            return "", _ANOTHER, now
+        expected = expected.expected
+    differing = expected.differing(now) if type(expected) is Photograph and expected.base is not set else []
+    if not differing:
+        return "", expected, now
+    key, was, became = differing[0]
+    path, was, became = first_change(became, was)
+    return f"[{key_text(key)}]{path}", was, became
+
+
+def brief(value) -> str:
+    """A value in few words, for messages: tensors, arrays and long containers by their kind."""
+    if value is _ANOTHER:
+        return "another object, to which the function writes"
+    if isinstance(value, Tensor):
+        return f"a tensor of shape {list(value.shape)}"
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype}{list(value.shape)}"
+    if type(value) in CONTAINERS and (len(value) > 4 or not is_plain(tuple(getattr(value, "values", value.__iter__)()))):
+        return f"<{type(value).__name__} of {len(value)}>"
+    text = repr(value)
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+def is_plain(value) -> bool:
+    """Whether a value is a number, a string or a tuple of such: what is compared by value."""
+    return isinstance(value, _VALUES) or (isinstance(value, (tuple, frozenset)) and all(is_plain(v) for v in value))

@@ -1,0 +1,188 @@
+"""Host functions: Python that a trace calls at every run instead of looking inside.
+
+A host function without results (logging, printing, keeping a history) runs when a call has finished, once what was read into
+Python is known to agree with the recording. One that returns tensors runs where it stands; when a new branch is recorded,
+it runs once more.
+"""
+
+import functools
+import itertools
+import sys
+import types
+from contextlib import nullcontext
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from ...ir.ops.core.host_call import living_name
+from ...ir.symbols.substitute import at_hint, bound_values, has_symbols, replaced
+from ...ir.symbols.symbolic import pinned
+from ...runtime.core.state import tls
+from ...runtime.core.tensor import Tensor, wrap
+from ..errors.errors import TraceError
+from ..guards.arg_pytree import flatten, unflatten
+from ..guards.frames import unwatched, watch_again
+from ..proxies.lazy_scalars import known
+from .host_arguments import Given, put_back
+
+_numbers = itertools.count()
+_EMPTY = types.CellType()
+_CALLS: WeakValueDictionary = WeakValueDictionary()     # {(id of a function, spec, errors of numpy): what calls it}
+
+
+def host(fn):
+    """Marks a function that a trace runs as it is, on tensors, at every call."""
+
+    @functools.wraps(fn)
+    def call(*args, **kwargs):
+        recorder = tls.m.recorder
+        if recorder is None:
+            return fn(*args, **kwargs)
+        return record(recorder, fn, args, kwargs)
+
+    return call
+
+
+def record(recorder, fn, args, kwargs, is_quiet=False):
+    """Runs a host function unrecorded, and writes down that it is to run. One that is quiet changes nothing that the function
+    could read."""
+    tensors: list[Tensor] = []
+    for value in _remembered(fn):
+        known(value)
+    spec = flatten((args, kwargs), tensors)
+    watch, frame = recorder.watch, sys._getframe(1)
+    is_mutable = watch is not None and unwatched(watch.may_be_changed, (*args, *kwargs.values()), frame)
+    try:
+        with nullcontext() if watch is None else watch.host_step(recorder, (_name(fn), fn, args, kwargs), tensors,
+                                                                  frame, is_quiet):
+            result = recorder.done.take() if recorder.done else _first_run(
+                recorder, fn, args, kwargs, spec, tensors, is_mutable)
+    except Exception:
+        recorder.runs_as_it_is = "" if is_quiet else f"its host function {_name(fn)} raised an error"
+        raise
+    given: list[Tensor] = []
+    result_spec = flatten(result, given)
+    step = Step(fn, spec, is_mutable)
+    if watch is not None:
+        watch.host_gave(bool(given), len(recorder.hosts) + (not given))
+    if not given:
+        if result is not None:
+            raise TraceError(f"the host function {_name(fn)} returned {type(result).__name__}; inside of a trace it may return "
+                             "tensors (or structures of them) or nothing, since Python would only see the first value")
+        recorder.host_effect(step, tensors)
+        return None
+    spec = replaced(spec, pinned)           # its results may be others for other numbers
+    call = _call_of(fn, spec, is_mutable)
+    name = living_name(call.__name__, call)
+    results = tuple([(t._a.shape, t.dtype.name) for t in given])
+    fresh = [wrap(t._a.copy()) for t in given]
+    recorder.host_results(tensors, fresh, function=name, results=results)
+    return unflatten(result_spec, iter(fresh))
+
+
+def _first_run(recorder, fn, args, kwargs, spec, tensors, is_mutable):
+    """Calls a host function in the call that is recorded. What it changes in containers that it is given is changed."""
+    if not is_mutable:
+        return paused(fn, at_hint(spec), [t.detach() for t in tensors])
+    bare = [t.detach() for t in tensors]
+
+    def call():
+        given = Given(*unflatten(at_hint(spec), iter(bare)))
+        result = fn(*given.args, **given.kwargs)
+        if given.has_changed():
+            recorder.runs_as_it_is = f"its host function {_name(fn)} changes a list, a dictionary or an object that it is given"
+            put_back((args, kwargs), (given.args, given.kwargs), {id(b): t for b, t in zip(bare, tensors)})
+        return result
+
+    return by_itself(call)
+
+
+def _call_of(fn, spec, is_mutable):
+    """The function of arrays that calls `fn`, with its name for graphs: the same one for each recording with such arguments."""
+    warnings = np.geterr()
+    key = id(fn), spec, tuple(warnings.items())
+    found = _CALLS.get(key)
+    if found is None:
+        def call(*arrays):
+            given = tls.m.given_by_hosts
+            with np.errstate(**warnings):
+                result = Step(fn, spec, is_mutable).call([wrap(a) for a in arrays], spec)
+            if given is not None:
+                given.append(result)
+            return _arrays_of(result)
+
+        call.__name__ = f"{_name(fn)}_{next(_numbers)}"
+        found = _CALLS[key] = call
+    return found
+
+
+def _remembered(fn) -> list:
+    """What a function holds on to from where it was made."""
+    cells = [c.cell_contents for c in getattr(fn, "__closure__", None) or () if c != _EMPTY]
+    return [*cells, *(getattr(fn, "__defaults__", None) or ()), *(getattr(fn, "__kwdefaults__", None) or {}).values()]
+
+
+def _name(fn):
+    return getattr(fn, "__name__", type(fn).__name__)
+
+
+def _arrays_of(result):
+    found: list[Tensor] = []
+    flatten(result, found)
+    return tuple([t.detach()._a for t in found])
+
+
+def paused(fn, spec, tensors):
+    """Calls `fn` by itself, with what a spec says of tensors."""
+    return Step(fn, spec, False).call(tensors, spec)
+
+
+class Step:
+    """A host function without results, to be called with tensors put into their places."""
+
+    __slots__ = ("fn", "is_mutable", "kept", "spec")
+
+    def __init__(self, fn, spec, is_mutable):
+        self.fn, self.spec, self.is_mutable = fn, spec, is_mutable
+        self.kept: tuple = ()       # numbers of the tensors that are not the function's alone
+
+    def run(self, arrays, symbols=()):
+        """Calls the function on the values of this run."""
+        spec = bound_values(self.spec, symbols) if has_symbols(self.spec) else self.spec
+        tensors = [wrap(a) for a in arrays]
+        self.call(tensors, spec)
+        if any(tensors[i]._shared is not None and tensors[i]._shared.version for i in self.kept):
+            self._refuse("has written to a tensor that it was given; give it a clone()")
+
+    def call(self, tensors, spec):
+        """Calls it by itself, with what a spec says of tensors."""
+        result, has_changed = by_itself(lambda: self._called(*unflatten(spec, iter(tensors))))
+        if has_changed:
+            self._refuse("has changed a list, a dictionary or an object that it was given; let it look that up by itself, or "
+                         "return what is new as tensors")
+        return result
+
+    def _called(self, args, kwargs) -> tuple:
+        given = Given(args, kwargs) if self.is_mutable else None
+        result = self.fn(*args, **kwargs)
+        return result, given is not None and given.has_changed()
+
+    def _refuse(self, what: str):
+        raise TraceError(f"the host function {_name(self.fn)} {what} (it did not do so when the call was recorded)")
+
+
+def by_itself(call):
+    """Calls a function with nothing recorded, neither a trace nor gradients, and unwatched."""
+    m = tls.m
+    before, watching = (m.recorder, m.grad), sys.getprofile()
+    sys.setprofile(None)
+    if m.recorder is not None and m.recorder.casts is not None:
+        m.recorder.casts.lift()
+    m.recorder, m.grad = None, False
+    m.refresh()
+    try:
+        return call()
+    finally:
+        m.recorder, m.grad = before
+        m.refresh()
+        watch_again(watching)

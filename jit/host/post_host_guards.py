@@ -1,0 +1,362 @@
+"""What must be behind the host steps of a replay as it was before them, since the function reads it there.
+
+Nothing else has happened by then. Where a host step has changed what is read behind it, the function itself does the call: it
+runs from its start over what was there before, leaves out the host steps that are done, and finds what they have left behind
+the last of them.
+"""
+
+from collections import OrderedDict, defaultdict, deque
+from operator import attrgetter, is_
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...runtime.core.structure import Structure
+from ..bytecode.reads import ARGUMENT, MISSING, Chain, counts_back, is_length
+from ..errors.errors import TraceError
+from ..guards.guard_code import quick_check
+from ..guards.guards import Guard, module_state
+from ..guards.locations import EXTEND, WHOLE, Place, SameAs, kept, put
+from ..guards.snapshot import ArrayPhotograph, Exactly, Photograph, is_plain, looks_like
+from ..side_effects.relocated_containers import Placed
+from .host_call import Step
+
+_version, _shared, _array = attrgetter("version"), attrgetter("_shared"), attrgetter("_a")
+
+
+class HostChanged(Exception):
+    """A host step has changed what the function reads behind it; `done` are those that have run, for the rest of the call."""
+
+    def __init__(self, what: str, done: "Done"):
+        super().__init__(what)
+        self.done = done
+
+
+class Done:
+    """Host steps that have run (what each has given, None for most), for a run of the function that leaves them out; what they
+    have changed that it reads is as it was before, until it comes to the last one."""
+
+    def __init__(self, given, rewound):
+        self._given, self._rewound = deque(given), rewound
+        rewound.back()
+
+    def __bool__(self):
+        return bool(self._given)
+
+    def end(self):
+        """The run has ended."""
+        if self:
+            self._given.clear()
+            self._rewound.forth()
+
+    def take(self):
+        """What the next one has given."""
+        found = self._given.popleft()
+        if not self._given:
+            self._rewound.forth()
+        return found
+
+
+class Hosted:
+    """The host steps of a path. `gives` says of each whether it gives tensors, and so runs between kernels; `after` are the
+    `AfterHost`s, by how many of the others have run; `targets` is what the function writes to Python state, `generators` are
+    those that give keys behind the first of them."""
+
+    def __init__(self, gives, after: dict, targets, generators):
+        self.gives, self.after, self.targets, self.generators = gives, after, targets, generators
+
+    def begins(self, before):
+        """The host steps are about to run."""
+        before.stood = [(g, g.place) for g in self.generators]
+
+    def check(self, n: int, replay, hosts, work):
+        """Raises if a host step, among the first `n` of those that give nothing, has changed what is read behind it."""
+        found = self.after.get(n)
+        if n == len(hosts):
+            self._check_targets(replay.before)
+            if not all(_holds_the_same(c, copy) for c, copy in replay.before.containers):
+                raise TraceError("a host function has changed a list, a dictionary or an array that is an argument of the "
+                                 "traced function; let it return what is new, as a tensor")
+            if any(g.place != place for g, place in replay.before.stood):
+                raise TraceError("a host function draws random numbers, and the traced function does so behind it, which a "
+                                 "replay does in another order; draw them in one of them")
+        if found is None or found.holds(replay):
+            return
+        quiet = [i for i, gives in enumerate(self.gives) if not gives]
+        last = quiet[n] if n < len(quiet) else len(self.gives)
+        has_written = bool(work.job.in_place(replay.symbols))
+        if any(self.gives[last:]) or has_written or not all(type(step) is Step for step, _ in hosts[:n]):
+            raise found.refused(replay)
+        given = iter(replay.before.given)
+        raise HostChanged(found.differing(replay), Done([next(given) if gives else None for gives in self.gives[:last]],
+                                                        found.rewound(replay, self.targets)))
+
+    def _check_targets(self, before):
+        for t in self.targets:
+            if not _are_same(_state_of(t), before.targets[t.place]):
+                raise TraceError(f"a host function has changed {t.text}, and the traced function writes there, too, in an "
+                                 "order that a replay does not keep; leave it to one of them")
+
+
+class Watched(NamedTuple):
+    """What host steps of some paths may change: (what identifies each of these, each)."""
+
+    places: dict
+    options: dict
+    lists: dict
+    targets: dict
+    tensors: dict
+    arguments: dict
+
+
+def watched(hosted, others: Watched | None = None) -> Watched | None:
+    """What is watched for a path, besides that of others."""
+    if hosted is None:
+        return others
+    after = hosted.after.values()
+    sources = [source for a in after for source in a.inputs.values()]
+    own = Watched({p.watched: p for a in after for p in a.places}, {o.place: o for a in after for o in a.options},
+                  {id(c): c for a in after for c in a.counted()}, {t.place: t for t in hosted.targets},
+                  {id(s.what): s.what for s in sources if s.kind == "captured"},
+                  {s.what: s.what for s in sources if s.kind == "argument"})
+    return own if others is None else Watched(*[{**a, **b} for a, b in zip(others, own)])
+
+
+class Before:
+    """What a replay finds of that; `given` is what those host steps have given that give tensors."""
+
+    __slots__ = ("arrays", "containers", "given", "lists", "options", "places", "shared", "stood", "structure", "targets",
+                 "tensors", "versions")
+
+    def __init__(self, watched: Watched, arguments, containers):
+        self.given: list = []
+        self.containers = [(c, c.copy()) for c in containers if type(c) in (np.ndarray, *_REFILLED)]
+        self.structure = Structure.version
+        self.places = {at: p.value() for at, p in watched.places.items()} if watched.places else {}
+        self.options = {at: o() for at, o in watched.options.items()} if watched.options else {}
+        self.lists = [(c, len(c)) for c in watched.lists.values()] if watched.lists else ()
+        self.targets = {at: _state_of(t) for at, t in watched.targets.items()} if watched.targets else {}
+        self.tensors = tensors = [*watched.tensors.values(), *[arguments[i] for i in watched.arguments]]
+        self.arrays = [*map(_array, tensors)]
+        try:
+            self.shared = [*map(_shared, tensors)]
+            self.versions = [*map(_version, self.shared)]
+        except AttributeError:          # nobody has asked for some storage yet
+            self.shared = [t._storage for t in tensors]
+            self.versions = [*map(_version, self.shared)]
+
+    def moved(self) -> set:
+        """The ids of the tensors that were written since, or lie in other memory."""
+        if [*map(_version, self.shared)] == self.versions and all(map(is_, map(_array, self.tensors), self.arrays)):
+            return set()
+        return {id(t) for t, s, version, a in zip(self.tensors, self.shared, self.versions, self.arrays)
+                if s.version != version or t._a is not a}
+
+
+class AfterHost:
+    """What is read behind some host steps.
+
+    guards     conditions that hold of it before them
+    modules    [(module, {attribute: what it must be})]
+    places     those that are looked up at each call
+    options    `OptionNumber`s that are
+    inputs     {number of an input: where it comes from} of tensors
+    early      numbers of those of these that are read before, or written
+    """
+
+    def __init__(self, guards, modules, places, options, inputs, early):
+        self.guards, self.modules, self.places, self.options = guards, modules, places, options
+        self.inputs, self.early = inputs, early
+        self._check: Any = quick_check(guards)
+
+    def counted(self) -> list:
+        """Lists whose length, or items at the end, are read."""
+        ways = [g for g in self.guards if type(g) is Guard and (is_length(g.chain.steps) or counts_back(g.chain.steps))]
+        return [c for c in [g.owner_on_the_way() for g in ways] if type(c) is list]
+
+    def holds(self, replay) -> bool:
+        """Whether all is as it was."""
+        if not self._check() and self._failing():
+            return False
+        is_simple = not self.places and not self.options and replay.before.structure == Structure.version
+        return (is_simple or not self._others(replay)) and not (self.inputs and self._moved(replay))
+
+    def _failing(self) -> list:
+        return [g for g in self.guards if not g.holds()]
+
+    def _others(self, replay) -> list:
+        """What is other, besides what guards look at and tensors hold, in words."""
+        before = replay.before
+        found = [str(p.chain) for p in self.places if not looks_like(p.value(), before.places[p.watched])]
+        found += [f"the optimizer's option {o.key}" for o in self.options if not looks_like(o(), before.options[o.place])]
+        return found if before.structure == Structure.version else found + [type(m).__name__ for m, *_ in self._in_modules()]
+
+    def _moved(self, replay) -> list:
+        """The numbers of the tensors that were written, or lie in other memory."""
+        moved = replay.before.moved()
+        return [at for at in self.inputs if id(replay.tensors[at]) in moved] if moved else []
+
+    def _in_modules(self) -> list:
+        """(module, attribute, what was there) of what is other in modules."""
+        return [(m, k, e) for m, state in self.modules for now in [module_state(m)] for k, e in state.items()
+                if not looks_like(now.get(k, MISSING), e)]
+
+    def differing(self, replay) -> str:
+        """What is other, in words."""
+        found = [*map(str, self._failing()[:1]), *self._others(replay), "a tensor"]
+        return found[0]
+
+    def refused(self, replay) -> TraceError:
+        """The error of a call that cannot go on."""
+        return TraceError("a host function has changed what the traced function reads behind it, which none did when that was "
+                          f"recorded: {self.differing(replay)}. Let the host function return what is needed, as a tensor")
+
+    def rewound(self, replay, targets) -> "Rewound":
+        """The way back to what was there before the host steps, as far as the function reads it; raises if there is none."""
+        refused, before = self.refused(replay), replay.before
+        way = Rewound(before)
+        for g in [g for g in self._failing() if type(g) is Guard]:
+            way.takes(g, g.expected)
+        for p in self.places:
+            way.takes(p, SameAs(p, {}))
+        for o in [o for o in self.options if o.part is None]:
+            way.puts(o.group, o.key, "item", before.options[o.place])
+        for m, k, e in self._in_modules():
+            way.takes(Place(Chain(ARGUMENT, type(m).__name__, (("attr", k),)), m), e)
+        way.shortens()
+        way.back()
+        is_back = not self._failing() and not self._others(replay)
+        way.forth()
+        written = {id(owner) for owner, _ in map(_written_in, targets)}
+        if not (is_back and self.early.isdisjoint(self._moved(replay)) and written.isdisjoint(way.owners)):
+            raise refused
+        return way
+
+
+class Rewound:
+    """What host steps have changed, as it was before, and as they have left it."""
+
+    def __init__(self, before):
+        self._before = before
+        self._places: list = []         # (owner, key, how it is kept, what was there, what is there)
+        self._contents: dict = {}       # by id: (container, what it held, what it holds)
+
+    @property
+    def owners(self) -> set:
+        """The ids of what is changed."""
+        return {id(owner) for owner, *_ in self._places} | self._contents.keys()
+
+    def takes(self, place, expected):
+        """Takes in a place of which is expected what it held, as far as that is known."""
+        steps, found = place.chain.steps, place.owner()
+        if is_length(steps) or (counts_back(steps) and type(place.holder()) is list):
+            return              # the list is made as long as it was
+        if isinstance(expected, Exactly):
+            expected = expected.expected
+        if not self._refills(place.value(), expected) and found is not None:
+            owner, key, kind = found
+            self.puts(owner, key, kind, self._made(expected))
+
+    def puts(self, owner, key, kind, value):
+        """Takes in a place that held a value."""
+        now = kept(owner, key, kind)
+        if now is not value and not hasattr(type(value), "matches"):
+            self._places.append((owner, key, kind, value, now))
+
+    def shortens(self):
+        """Takes in the lists that have become longer."""
+        for c, n in self._before.lists:
+            if len(c) > n:
+                self._contents.setdefault(id(c), (c, c[:n], c[:]))
+
+    def _refills(self, now, expected) -> bool:
+        """Takes in what a container held, if it is one of which that is known."""
+        if type(expected) is ArrayPhotograph and type(now) is np.ndarray and now.shape == expected.copy.shape:
+            self._contents.setdefault(id(now), (now, expected.copy, now.copy()))
+        elif type(expected) is Photograph and type(now) is expected.kind and (type(now) in _REFILLED):
+            if expected.base is set:
+                held: Any = list(expected.keys)
+            elif expected.keys is None:
+                held = list(map(self._item, expected.items, [*now, *[MISSING] * len(expected.items)]))
+            else:
+                held = {k: self._item(e, now.get(k, MISSING)) for k, e in zip(expected.keys, expected.items)}
+            self._contents.setdefault(id(now), (now, held, now.copy()))
+        else:
+            return False
+        return True
+
+    def _item(self, expected, now):
+        return now if looks_like(now, expected) or self._refills(now, expected) else self._made(expected)
+
+    def _made(self, expected):
+        """What was expected, made anew if it is a container."""
+        if isinstance(expected, Exactly):
+            expected = expected.expected
+        if type(expected) is SameAs and expected.place.watched in self._before.places:
+            return self._before.places[expected.place.watched]
+        if type(expected) is ArrayPhotograph:
+            return expected.copy.copy()
+        if type(expected) is Photograph and expected.kind in _MADE:
+            items = expected.keys if expected.base is set else map(self._made, expected.items)
+            return expected.kind(items if expected.keys is None or expected.base is set else zip(expected.keys, items))
+        return expected
+
+    def back(self):
+        """All is as it was."""
+        for container, was, _ in self._contents.values():
+            _refill(container, was)
+        for owner, key, kind, was, _ in self._places:
+            _put(owner, key, kind, was)
+
+    def forth(self):
+        """All is as the host steps have left it."""
+        for owner, key, kind, _, now in reversed(self._places):
+            _put(owner, key, kind, now)
+        for container, _, now in self._contents.values():
+            _refill(container, now)
+
+
+_REFILLED = frozenset((list, deque, set, dict, OrderedDict, defaultdict))
+_MADE = _REFILLED - {defaultdict} | {tuple}
+
+
+def _refill(container, content):
+    if type(container) is np.ndarray:
+        container[...] = content
+        return
+    container.clear()
+    (container.extend if type(container) in (list, deque) else container.update)(content)
+
+
+def _put(owner, key, kind, value):
+    if kind != "attr":
+        put(owner, key, kind, value)
+    elif value is MISSING:
+        delattr(owner, key)
+    else:
+        setattr(owner, key, value)
+
+
+def _are_same(a, b) -> bool:
+    return len(a) == len(b) and all(x is y or (type(x) is type(y) and is_plain(x) and x == y) for x, y in zip(a, b))
+
+
+def _holds_the_same(a, b) -> bool:
+    """Whether two containers hold the same objects in the same order, or two arrays the same bytes."""
+    if type(a) is np.ndarray:
+        return a.shape == b.shape and a.tobytes() == b.tobytes()
+    x, y = [[*c, *c.values()] if isinstance(c, dict) else [*c] for c in (a, b)]
+    return len(x) == len(y) and all(map(is_, x, y))
+
+
+def _written_in(target) -> tuple:
+    """(what a function writes to, how that is kept)."""
+    return (kept(*target.owner), target.kind) if type(target) is Placed else (target.owner, target.kind)
+
+
+def _state_of(target) -> tuple:
+    """What shows that somebody else has written where a function writes."""
+    owner, kind = _written_in(target)
+    if kind in (EXTEND, WHOLE) and type(owner) in (list, deque):
+        return (len(owner), owner[0], owner[-1]) if owner else (0,)
+    return (kept(owner, target.key, kind),) if kind in ("item", "attr", "cell") else ()

@@ -1,0 +1,119 @@
+"""`jit.debug(nan=True)`: the first operation of traced code that makes nan or infinity raises, with its operands and line.
+
+    with jit.debug(nan=True):
+        step(x, y)
+
+While it is on, replays run operation by operation by the kernels that eager code uses, and each result is looked at; what
+a call records is looked at as it runs. An infinity that stands among the operands or parameters (as in masks) is no fault.
+"""
+
+import math
+
+import numpy as np
+
+from ...ir.dtype import BY_NP
+from ...ir.graph.graph import Value
+from ...runtime.core.state import OPEN_PROFILES
+from ..errors.errors import NotFiniteError, at
+from ..recorder.recording_observers import WATCHES
+from ..replay.compile_segment import compiled_kernel_of
+
+
+class debug:
+    """Switches checks of traced code on: for a `with` block, or until `debug(nan=False)`."""
+
+    def __init__(self, nan: bool = True):
+        self._watch = NanWatch() if nan else None
+        if nan:
+            OPEN_PROFILES.append(self._watch)
+            WATCHES.append(self._watch)
+        else:
+            for found in (OPEN_PROFILES, WATCHES):
+                found[:] = [w for w in found if type(w) is not NanWatch]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        for found in (OPEN_PROFILES, WATCHES):
+            if self._watch in found:
+                found.remove(self._watch)
+
+
+class NanWatch:
+    """Runs compiled graphs operation by operation, and looks at every result."""
+
+    def run(self, job, compiled, arrays) -> list:
+        """The results of a compiled graph, written where the compiled code would write them."""
+        if not hasattr(compiled, "plan"):           # on another device, where only results can be seen
+            made = compiled.run(arrays)
+            for a in made:
+                self._look(job.piece.name, None, (), {}, [np.asarray(a)])
+            return made
+        graph, in_place = compiled.graph, compiled.plan.in_place
+        env = dict(zip(graph.inputs, arrays))
+        for node in graph.nodes:
+            operands = [env[x] if type(x) is Value else x for x in node.inputs]
+            result = compiled_kernel_of(node.op)(*operands, **node.params)
+            results = [np.asarray(r) for r in (result if node.multi else (result,))]
+            self._look(node.op.name, node.line, operands, node.params, results)
+            env.update(zip(node.outputs, results))
+        for value, target in in_place.items():
+            np.copyto(env[target], env[value])
+            env[value] = env[target]
+        return [env[v] for v in graph.outputs]
+
+    def saw(self, op, operands, params, results, line):
+        """An operator ran while a function was recorded; all are arrays or plain data."""
+        self._look(op.name, line, operands, params, results)
+
+    def _look(self, name, line, operands, params, results):
+        for r in results:
+            kind = fault(r)
+            if kind is None or any(explains(kind, x) for x in (*operands, *params.values())):
+                continue
+            said = ", ".join([_said(x) for x in operands if x is not None])
+            raise NotFiniteError(f"{name}{at(line)} made {kind} in {_count(r)} of {r.size} elements of {_type(r)}, from "
+                                 f"{said or 'no operands'}")
+
+
+def _floats(x):
+    return isinstance(x, np.ndarray) and x.dtype.kind in "fcV" and x.dtype in BY_NP
+
+
+def _wide(x):
+    return x.astype(np.float32) if x.dtype.itemsize < 4 else x
+
+
+def fault(x) -> str | None:
+    """"nan" or "infinity" if an array or number holds one (nan counts first)."""
+    if isinstance(x, float):
+        return "nan" if math.isnan(x) else "infinity" if math.isinf(x) else None
+    if not _floats(x) or np.isfinite(_wide(x)).all():
+        return None
+    return "nan" if np.isnan(_wide(x)).any() else "infinity"
+
+
+def explains(kind, x) -> bool:
+    """Whether an operand or parameter holds what a result holds: nan explains nan, and either explains an infinity."""
+    if isinstance(x, (tuple, list)):
+        return any(explains(kind, v) for v in x)
+    found = fault(x)
+    return found is not None and (found == "nan" or kind == "infinity")
+
+
+def _count(x):
+    return int((~np.isfinite(_wide(x))).sum())
+
+
+def _type(x):
+    return f"{BY_NP[x.dtype].short}[{','.join(map(str, x.shape))}]"
+
+
+def _said(x):
+    if not isinstance(x, np.ndarray):
+        return repr(x)
+    if not _floats(x) or not x.size or x.dtype.kind == "c":
+        return _type(x) if x.dtype in BY_NP else str(x.dtype)
+    wide = _wide(x)
+    return f"{_type(x)} within {float(np.nanmin(wide)):.4g} and {float(np.nanmax(wide)):.4g}"

@@ -1,0 +1,179 @@
+"""What a traced function tells about itself: its graphs after each pass, its kernels, what was fused and what was not, and
+why."""
+
+import itertools
+import math
+import re
+import sys
+from pathlib import Path
+
+from ...ir import config
+from ...ir.graph.printer import format_line
+from ...ir.lazy import lazy
+from ...passes.schedule.batched_launches import EndStep, ManyStep
+from ...passes.schedule.plan_steps import Run
+from .work import work_of
+
+program = lazy(__package__, "...runtime.cpu.graph.program")
+_dumps = itertools.count()
+_REASONS = 8        # that an explanation shows
+
+
+def jobs_of(entries) -> list:
+    """All jobs of recorded paths, in order: those of the stretches, and of backward where results require grad."""
+    found: dict = {}
+    for entry in entries:
+        stack = [entry.tree.first]
+        while stack:
+            here = stack.pop()
+            if here.work.job.wanted:
+                found[here.work.job] = None
+            differential = None if here.finish is None else here.finish.differential
+            if differential is not None and differential.job is not None:
+                found[differential.job] = None
+            stack.extend(reversed(here.answers.values()))
+    return list(found)
+
+
+def graphs(jobs) -> dict:
+    """{name of the job: {"recorded" or name of a pass: the graph after it}}. Passes that ran twice have a number."""
+    found: dict = {}
+    for job in jobs:
+        job.compile()
+        stages = found[_unique(job.piece.name, found)] = {}
+        for step in job.steps:
+            if step.changed:
+                stages[_unique(step.name, stages)] = step.graph
+    return found
+
+
+def _unique(name, taken):
+    if name not in taken:
+        return name
+    return next(f"{name}_{n}" for n in itertools.count(2) if f"{name}_{n}" not in taken)
+
+
+def kernels(jobs) -> dict:
+    """{kernel: (what it computes, its code)}: text of the kernel, and LLVM IR for this machine."""
+    found: dict = {}
+    for job in jobs:
+        found.update(kernels_of(job.compile()))
+    return found
+
+
+def kernels_of(made) -> dict:
+    """The kernels of one compiled graph, as `kernels` gives them."""
+    return {k.kernel.name: (str(k.kernel), str(program.kernel_text(k)))
+            for step in made.plan.steps for k in (step.kernels if type(step) is Run else ())}
+
+
+# Explaining.
+
+
+def explain(jobs) -> str:
+    """What runs, in order: kernels with what is fused in them, their bytes and operations, calls, and joins that were
+    refused."""
+    return "\n\n".join([explain_job(job, job.compile()) for job in jobs])
+
+
+def explain_reasons(misses) -> str:
+    """Why a function was recorded several times, if it was: the latest of many reasons, in the order in which they came."""
+    if len(misses) < 2:
+        return ""
+    shown = misses[-_REASONS:]
+    hidden = len(misses) - len(shown)
+    before = [f"  ({hidden} more before these: stats()['misses'])"] if hidden else []
+    return "\n".join(["recorded for each of these reasons, in this order:", *before, *[f"  {reason}" for reason in shown]])
+
+
+def explain_sizes(families) -> str:
+    """The symbolic sizes and numbers of the recordings, and the conditions on them with the lines that need them."""
+    lines = []
+    for family in families:
+        for entry in family.entries:
+            lines.append(f"symbolic: {entry.symbols.places_said(family.labels)}; recorded for {entry.symbols.said()}"
+                         + ("" if entry.is_checked else ", not compared with other sizes yet"))
+            lines += [f"  where {text}" + (f"    # {format_line(line)}" if line else "")
+                      for text, line in entry.conditions.items()]
+        if family.reason:
+            lines.append(f"sizes stay fixed: {family.reason}")
+    return "\n".join(lines)
+
+
+def explain_job(job, made) -> str:
+    """The explanation of one job, compiled as `made`."""
+    steps = made.plan.steps
+    runs = [s for s in steps if type(s) is Run]
+    count = sum(len(s.kernels) for s in runs)
+    calls = len(steps) - len(runs)
+    lines = [f"{job.piece.name}: {_many(len(job.piece.nodes), 'recorded operation')}, {_many(count, 'kernel')} in "
+             f"{_many(len(runs), 'native call')}, {_many(calls, 'other call')}; {len(made.in_place)} of "
+             f"{_many(sum(r.target is not None for r in job.wanted), 'update')} written in place; compiled in "
+             f"{1e3 * job.seconds:.0f} ms"]
+    for step in steps:
+        lines += _run_lines(step) if type(step) is Run else _launch_lines(step)
+    return "\n".join(lines)
+
+
+def _many(n, what):
+    return f"{n} {what}{'' if n == 1 else 's'}"
+
+
+def _run_lines(run):
+    lines = [f"  native call of {_many(len(run.steps), 'step')}, arena {_bytes(run.arena_bytes)}"]
+    return lines + ["  " + line for step in run.steps for line in _work_lines(work_of(step, True))]
+
+
+def _launch_lines(step):
+    """A step by itself, or several in one launch."""
+    steps = step.steps if type(step) is ManyStep else (step,)
+    if type(steps[0]) is EndStep:
+        return [f"  the end of {', '.join([s.lowered.kernel.name for s in steps])}"]
+    if type(step) is not ManyStep:
+        return _work_lines(work_of(step, False))
+    return [f"  one launch for {len(steps)} kernels",
+            *["  " + line for each in steps for line in _work_lines(work_of(each, False))]]
+
+
+def _work_lines(w):
+    """A kernel with its operations below it; a product or a call in one line."""
+    where = f"    # {w.said}" if w.lines else ""
+    if w.kind == "kernel":
+        lines = [f"  {w.name} over {w.over}: reads {_bytes(w.read)}, writes {_bytes(w.written)}, {w.flops:.2g} operations",
+                 f"    {w.ops}{where}"]
+        return lines + [f"    not joined: {why}" for why in w.refused]
+    said = w.name if w.kind == "product" else f"{w.kind} {w.name}"
+    beside = " with " + " ".join([n.op.name for n in w.nodes[1:]]) if len(w.nodes) > 1 else ""
+    return [f"  {said}{beside} -> {w.over}{where}", *[f"      no kernel: {why}" for why in w.refused]]
+
+
+def _bytes(n):
+    if n < 1024:
+        return f"{n} bytes"
+    power = min(int(math.log2(n)) // 10, 3)
+    return f"{n / 1024 ** power:.3g} {('KiB', 'MiB', 'GiB')[power - 1]}"
+
+
+# While compiling.
+
+
+def announce(job, made):
+    """Prints and writes what the switches ask for, when a job was compiled."""
+    settings = config.current()
+    if settings.debug >= 1:
+        print(explain_job(job, made), file=sys.stderr)
+    if settings.debug >= 5 or settings.dump:
+        for name, (text, code) in kernels_of(made).items():
+            if settings.debug >= 5:
+                print(text, file=sys.stderr)
+            if settings.debug >= 6:
+                print(code, file=sys.stderr)
+            if settings.dump:
+                _write(Path(settings.dump), name, text, code)
+
+
+def _write(folder, name, text, code):
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = f"kernel_{next(_dumps):04d}_{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}"
+    (folder / f"{stem}.txt").write_text(text + "\n")
+    (folder / f"{stem}.ll").write_text(code)

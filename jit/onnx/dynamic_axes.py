@@ -1,0 +1,151 @@
+"""Which dimensions of a function's arguments are free, and the sizes at which it is recorded and checked for them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+
+from ...ir.errors import ArgumentError
+from ...ir.symbols.scope import LEAST, RESERVED
+from ..errors.errors import PinnedSize
+from ..errors.extents import Extent, parsed
+from ..tracing.dynamic_shapes import SIZE, Symbols
+
+_PACKAGE = __name__.split(".")[0]
+
+
+@dataclass
+class Free:
+    """The free dims: for each argument {axis: how its size follows from a symbol}, and each symbol's size in the example."""
+
+    by_input: list
+    sizes: dict
+
+    @property
+    def base(self) -> dict:
+        """The sizes at which the function is recorded: 1 means another thing to broadcasting."""
+        return {s: max(LEAST, n) for s, n in self.sizes.items()}
+
+    @property
+    def names(self) -> dict:
+        """What each symbol is called in formulas."""
+        plain = [s for s in self.sizes if s.isidentifier() and s not in RESERVED]
+        return {s: s if s in plain else f"size_{i}" for i, s in enumerate(self.sizes)}
+
+    def symbols(self, tensors) -> Symbols | None:
+        """The free sizes of tensors as symbols."""
+        names = self.names
+        places = {(SIZE, i, axis): Extent(names[x.name], x.times, x.plus)
+                  for i, dims in enumerate(self.by_input) for axis, x in dims.items()}
+        return Symbols.of_extents(places, [t.shape for t in tensors]) if places else None
+
+    def tried(self, runs: Callable) -> list:
+        """Sizes for which the function `runs`: the first ones, two more for each symbol, and others for all together."""
+        base = self.base
+        runs(base)
+        found, ends = [base], dict(base)
+        for s, n in base.items():
+            more = _two_more(runs, base, s, n)
+            found += more
+            ends[s] = more[-1][s]
+        if len(base) > 1:
+            runs(ends)
+            found.append(ends)
+        return found
+
+    def fresh(self, tried) -> list:
+        """Further sizes at which the model is compared, if the function takes them."""
+        base = self.base
+        return [{**base, s: 2 * max(sizes[s] for sizes in tried) - n} for s, n in base.items()]
+
+    @property
+    def ones(self) -> list:
+        """Each size as 1, which the recording does not speak of."""
+        return [{**self.base, s: 1} for s in self.base]
+
+
+def _two_more(runs, base, s, n) -> list:
+    """Two other sizes of a symbol that the function takes."""
+    found: list = []
+    first = None
+    for m in dict.fromkeys((n + 1, *_far(n), n + 3, n + 2, n - 1, n - 2, n // 2, 3 * n, 4 * n)):
+        if m < LEAST or m == n:
+            continue
+        sizes = {**base, s: m}
+        try:
+            runs(sizes)
+        except Exception as e:
+            first = first or (m, e)
+            continue
+        found.append(sizes)
+        if len(found) == 2:
+            return found
+    m, error = first if first is not None else (n, None)
+    raise PinnedSize(s, f"the dimension {s!r} is fixed by the code{_user_line(error)}: at size {m} it fails with "
+                      f"{type(error).__name__}: {error}") from error
+
+
+def _far(n) -> tuple:
+    """Sizes so far from n that what strided layers make of them differs, too."""
+    return 2 * n + 3, 2 * n
+
+
+def _user_line(e) -> str:
+    """Where an error left the user's code."""
+    trace: TracebackType | None = e.__traceback__ if e is not None else None
+    line = ""
+    while trace is not None:
+        name = trace.tb_frame.f_globals.get("__name__", "")
+        if name.partition(".")[0] != _PACKAGE:
+            line = f" at {trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return line
+
+
+def free_dims(dynamic, names, shapes) -> Free:
+    """What `dynamic` says of arguments with names and shapes: {name or position: {axis: symbol}}, or axes without names."""
+    by_input: list = [{} for _ in names]
+    sizes: dict = {}
+    for key, axes in _entries(dynamic):
+        if isinstance(key, str) and key not in names:
+            if key.startswith("output"):
+                continue
+            raise ArgumentError(f"dynamic names {key!r}; the inputs are {', '.join(names)}")
+        at = names.index(key) if isinstance(key, str) else key
+        if not 0 <= at < len(names):
+            raise ArgumentError(f"dynamic speaks of input {at}, there are {len(names)}")
+        for axis, symbol in _axes(axes, names[at]):
+            _enter(by_input[at], sizes, axis, symbol, names[at], shapes[at])
+    return Free(by_input, sizes)
+
+
+def _enter(dims, sizes, axis, symbol, name, shape):
+    ndim = len(shape)
+    if not -ndim <= axis < ndim:
+        raise ArgumentError(f"dynamic names dim {axis} of input {name!r}, which has the shape {tuple(shape)}")
+    axis = axis % ndim
+    extent = parsed(symbol) or Extent(symbol)
+    n = extent.named(shape[axis])
+    if n is None:
+        raise ArgumentError(f"dynamic says that dim {axis} of input {name!r} is {symbol}, which cannot be {shape[axis]}")
+    if sizes.setdefault(extent.name, n) != n:
+        raise ArgumentError(f"the dims called {extent.name!r} have different sizes in the example: {sizes[extent.name]} and "
+                            f"{n}")
+    dims[axis] = extent
+
+
+def _entries(dynamic):
+    if dynamic is None:
+        return []
+    return list(dynamic.items()) if isinstance(dynamic, dict) else list(enumerate(dynamic))
+
+
+def _axes(axes, name):
+    """(axis, symbol) of what is said of one input."""
+    if axes is None:
+        return []
+    if isinstance(axes, str):
+        return [(0, axes)]
+    if isinstance(axes, dict):
+        said = {a: s if isinstance(s, str) else getattr(s, "__name__", f"{name}_{a}") for a, s in axes.items() if s is not None}
+        return list(said.items())
+    return [(a, f"{name}_{a}") for a in axes]

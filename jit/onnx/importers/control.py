@@ -1,0 +1,168 @@
+"""Importers of ONNX control flow: Python decides, as in a traced function, and the bodies are programs of their own."""
+
+from functools import partial
+
+import numpy as np
+
+from ....ir.errors import FileError
+from ....runtime.core.tensor import Tensor
+from .registry import ing, onnx_op, to_host, to_tensor, whole_axis
+
+MOST_TURNS = 1 << 62
+
+
+def _truth(x) -> bool:
+    return bool(np.asarray(to_host(x)).reshape(-1)[0])
+
+
+@onnx_op("If", raw=True)
+def branch(call, condition):
+    """One of two graphs."""
+    branches = [partial(call.graphs[name].run, [], call.scope) for name in ("then_branch", "else_branch")]
+    if isinstance(condition, Tensor):
+        return tuple(ing.cond(condition, *branches))
+    return tuple(branches[not _truth(condition)]())
+
+
+@onnx_op("Loop", raw=True)
+def loop(call, most=None, condition=None, *carried):
+    """A graph again and again; what it gives beside its state is stacked."""
+    body = call.graphs["body"]
+    turns = MOST_TURNS if most is None else int(np.asarray(to_host(most)).reshape(-1)[0])
+    going = condition is None or _truth(condition)
+    state, outputs, turn = list(carried), [], 0
+    while going and turn < turns:
+        found = body.run([np.array(turn, np.int64), np.array(True), *state], call.scope)
+        going = _truth(found[0])
+        state = found[1:1 + len(carried)]
+        outputs.append(found[1 + len(carried):])
+        turn += 1
+    scans = len(body.outputs) - 1 - len(carried)
+    if scans and not outputs:
+        raise FileError(f"a Loop of graph {body.name!r} makes no turn, so the shape of what it collects is unknown")
+    return (*state, *[ing.stack([to_tensor(o[i]) for o in outputs]) for i in range(scans)])
+
+
+@onnx_op("Scan", since=9, raw=True)
+def scan(call, *inputs):
+    """A graph over slices of its inputs."""
+    body, count = call.graphs["body"], call.need("num_scan_inputs")
+    states = list(inputs[:len(inputs) - count])
+    sequences = [to_tensor(x) for x in inputs[len(inputs) - count:]]
+    axes = call.get("scan_input_axes") or [0] * count
+    turned = call.get("scan_input_directions") or [0] * count
+    axes = [whole_axis(a, x.ndim) for a, x in zip(axes, sequences)]
+    length, outputs = sequences[0].shape[axes[0]], []
+    for t in range(length):
+        slices = [x.select(a, length - 1 - t if back else t) for x, a, back in zip(sequences, axes, turned)]
+        found = body.run([*states, *slices], call.scope)
+        states, made = found[:len(states)], found[len(states):]
+        outputs.append(made)
+    if length:
+        return (*states, *_collected(call, outputs))
+    blank = [ing.zeros([n for i, n in enumerate(x.shape) if i != a], dtype=x.dtype) for x, a in zip(sequences, axes)]
+    once = [body.run([*states, *blank], call.scope)[len(states):]]      # what a turn would give, for the shapes
+    return (*states, *[y.narrow(a, 0, 0) for y, a in zip(_collected(call, once), _output_axes(call, once))])
+
+
+def _output_axes(call, outputs):
+    """The axis along which each of a turn's results is stacked."""
+    axes = call.get("scan_output_axes") or [0] * len(outputs[0])
+    return [whole_axis(a, len(x.shape) + 1) for a, x in zip(axes, outputs[0])]
+
+
+def _collected(call, outputs):
+    """What each turn gave, stacked along its axis in its order."""
+    count = len(outputs[0])
+    axes, turned = _output_axes(call, outputs), call.get("scan_output_directions") or [0] * count
+    for i in range(count):
+        parts = [to_tensor(o[i]) for o in outputs]
+        yield ing.stack(parts[::-1] if turned[i] else parts, axes[i])
+
+
+# Values that may be missing, and lists of tensors, inside of a model.
+
+
+@onnx_op("Optional", raw=True)
+def optional(call, x=None):
+    """The input, or nothing."""
+    return x
+
+
+@onnx_op("OptionalHasElement", raw=True)
+def optional_is_there(call, x=None):
+    """Whether there is one."""
+    return np.array(x is not None)
+
+
+@onnx_op("OptionalGetElement", raw=True)
+def optional_element(call, x=None):
+    """The value that is there."""
+    if x is None:
+        raise FileError("operator OptionalGetElement got nothing")
+    return x
+
+
+@onnx_op("SequenceEmpty", raw=True)
+def sequence_empty(call):
+    """A list of nothing."""
+    return []
+
+
+@onnx_op("SequenceConstruct", raw=True)
+def sequence_of(call, *xs):
+    """A list of the inputs."""
+    return [to_tensor(x) for x in xs]
+
+
+def _place(position, count):
+    at = int(np.asarray(to_host(position)).reshape(-1)[0])
+    return at + count if at < 0 else at
+
+
+@onnx_op("SequenceInsert", raw=True)
+def sequence_insert(call, xs, x, position=None):
+    """The list with one more."""
+    at = len(xs) if position is None else _place(position, len(xs))
+    return [*xs[:at], to_tensor(x), *xs[at:]]
+
+
+@onnx_op("SequenceErase", raw=True)
+def sequence_erase(call, xs, position=None):
+    """The list without one."""
+    at = len(xs) - 1 if position is None else _place(position, len(xs))
+    return [*xs[:at], *xs[at + 1:]]
+
+
+@onnx_op("SequenceAt", raw=True)
+def sequence_at(call, xs, position):
+    """One of the list."""
+    return xs[_place(position, len(xs))]
+
+
+@onnx_op("SequenceLength", raw=True)
+def sequence_length(call, xs):
+    """How many there are."""
+    return np.array(len(xs), np.int64)
+
+
+@onnx_op("ConcatFromSequence", raw=True)
+def sequence_join(call, xs):
+    """All of the list in one tensor."""
+    return ing.stack(xs, call.need("axis")) if call.get("new_axis", 0) else ing.cat(xs, call.need("axis"))
+
+
+@onnx_op("SplitToSequence", raw=True)
+def sequence_split(call, x, sizes=None):
+    """Parts along an axis as a list."""
+    x = to_tensor(x)
+    axis = whole_axis(call.get("axis", 0), x.ndim)
+    n = x.shape[axis]
+    if sizes is None:
+        parts = [x.narrow(axis, i, 1) for i in range(n)]
+        return parts if call.get("keepdims", 1) else [p.squeeze(axis) for p in parts]
+    given = np.asarray(to_host(sizes))
+    each = int(given.reshape(-1)[0])
+    counts = [int(v) for v in given] if given.ndim else [min(each, n - i) for i in range(0, n, each)]
+    starts = np.cumsum([0, *counts])
+    return [x.narrow(axis, int(s), c) for s, c in zip(starts, counts)]

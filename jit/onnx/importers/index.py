@@ -1,0 +1,175 @@
+"""Importers of ONNX operators that take and put by index, sort, search and scan."""
+
+from typing import Any
+
+import numpy as np
+
+from ....ir import dtype as dt
+from ....ir.errors import FileError
+from ....ir.ops.index.indexing import gather as gather_op
+from ....ir.ops.index.indexing import index as index_op
+from ....ir.ops.index.indexing import scatter as scatter_op
+from ....ir.ops.index.indexing import scatter_reduce
+from .registry import ing, ints, onnx_op, to_tensor, whole_axis
+
+
+@onnx_op("Gather", either=(1,))
+def gather(call, x, indices):
+    """Rows along an axis; one known row is a view."""
+    axis = whole_axis(call.get("axis", 0), x.ndim)
+    if indices.ndim == 0 and isinstance(indices, np.ndarray):
+        at = ints(indices)[0]
+        return x.select(axis, at if at >= 0 else at + x.shape[axis])
+    return index_op(x, *[None] * axis, to_tensor(indices))
+
+
+def _counted_from_front(indices, n):
+    return ing.where(indices < 0, indices + n, indices)
+
+
+@onnx_op("GatherElements")
+def gather_elements(call, x, indices):
+    """One element for each index along an axis."""
+    axis = whole_axis(call.get("axis", 0), x.ndim)
+    return gather_op(x, _counted_from_front(indices, x.shape[axis]), dim=axis)
+
+
+@onnx_op("GatherND")
+def gather_nd(call, x, indices):
+    """What the index tuples in the last dimension lead to."""
+    lead = call.get("batch_dims", 0)
+    own = [indices.select(indices.ndim - 1, i) for i in range(indices.shape[-1])]
+    return index_op(x, *_batch_indices(x, lead, indices.ndim - 1), *own)
+
+
+def _batch_indices(x, lead, ndim):
+    """Each batch dimension's own numbers, beside index tensors of `ndim` dimensions."""
+    return [to_tensor(np.arange(x.shape[d]).reshape([-1 if i == d else 1 for i in range(ndim)])) for d in range(lead)]
+
+
+_MODES = {"none": "set", "add": "add", "mul": "mul", "max": "amax", "min": "amin"}
+
+
+def _scattered(x, indices, updates, axis, reduction):
+    if reduction not in _MODES:
+        raise FileError(f"a scatter has the unknown reduction {reduction!r}")
+    mode = _MODES[reduction]
+    run = scatter_op if mode in ("set", "add") else scatter_reduce
+    if x.dtype is dt.bool_ and mode != "set":
+        return _scattered(x.to(dt.uint8), indices, updates.to(dt.uint8), axis, reduction).to(dt.bool_)
+    return run(x, indices, updates, dim=axis, mode=mode)
+
+
+@onnx_op("ScatterElements", "Scatter")
+def scatter_elements(call, x, indices, updates):
+    """Each update to its index along an axis."""
+    axis = whole_axis(call.get("axis", 0), x.ndim)
+    return _scattered(x, _counted_from_front(indices, x.shape[axis]), updates, axis, call.get("reduction", "none"))
+
+
+@onnx_op("ScatterND")
+def scatter_nd(call, x, indices, updates):
+    """Updates to where the index tuples in the last dimension lead."""
+    depth = indices.shape[-1]
+    sizes, rest = x.shape[:depth], x.shape[depth:]
+    flat: Any = None
+    for d, n in enumerate(sizes):
+        place = _counted_from_front(indices.select(indices.ndim - 1, d), n)
+        flat = place if flat is None else flat * n + place
+    rows, columns = int(np.prod(sizes, dtype=np.int64)), int(np.prod(rest, dtype=np.int64))
+    flat = flat.reshape(-1, 1).expand(flat.numel(), columns)
+    table = _scattered(x.reshape(rows, columns), flat, updates.reshape(flat.shape[0], columns), 0,
+                       call.get("reduction", "none"))
+    return table.reshape(x.shape)
+
+
+@onnx_op("OneHot", host=(1,))
+def one_hot(call, indices, depth, values):
+    """The on value at each index along a new axis, the off value elsewhere."""
+    count = int(np.asarray(depth).reshape(-1)[0])
+    axis = whole_axis(call.get("axis", -1), indices.ndim + 1)
+    places = indices.to(dt.int64).unsqueeze(axis)
+    numbers = ing.arange(count).reshape([-1 if i == axis else 1 for i in range(indices.ndim + 1)])
+    hit = ing.eq(_counted_from_front(places, count), numbers)
+    return ing.where(hit, values[1], values[0])
+
+
+@onnx_op("NonZero")
+def non_zero(call, x):
+    """Where elements are not 0: one row for each dimension."""
+    return ing.nonzero(x).T.contiguous()
+
+
+@onnx_op("Compress", host=(1,))
+def compress(call, x, condition):
+    """The slices (or elements) for which the condition holds."""
+    at = to_tensor(np.flatnonzero(condition))
+    axis = call.get("axis")
+    return index_op(x.reshape(-1), at) if axis is None else index_op(x, *[None] * whole_axis(axis, x.ndim), at)
+
+
+@onnx_op("Unique", host=(0,))
+def unique(call, x):
+    """Distinct elements (or slices), where they first were, which one each element is, how often each occurs."""
+    axis = call.get("axis")
+    rows = x.reshape(-1) if axis is None else x
+    values, first, inverse, counts = np.unique(rows, True, True, True, axis=0 if axis is None else axis)
+    inverse = inverse.reshape(-1)
+    if not call.get("sorted", 1):
+        order = np.argsort(first)
+        values, first, counts = np.take(values, order, 0 if axis is None else axis), first[order], counts[order]
+        inverse = np.argsort(order)[inverse]
+    return values, first.astype(np.int64), inverse.astype(np.int64), counts.astype(np.int64)
+
+
+@onnx_op("TopK")
+def top_k_by_attribute(call, x):
+    """The largest along an axis, their number being an attribute."""
+    return tuple(ing.topk(x, call.need("k"), call.get("axis", -1)))
+
+
+@onnx_op("TopK", since=10, host=(1,))
+def top_k(call, x, k):
+    """The largest or smallest along an axis and where they are."""
+    found = ing.topk(x, ints(k)[0], call.get("axis", -1), bool(call.get("largest", 1)), bool(call.get("sorted", 1)))
+    return tuple(found)
+
+
+@onnx_op("CumSum", "CumProd", host=(1,))
+def running(call, x, axis):
+    """Running sums or products: with or without the element itself, from the start or from the end."""
+    dim = whole_axis(int(axis.reshape(-1)[0]), x.ndim)
+    scan, start = (ing.cumsum, 0) if call.kind == "CumSum" else (ing.cumprod, 1)
+    if call.get("reverse", 0):
+        x = x.flip(dim)
+    if call.get("exclusive", 0):
+        first = ing.full_like(x.narrow(dim, 0, min(1, x.shape[dim])), start)
+        x = ing.cat([first, x.narrow(dim, 0, max(0, x.shape[dim] - 1))], dim)
+    out = scan(x, dim, dtype=x.dtype)
+    return out.flip(dim) if call.get("reverse", 0) else out
+
+
+@onnx_op("ReverseSequence")
+def reverse_sequence(call, x, lengths):
+    """The first elements of each sequence turned round."""
+    batch, time = call.get("batch_axis", 1), call.get("time_axis", 0)
+    steps = ing.arange(x.shape[time]).reshape(-1, 1)
+    lengths = lengths.reshape(1, -1)
+    places = ing.where(steps < lengths, lengths - 1 - steps, steps)
+    if batch < time:
+        places = places.T
+    shape = [n if i in (batch, time) else 1 for i, n in enumerate(x.shape)]
+    return gather_op(x, places.reshape(shape).expand(x.shape), dim=time)
+
+
+@onnx_op("TensorScatter")
+def tensor_scatter(call, cache, update, start=None):
+    """A cache of past keys or values with new ones written from each batch's start on."""
+    axis = whole_axis(call.get("axis", -2), cache.ndim)
+    count, size = update.shape[axis], cache.shape[axis]
+    start = ing.zeros(cache.shape[0], dtype=dt.int64) if start is None else start
+    places = start.reshape(-1, 1) + ing.arange(count).reshape(1, -1)
+    if call.get("mode", "linear") == "circular":
+        places = ing.remainder(places, size)
+    shape = [cache.shape[0] if i == 0 else count if i == axis else 1 for i in range(cache.ndim)]
+    return scatter_op(cache, places.reshape(shape).expand(update.shape), update, dim=axis, mode="set")

@@ -1,0 +1,249 @@
+"""An ONNX graph as steps that run on ingot tensors: the main graph, the bodies of control flow and of functions.
+
+Known numbers (shapes, axes, what is computed from them) stay numpy arrays while only they are involved: they are computed
+once when a program is traced and are no part of the trace. Everything else are tensors.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ....ir.errors import FileError, IngotError
+from ....runtime.core.tensor import Tensor
+from ..format import proto
+from .registry import Call, Importer, OfSizes, importer_of, to_host, to_tensor, unrecorded
+from .symbolic_values import computed
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the nodes of one model share: operator set versions, its own functions, the folder of its data, and in the body of
+    a function the attributes it was called with."""
+
+    versions: dict
+    functions: dict
+    folder: Any = None
+    given: dict | None = None
+    depth: int = 0
+
+    def version(self, node) -> int:
+        """The operator set version that a node is meant in."""
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        if domain not in self.versions:
+            raise FileError(f"operator {node.op_type} belongs to domain {node.domain!r}, whose version the model does not say")
+        return self.versions[domain]
+
+
+@dataclass
+class Step:
+    """One node: what computes it, the names it reads and makes, and the names that nobody reads after it."""
+
+    run: Any
+    call: Call
+    inputs: tuple
+    outputs: tuple
+    outer: frozenset      # names that its graphs read from around it
+    frees: tuple = ()
+
+
+class Program:
+    """A graph as steps."""
+
+    def __init__(self, name, inputs, outputs, nodes, constants, context, around=frozenset()):
+        self.name, self.inputs, self.outputs, self.constants = name, tuple(inputs), tuple(outputs), constants
+        known = set(around) | set(inputs) | set(constants)
+        self.reads_around: set = set()
+        own = set(inputs) | set(constants)
+        self.steps = []
+        for node in nodes:
+            step = make_step(node, context, frozenset(known))
+            for n in (*step.inputs, *step.outer):
+                if n and n not in known:
+                    raise FileError(f"operator {node.op_type} of graph {name!r} reads {n!r}, which nothing before it makes")
+                if n and n not in own:
+                    self.reads_around.add(n)
+            known.update(step.outputs)
+            own.update(step.outputs)
+            self.steps.append(step)
+        missing = [n for n in outputs if n and n not in known]
+        if missing:
+            raise FileError(f"graph {name!r} gives {missing[0]!r}, which nothing in it makes")
+        self.reads_around.update(n for n in outputs if n and n not in own)
+        self._free()
+
+    def _free(self):
+        """Says after which step each value is read no more."""
+        wanted = set(self.outputs)
+        for step in reversed(self.steps):
+            read = (set(step.inputs) | step.outer | set(step.outputs)) - {""}
+            step.frees = tuple(read - wanted)
+            wanted |= read
+
+    def run(self, values, scope=None) -> list:
+        """The outputs for the inputs' values; `scope` holds the values around."""
+        env = dict(scope) if scope else {}
+        env.update(self.constants)
+        env.update(zip(self.inputs, values))
+        for step in self.steps:
+            found = _found(step, [env[n] if n else None for n in step.inputs], env)
+            for n, value in zip(step.outputs, found):
+                if n:
+                    env[n] = value
+            for n in step.frees:
+                env.pop(n, None)
+        return [env[n] if n else None for n in self.outputs]
+
+
+_FAILURES = (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError, MemoryError)
+
+
+def _found(step, inputs, env):
+    """The results of a step; whatever goes wrong inside is one error that names the operator."""
+    try:
+        found = step.run(step.call, inputs, env)
+        if len(found) < len(step.outputs) and any(step.outputs[len(found):]):
+            raise FileError(f"ONNX operator {step.call.kind} gives {len(found)} results, the model names {len(step.outputs)}")
+        return found
+    except IngotError:
+        raise
+    except _FAILURES as e:
+        said = ", ".join([f"{x.dtype}{list(x.shape)}" if hasattr(x, "shape") else type(x).__name__ for x in inputs])
+        raise FileError(f"ONNX operator {step.call.kind} of ({said}) cannot be computed: {type(e).__name__}: {e}") from e
+
+
+def program_of(graph, context: Context, around=frozenset()) -> Program:
+    """The program of a graph inside of another one."""
+    constants = {t.name: proto.array_of(t, context.folder) for t in graph.initializer}
+    refuse_sparse(graph)
+    inputs = [i.name for i in graph.input if i.name not in constants]
+    return Program(graph.name, inputs, [o.name for o in graph.output], graph.node, constants, context, around)
+
+
+def refuse_sparse(graph):
+    """Raises for weights that are kept as sparse tensors."""
+    if graph.sparse_initializer:
+        raise FileError(f"graph {graph.name!r} has sparse initializers, which are not supported; store them dense")
+
+
+# From nodes to steps.
+
+
+def make_step(node, context: Context, around) -> Step:
+    """What computes a node; an operator that nothing is known of is an error here, before anything runs."""
+    version = None if (node.domain, node.op_type) in context.functions else context.version(node)
+    attributes = proto.attributes_of(node, context.folder, context.given)
+    graphs = {k: program_of(g, context, around) for k, g in attributes.items() if hasattr(g, "node")}
+    plain = {k: v for k, v in attributes.items() if k not in graphs}
+    outputs = tuple(node.output)
+    call = Call(node.op_type, plain, version or 0, len(outputs), tuple([bool(n) for n in outputs]), graphs)
+    outer = frozenset(n for g in graphs.values() for n in g.reads_around)
+    return Step(_runner(node, version, context, call), call, tuple(node.input), outputs, outer)
+
+
+def _runner(node, version, context, call):
+    if (node.domain, node.op_type) in context.functions:
+        return _local_function(context.functions[node.domain, node.op_type], context, call)
+    domain = "" if node.domain == "ai.onnx" else node.domain
+    importer = importer_of(domain, node.op_type, version)
+    if importer is not None:
+        _check_types(call)
+        return lambda call, inputs, env: run_importer(importer, call, inputs, env)
+    if not proto.has_function(domain, node.op_type, version):
+        place = f" of domain {node.domain!r}" if domain else ""
+        raise FileError(f"ONNX operator {node.op_type}{place} (version {version}) is not supported")
+    return _standard_function(node, version, context, call)
+
+
+def _check_types(call):
+    """Element types that an attribute names are looked up once at import."""
+    for name in ("to", "dtype"):
+        if call.get(name):
+            call.dtype(name)
+
+
+def _local_function(function, context, call):
+    """A function that the model itself defines."""
+    if context.depth > 32:
+        raise FileError(f"the function {function.name} of this model calls itself")
+    program = function_program(function, context, call.attributes, call.wanted)
+    return lambda call, inputs, env: _call_function(program, inputs)
+
+
+def function_program(function, context, attributes, wanted) -> Program:
+    """The program of a function's body for the attributes it is called with and the results that are wanted of it."""
+    defaults = {a.name: proto.attributes_of(function_defaults(a))[a.name] for a in getattr(function, "attribute_proto", ())}
+    versions = {**context.versions, **{"" if i.domain == "ai.onnx" else i.domain: i.version for i in function.opset_import}}
+    inner = replace(context, versions=versions, given={**defaults, **attributes}, depth=context.depth + 1)
+    outputs = [n if want else "" for n, want in zip(function.output, wanted)]
+    return Program(function.name, list(function.input), outputs, function.node, {}, inner)
+
+
+@dataclass(frozen=True)
+class function_defaults:
+    """An attribute of a function as if it belonged to a node."""
+
+    only: Any
+    op_type: str = "function"
+
+    @property
+    def attribute(self):
+        """The one attribute."""
+        return (self.only,)
+
+
+def _call_function(program, inputs):
+    given = [*_plain(inputs), *[None] * (len(program.inputs) - len(inputs))]
+    return program.run(given)
+
+
+def _standard_function(node, version, context, call):
+    """An operator that the standard defines by others: the definition depends on the inputs' types, so it is made when they are
+    first seen."""
+    made: dict = {}
+    attributes = proto.defaults_of(node.domain, node.op_type, version, call.attributes)
+
+    def run(call, inputs, env):
+        inputs = _plain(inputs)
+        types = [None if x is None else (x.dtype, tuple(x.shape)) for x in inputs]
+        key = tuple([None if t is None else (str(t[0]), t[1]) for t in types])
+        if key not in made:
+            made[key] = function_program(proto.function_of(node, version, types), context, attributes, call.wanted)
+        return _call_function(made[key], inputs)
+
+    return run
+
+
+# Running one.
+
+
+def run_importer(importer: Importer, call: Call, inputs, env) -> tuple:
+    """The results of one operator."""
+    if importer.raw:
+        return _tuple(importer.run(replace(call, scope=env) if call.graphs else call, *_plain(inputs)))
+    known = [x for x in inputs if x is not None]
+    if known and all(isinstance(x, (np.ndarray, OfSizes)) for x in known):
+        sizes = OfSizes.behind(known)
+        if sizes:
+            found = None if any(type(x) is OfSizes for x in known) else computed(call, inputs)
+            results = (found,) if found is not None else _tuple(importer.run(call, *_prepared(importer, inputs)))
+            return tuple([OfSizes(x, sizes) if isinstance(x, Tensor) else x for x in results])
+        with unrecorded():
+            results = _tuple(importer.run(call, *_prepared(importer, inputs)))
+            return tuple([np.array(x._a) if isinstance(x, Tensor) else x for x in results])
+    return _tuple(importer.run(call, *_prepared(importer, inputs)))
+
+
+def _prepared(importer, inputs):
+    """Inputs as an importer takes them."""
+    return [to_host(x) if i in importer.host else x if i in importer.either and type(x) is not OfSizes else to_tensor(x)
+            for i, x in enumerate(inputs)]
+
+
+def _plain(inputs) -> list:
+    """Inputs of which those that were computed from sizes are tensors like others."""
+    return [x.tensor if type(x) is OfSizes else x for x in inputs]
+
+
+def _tuple(x) -> tuple:
+    return x if type(x) is tuple else (x,)

@@ -1,0 +1,85 @@
+"""Importers of quantised ONNX operators: what they stand for, computed exactly in integers or in floats."""
+
+import numpy as np
+
+from ....ir import dtype as dt
+from .conv_pool import conv_integer
+from .math import convert
+from .nn import matmul_integer
+from .registry import ing, onnx_op, whole_axis
+
+
+def _beside(v, x, call):
+    """A scale or zero point laid out beside x: one number, one for each index of an axis, or one for each block."""
+    if v is None or v.ndim == 0 or (v.numel() == 1 and v.ndim == 1):
+        return v if v is None else v.reshape(())
+    axis, block = whole_axis(call.get("axis", 1), x.ndim), call.get("block_size", 0)
+    if block:
+        return ing.repeat_interleave(v, block, axis).narrow(axis, 0, x.shape[axis])
+    return v.reshape([-1 if i == axis else 1 for i in range(x.ndim)])
+
+
+def _rounded(x, dtype):
+    """To the nearest of an integer dtype, within its limits."""
+    info = np.iinfo(dtype.np)
+    return ing.clamp(ing.round(x.to(dt.float64)), float(info.min), float(info.max)).to(dtype)
+
+
+@onnx_op("QuantizeLinear")
+def quantise(call, x, scale, zero=None):
+    """x / scale + zero, rounded to whole numbers, or to those of a float8."""
+    number = call.get("output_dtype", 0)
+    kind = zero.dtype if zero is not None else call.dtype("output_dtype") if number else dt.uint8
+    scale = _beside(scale, x, call).to(dt.float32)
+    scaled = (x.to(dt.float32) if x.dtype is not dt.float32 else x) / scale
+    if kind in dt.FLOAT8:
+        return convert(scaled, kind, call.get("saturate", 1) != 0)
+    whole = ing.round(scaled)
+    if zero is not None:
+        whole = whole + _beside(zero, x, call).to(dt.float32)
+    return _rounded(whole, kind)
+
+
+@onnx_op("DequantizeLinear")
+def dequantise(call, x, scale, zero=None):
+    """(x - zero) * scale"""
+    wide = x.to(dt.float32)
+    if zero is not None:
+        wide = wide - _beside(zero, x, call).to(dt.float32)
+    kind = call.dtype("output_dtype") if call.get("output_dtype", 0) else scale.dtype
+    return (wide * _beside(scale, x, call).to(dt.float32)).to(kind)
+
+
+@onnx_op("DynamicQuantizeLinear")
+def quantise_by_range(call, x):
+    """To uint8 over the range of the values, with the scale and the zero point that this takes."""
+    low, high = ing.clamp(ing.amin(x), max=0.0), ing.clamp(ing.amax(x), min=0.0)
+    scale = (high - low) / 255.0
+    zero = ing.clamp(ing.round(-low / scale), 0.0, 255.0)
+    return _rounded(ing.round(x / scale) + zero, dt.uint8), scale, zero.to(dt.uint8)
+
+
+def _requantised(total, scale, zero):
+    """Exact integers scaled back to the dtype of the zero point."""
+    return _rounded(ing.round(total.to(dt.float64) * scale.to(dt.float64)) + zero.to(dt.float64), zero.dtype)
+
+
+@onnx_op("QLinearMatMul")
+def matmul_quantised(call, a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero):
+    """A product of quantised matrices, quantised."""
+    total = matmul_integer(call, a, b, a_zero, b_zero)
+    left = a_scale.to(dt.float64)
+    scale = (left.unsqueeze(-1) if left.ndim else left) * b_scale.to(dt.float64) / y_scale.to(dt.float64)
+    return _requantised(total, scale, y_zero)
+
+
+@onnx_op("QLinearConv")
+def conv_quantised(call, x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, b=None):
+    """A convolution of quantised values, quantised."""
+    total = conv_integer(call, x, w, x_zero, w_zero)
+    beside = [-1] + [1] * (x.ndim - 2)
+    if b is not None:
+        total = total + b.reshape(beside)
+    scale = w_scale.to(dt.float64)
+    scale = scale.reshape(beside) if scale.numel() > 1 else scale.reshape(())
+    return _requantised(total, scale * x_scale.to(dt.float64) / y_scale.to(dt.float64), y_zero)

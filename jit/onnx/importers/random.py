@@ -1,0 +1,46 @@
+"""Importers of ONNX random operators: ingot's generators, seeded where the node says so."""
+
+from ....ir import dtype as dt
+from ....runtime.core.random import Generator
+from .registry import ing, ints, onnx_op
+
+
+def _generator(call):
+    """A generator of its own for a node with a seed, else None: the default one."""
+    seed = call.get("seed")
+    return None if seed is None else Generator().manual_seed(int(seed))
+
+
+def _drawn(call, shape, dtype):
+    if call.kind.startswith("RandomNormal"):
+        found = ing.randn(shape, dtype=dt.float32, generator=_generator(call))
+        return (found * call.get("scale", 1.0) + call.get("mean", 0.0)).to(dtype)
+    low, high = call.get("low", 0.0), call.get("high", 1.0)
+    return (ing.rand(shape, dtype=dt.float32, generator=_generator(call)) * (high - low) + low).to(dtype)
+
+
+@onnx_op("RandomNormal", "RandomUniform", raw=True)
+def random(call):
+    """Of a shape."""
+    return _drawn(call, tuple(ints(call.need("shape"))), call.dtype("dtype", 1))
+
+
+@onnx_op("RandomNormalLike", "RandomUniformLike", raw=True)
+def random_like(call, x):
+    """Of the shape of another tensor."""
+    kind = call.dtype("dtype") if "dtype" in call.attributes else dt.from_numpy(x.dtype) if not hasattr(x, "aval") else x.dtype
+    return _drawn(call, tuple(x.shape), kind)
+
+
+@onnx_op("Bernoulli")
+def bernoulli(call, p):
+    """1 with the probability that each element gives."""
+    kind = call.dtype("dtype") if "dtype" in call.attributes else p.dtype
+    return (ing.rand(tuple(p.shape), generator=_generator(call)) < p.to(dt.float32)).to(kind)
+
+
+@onnx_op("Multinomial")
+def multinomial(call, logs):
+    """Classes drawn by their unnormalised log probabilities."""
+    drawn = ing.multinomial(ing.softmax(logs, -1), call.get("sample_size", 1), True, generator=_generator(call))
+    return drawn.to(call.dtype("dtype", 6))

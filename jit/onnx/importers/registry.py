@@ -1,0 +1,175 @@
+"""What the importers of ONNX operators share: their table, one node as they see it, and ingot's functions."""
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ....ir import dtype as dt
+from ....ir.errors import FileError
+from ....ir.symbols.symbolic import SymInt, pinned
+from ....runtime.api.register.register import FUNCTIONS
+from ....runtime.api.views.tensor_factories import made
+from ....runtime.core.state import tls
+from ....runtime.core.tensor import Tensor, wrap
+from ..format.proto import dtype_of
+
+
+class _Functions:
+    """ingot's public functions as attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        return FUNCTIONS[name]
+
+
+ing = _Functions()
+
+
+@dataclass(frozen=True)
+class Importer:
+    """How an ONNX operator is computed: `run(call, *inputs)` gives one result or a tuple of them.
+
+    since    the operator version from which on this holds
+    host     positions of inputs that are taken as numpy arrays (shapes, axes): known numbers, not data
+    either   positions of inputs that are arrays where their numbers are known, and tensors otherwise
+    raw      inputs are taken as they are (tensors, arrays of known numbers, lists), for operators that only look at shapes
+    """
+
+    name: str
+    domain: str
+    since: int
+    run: Callable
+    host: frozenset
+    either: frozenset
+    raw: bool
+
+
+IMPORTERS: dict[tuple, list] = {}
+
+
+def onnx_op(*names, since=1, host=(), either=(), raw=False, domain=""):
+    """Marks the importer of one or several ONNX operators."""
+
+    def mark(fn):
+        for name in names:
+            rows = IMPORTERS.setdefault((domain, name), [])
+            rows.append(Importer(name, domain, since, fn, frozenset(host), frozenset(either), raw))
+            rows.sort(key=lambda r: r.since)
+        return fn
+
+    return mark
+
+
+def importer_of(domain: str, name: str, version: int) -> Importer | None:
+    """The importer of an operator in a version, or None."""
+    found = [r for r in IMPORTERS.get((domain, name), ()) if r.since <= version]
+    return found[-1] if found else None
+
+
+@dataclass
+class Call:
+    """One node as its importer sees it."""
+
+    kind: str
+    attributes: dict
+    version: int                 # of the operator set
+    results: int                 # how many results it names
+    wanted: tuple = ()           # which of them are asked for
+    graphs: dict = field(default_factory=dict)   # attribute -> program
+    scope: dict = field(default_factory=dict)    # the values around, for the programs
+
+    def get(self, name: str, default=None) -> Any:
+        """An attribute, or the default."""
+        return self.attributes.get(name, default)
+
+    def need(self, name: str) -> Any:
+        """An attribute that must be there."""
+        try:
+            return self.attributes[name]
+        except KeyError:
+            raise FileError(f"operator {self.kind} lacks its attribute {name!r}") from None
+
+    def dtype(self, name: str, default=None) -> dt.DType:
+        """An attribute that names an element type."""
+        number = self.attributes.get(name, default)
+        return dtype_of(number, f"the result of operator {self.kind}")
+
+    def wants(self, position: int) -> bool:
+        """Whether a result is asked for."""
+        return position < len(self.wanted) and self.wanted[position]
+
+
+# Values: tensors, numpy arrays of known numbers (sizes, axes and what is computed from them), or None where left out.
+
+
+@dataclass(frozen=True)
+class OfSizes:
+    """A tensor that was computed from the symbolic `sizes` alone."""
+
+    tensor: Tensor
+    sizes: tuple
+
+    @staticmethod
+    def behind(values) -> tuple:
+        """The symbolic sizes that values depend on."""
+        found: list = []
+        for x in values:
+            if isinstance(x, OfSizes):
+                found += x.sizes
+            elif isinstance(x, np.ndarray) and x.dtype == object:
+                found += [n for n in x.reshape(-1) if type(n) is SymInt]
+        return tuple(found)
+
+
+def to_tensor(x) -> Any:
+    """A value as a tensor, which follows symbolic sizes; lists and None stay as they are."""
+    if type(x) is OfSizes:
+        return x.tensor
+    if not isinstance(x, np.ndarray):
+        return x
+    if x.dtype != object:
+        return made(wrap(x))
+    if not any(type(v) is SymInt for v in x.reshape(-1)):
+        return made(wrap(x.astype(np.int64)))
+    parts = [ing.full((), v, dtype=dt.int64) for v in x.reshape(-1)]
+    return ing.stack(parts).reshape(x.shape)
+
+
+def to_host(x) -> Any:
+    """A value as a numpy array of known numbers: reading a tensor makes the program depend on what was read, on the sizes alone
+    if it follows from these."""
+    if type(x) is OfSizes:
+        for n in x.sizes:
+            pinned(n)
+        return np.array(x.tensor._a)
+    if isinstance(x, Tensor):
+        return np.asarray(x.tolist(), x.dtype.np).reshape(tuple(x.shape))
+    return x
+
+
+@contextmanager
+def unrecorded():
+    """Inside, tensors are computed without a recorder and without gradients: for known numbers."""
+    m = tls.m
+    before = m.recorder, m.grad
+    m.recorder, m.grad = None, False
+    m.refresh()
+    try:
+        yield
+    finally:
+        m.recorder, m.grad = before
+        m.refresh()
+
+
+def ints(a, default=None) -> Any:
+    """A host array (or list) as a list of Python ints (or symbolic ones); the default for None."""
+    if a is None:
+        return default
+    return [v if type(v) is SymInt else int(v) for v in np.asarray(a).reshape(-1)]
+
+
+def whole_axis(axis: int, ndim: int) -> int:
+    """An axis counted from the front."""
+    return axis + ndim if axis < 0 else axis

@@ -1,0 +1,253 @@
+"""Importers of ONNX operators that look at shapes or move data as a whole."""
+
+import math
+
+import numpy as np
+
+from ....ir.errors import FileError, ShapeError
+from ....ir.opdef.aval import broadcast_shapes
+from ....ir.ops.core.shape import pad as pad_op
+from ....ir.ops.nn.conv import col2im
+from ....ir.ops.nn.resample import border_pad
+from .registry import ing, ints, onnx_op, whole_axis
+from .symbolic_values import known, settled
+
+
+@onnx_op("Shape", raw=True)
+def shape_of(call, x):
+    """The sizes (or some of them) as known numbers."""
+    return known(tuple(x.shape)[call.get("start", 0):call.get("end")])
+
+
+@onnx_op("Size", raw=True)
+def size_of(call, x):
+    """How many elements there are, as a known number."""
+    return settled(np.asarray(math.prod(x.shape), object)) if x.ndim else np.array(1, np.int64)
+
+
+@onnx_op("Reshape", host=(1,))
+def reshape(call, x, shape):
+    """To a shape in which 0 keeps a size and -1 is what is left."""
+    sizes = ints(shape)
+    if not call.get("allowzero", 0):
+        if len(sizes) > x.ndim and 0 in sizes[x.ndim:]:
+            raise ShapeError(f"Reshape of {x.aval} to {sizes}: a 0 stands for a size that is not there")
+        sizes = [x.shape[i] if n == 0 else n for i, n in enumerate(sizes)]
+    return x.reshape(sizes)
+
+
+@onnx_op("Flatten")
+def flatten(call, x):
+    """To a matrix: what is before the axis are rows."""
+    axis = call.get("axis", 1)
+    axis = axis + x.ndim if axis < 0 else axis
+    return x.reshape(math.prod(x.shape[:axis]), math.prod(x.shape[axis:]))
+
+
+def _squeezed(x, axes):
+    if axes is None:
+        return x.reshape([n for n in x.shape if n != 1])
+    axes = {whole_axis(a, x.ndim) for a in axes}
+    if any(x.shape[a] != 1 for a in axes):
+        raise ShapeError(f"Squeeze of {x.aval} at {sorted(axes)}: only sizes of 1 can be left out")
+    return x.reshape([n for i, n in enumerate(x.shape) if i not in axes])
+
+
+@onnx_op("Squeeze")
+def squeeze_by_attribute(call, x):
+    """Without the dimensions of size 1 that an attribute names."""
+    return _squeezed(x, call.get("axes"))
+
+
+@onnx_op("Squeeze", since=13, host=(1,))
+def squeeze(call, x, axes=None):
+    """Without the dimensions of size 1 that an input names, or all of them."""
+    return _squeezed(x, ints(axes))
+
+
+def _unsqueezed(x, axes):
+    ndim = x.ndim + len(axes)
+    axes = {whole_axis(a, ndim) for a in axes}
+    rest = iter(x.shape)
+    return x.reshape([1 if i in axes else next(rest) for i in range(ndim)])
+
+
+@onnx_op("Unsqueeze")
+def unsqueeze_by_attribute(call, x):
+    """With new dimensions of size 1 that an attribute names."""
+    return _unsqueezed(x, call.need("axes"))
+
+
+@onnx_op("Unsqueeze", since=13, host=(1,))
+def unsqueeze(call, x, axes):
+    """With new dimensions of size 1 that an input names."""
+    return _unsqueezed(x, ints(axes))
+
+
+@onnx_op("Transpose")
+def transpose(call, x):
+    """The dimensions in another order, or in the opposite one."""
+    return x.permute(call.get("perm", list(range(x.ndim))[::-1]))
+
+
+@onnx_op("Concat")
+def concat(call, *xs):
+    """Joined along an axis."""
+    return ing.cat(list(xs), call.need("axis")) if len(xs) > 1 else xs[0]
+
+
+def _parts(call, x, sizes):
+    axis = whole_axis(call.get("axis", 0), x.ndim)
+    if sizes is None:
+        count = call.get("num_outputs", call.results)
+        each = -(-x.shape[axis] // count)
+        sizes = [each] * (count - 1) + [x.shape[axis] - each * (count - 1)]
+    if sum(sizes) != x.shape[axis] or min(sizes, default=0) < 0:
+        raise ShapeError(f"Split of {x.aval} along {axis} into {sizes}: the parts do not add up to its size")
+    starts = np.cumsum([0, *sizes])
+    return tuple([x.narrow(axis, int(s), n) for s, n in zip(starts, sizes)])
+
+
+@onnx_op("Split")
+def split_by_attribute(call, x):
+    """Parts along an axis, of sizes that an attribute gives."""
+    return _parts(call, x, call.get("split"))
+
+
+@onnx_op("Split", since=13, host=(1,))
+def split(call, x, sizes=None):
+    """Parts along an axis, of sizes that an input gives or of equal ones."""
+    return _parts(call, x, ints(sizes))
+
+
+def stepped(x, axis, start, stop, step):
+    """x[start:stop:step] along an axis with any step, by Python's rules for what lies outside."""
+    n = x.shape[axis]
+    if step == 0:
+        raise ShapeError(f"Slice of {x.aval} along {axis}: the step must not be 0")
+    if step > 0:
+        return x[(slice(None),) * axis + (slice(start, stop, step),)]
+    taken = range(*slice(start, stop, step).indices(n)) if start >= -n else range(0)
+    if not len(taken):
+        return x.narrow(axis, 0, 0)
+    return x[(slice(None),) * axis + (slice(taken[-1], taken[0] + 1, -step),)].flip(axis)
+
+
+@onnx_op("Slice")
+def slice_by_attributes(call, x):
+    """Along axes that attributes name."""
+    starts, ends = call.need("starts"), call.need("ends")
+    return _sliced(x, starts, ends, call.get("axes"), None)
+
+
+@onnx_op("Slice", since=10, host=(1, 2, 3, 4))
+def slice_by_inputs(call, x, starts, ends, axes=None, steps=None):
+    """Along axes that inputs name."""
+    return _sliced(x, ints(starts), ints(ends), ints(axes), ints(steps))
+
+
+def _sliced(x, starts, ends, axes, steps):
+    axes = range(len(starts)) if axes is None else axes
+    for start, end, axis, step in zip(starts, ends, axes, steps or [1] * len(starts)):
+        x = stepped(x, whole_axis(axis, x.ndim), start, end, step)
+    return x
+
+
+@onnx_op("Expand", host=(1,))
+def expand(call, x, shape):
+    """Repeated by broadcasting."""
+    return x.expand(broadcast_shapes(tuple(x.shape), tuple(ints(shape))))
+
+
+@onnx_op("Tile", host=(1,))
+def tile(call, x, repeats):
+    """Repeated along each dimension."""
+    return x.tile(ints(repeats))
+
+
+_BORDERS = {"reflect": "reflect", "edge": "replicate", "wrap": "circular"}
+
+
+def _padded(call, x, pads, value, axes=None):
+    axes = list(range(x.ndim)) if axes is None else [whole_axis(a, x.ndim) for a in axes]
+    low, high = [0] * x.ndim, [0] * x.ndim
+    for i, axis in enumerate(axes):
+        low[axis], high[axis] = pads[i], pads[i + len(axes)]
+    mode = call.get("mode", "constant")
+    if mode == "constant":
+        return pad_op(x, low=tuple(low), high=tuple(high), interior=(0,) * x.ndim, value=value)
+    if mode not in _BORDERS:
+        raise FileError(f"operator Pad has the unknown mode {mode!r}")
+    return border_pad(x, low=tuple(low), high=tuple(high), mode=_BORDERS[mode])
+
+
+@onnx_op("Pad")
+def pad_by_attributes(call, x):
+    """Elements around, as attributes say."""
+    return _padded(call, x, call.need("pads"), call.get("value", 0.0))
+
+
+@onnx_op("Pad", since=11, host=(1, 2, 3))
+def pad(call, x, pads, value=None, axes=None):
+    """Elements around, as inputs say."""
+    fill = 0 if value is None else np.asarray(value).reshape(-1)[0].item()
+    return _padded(call, x, ints(pads), fill, ints(axes))
+
+
+@onnx_op("DepthToSpace")
+def depth_to_space(call, x):
+    """Blocks of channels become blocks of elements."""
+    n, c, h, w = x.shape
+    b = call.need("blocksize")
+    if call.get("mode", "DCR") == "DCR":
+        x = x.reshape(n, b, b, c // (b * b), h, w).permute(0, 3, 4, 1, 5, 2)
+    else:
+        x = x.reshape(n, c // (b * b), b, b, h, w).permute(0, 1, 4, 2, 5, 3)
+    return x.reshape(n, c // (b * b), h * b, w * b)
+
+
+@onnx_op("SpaceToDepth")
+def space_to_depth(call, x):
+    """Blocks of elements become channels."""
+    n, c, h, w = x.shape
+    b = call.need("blocksize")
+    if call.get("mode", "DCR") == "DCR":
+        x = x.reshape(n, c, h // b, b, w // b, b).permute(0, 3, 5, 1, 2, 4)
+    else:
+        x = x.reshape(n, c, h // b, b, w // b, b).permute(0, 1, 3, 5, 2, 4)
+    return x.reshape(n, c * b * b, h // b, w // b)
+
+
+@onnx_op("CenterCropPad", host=(1,))
+def center_crop_pad(call, x, shape):
+    """Cut or padded with zeros around the middle."""
+    axes = call.get("axes", list(range(x.ndim)))
+    for axis, size in zip(axes, ints(shape)):
+        axis = whole_axis(axis, x.ndim)
+        n = x.shape[axis]
+        if n > size:
+            x = x.narrow(axis, (n - size) // 2, size)
+        elif n < size:
+            low = [0] * x.ndim
+            high = list(low)
+            low[axis] = (size - n) // 2
+            high[axis] = size - n - low[axis]
+            x = pad_op(x, low=tuple(low), high=tuple(high), interior=(0,) * x.ndim, value=0)
+    return x
+
+
+@onnx_op("Col2Im", host=(1, 2))
+def columns_to_image(call, x, size, kernel):
+    """Columns added up to images."""
+    size, kernel = tuple(ints(size)), tuple(ints(kernel))
+    rank = len(size)
+    pads = call.get("pads", [0] * 2 * rank)
+    return col2im(x, size=size, kernel=kernel, stride=tuple(call.get("strides", [1] * rank)),
+                  padding=tuple(zip(pads[:rank], pads[rank:])), dilation=tuple(call.get("dilations", [1] * rank)))
+
+
+@onnx_op("Trilu", host=(1,))
+def triangle(call, x, k=None):
+    """The upper or lower triangle, zeros elsewhere."""
+    offset = 0 if k is None else int(k.reshape(-1)[0])
+    return ing.triu(x, offset) if call.get("upper", 1) else ing.tril(x, offset)

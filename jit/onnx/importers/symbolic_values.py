@@ -1,0 +1,112 @@
+"""Known numbers among which are sizes that may change: shapes that a model computes from shapes, while it is traced or exported
+with symbolic sizes. They are numpy arrays of objects; what is not said here turns the sizes into the numbers that they are now
+(and the trace holds for those only)."""
+
+import operator
+
+import numpy as np
+
+from ....ir.symbols.symbolic import SymInt
+from .registry import ints
+
+
+def known(values) -> np.ndarray:
+    """A vector of whole numbers, of which some may be symbolic."""
+    values = list(values)
+    if not any(type(v) is SymInt for v in values):
+        return np.array(values, np.int64)
+    return _objects(values, (len(values),))
+
+
+def _objects(values, shape):
+    """Python objects as an array."""
+    made = np.empty(len(values), object)
+    for i, v in enumerate(values):
+        made[i] = v
+    return made.reshape(shape)
+
+
+def is_symbolic(x) -> bool:
+    """Whether a value holds symbolic sizes."""
+    return isinstance(x, np.ndarray) and x.dtype == object
+
+
+def settled(x):
+    """Plain numbers where no size is symbolic any more."""
+    if is_symbolic(x) and not any(type(v) is SymInt for v in x.reshape(-1)):
+        return np.array([int(v) for v in x.reshape(-1)], np.int64).reshape(x.shape)
+    return x
+
+
+def fixed(x):
+    """The numbers that sizes are now."""
+    return np.array([int(v) for v in x.reshape(-1)], np.int64).reshape(x.shape) if is_symbolic(x) else x
+
+
+def _elementwise(fn):
+    def run(call, a, b):
+        a, b = np.broadcast_arrays(np.asarray(a, object), np.asarray(b, object))
+        return _objects([fn(x, y) for x, y in zip(a.reshape(-1), b.reshape(-1))], a.shape)
+
+    return run
+
+
+def _gather(call, x, indices):
+    return np.asarray(np.take(x, fixed(indices), axis=call.get("axis", 0)), object)
+
+
+def _slice(call, x, starts, ends, axes=None, steps=None):
+    starts, ends = ints(fixed(starts)), ints(fixed(ends))
+    at = [slice(None)] * x.ndim
+    for start, end, axis, step in zip(starts, ends, ints(axes, range(len(starts))), ints(steps, [1] * len(starts))):
+        at[axis] = slice(start, None if step < 0 and end < -x.shape[axis] else end, step)
+    return x[tuple(at)]
+
+
+def _unsqueeze(call, x, axes=None):
+    return np.expand_dims(x, tuple(ints(axes, call.get("axes"))))
+
+
+def _squeeze(call, x, axes=None):
+    given = ints(axes, call.get("axes"))
+    return np.asarray(np.squeeze(x, None if given is None else tuple(given)), object)
+
+
+def _product(call, x, axes=None):
+    total = 1
+    for v in x.reshape(-1):
+        total = total * v
+    return _objects([total], (1,) * x.ndim if call.get("keepdims", 1) else ())
+
+
+def _cast(call, x):
+    return x if call.dtype("to").is_integer else None
+
+
+def _reshape(call, x, shape):
+    return x.reshape([int(n) for n in shape])
+
+
+def _where(call, condition, a, b):
+    if is_symbolic(condition):
+        return None
+    return np.where(condition, np.asarray(a, object), np.asarray(b, object))
+
+
+def _equal(call, a, b):
+    return _elementwise(operator.eq)(call, a, b).astype(bool)
+
+
+_OPERATORS = {
+    "Add": _elementwise(operator.add), "Sub": _elementwise(operator.sub), "Mul": _elementwise(operator.mul),
+    "Div": _elementwise(operator.floordiv), "Equal": _equal, "Where": _where, "Gather": _gather, "Slice": _slice,
+    "Squeeze": _squeeze, "Unsqueeze": _unsqueeze, "Reshape": _reshape, "ReduceProd": _product, "Cast": _cast,
+    "Concat": lambda call, *xs: np.concatenate(xs, call.need("axis")),
+}
+
+
+def computed(call, inputs):
+    """The result of an operator on known numbers with symbolic sizes among them; None if this file does not say it."""
+    fn = _OPERATORS.get(call.kind)
+    found = None if fn is None else fn(call, *inputs)
+    return settled(found)

@@ -1,0 +1,154 @@
+"""Whether a model gives what the function gives: at the sizes of the example, at others, and at those that break what the
+recording relied on, for which ONNX has nobody who would ask at run time.
+"""
+
+import itertools
+import random
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...ir.errors import IngotError
+from ...ir.symbols.substitute import condition_check
+from ...runtime.core.tensor import wrap
+from ..errors.errors import ExportError, at
+from .model import from_onnx
+
+_TOLERANCE = {2: 2e-2, 4: 1e-3, 8: 1e-6}     # by bytes of a real float: of the largest value in a result
+_MOST = 8                                    # conditions that are broken, and attempts at each
+_ATTEMPTS = 400
+_TRIED = (*range(2, 66), 127, 128, 129)
+
+
+@dataclass(frozen=True)
+class Check:
+    """Tensors, what the function gives for them (arrays), why the model may not (text behind a message), and whether it may."""
+
+    tensors: list
+    wanted: list
+    why: str
+    may_fail: bool
+
+
+class Trials:
+    """What the function of a `Subject` gives for its example, and for the example at other sizes of the free dims."""
+
+    def __init__(self, subject, free):
+        self.subject, self.free = subject, free
+        self.found: dict = {}           # sizes -> (tensors, what the function gives for them)
+
+    def run(self, sizes: dict) -> tuple:
+        """The function at sizes."""
+        key = tuple(sizes.values())
+        if key not in self.found:
+            self.found[key] = self._ran(self.subject.at(sizes, self.free))
+        return self.found[key]
+
+    def _ran(self, tensors) -> tuple:
+        """Tensors and results: integers that are repeated may be indices that are out of range, or out of order, where zeros
+        are not."""
+        try:
+            return tensors, self.subject.results(tensors)
+        except Exception:
+            zeros = [wrap(np.zeros_like(t._a)) if t._a.dtype.kind in "iu" else t for t in tensors]
+            try:
+                return zeros, self.subject.results(zeros)
+            except Exception:
+                pass
+            raise
+
+    def runs(self, sizes: dict) -> bool:
+        """Whether it takes them."""
+        try:
+            self.run(sizes)
+        except Exception:
+            return False
+        return True
+
+    def checks(self, tried, conditions: dict) -> list:
+        """What a model is compared with: the example, the sizes of `tried` and such as break conditions of the recording, as
+        far as the function takes them."""
+        asked = [(line, self._test(condition), condition) for condition, line in list(conditions.items())[:_MOST]]
+        broken = [next(filter(self.runs, self._breaking(test)), None) for _, test, _ in asked]
+        every = [self.free.sizes, *tried, *[sizes for sizes in broken if sizes is not None]]
+        runs = {tuple(sizes.values()): sizes for sizes in every if self.runs(sizes)}
+        ones = [sizes for sizes in self.free.ones if tuple(sizes.values()) not in runs and self.runs(sizes)]
+        made = [(*self.run(sizes), self._why(sizes, asked), sizes in ones) for sizes in (*runs.values(), *ones)]
+        return [Check(tensors, wanted, why, may_fail) for tensors, wanted, why, may_fail in made]
+
+    def _test(self, condition: str) -> Callable:
+        check = condition_check((condition,), self.free.names.values())
+
+        def holds(sizes) -> bool:
+            try:
+                return bool(check(*sizes.values()))
+            except (ArithmeticError, ValueError):
+                return False
+
+        return holds
+
+    def _breaking(self, test) -> Iterator:
+        """A few sizes for which a condition does not hold, preferably all but one of them those of the recording."""
+        base, rng = self.free.base, random.Random(0)
+        near = ({**base, name: n} for n in _TRIED for name in base)
+        far = ({name: rng.choice(_TRIED) for name in base} for _ in range(_ATTEMPTS))
+        return itertools.islice((sizes for sizes in itertools.chain(near, far) if not test(sizes)), _MOST)
+
+    @staticmethod
+    def _why(sizes, asked) -> str:
+        """The first condition that does not hold for sizes."""
+        for line, test, condition in asked:
+            if not test(sizes):
+                return f"; it does the same for all sizes, and the code{at(line)} asks whether {condition}"
+        return ""
+
+
+def compare(checks: list, source):
+    """Raises if a model does not give what the function gives. Where a size is 1, which may mean another thing, it warns."""
+    if not checks:
+        return
+    model = from_onnx(source)
+    for check in checks:
+        said = _fault(model, check)
+        if said and not check.may_fail:
+            raise ExportError(said)
+        if said:
+            warnings.warn(f"{said}; it is good for sizes of 2 and more", stacklevel=4)
+
+
+def _fault(model, check) -> str:
+    """What is wrong with a model's answer; empty if nothing is."""
+    shapes = [tuple(t.shape) for t in check.tensors]
+    try:
+        with np.errstate(all="ignore"):
+            found = model.compute(*check.tensors)
+    except IngotError as e:
+        return "" if check.may_fail else f"the exported model fails for inputs of shapes {shapes}{check.why}: {e}"
+    for name, a, b in zip(model.output_names, found if isinstance(found, tuple) else (found,), check.wanted):
+        said = _difference(a._a, b)
+        if said:
+            return (f"the exported model does not give what eager gives: its output {name!r} for inputs of shapes {shapes} "
+                    f"{said}{check.why}")
+    return ""
+
+
+def _difference(a, b) -> str:
+    """In which way an array is not what is wanted; empty if it is close."""
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return f"is {a.dtype}{list(a.shape)} instead of {b.dtype}{list(b.shape)}"
+    if a.dtype.kind in "iub":
+        return "" if np.array_equal(a, b) else f"differs in {int((a != b).sum())} of {a.size} elements"
+    wide = np.complex128 if a.dtype.kind == "c" else np.float64
+    x, y = a.astype(wide), b.astype(wide)
+    size = a.dtype.itemsize // (2 if a.dtype.kind == "c" else 1)
+    finite = np.isfinite(y)
+    allowed = _TOLERANCE[size] * max(1e-3, float(np.abs(y[finite]).max(initial=0)))
+    same = (x == y) | (np.isnan(x) & np.isnan(y)) | (finite & (np.abs(x - y) <= allowed))
+    if same.all():
+        return ""
+    with np.errstate(all="ignore"):
+        gaps = np.abs(x - y)[~same]
+    most = gaps.max() if np.isfinite(gaps).all() else "nan or inf"
+    return f"differs by up to {most} (allowed: {allowed})"

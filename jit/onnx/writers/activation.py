@@ -1,0 +1,98 @@
+"""Writers of activations and of the softmax family."""
+
+import math
+
+from ....ir import dtype as dt
+from ....ir.ops.nn import activations
+from .graph_writer import emits
+from .math import straight
+
+emits(activations.relu)(straight("Relu"))
+emits(activations.softplus)(straight("Softplus"))
+
+
+@emits(activations.log_sigmoid)
+def _log_sigmoid(w, item, x):
+    return w.node("Neg", w.node("Softplus", w.node("Neg", w.name(x))))
+
+
+@emits(activations.silu)
+def _silu(w, item, x):
+    return w.node("Mul", w.name(x), w.node("Sigmoid", w.name(x)))
+
+
+@emits(activations.mish)
+def _mish(w, item, x):
+    if w.opset >= 18:
+        return w.node("Mish", w.name(x))
+    return w.node("Mul", w.name(x), w.node("Tanh", w.node("Softplus", w.name(x))))
+
+
+@emits(activations.gelu)
+def _gelu(w, item, x):
+    if w.opset >= 20:
+        return w.node("Gelu", w.name(x))
+    share = w.node("Add", w.node("Erf", w.node("Mul", w.name(x), w.scalar(math.sqrt(0.5), x.dtype))), w.scalar(1, x.dtype))
+    return w.node("Mul", w.node("Mul", w.name(x), share), w.scalar(0.5, x.dtype))
+
+
+@emits(activations.gelu_slope)
+def _gelu_slope(w, item, x):
+    name, number = w.name(x), lambda v: w.scalar(v, x.dtype)
+    share = w.node("Add", w.node("Erf", w.node("Mul", name, number(math.sqrt(0.5)))), number(1))
+    power = w.node("Exp", w.node("Mul", w.node("Mul", name, name), number(-0.5)))
+    density = w.node("Mul", power, number(1 / math.sqrt(2 * math.pi)))
+    return w.node("Add", w.node("Mul", share, number(0.5)), w.node("Mul", name, density))
+
+
+@emits(activations.gelu_tanh)
+def _gelu_tanh(w, item, x):
+    if w.opset >= 20:
+        return w.node("Gelu", w.name(x), approximate="tanh")
+    name, number = w.name(x), lambda v: w.scalar(v, x.dtype)
+    square = w.node("Mul", name, name)
+    bent = w.node("Add", w.node("Mul", square, number(0.044715)), number(1))
+    inner = w.node("Mul", w.node("Mul", name, number(math.sqrt(2 / math.pi))), bent)
+    return w.node("Mul", w.node("Mul", name, number(0.5)), w.node("Add", w.node("Tanh", inner), number(1)))
+
+
+def _single(node, opset):
+    """Whether a node works in a type in which runtimes have all activations."""
+    return node.outputs[0].dtype in (dt.float32, dt.float16)
+
+
+@emits(activations.leaky_relu)
+def _leaky_relu(w, item, x, *, negative_slope):
+    return w.node("LeakyRelu", w.name(x), alpha=float(negative_slope))
+
+
+@emits(activations.elu, when=lambda node,
+       opset: _single(node, opset) and node.params["scale"] == node.params["input_scale"] == 1)
+def _elu(w, item, x, *, alpha, scale, input_scale):
+    return w.node("Elu", w.name(x), alpha=float(alpha))
+
+
+@emits(activations.hardtanh, when=_single)
+def _hardtanh(w, item, x, *, min_val, max_val):
+    return w.node("Clip", w.name(x), w.scalar(min_val, x.dtype), w.scalar(max_val, x.dtype))
+
+
+@emits(activations.hardsigmoid, when=_single)
+def _hardsigmoid(w, item, x):
+    return w.node("HardSigmoid", w.name(x), alpha=1 / 6, beta=0.5)
+
+
+@emits(activations.hardswish, when=_single)
+def _hardswish(w, item, x):
+    return w.node("HardSwish", w.name(x))
+
+
+def _softmax(kind):
+    def write(w, item, x, *, dim):
+        return w.node(kind, w.name(x), axis=dim)
+
+    return write
+
+
+emits(activations.softmax)(_softmax("Softmax"))
+emits(activations.log_softmax)(_softmax("LogSoftmax"))

@@ -1,0 +1,82 @@
+"""The writer of `cond`: an `If` whose two graphs hold what only one branch needs, so that only one is computed."""
+
+from itertools import takewhile
+
+from ....ir.ops.core.branch_select import choose
+from ....ir.symbols.symbolic import is_symbol
+from ..format import proto
+from .graph_writer import EMITTERS, Writer, emits
+from .recorded_ops import Item, Recorded, Ref
+
+
+class Branches:
+    """Where the items of a program belong: outside, or in a branch of an `If`, which may be in another one.
+
+    groups   {a choice: all those that its cond gave}: they follow each other, and are one `If`
+    inside   {(the first choice of a group, which branch): the items that it alone needs, in order}
+    """
+
+    def __init__(self, program: Recorded):
+        self.groups: dict = {}
+        self.inside: dict = {}
+        self.homes: dict = {}        # item -> the branches that it is in, the outermost first
+        group: list = []
+        for item in program.items:
+            group = group if _joins(item, group) else []
+            if item.op is choose:
+                self.groups[item] = group
+                group.append(item)
+        wanted: dict = dict.fromkeys(program.outputs, ())       # ref -> the branches that all who read it are in
+        for item in reversed(program.items):
+            self._find(item, wanted)
+        for item in program.items:
+            if self.homes[item]:
+                self.inside.setdefault(self.homes[item][-1], []).append(item)
+
+    def _find(self, item: Item, wanted):
+        """Where an item belongs; what it reads is wanted there, or in its branches."""
+        group = self.groups.get(item, [item])
+        homes = [wanted[ref] for one in group for ref in one.outputs if ref in wanted]
+        home = self.homes[item] = _common(homes)
+        places = [home] * len(item.inputs)
+        if item.op is choose:
+            places[1:] = [(*home, (group[0], holds)) for holds in (True, False)]
+        for ref, place in zip(item.inputs, places):
+            if type(ref) is Ref:
+                wanted[ref] = _common([wanted.get(ref, place), place])
+
+
+def _joins(item: Item, group) -> bool:
+    """Whether an item is one more choice of the group before it: by the same answer, between values from before it."""
+    made = {one.outputs[0] for one in group}
+    return bool(group) and item.op is choose and item.inputs[0] is group[0].inputs[0] and made.isdisjoint(item.inputs[1:])
+
+
+def _common(homes) -> tuple:
+    """The branches that all of these are in."""
+    return tuple([steps[0] for steps in takewhile(lambda steps: len(set(steps)) == 1, zip(*homes))])
+
+
+@emits(choose)
+def _choose(w: Writer, item, pred, x, y):
+    if item.outputs[0] not in w.names:
+        group = w.root.branches.groups[item]
+        graphs = [_graph(w, group, holds) for holds in (True, False)]
+        made = w.node("If", w.name(pred), outputs=len(group), then_branch=graphs[0], else_branch=graphs[1])
+        for one, name in zip(group, [made] if isinstance(made, str) else made):
+            w.names[one.outputs[0]] = name
+    return w.names[item.outputs[0]]
+
+
+def _graph(w: Writer, group, holds: bool):
+    """One branch: what only it needs, and its results."""
+    with w.inner() as inside:
+        for item in w.root.branches.inside.get((group[0], holds), ()):
+            if EMITTERS[item.op].lazy is None:
+                inside.write(item)
+        inside.item = None
+        given = [one.inputs[1 if holds else 2] for one in group]
+        names = [inside.node("Identity", inside.name(ref), hint="taken") for ref in given]
+        outputs = [proto.make_value(name, ref.dtype, [None if is_symbol(n) else n for n in ref.shape])
+                   for name, ref in zip(names, given)]
+    return proto.make_graph(w.fresh("branch"), inside.nodes, [], outputs)

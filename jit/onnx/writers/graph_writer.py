@@ -1,0 +1,336 @@
+"""What writes an ONNX graph: nodes, constants, shapes computed at run time; and the table of who writes which operator."""
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ....ir import dtype as dt
+from ....ir.graph.printer import format_place
+from ....ir.opdef.op import Op
+from ....ir.source_location import module_of
+from ....ir.symbols.symbolic import SymInt, is_symbol, source_of
+from ...errors.errors import ExportError, at
+from ...errors.extents import extent_of, parsed
+from ..format import proto
+from .recorded_ops import Item, Ref
+from .size_formulas import FixedSize, Formulas, is_fixed
+
+SMALL = 512   # bytes of a constant that is kept in a node
+FLOAT8_SINCE = 19   # the operator set that has its dtypes
+
+
+@dataclass(frozen=True)
+class Emitter:
+    """How an operator is written: `write(w, item, *operands, **params)` gives the name of each result. `when(node, opset)` says
+    which nodes it takes (all, if it is None); a composite that is not taken is written as its body. What is `lazy` is written
+    only when its result is asked for by name; `lazy(w, item)` names what elementwise operators may take instead, or None."""
+
+    write: Callable
+    when: Callable | None
+    lazy: Any
+
+
+EMITTERS: dict[Op, Emitter] = {}
+
+
+def emits(*ops: Op, when=None, lazy=None):
+    """Marks the writer of one or several operators, as `Emitter` describes it."""
+
+    def mark(fn):
+        for op in ops:
+            assert op not in EMITTERS, f"{op.name} has two writers"
+            EMITTERS[op] = Emitter(fn, when, lazy)
+        return fn
+
+    return mark
+
+
+class Claims:
+    """Which nodes can be written as they are, in an operator set version."""
+
+    def __init__(self, opset: int):
+        self.opset = opset
+        self.ops = frozenset(EMITTERS)
+
+    def __call__(self, node) -> bool:
+        emitter = EMITTERS.get(node.op)
+        return emitter is not None and (emitter.when is None or bool(emitter.when(node, self.opset)))
+
+
+def _names(text: str, name: str) -> bool:
+    """Whether a size that is said so says how large the one of a name is."""
+    extent = parsed(text)
+    return extent is not None and extent.name == name
+
+
+class Writer:
+    """A graph that is being written."""
+
+    def __init__(self, opset: int, outer: "Writer | None" = None):
+        self.opset = opset
+        self.nodes: list = []
+        self.root: Writer = outer.root if outer is not None else self
+        self.names: dict = {} if outer is None else dict(outer.names)     # ref -> name
+        self.waiting: dict = {}                                            # ref -> item that is written when it is needed
+        self.made_by: dict = {}                                            # ref -> item that makes it
+        self.used_by: dict = {}                                            # ref -> items that read it, None for a result
+        self.ends: dict = {}                                               # ref of a layer's states -> name of the last one
+        self.constants: dict = {}                                          # name -> array (of the root)
+        self.places: dict = {}                                             # name of a free size -> (ref, dim) that has it
+        self.branches: Any = None                                          # which items are in branches (of the root)
+        self.calls: dict = {}                                              # name -> `ModuleCall` (of the root)
+        self.item: Item | None = None
+        self._taken: set = set()
+        self._same: dict = {}
+        self._sizes: dict = {} if outer is None else dict(outer._sizes)
+
+    # Names.
+
+    def fresh(self, hint: str) -> str:
+        """A name that is not taken."""
+        taken, name, n = self.root._taken, hint, 0
+        while name in taken:
+            n += 1
+            name = f"{hint}_{n}"
+        taken.add(name)
+        return name
+
+    def reserve(self, names):
+        """Names that are taken from now on."""
+        self.root._taken.update(names)
+
+    def name(self, x, dtype=None) -> str:
+        """The name of an operand: a ref, or a number in a dtype."""
+        if type(x) is Ref:
+            if x not in self.names:
+                self.write(self.root.waiting[x])
+            return self.names[x]
+        return self.scalar(x, dtype)
+
+    def bind(self, ref: Ref, name: str):
+        """Says what a ref is called, and that its sizes are there to be computed with (those of graphs inside, only there)."""
+        self.names[ref] = name
+        for dim, n in enumerate(ref.shape):
+            if type(n) is SymInt and self.root is self:
+                self.root.places.setdefault(n.text, (ref, dim))
+
+    # Nodes.
+
+    def node(self, kind: str, *inputs, outputs: int = 1, hint: str = "", **attributes) -> Any:
+        """A node; the name of its result, or a list of them."""
+        hint = hint or (self.item.op.name if self.item is not None else kind.lower())
+        made = [self.fresh(hint if outputs == 1 else f"{hint}_{i}") for i in range(outputs)]
+        self.put(kind, inputs, made, attributes)
+        return made[0] if outputs == 1 else made
+
+    def put(self, kind, inputs, outputs, attributes):
+        """A node with names for its results."""
+        given = [("" if x is None else x) for x in inputs]
+        while given and not given[-1]:
+            given.pop()
+        attributes = {k: v for k, v in attributes.items() if v is not None}
+        for v in attributes.values():
+            loose = next((n for n in (v if isinstance(v, (list, tuple)) else (v,)) if is_symbol(n)), None)
+            if loose is not None:
+                raise FixedSize(f"the size {source_of(loose)}")
+        where = self.item.line if self.item is not None else None
+        name = self.fresh(f"node_{outputs[0]}")
+        place, notes = self.modules_of(where, name)
+        self.nodes.append(proto.make_node(kind, given, outputs, f"{place}{name}", attributes, notes=notes,
+                                          doc=format_place(where) if where else ""))
+
+    def modules_of(self, where, name: str) -> tuple:
+        """(the path of a node's module, as its name begins; the calls of modules around it as PyTorch's models note them)"""
+        around: list = []
+        call = module_of(where)
+        while call in self.root.calls:
+            around.insert(0, self.root.calls[call])
+            call = around[0].parent
+        if not around:
+            return "", {}
+        paths, kinds = [*[c.path for c in around], name], [*[c.kind for c in around], self.item.op.name if self.item else name]
+        place = "".join([f"/{part}" for part in around[-1].path.split(".") if part])
+        return f"{place}/" if place else "", {"namespace": "/".join(map(": ".join, zip(paths, kinds))),
+                                              "pkg.torch.onnx.class_hierarchy": repr(kinds),
+                                              "pkg.torch.onnx.name_scopes": repr(paths)}
+
+    def write(self, item: Item):
+        """An operation."""
+        emitter = EMITTERS.get(item.op)
+        if emitter is None or (emitter.when is not None and not emitter.when(item.node, self.opset)):
+            raise ExportError(f"operator {item.op.name}{at(item.line)} has no counterpart in ONNX (version {self.opset})")
+        for v in (*item.inputs, *item.outputs):
+            if type(v) is Ref:
+                self.require(v.dtype, f"operator {item.op.name}{at(item.line)}")
+        before, self.item = self.item, item
+        try:
+            found = emitter.write(self, item, *item.inputs, **item.params)
+        except FixedSize as e:
+            raise ExportError(f"operator {item.op.name}{at(item.line)} can be written only with fixed sizes: {e}") from None
+        finally:
+            self.item = before
+        for ref, name in zip(item.outputs, (found,) if isinstance(found, str) else found):
+            if name is not None:
+                self.bind(ref, name)
+
+    def require(self, dtype, who: str):
+        """That the operator set has a dtype."""
+        if dtype in dt.FLOAT8 and self.opset < FLOAT8_SINCE:
+            raise ExportError(f"{who} has {dtype}, which ONNX has from version {FLOAT8_SINCE} on; pass opset={FLOAT8_SINCE} or "
+                              f"higher, not {self.opset}")
+
+    # Constants.
+
+    def const(self, array, hint: str = "constant") -> str:
+        """A constant array; equal ones are kept once. Small ones are nodes, large ones initializers like the weights."""
+        a = np.ascontiguousarray(array).reshape(np.shape(array))
+        key = (a.dtype.str, a.dtype.name, a.shape, a.tobytes())
+        root = self.root
+        if key not in root._same:
+            name = root._same[key] = root.fresh(hint)
+            if a.nbytes <= SMALL:
+                value = {"value": proto.make_tensor(a, name)}
+                root.nodes.append(proto.make_node("Constant", [], [name], f"node_{name}", value))
+            else:
+                root.constants[name] = a
+        return root._same[key]
+
+    def scalar(self, value, dtype) -> str:
+        """A number as a 0-d constant, or computed where it follows from sizes."""
+        if is_symbol(value):
+            return self.node("Squeeze", self.number(value, dtype))
+        return self.const(np.asarray(value).astype(dtype.np), "number")
+
+    def small(self, x) -> str | None:
+        """The name of what a ref was broadcast from (a constant, or a tensor before it was expanded); None for others."""
+        item = self.root.made_by.get(x) if type(x) is Ref else None
+        if item is None or not EMITTERS[item.op].lazy or x in self.names:
+            return None
+        return EMITTERS[item.op].lazy(self, item)
+
+    def is_used(self, ref) -> bool:
+        """Whether anything needs a ref."""
+        return bool(self.root.used_by.get(ref))
+
+    # Sizes.
+
+    def ints(self, values) -> str:
+        """A vector of whole numbers, of which some may be symbolic."""
+        values = list(values)
+        if is_fixed(values):
+            return self.const(np.array(values, np.int64), "sizes")
+        parts, run = [], []
+        for v in [*values, None]:
+            if v is not None and not is_symbol(v):
+                run.append(v)
+                continue
+            if run:
+                parts.append(self.const(np.array(run, np.int64), "sizes"))
+                run = []
+            if v is not None:
+                parts.append(self.number(v, dt.int64))
+        return parts[0] if len(parts) == 1 else self.node("Concat", *parts, axis=0, hint="sizes")
+
+    def number(self, size, dtype) -> str:
+        """A symbolic number as a vector of one element."""
+        key = source_of(size), dtype
+        if key not in self._sizes:
+            self._sizes[key] = Formulas(self, self._size).written(size, dtype)
+        return self._sizes[key]
+
+    def _size(self, name):
+        """A free size."""
+        if name not in self._sizes:
+            said = next(text for text in (name, *self.root.places) if text in self.root.places and _names(text, name))
+            ref, dim = self.root.places[said]
+            made = self.node("Shape", self.names[ref], start=dim, end=dim + 1, hint="size")
+            extent = extent_of(said)
+            if extent.plus:
+                made = self.node("Sub", made, self.const(np.array([extent.plus], np.int64), "number"))
+            if extent.times > 1:
+                made = self.node("Div", made, self.const(np.array([extent.times], np.int64), "number"))
+            self._sizes[name] = made
+        return self._sizes[name]
+
+    # Shorthands of several writers.
+
+    def cast(self, name: str, dtype) -> str:
+        """In another dtype."""
+        more: dict = {"saturate": 0} if dtype is dt.float8_e5m2 else {}      # which has infinities for what is too large
+        return self.node("Cast", name, to=proto.type_number(dtype), **more)
+
+    def reshape(self, name: str, shape) -> str:
+        """Under another shape; a single symbolic size needs no computing."""
+        shape = tuple(shape)
+        loose = [i for i, n in enumerate(shape) if is_symbol(n)]
+        if len(loose) == 1 and 0 not in shape:
+            shape = tuple([-1 if i == loose[0] else n for i, n in enumerate(shape)])
+        return self.node("Reshape", name, self.ints(shape), allowzero=1 if 0 in shape else None)
+
+    def transpose(self, name: str, dims) -> str:
+        """With its dimensions in another order."""
+        return name if tuple(dims) == tuple(range(len(dims))) else self.node("Transpose", name, perm=list(dims))
+
+    def expand(self, name: str, shape) -> str:
+        """Repeated to a shape."""
+        return self.node("Expand", name, self.ints(shape))
+
+    def slice(self, name: str, starts, stops, axes, steps=None) -> str:
+        """Parts along axes."""
+        steps = None if steps is None or all(s == 1 for s in steps) else self.ints(steps)
+        return self.node("Slice", name, self.ints(starts), self.ints(stops), self.ints(axes), steps)
+
+    def squeeze(self, name: str, axes) -> str:
+        """Without dimensions of size 1."""
+        return self.node("Squeeze", name, self.ints(axes))
+
+    def unsqueeze(self, name: str, axes) -> str:
+        """With new dimensions of size 1."""
+        return self.node("Unsqueeze", name, self.ints(axes))
+
+    def range(self, count, dtype=dt.int64) -> str:
+        """0, 1, 2 ... below a number that may be symbolic."""
+        if not is_symbol(count):
+            return self.const(np.arange(count).astype(dtype.np), "range")
+        end = self.node("Squeeze", self.number(count, dt.int64))
+        found = self.node("Range", self.scalar(0, dt.int64), end, self.scalar(1, dt.int64))
+        return found if dtype is dt.int64 else self.cast(found, dtype)
+
+    def filled(self, shape, value, dtype) -> str:
+        """A tensor of one value."""
+        value = np.full(1, value).astype(dtype.np)
+        if is_fixed(shape) and np.prod(shape) == 1:
+            return self.const(value.reshape(shape), "number")
+        return self.node("ConstantOfShape", self.ints(shape), value=proto.make_tensor(value, "value"))
+
+    def reduce(self, kind: str, name: str, axes, keep) -> str:
+        """A reduction; from version 18 on axes are an input."""
+        if self.opset >= 18 or kind == "ReduceSum":
+            return self.node(kind, name, self.ints(axes), keepdims=int(keep))
+        return self.node(kind, name, axes=list(axes), keepdims=int(keep))
+
+    @contextmanager
+    def inner(self):
+        """A writer for a graph inside of this one, such as the body of a Scan."""
+        inside = Writer(self.opset, self)
+        inside.item = self.item
+        yield inside
+
+    def scan(self, states, sequences, types, body, *, axis: int, reverse: bool = False) -> list:
+        """A loop along an axis. `states` and `sequences` are names; `types` are (dtype, shape) of the states, of a slice of
+        each sequence, and of what each step gives beside the states; `body(writer, states, slices)` gives names of both."""
+        with self.inner() as inside:
+            names = [inside.fresh("step_in") for _ in (*states, *sequences)]
+            inputs = [proto.make_value(n, *t) for n, t in zip(names, [*types[0], *types[1]])]
+            new, out = body(inside, names[:len(states)], names[len(states):])
+            given = [inside.node("Identity", n, hint="step_out") for n in (*new, *out)]
+            outputs = [proto.make_value(n, *t) for n, t in zip(given, [*types[0], *types[2]])]
+            graph = proto.make_graph(self.fresh("steps"), inside.nodes, inputs, outputs)
+        count = len(sequences)
+        made = self.node("Scan", *states, *sequences, outputs=len(given), body=graph, num_scan_inputs=count,
+                         scan_input_axes=[axis] * count, scan_input_directions=[int(reverse)] * count,
+                         scan_output_axes=[axis] * len(out), scan_output_directions=[int(reverse)] * len(out))
+        return made if isinstance(made, list) else [made]

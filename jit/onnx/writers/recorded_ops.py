@@ -1,0 +1,105 @@
+"""A recorded function as operations to be written; numbers that follow from free dimensions are symbolic."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....ir.dtype import DType
+from ....ir.graph.graph import Graph, Node, Value
+from ....ir.opdef.op import Composite, Op
+from ....ir.symbols.substitute import owned_by, replaced
+from ....passes.rewrite.rewrite import rebuild
+from ....passes.simplify.dce import dce
+from ....passes.simplify.decompose import expand_body
+from ....runtime.core.tensor import Tensor, wrap
+from .size_formulas import Sizes
+
+_NEARER, _GOLDEN = 0.25, 0.6180339887498949
+
+
+@dataclass(frozen=True, eq=False)
+class Ref:
+    """A value: where it comes from in order, and its type; sizes may be symbolic."""
+
+    number: int
+    shape: tuple
+    dtype: DType
+
+    @property
+    def ndim(self) -> int:
+        """How many dimensions it has."""
+        return len(self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """One operation: a record, its operands (refs, numbers or None), its parameters and its results."""
+
+    op: Op
+    inputs: tuple
+    params: dict
+    outputs: tuple
+    line: tuple | None
+    node: Node           # as it was recorded
+
+
+@dataclass
+class Recorded:
+    """A function as operations: its arguments, the captured arrays by name, and which refs are its results."""
+
+    arguments: list      # refs
+    captured: list       # (ref, name, array)
+    items: list
+    outputs: list
+
+
+def expanded(graph: Graph, claims: Callable) -> Graph:
+    """A graph without what nobody needs, in which every composite that is left is claimed."""
+    def visit(b, node, operands):
+        if type(node.op.lower) is not Composite or claims(node):
+            return None
+        return expand_body(b, node, operands, claims.ops - {node.op})  # type: ignore[attr-defined]
+
+    graph = dce(graph)
+    while True:
+        after = rebuild(graph, visit)
+        if after is graph:
+            return graph
+        graph = after
+
+
+def recorded(graph: Graph, weights: dict, count: int, sizes: Sizes | None) -> Recorded:
+    """The program of a graph whose inputs are `count` arguments and then the weights; its symbolic numbers become those of
+    `sizes`."""
+    def own(x):
+        return x if sizes is None else replaced(x, lambda n: owned_by(sizes, n))
+
+    refs = {v: Ref(i, own(tuple(v.shape)), v.dtype) for i, v in enumerate(graph.values())}
+    items = []
+    for node in graph.nodes:
+        inputs = tuple([refs[x] if type(x) is Value else own(x) for x in node.inputs])
+        params = {k: own(x) for k, x in node.params.items()}
+        items.append(Item(node.op, inputs, params, tuple([refs[v] for v in node.outputs]), node.line, node))
+    given = [refs[v] for v in graph.inputs]
+    captured = [(ref, name, t._a) for ref, (name, t) in zip(given[count:], weights.items())]
+    return Recorded(given[:count], captured, items, [refs[v] for v in graph.outputs])
+
+
+def resized(t: Tensor, sizes: dict) -> Tensor:
+    """A tensor with its elements repeated or left out, so that its dims have other sizes. Floats that are repeated come a bit
+    nearer to the next ones: among equal ones an order would be by chance."""
+    if not sizes:
+        return t
+    a = t._a
+    for axis, n in sizes.items():
+        count, places = max(1, a.shape[axis]), np.arange(n)
+        made = np.take(a, places % count, axis=axis)
+        if a.dtype.kind == "f" and n > count > 1:
+            way = np.where(places < count, 0, _NEARER * (places * _GOLDEN % 1))
+            way = way.reshape([-1 if d == axis else 1 for d in range(a.ndim)])
+            with np.errstate(invalid="ignore", over="ignore"):
+                mixed = made + way * (np.take(a, (places + 1) % count, axis=axis) - made)
+            made = np.where(np.isfinite(mixed), mixed, made).astype(a.dtype)
+        a = made
+    return wrap(np.ascontiguousarray(a))

@@ -1,0 +1,287 @@
+"""Writers of operators that move data: views and copies."""
+
+import math
+
+import numpy as np
+
+from ....ir import dtype as dt
+from ....ir.ops.core import shape as sh
+from ....ir.ops.core.constant import constant
+from ....ir.ops.index.assign import assign_view, run_chain
+from ....ir.ops.nn.linear_maps import border_table
+from ....ir.ops.nn.resample import border_pad, border_pad_grad
+from ....ir.symbols.symbolic import is_symbol
+from .graph_writer import emits
+from .recorded_ops import Ref
+from .size_formulas import is_fixed
+
+FAR = (1 << 63) - 1
+
+
+@emits(sh.reshape)
+def _reshape(w, item, x, *, shape):
+    if x.shape == tuple(shape):
+        return w.name(x)
+    loose = [i for i, n in enumerate(shape) if is_symbol(n)]
+    if len(loose) < 2 or 0 in shape:
+        return w.reshape(w.name(x), shape)
+    kept = [i for i in loose if i < x.ndim and x.shape[i] == shape[i]]
+    rest = [i for i in loose if i not in kept]
+    if len(rest) < 2:
+        given = [0 if i in kept else -1 if i in rest else n for i, n in enumerate(shape)]
+        return w.node("Reshape", w.name(x), w.const(np.array(given, np.int64), "sizes"))
+    return w.node("Reshape", w.name(x), w.ints([-1 if i == rest[-1] else n for i, n in enumerate(shape)]))
+
+
+@emits(sh.permute)
+def _permute(w, item, x, *, dims):
+    return w.transpose(w.name(x), dims)
+
+
+def _before_expanding(w, item):
+    return w.small(item.inputs[0]) or w.name(item.inputs[0])
+
+
+@emits(sh.expand, lazy=_before_expanding)
+def _expand(w, item, x, *, shape):
+    lead = len(shape) - x.ndim
+    if not lead and x.shape == tuple(shape):
+        return w.name(x)
+    sizes = [1 if i >= lead and x.shape[i - lead] == n else n for i, n in enumerate(shape)]
+    return w.expand(w.name(x), sizes)
+
+
+@emits(sh.full, lazy=lambda w, item: w.scalar(item.params["value"], item.params["dtype"]))
+def _full(w, item, like, *, shape, value, dtype):
+    if is_symbol(value):
+        return w.expand(w.scalar(value, dtype), shape)
+    return w.filled(shape, value, dtype)
+
+
+@emits(constant)
+def _constant(w, item, like, *, values, shape, dtype):
+    if is_fixed(values):
+        return w.const(np.array(values, dtype.np).reshape(shape))
+    parts = w.ints(values)
+    return w.reshape(parts if dtype is dt.int64 else w.cast(parts, dtype), shape)
+
+
+@emits(sh.iota)
+def _iota(w, item, like, *, shape, dim, dtype):
+    beside = [n if i == dim else 1 for i, n in enumerate(shape)]
+    numbers = w.range(shape[dim], dtype)
+    numbers = numbers if len(shape) == 1 else w.reshape(numbers, beside)
+    return numbers if beside == list(shape) else w.expand(numbers, shape)
+
+
+@emits(sh.select)
+def _select(w, item, x, *, dim, index):
+    if x in w.ends:
+        return w.ends[x]
+    return w.node("Gather", w.name(x), w.scalar(index, dt.int64), axis=dim)
+
+
+@emits(sh.slice_)
+def _slice(w, item, x, *, dim, start, stop, step):
+    return w.slice(w.name(x), [start], [stop], [dim], [step])
+
+
+@emits(sh.cat)
+def _cat(w, item, *xs, dim):
+    return w.name(xs[0]) if len(xs) == 1 else w.node("Concat", *[w.name(x) for x in xs], axis=dim)
+
+
+@emits(sh.flip)
+def _flip(w, item, x, *, dims):
+    if not dims:
+        return w.name(x)
+    return w.slice(w.name(x), [-1] * len(dims), [-FAR] * len(dims), dims, [-1] * len(dims))
+
+
+@emits(sh.roll)
+def _roll(w, item, x, *, shifts, dims):
+    name = w.name(x)
+    for shift, dim in zip(shifts, dims):
+        n = x.shape[dim]
+        if not is_symbol(n):
+            shift = shift % n if n else 0
+        if is_symbol(shift) or shift:
+            name = w.node("Concat", w.slice(name, [-shift], [FAR], [dim]), w.slice(name, [0], [-shift], [dim]), axis=dim)
+    return name
+
+
+def padded(w, name, low, high, value, dtype, mode=None):
+    """Elements around (or cut off, where numbers are negative) each dimension."""
+    if all(not is_symbol(n) and n == 0 for n in (*low, *high)):
+        return name
+    fill = None if mode else w.scalar(value, dtype)
+    return w.node("Pad", name, w.ints([*low, *high]), fill, mode=mode)
+
+
+@emits(sh.pad)
+def _pad(w, item, x, *, low, high, interior, value=0):
+    name, shape = w.name(x), list(x.shape)
+    boolean = x.dtype is dt.bool_
+    if boolean:
+        name = w.cast(name, dt.int32)
+    kind = dt.int32 if boolean else x.dtype
+    for dim, gap in enumerate(interior):
+        if gap:
+            name = _spread(w, name, shape, dim, gap, value, kind)
+            shape[dim] = shape[dim] + (shape[dim] - 1) * gap
+    name = padded(w, name, low, high, value, kind)
+    return w.cast(name, dt.bool_) if boolean else name
+
+
+def _spread(w, name, shape, dim, gap, value, dtype):
+    """`gap` elements of a value between neighbours along a dimension."""
+    n = len(shape)
+    name = w.unsqueeze(name, [dim + 1])
+    low, high = [0] * (n + 1), [gap if i == dim + 1 else 0 for i in range(n + 1)]
+    name = padded(w, name, low, high, value, dtype)
+    grown = [m * (gap + 1) if i == dim else m for i, m in enumerate(shape)]
+    return w.slice(w.reshape(name, grown), [0], [-gap], [dim])
+
+
+@emits(border_pad)
+def _border_pad(w, item, x, *, low, high, mode):
+    kinds = {"reflect": "reflect", "replicate": "edge"}
+    plain = all(0 <= p < n if mode == "reflect" else p >= 0 for p, n in zip((*low, *high), x.shape * 2))
+    if mode in kinds and plain:
+        return padded(w, w.name(x), low, high, 0, x.dtype, kinds[mode])
+    name = w.name(x)
+    for dim, (lo, hi) in enumerate(zip(low, high)):
+        if lo or hi:
+            places = border_table(mode, int(x.shape[dim]), lo, hi)[0][0]
+            name = w.node("Gather", name, w.const(places, "places"), axis=dim)
+    return name
+
+
+# Moves that are written as one flat gather or scatter over fixed sizes.
+
+
+def _fixed(item):
+    return is_fixed([n for x in (*item.inputs, *item.outputs) if type(x) is Ref for n in x.shape])
+
+
+def gathered(w, item, x):
+    """An operator that takes each result's element from one place, as a gather from the flat input."""
+    product_of = int(math.prod(x.shape))
+    numbers = np.arange(product_of).reshape([int(n) for n in x.shape])
+    places = np.asarray(item.op.ref(numbers, **item.params))
+    return w.node("Gather", w.reshape(w.name(x), [-1]), w.const(places.astype(np.int64), "places"), axis=0)
+
+
+def scattered(w, item, x, places, shape):
+    """The elements of x added up at flat places of zeros of a shape."""
+    total = int(math.prod(shape))
+    zeros = w.filled([total], 0, x.dtype)
+    flat = w.node("ScatterElements", zeros, w.const(places.reshape(-1).astype(np.int64), "places"), w.reshape(w.name(x), [-1]),
+                  axis=0, reduction="add")
+    return w.reshape(flat, shape)
+
+
+def _places(op, shape, /, **params):
+    """Where a moving operator takes each of its results from."""
+    numbers = np.arange(int(np.prod(shape))).reshape([int(n) for n in shape])
+    return np.asarray(op.ref(numbers, **params))
+
+
+emits(sh.diagonal, sh.as_strided)(lambda w, item, x, **params: gathered(w, item, x))
+
+
+@emits(sh.unfold)
+def _unfold(w, item, x, *, dim, size, step):
+    count = (x.shape[dim] - size) // step + 1
+    within = w.const(np.arange(size).reshape(1, -1), "within")
+    start = w.node("Mul", w.reshape(w.range(count), [-1, 1]), w.const(np.array(step, np.int64), "number"))
+    found = w.node("Gather", w.name(x), w.node("Add", start, within), axis=dim)
+    return w.transpose(found, [d for d in range(x.ndim + 1) if d != dim + 1] + [dim + 1])
+
+
+@emits(sh.fold_windows)
+def _fold_windows(w, item, x, *, shape, dim, step):
+    return scattered(w, item, x, _places(sh.unfold, shape, dim=dim, size=int(x.shape[-1]), step=step), shape)
+
+
+@emits(sh.diagonal_scatter)
+def _diagonal_scatter(w, item, x, *, shape, offset, dim1, dim2):
+    return scattered(w, item, x, _places(sh.diagonal, shape, offset=offset, dim1=dim1, dim2=dim2), shape)
+
+
+@emits(sh.strided_scatter)
+def _strided_scatter(w, item, x, *, size, strides, offset):
+    return scattered(w, item, x, _places(sh.as_strided, size, shape=x.shape, strides=strides, offset=offset), size)
+
+
+@emits(border_pad_grad)
+def _border_pad_grad(w, item, x, *, low, high, mode):
+    return scattered(w, item, x, _places(border_pad, item.outputs[0].shape, low=low, high=high, mode=mode),
+                     item.outputs[0].shape)
+
+
+# Writes into a part.
+
+
+@emits(assign_view)
+def _assign_view(w, item, base, value, *, chain):
+    return _assigned(w, w.name(base), base.shape, base.dtype, chain, w.name(value))
+
+
+def _assigned(w, base, shape, dtype, chain, value):
+    """A base with the part that a chain of views selects replaced."""
+    if not chain:
+        return value
+    (name, params), rest = chain[0], chain[1:]
+    params = dict(params)
+    if name == sh.slice_.name and params["step"] == 1:
+        return _between(w, base, shape, dtype, params["dim"], params["start"], params["stop"], rest, value)
+    if name == sh.select.name:
+        dim, index = params["dim"], params["index"]
+        part = w.node("Gather", base, w.scalar(index, dt.int64), axis=dim)
+        inner = _assigned(w, part, _without(shape, dim), dtype, rest, value)
+        return _joined(w, base, shape, dim, index, index + 1, w.unsqueeze(inner, [dim]))
+    if name == sh.permute.name:
+        dims = params["dims"]
+        inner = _assigned(w, w.transpose(base, dims), [shape[d] for d in dims], dtype, rest, value)
+        return w.transpose(inner, np.argsort(dims).tolist())
+    if name == sh.reshape.name:
+        return w.reshape(_assigned(w, w.reshape(base, params["shape"]), params["shape"], dtype, rest, value), shape)
+    numbers = np.arange(int(math.prod(shape))).reshape([int(n) for n in shape])
+    places = run_chain(numbers, [(n, dict(p)) for n, p in chain])
+    at = w.const(places.reshape(-1), "places")
+    flat = w.node("ScatterElements", w.reshape(base, [-1]), at, w.reshape(value, [-1]), axis=0)
+    return w.reshape(flat, shape)
+
+
+def _without(shape, dim):
+    return [n for i, n in enumerate(shape) if i != dim]
+
+
+def _between(w, base, shape, dtype, dim, start, stop, rest, value):
+    size = stop if is_symbol(stop) or is_symbol(shape[dim]) else min(stop, shape[dim])
+    inner_shape = [size - start if i == dim else n for i, n in enumerate(shape)]
+    inner = _assigned(w, w.slice(base, [start], [stop], [dim]), inner_shape, dtype, rest, value) if rest else value
+    return _joined(w, base, shape, dim, start, stop, inner)
+
+
+def _joined(w, base, shape, dim, start, stop, inner):
+    """The base with everything from start to stop along a dimension replaced."""
+    parts = [inner]
+    if is_symbol(start) or start > 0:
+        parts.insert(0, w.slice(base, [0], [start], [dim]))
+    if _ends_before(stop, shape[dim]):
+        parts.append(w.slice(base, [stop], [FAR], [dim]))
+    return parts[0] if len(parts) == 1 else w.node("Concat", *parts, axis=dim)
+
+
+def _ends_before(stop, size) -> bool:
+    """Whether something may be left between a stop and a size."""
+    if is_symbol(stop) or is_symbol(size):
+        return stop != size
+    return stop < size
+
+
+@emits(sh.bitcast, when=lambda node, opset: node.inputs[0].dtype is node.params["dtype"])
+def _bitcast(w, item, x, *, dtype):
+    return w.name(x)

@@ -1,0 +1,114 @@
+"""Sizes that come from data: how many elements a mask has, what `int(lengths.max())` gives.
+
+    x[mask]                         # counts the mask's elements
+    n = int(hit.sum()); x[:n]
+
+The first number that such a line gives is an answer like others, for which alone the path that follows is recorded. When it
+gives another one, the next recording takes a symbol of its scope for it: the path holds for all numbers for which the
+conditions hold that were noted behind the line, once it was compared with a recording for another number. 0 stays an answer of
+its own; the path is good for 1, which means something else to shapes, after it was compared with a recording for 1.
+"""
+
+import re
+from itertools import pairwise
+
+from ...ir.symbols.substitute import condition_check
+
+MANY = "size", "1 or more"       # the answer of all numbers for which a symbol stands
+_WORDS = re.compile(r"[A-Za-z_]\w*")
+
+
+def given_hints(scope) -> dict:
+    """{name: value} of the symbols of a scope that are given with a call."""
+    return {name: value for name, value in scope.hints.items() if name not in scope.reads}
+
+
+def given_conditions(scope) -> dict:
+    """The conditions of a scope that can be looked at before a call."""
+    return {text: line for text, line in scope.conditions.items() if not _mentions(text, scope)}
+
+
+def _mentions(text, scope) -> bool:
+    return bool(scope.reads) and not scope.reads.keys().isdisjoint(_WORDS.findall(text))
+
+
+class Stage:
+    """What a stretch of a path relies on, of numbers that were read before it.
+
+    conditions   that mention these, and were noted in the stretch
+    count        how many symbols there are up to it
+    seen         for each number that was read, its values in recordings that were alike
+    """
+
+    def __init__(self, scope=None, conditions=(), reads=0):
+        names = [] if scope is None else list(scope.hints)[: len(scope.hints) - len(scope.reads) + reads]
+        self.conditions, self.count, self.reads = tuple(conditions), len(names), reads
+        self.holds = condition_check(self.conditions, names)
+        self.seen: list = [{scope.hints[name]} for name in names[len(names) - reads:]] if reads else []
+
+    def takes(self, symbols) -> bool:
+        """Whether the stretch is good for the values of the symbols so far."""
+        if not self.reads:
+            return True
+        try:
+            holds = self.holds(*symbols[: self.count])
+        except (ArithmeticError, ValueError):
+            return False
+        read = symbols[self.count - self.reads:]
+        return holds and all(n in seen or (n > 1 and len(seen - {1}) > 1) for n, seen in zip(read, self.seen))
+
+    def agreed(self, other: "Stage"):
+        """A recording of the stretch with other numbers was alike."""
+        for mine, theirs in zip(self.seen, other.seen):
+            mine |= theirs
+
+
+def stages_of(recording) -> list:
+    """The stage of each stretch of a recording."""
+    scope, cuts = recording.scope, recording.cuts
+    if scope is None or not scope.reads:
+        return [Stage(scope)] * (len(cuts) + 1)
+    texts = list(scope.conditions)
+    bounds = [0, *[cut.conditions for cut in cuts], len(texts)]
+    found, reads = [], 0
+    for i, (start, end) in enumerate(pairwise(bounds)):
+        reads += i > 0 and cuts[i - 1].seen == MANY
+        found.append(Stage(scope, [t for t in texts[start:end] if _mentions(t, scope)], reads))
+    return found
+
+
+class DataSizes:
+    """Which lines of a function give numbers that are sizes, as far as calls have shown.
+
+    lines    (file, line) of those whose next number gets a symbol,
+    ones     and of those for which 1 is an answer of its own
+    """
+
+    def __init__(self):
+        self.lines: frozenset = frozenset()
+        self.ones: frozenset = frozenset()
+        self._fixed: set = set()        # lines whose very number is needed
+        self._first: dict = {}          # line -> the first number that it gave
+
+    def varies(self, line):
+        """A line gave another number than those for which paths are recorded. So may the others that read integers."""
+        if line is not None and line not in self._fixed:
+            self.lines |= {line, *self._first} - self._fixed
+
+    def recorded(self, recording, others):
+        """A recording was made that is no path like those of `others`, the scopes of recordings for other numbers."""
+        for cut in recording.cuts:
+            if cut.line is not None and self._first.setdefault(cut.line, cut.seen) != cut.seen:
+                self.varies(cut.line)
+        scope = recording.scope
+        reads = {} if scope is None else scope.reads
+        lines = set(reads.values())
+        theirs = [set(other.reads.values()) for other in others]
+        # Recordings with a symbol for a line whose very number is needed say nothing about the other lines.
+        has_disagreed = any(lines and lines <= known and known.isdisjoint(self._fixed) for known in theirs)
+        ones = {line for name, line in reads.items() if scope.hints[name] == 1}
+        if has_disagreed and not ones <= self.ones:
+            self.ones |= ones
+        else:
+            self._fixed.update([line for name, line in reads.items() if has_disagreed or name in scope.pinned])
+        self.lines -= self._fixed

@@ -1,0 +1,129 @@
+"""Attributes that one thread sees with other values than everybody else.
+
+While a call is recorded its thread is to read symbolic numbers where others, who may read and write the same objects at any
+time, go on with plain ones. So the objects keep plain values, and a descriptor that stands in their class for as long gives
+that thread its own.
+"""
+
+import threading
+from operator import is_
+
+from ..bytecode.reads import MISSING, VIEWED
+from .numpy_scalars import now
+
+
+class OwnView:
+    """An attribute of the objects of a class, while one thread sees values of its own in some of them."""
+
+    def __init__(self, kind, name: str):
+        self.kind, self.name, self.thread = kind, name, threading.get_ident()
+        self.hidden = kind.__dict__.get(name, MISSING)      # what the class has of this name
+        self.own: dict = {}                                 # id of an object -> what the thread sees, or MISSING for the same
+
+    def __get__(self, obj, kind=None):
+        if obj is None:
+            return self._inherited(None, kind)
+        value = self.seen(obj)
+        return self._inherited(obj, type(obj)) if value is MISSING else value
+
+    def __set__(self, obj, value):
+        if id(obj) in self.own and threading.get_ident() == self.thread:
+            is_held = value is obj.__dict__.get(self.name, MISSING)         # as in `self.log += [loss]`
+            known = value if is_held else without_symbols(value)
+            self.own[id(obj)] = MISSING if known is value else value
+            value = known
+        obj.__dict__[self.name] = value
+
+    def __delete__(self, obj):
+        if id(obj) in self.own and threading.get_ident() == self.thread:
+            self.own[id(obj)] = MISSING
+        if obj.__dict__.pop(self.name, MISSING) is MISSING:
+            raise AttributeError(self.name)
+
+    def seen(self, obj):
+        """What an object holds, as the one who asks sees it; MISSING if it has no attribute of its own."""
+        value = self.own.get(id(obj), MISSING) if threading.get_ident() == self.thread else MISSING
+        return obj.__dict__.get(self.name, MISSING) if value is MISSING else value
+
+    def _inherited(self, obj, kind):
+        for base in kind.__mro__:
+            found = base.__dict__.get(self.name, MISSING)
+            if type(found) is OwnView:
+                found = found.hidden
+            if found is not MISSING:
+                bind = getattr(type(found), "__get__", None)
+                return found if bind is None else bind(found, obj, kind)
+        raise AttributeError(f"{kind.__name__!r} object has no attribute {self.name!r}")
+
+
+def without_symbols(value):
+    """A value with plain numbers in it."""
+    return mapped(value, now)
+
+
+def mapped(value, give):
+    """`give` of a value, or of what is in a container, which is made anew where that makes a difference."""
+    kind = type(value)
+    if kind not in (tuple, list, dict):
+        return give(value)
+    items = list(value.values() if kind is dict else value)
+    known = [mapped(v, give) for v in items]
+    if all(map(is_, items, known)):
+        return value
+    return dict(zip(value, known)) if kind is dict else kind(known)
+
+
+class OwnViews:
+    """The views of one recording; they go when it ends."""
+
+    def __init__(self):
+        self._made: dict = {}        # (class, name) -> view
+        self._keep: list = []
+
+    def show(self, obj, name: str, value=MISSING) -> bool:
+        """Gives this thread a place of its own for an attribute, with a value in it; False where a class cannot be changed."""
+        kind = type(obj)
+        view = self._made.get((kind, name))
+        if view is None:
+            view = OwnView(kind, name)
+            try:
+                type.__setattr__(kind, name, view)
+            except TypeError:
+                return False
+            self._made[kind, name] = view
+        if value is not MISSING or id(obj) not in view.own:
+            view.own[id(obj)] = value
+        VIEWED[id(obj), name] = view
+        self._keep.append(obj)
+        return True
+
+    def lift(self) -> list:
+        """This thread sees what everybody sees. Gives what `lay` takes: (view, id of an object, what it saw there, what there
+        was)."""
+        found = [(view, obj, value, obj.__dict__.get(view.name, MISSING)) for view in self._made.values()
+                 for obj in self._keep if (value := view.own.get(id(obj), MISSING)) is not MISSING]
+        for view, obj, *_ in found:
+            view.own[id(obj)] = MISSING
+        return found
+
+    def lay(self, lifted: list):
+        """It sees again what it saw, where nothing else was put meanwhile."""
+        for view, obj, value, was in lifted:
+            if obj.__dict__.get(view.name, MISSING) is was:
+                view.own[id(obj)] = value
+
+    def cover(self, obj) -> bool:
+        """Whether an object has attributes that this thread sees in its own way."""
+        return any(o is obj for o in self._keep)
+
+    def close(self):
+        """Everybody sees the same again."""
+        for (kind, name), view in self._made.items():
+            if kind.__dict__.get(name) is view:
+                if view.hidden is MISSING:
+                    type.__delattr__(kind, name)
+                else:
+                    type.__setattr__(kind, name, view.hidden)
+        for place in [place for place, view in VIEWED.items() if self._made.get((view.kind, view.name)) is view]:
+            del VIEWED[place]
+        self._made, self._keep = {}, []

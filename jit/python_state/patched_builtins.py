@@ -1,0 +1,183 @@
+"""Functions of Python's that others stand in for while a call is recorded: `print`, which is a host step, so that every call
+prints, and likewise warnings and log records (`warnings.py`); `open`, by which files become conditions; `hasattr` and its like,
+by which names do (`dynamic_attributes.py`); and those of `math`, which go on computing with symbolic numbers and with numbers
+that were read out of tensors."""
+
+import builtins
+import functools
+import io
+import logging
+import math
+import os
+import stat
+import sys
+import warnings
+from typing import Any
+
+from ...ir.symbols.symbolic import MATH, applied, is_symbol
+from ...runtime.core.state import tls
+from ...runtime.core.tensor import Tensor
+from ..guards.frames import is_user, unwatched
+from ..host.host_call import record
+from ..proxies import lazy_scalars
+from ..proxies.lazy_scalars import ReadNumber
+from ..side_effects.deferred_print import written
+from . import warnings as notices
+from .patched_casts import CASTS
+
+_WRITES = frozenset("wax+")
+_PLAIN = (str, int, float, bool, type(None), Tensor)        # whose texts no code of the user's makes
+_frame = sys._getframe
+_REAL: dict = {id(cast): cast.kind for cast in CASTS.values()}        # by id of what stands in: the function itself
+
+
+def real(x):
+    """The function for which another stands in; anything else as it is."""
+    return _REAL.get(id(x), x)
+
+
+class StandIns:
+    """Puts them in place; `watch` hears of files that are opened."""
+
+    def __init__(self, watch=None):
+        self._places: list = [(builtins, "print", _printing)]
+        if watch is not None:
+            self._places += [(module, "open", _opening(watch)) for module in (builtins, io)]
+            self._places += [(warnings, "warn", notices.warning(watch))]
+            self._places += [(builtins, name, make(watch)) for name, make in _ASKS.items()]
+            self._places += [(logging.Logger, "handle", notices.logging_record)]
+        self._places += [(math, name, _computing) for name in MATH] + [(math, name, _asking) for name in _ANSWERS]
+        self._before: list = []
+
+    def __enter__(self):
+        for module, name, make in self._places:
+            really = getattr(module, name)
+            other: Any = functools.wraps(really)(make(really))
+            self._before.append((module, name, really, other))
+            _REAL[id(other)] = real(really)
+            setattr(module, name, other)
+        return self
+
+    def __exit__(self, *exc):
+        while self._before:
+            module, name, really, other = self._before.pop()
+            setattr(module, name, really)
+            del _REAL[id(other)]
+
+
+def _printing(really):
+    stdout = sys.stdout
+
+    def say(*args, **kwargs):
+        really(*map(written, args), **{k: written(v) for k, v in kwargs.items()})
+
+    def call(*args, **kwargs):
+        recorder = tls.m.recorder
+        if recorder is None:
+            return really(*args, **kwargs)
+        if sys.stdout is not stdout:        # it is redirected where this is called
+            kwargs.setdefault("file", sys.stdout)
+        opened = recorder.printed.opened
+        return record(recorder, say, tuple(map(opened, args)), {k: opened(v) for k, v in kwargs.items()},
+                      is_quiet=all(isinstance(x, _PLAIN) for x in args))
+
+    return call
+
+
+def _opening(watch):
+    def make(really):
+        def call(file, mode="r", *args, **kwargs):
+            if tls.m.recorder is None:
+                return really(file, mode, *args, **kwargs)
+            watch.opens(file, mode, sys._getframe(1))
+            found = really(file, mode, *args, **kwargs)
+            watch.opened(found)
+            return found
+
+        return call
+
+    return make
+
+
+def _asks_for(watch):
+    """For `hasattr`, and `getattr` of what may be missing."""
+    def make(really):
+        def call(*args):
+            # (Nearly all callers are libraries; the less is called for them, the less is watched.)
+            if not is_user(_frame(1)) or tls.m.recorder is None or len(args) < 2:
+                return really(*args)
+            try:
+                found = really(*args)
+            except AttributeError:
+                unwatched(watch.asks_for, *args[:2])
+                raise
+            if really is _HASATTR or len(args) == 3:
+                unwatched(watch.asks_for, *args[:2])
+            return found
+
+        return call
+
+    return make
+
+
+def _lists(watch):
+    """For `dir` and `vars`, which without an argument are about the frame that calls."""
+    def make(really):
+        def call(*args):
+            frame = sys._getframe(1)
+            if not args:
+                return frame.f_locals if really is _VARS else sorted(frame.f_locals)
+            if tls.m.recorder is not None and is_user(frame):
+                unwatched(watch.lists, args[0], really is not _VARS)
+            return really(*args)
+
+        return call
+
+    return make
+
+
+_HASATTR, _VARS = hasattr, vars
+_ASKS = {"hasattr": _asks_for, "getattr": _asks_for, "dir": _lists, "vars": _lists}
+
+
+def _computing(really):
+    name = really.__name__
+
+    def call(*args):
+        if ReadNumber in map(type, args):
+            found = lazy_scalars.applied(f"math_{name}", args)
+            return really(*map(lazy_scalars.known, args)) if found is None else found
+        return applied(name, args) if any(map(is_symbol, args)) else really(*args)
+
+    return call
+
+
+# Questions about numbers, as comparisons: `v - v` is 0 or nan.
+_ANSWERS = {"isnan": lambda v: v != v, "isfinite": lambda v: v - v == 0, "isinf": lambda v: v in (math.inf, -math.inf)}
+
+
+def _asking(really):
+    answer = _ANSWERS[really.__name__]
+    return lambda x: answer(x) if type(x) is ReadNumber or is_symbol(x) else really(x)
+
+
+def is_read_only(mode) -> bool:
+    """Whether a file that is opened so can only be read."""
+    return _WRITES.isdisjoint(mode)
+
+
+def file_state(path):
+    """What shows that a file is another one, or was written; None if there is none."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def is_stream(path) -> bool:
+    """Whether what a path leads to gives other bytes each time that it is read: a pipe, a terminal, a device."""
+    try:
+        return not stat.S_ISREG(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False

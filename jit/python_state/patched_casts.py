@@ -1,0 +1,240 @@
+"""`int(t)` and `float(t)` in the user's code while a call is recorded: they give what `item()` gives (`lazy_scalars.py`).
+`len(t)`, which is `t.shape[0]`, and `len(log)` of a list that grows. And `type(v)`, which is that of the number for which `v`
+stands.
+
+Python makes a plain number of whatever `__int__` or `__len__` returns, so the name itself has to lead to something else. A
+`Cast` lies in the globals of the user's module for as long as code runs there that only calls such a name with one argument,
+or asks `isinstance`; code that does more with them (`type(x) is int`, `dtype=int`, `key=len`) finds the names' own meaning. As
+all threads see globals alike, where others may run the user's code there is only what stands for `len`, which does for them
+what `len` does.
+"""
+
+import builtins
+import sys
+from functools import lru_cache
+from typing import Any
+
+from ...ir import dtype as dt
+from ...ir.symbols.symbolic import SymFloat, SymInt
+from ...runtime.core.state import tls
+from ...runtime.core.storage import user_line
+from ...runtime.core.tensor import Tensor
+from ..bytecode.stack import Walk, instructions_of
+from ..guards.frames import is_user, watch_again
+from ..proxies.lazy_scalars import ReadNumber, applied, as_number
+from ..proxies.other_threads import is_alone
+
+STAND_INS = (ReadNumber, SymInt, SymFloat)
+_EXACTLY = {int: Tensor.__int__, float: Tensor.__float__}
+
+
+class TypeOf:
+    """What stands for `type`."""
+
+    __slots__ = ()
+    kind = type
+
+    def __call__(self, *args):
+        return args[0].__class__ if len(args) == 1 and type(args[0]) in STAND_INS else type(*args)
+
+    def __instancecheck__(self, x):
+        return isinstance(x, type)
+
+
+class Length:
+    """What stands for `len`."""
+
+    __slots__ = ()
+    kind = len
+
+    def __call__(self, *args):
+        if len(args) == 1 and tls.m.sizes is not None:
+            x, = args
+            if isinstance(x, Tensor) and type(x).__len__ is Tensor.__len__ and x._a.ndim:
+                return x.shape[0]
+            watch = getattr(tls.m.recorder, "watch", None)
+            if type(x) is list and watch is not None:
+                return watch.held.length_of(x)
+        return len(*args)
+
+
+class Cast:
+    """What stands for `int` or `float`."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: type):
+        self.kind = kind
+
+    def __call__(self, *args):
+        made = self._kept(args[0]) if len(args) == 1 else None
+        return self.kind(*args) if made is None else made
+
+    def __instancecheck__(self, x):
+        return isinstance(x, self.kind)
+
+    def _kept(self, x) -> Any:
+        """A number with which the recording goes on; None where it has to be plain."""
+        kind = type(x)
+        if kind in (SymInt, SymFloat):
+            return x if x.__class__ is self.kind else x * 1.0 if kind is SymInt else x.whole()
+        number = x if kind is ReadNumber else _number_of(x, self.kind)
+        if type(number) in (int, SymInt):        # a size
+            return number
+        if number is None or not number.is_open:
+            return None
+        if number.kind is self.kind:
+            return number
+        if self.kind is int:
+            return applied("int", (number,))
+        return ReadNumber(number.recorder, number.tensor.to(dt.float64), float(number.hint))
+
+
+def _number_of(x, kind) -> Any:
+    """What a tensor of one element holds."""
+    recorder = tls.m.recorder
+    if not isinstance(x, Tensor) or recorder is None or tls.m.batched is not None or not getattr(recorder, "defers", False):
+        return None
+    is_plain = getattr(type(x), f"__{kind.__name__}__") is _EXACTLY[kind] and x.dtype is not dt.uint64 and not x.is_complex()
+    if not is_plain or x._a.size != 1:
+        return None
+    held = float if x.is_floating_point() else int
+    line = user_line() if held is kind is int else None
+    if line in recorder.sized:
+        return recorder.size(as_number(x, int), int(x._a.item()), line)
+    return ReadNumber(recorder, as_number(x, held), held(x._a.item()), line)
+
+
+CASTS: dict = {kind.__name__: Cast(kind) for kind in (int, float)} | {"len": Length(), "type": TypeOf()}
+_ANYWHERE = ("len", "type")      # what may stand in code that looks at types, too
+_FOR_ALL = ("len",)              # what other threads may meet
+
+
+class Casts:
+    """Puts them in place, and takes them away again; `enter` hears of every frame of the user's that runs or goes on."""
+
+    def __init__(self):
+        self._spaces: dict = {}          # by id: globals in which they lie or have lain
+        self._lying: list = []           # (globals, name) where one was put since they were last lifted
+        self._names = tuple(CASTS) if is_alone() else _FOR_ALL      # of those that may lie somewhere
+
+    def enter(self, frame):
+        """Code of the user's runs."""
+        uses = casts_of(frame.f_code)
+        if uses and self._names and frame.f_builtins is vars(builtins):
+            space = frame.f_globals
+            for name, only_calls in uses.items():
+                if only_calls and name not in space and name in self._names:
+                    self._put(space, name)
+                    self._spaces[id(space)] = space
+                elif not only_calls and space.get(name) is CASTS[name]:
+                    del space[name]
+
+    def returns_to(self, frame):
+        """What some code called has returned."""
+        if frame is not None and id(frame.f_globals) in self._spaces:
+            self.enter(frame)
+
+    def lift(self) -> list:
+        """Takes them away until the next code of the user's runs: modules are seen as they are. Gives what lay where."""
+        lay = []
+        for space, name in self._lying:
+            if space.get(name) is CASTS[name]:
+                del space[name]
+                lay.append((space, name))
+        self._lying = []
+        return lay
+
+    def lay(self, lay: list):
+        """Puts back what `lift` gave."""
+        for space, name in lay:
+            if name in self._names:
+                self._put(space, name)
+
+    def _put(self, space, name):
+        space[name] = CASTS[name]
+        self._lying.append((space, name))
+
+    def close(self):
+        """Takes them away for good."""
+        self._names = ()
+        self.lift()
+
+
+class Casting:
+    """Has them in place wherever the user's code runs in this thread, if sizes are symbolic."""
+
+    def __init__(self, is_symbolic: bool, recorder):
+        self._casts = recorder.casts = Casts()
+        self._is_symbolic = is_symbolic
+
+    def __enter__(self):
+        self._before = sys.getprofile()
+        if self._is_symbolic:
+            sys.setprofile(self._event)
+        return self
+
+    def __exit__(self, *exc):
+        if self._is_symbolic:
+            watch_again(self._before)
+        self._casts.close()
+
+    def _event(self, frame, event, arg):
+        if event == "call" and is_user(frame):
+            self._casts.enter(frame)
+        elif event == "return":
+            self._casts.returns_to(frame.f_back)
+
+
+class _Kinds(Walk):
+    """Marks `int`, `float`, `len` and `type`, tuples of them, and `isinstance`."""
+
+    def marked(self, ins, taken):
+        if ins.opname == "LOAD_GLOBAL" and (ins.argval in CASTS or ins.argval == "isinstance"):
+            return frozenset((ins.argval,))
+        return _united(taken) if ins.opname == "BUILD_TUPLE" else None
+
+
+def _united(marks) -> frozenset | None:
+    return frozenset().union(*filter(None, marks)) or None
+
+
+@lru_cache(maxsize=4096)
+def looks_at_types(code) -> bool:
+    """Whether code calls `type`, to which only a plain number is one."""
+    return "type" in code.co_names and any(
+        ins.argval == "type" and ins.opname in ("LOAD_GLOBAL", "LOAD_NAME") for ins in instructions_of(code))
+
+
+@lru_cache(maxsize=4096)
+def casts_of(code) -> dict:
+    """{name of `CASTS` that code uses: whether it only calls it, or asks `isinstance`}. Where types are looked at, `int` and
+    `float` have to be those themselves."""
+    if CASTS.keys().isdisjoint(code.co_names):
+        return {}
+    used, more, walk = set(), set(), _Kinds()
+    for ins in instructions_of(code):
+        held = [*walk.stack, *walk.variables.values()]
+        taken = None if ins.is_jump_target else walk.step(ins)
+        if taken is None:               # what lies on the stack now is used in a way that is not known
+            more |= _united(held) or set()
+            walk = _Kinds()
+            if ins.is_jump_target:
+                taken = walk.step(ins)
+        if ins.opname in ("LOAD_GLOBAL", "LOAD_NAME") and ins.argval in CASTS:
+            used.add(ins.argval)
+        if ins.opname == "LOAD_NAME" or _does_more(ins, taken or ()):
+            more |= {ins.argval} if ins.opname == "LOAD_NAME" else _united(taken) or set()
+        more |= _united(walk.variables.values()) or set()
+    return {name: name not in more and (name in _ANYWHERE or not looks_at_types(code)) for name in sorted(used)}
+
+
+def _does_more(ins, taken) -> bool:
+    """Whether an instruction does something else with the marked values that it takes than to call them or ask `isinstance`."""
+    marks = _united(taken)
+    if marks is None or ins.opname == "BUILD_TUPLE":
+        return False
+    if ins.opname != "CALL":
+        return True
+    called, given = _united(taken[:2]), _united(taken[2:])
+    return ins.arg != 2 if called == {"isinstance"} else ins.arg > 1 or given is not None

@@ -1,0 +1,157 @@
+"""The backward of a recorded function's results, for one that comes after the call: it is run once while the recorder still
+listens, along the history that the eager run has made, so that what was detached, hooks and user functions count as they do
+in eager mode. It ends at the tensors that came from outside."""
+
+from bisect import insort_left
+from collections import Counter
+from operator import attrgetter
+
+from ...runtime.autograd.engine import Backward
+from ...runtime.core.composite_tensors import PARTS
+from ...runtime.core.device_array import ones_beside
+from ...runtime.core.node import Leaf, Output
+from ...runtime.core.state import tls
+from ...runtime.core.tensor import Tensor, wrap
+from ..errors.errors import TraceError
+from .recording import Gradient, RecordedBackward
+
+_number = attrgetter("number")
+
+
+def backward_of(recorder, results, made) -> RecordedBackward:
+    """Records the backward of some results; the recorder's graph is afterwards as it was. `made` are leaves that the function
+    makes and hands out, too: new ones at every call, to which no recorded history leads."""
+    b, cuts = recorder.builder, len(recorder.cuts)
+    start, first = len(b.nodes), len(b.inputs)
+    stops = {position: edge for position, edge in recorder.edges.items() if edge is not None}
+    seeds = [_seed(recorder, t, f"grad{i}") for i, t in enumerate(results)]
+    values = b.inputs[first:]
+    error, walk = None, _Walk(set(stops.values()), made)
+    clock, tls.m.clock = tls.m.clock, None      # nobody has asked for it yet: no profile shows it, nobody counts it
+    tls.m.refresh()
+    try:
+        found = walk.arrivals([t._node for t in results], seeds)
+    except TraceError:
+        raise
+    except Exception as e:
+        error, found = e.with_traceback(None), walk.complete()
+    finally:
+        tls.m.clock = clock
+        tls.m.refresh()
+    if len(recorder.cuts) > cuts:
+        raise TraceError("this function cannot be traced: going backward through its results, Python reads a value out of a "
+                         "tensor; call backward() inside of the traced function")
+    gradients = {p: Gradient.of(recorder, found.get(edge)) for p, edge in stops.items()}
+    passing = walk.passing(recorder, [t._node for t in results], values)
+    nodes = b.nodes[start:]
+    del b.nodes[start:]
+    del b.inputs[first : first + len(values)]
+    return RecordedBackward(nodes, values, gradients, error, passing)
+
+
+def _seed(recorder, t, name):
+    """The gradient of a result: its values do not matter, they come with each backward."""
+    g = wrap(ones_beside(t._a))
+    aval = recorder.value_of(t).aval
+    recorder.fresh(g, recorder.builder.input(name, aval))
+    return g
+
+
+class _Walk(Backward):
+    """A backward that ends at some edges, before the hooks there, and gives what has arrived."""
+
+    def __init__(self, stops, made):
+        super().__init__(retain=True, create_graph=False)
+        self.stops, self.made = stops, made
+        self.ends = {_source(e) for e in stops}
+        self.passed: set = set()        # ends that a backward would have come by
+        self._met: dict = {}            # by node: the gradients of its results, behind the hooks of these
+
+    def arrivals(self, edges, gradients) -> dict:
+        """{stop: its gradient}."""
+        for edge, g in zip(edges, gradients):
+            self.deliver(edge, g)
+        m = tls.m
+        before = m.grad, m.autocast
+        m.grad, m.autocast = False, None
+        try:
+            for node in self._order([_source(e) for e in edges]):
+                if self._is_end(node):
+                    self.passed.add(node)
+                    continue
+                g = self.pending.pop(node, None)
+                for edge, grad in zip(node.edges, self.through(node, g) if g is not None else ()):
+                    if edge is not None and grad is not None:
+                        self.deliver(edge, grad)
+        finally:
+            m.grad, m.autocast = before
+        return {e: g for e in self.stops if (g := self._arrived(e)) is not None}
+
+    def complete(self) -> dict:
+        """{leaf: its gradient} of those that have theirs when the walk breaks off."""
+        return {e: g for e in self.stops if e in self.passed and type(e) is Leaf and (g := self._arrived(e)) is not None}
+
+    def _is_end(self, node) -> bool:
+        return type(node) is Leaf or node in self.ends
+
+    def arrive(self, node, g):
+        """Notes the gradient of a node's results behind their hooks. What keeps gradients does so at each backward."""
+        kept = {at: hook for at, hook in (node.pre_hooks or {}).items() if hook[0] == "retain"}
+        for at in kept:
+            del node.pre_hooks[at]
+        try:
+            g = super().arrive(node, g)
+        finally:
+            for at, hook in kept.items():
+                node.pre_hooks[at] = hook
+        self._met[node] = list(g) if node.outs is not None else g
+        return g
+
+    def passing(self, recorder, edges, seeds) -> dict:
+        """{number of an edge: the value of the gradient that comes by there}, where that is not just what it is given."""
+        found = {}
+        for i, (edge, seed) in enumerate(zip(edges, seeds)):
+            g = self._met.get(_source(edge))
+            g = g[edge.index] if type(edge) is Output and g is not None else g
+            if isinstance(g, Tensor) and type(g) not in PARTS and recorder.value_of(g) is not seed:
+                found[i] = recorder.value_of(g)
+        return found
+
+    def _arrived(self, edge):
+        if type(edge) is Output:
+            slots = self.pending.get(edge.source)
+            return None if slots is None else slots[edge.index]
+        return self.pending.get(edge)
+
+    def _order(self, roots) -> list:
+        """The nodes between the results and the stops, and these, in the order in which a backward goes through them: of those
+        that are ready the one that was recorded last."""
+        roots = [*dict.fromkeys(roots)]
+        waiting: Counter = Counter()
+        stack, seen = [*roots], set(roots)
+        while stack:
+            node = stack.pop()
+            if node in self.made:
+                raise TraceError("this function cannot be traced: it hands out a tensor that requires grad, which it has made, "
+                                 "and what it has computed from it; do one of the two outside")
+            for source in self._sources(node):
+                waiting[source] += 1
+                if source not in seen:
+                    seen.add(source)
+                    stack.append(source)
+        ready, order = sorted([n for n in roots if not waiting[n]], key=_number), []
+        while ready:
+            order.append(ready.pop())
+            for source in self._sources(order[-1]):
+                waiting[source] -= 1
+                if not waiting[source]:
+                    insort_left(ready, source, key=_number)
+        return order
+
+    def _sources(self, node) -> list:
+        """What the edges of a node lead to; nothing behind the ends."""
+        return [] if self._is_end(node) else [_source(e) for e in node.edges if e is not None]
+
+
+def _source(edge):
+    return edge.source if type(edge) is Output else edge

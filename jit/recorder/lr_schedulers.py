@@ -1,0 +1,388 @@
+"""Learning rate schedules in a recorded function: Python steps them at each call, on what they and their optimizers hold then.
+
+Nothing may be written before a call ends, and what a step has set may be read right after it. So a step of which somebody reads
+a number is tried: it runs, what it has set is noted and taken back again, and the numbers are results of a host function. At
+the end of the call what the trial has left is put there. A step of which nobody reads anything runs at the end alone.
+"""
+
+import hashlib
+import threading
+from collections import Counter, OrderedDict, defaultdict, deque
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from ...ir.ops.core.host_call import host_call, living_name
+from ...runtime.autograd.grad_mode import no_grad
+from ...runtime.core.tensor import Tensor, wrap
+from ...runtime.optim.schedules import LRScheduler
+from ..bytecode.reads import VIEWED
+from ..guards.arg_pytree import flatten, unflatten
+from ..guards.instances import is_users
+from ..host.host_call import by_itself
+from ..proxies.lazy_scalars import ReadNumber, read_as_tensor
+from ..proxies.numpy_scalars import now, stands_for_number
+from ..proxies.thread_overlay import mapped
+
+_ONE_AT_A_TIME = threading.RLock()
+_CONTAINERS = frozenset((list, dict, set, deque, Counter, OrderedDict, defaultdict))
+_MOST = 16          # numbers in a list of a schedule that may be read
+_WIDE: dict[type, Any] = {float: np.float64, int: np.int64}
+
+
+class Schedules:
+    """The part of a recorder that hears of them."""
+
+    def schedule(self: Any, optimizer, step, args, kwargs):
+        """A schedule steps, by `step(*args, **kwargs)`."""
+        if self._is_own(optimizer):
+            step(*args, **kwargs)
+            return
+        scheduler = step.args[0]
+        written = {(i, key): value for i, group in enumerate(optimizer.param_groups) for key, value in group.items()
+                   if self._is_written(group, key) and not self._lies(group, key, value)}
+        trial = self._try(scheduler, step, args, kwargs, written)
+        self.hosts.append((Commit(trial), trial.values))
+        if trial.sets_tensors or trial.has_flags:
+            trial.made()
+
+    def meets_schedule(self: Any, scheduler):
+        """What a schedule has set is about to be read."""
+        if not (self._is_own(scheduler.optimizer) or any(scheduler in t.schedulers for t in self.trials)):
+            self._try(scheduler, None, (), {}, {})
+
+    def _lies(self: Any, owner, key, value) -> bool:
+        found = self.laid.get((id(owner), key))
+        return found is not None and found[2] is value
+
+    def _try(self: Any, scheduler, step, args, kwargs, written):
+        tensors: list = []
+        spec = flatten(mapped((args, kwargs, written), lambda x: read_as_tensor(self, x)), tensors)
+        trial = Trial(self, scheduler, step, spec, tensors)
+        groups = trial.groups
+        with nullcontext() if self.contents is None else self.contents.left_to_host(besides=groups):
+            symbols = self._take_up(trial)
+            try:
+                trial.record([t.detach() for t in tensors])
+            except Exception:
+                self.first_time = "a schedule of learning rates raised an error"
+                raise
+        self.trials.append(trial)
+        for owner, key, value in symbols:
+            if type(now(value)) is type(owner.get(key)) and now(value) == owner[key]:
+                owner[key] = value
+        for owner, key, value in trial.stand_ins():
+            self.lay(owner, key, value)
+        return trial
+
+    def _take_up(self: Any, trial) -> list:
+        """Puts plain numbers where others lie while a call is recorded; what lay in groups, as (group, key, what)."""
+        found = []
+        for scheduler in trial.schedulers:
+            for name, value in vars(scheduler).items():
+                if self._lies(scheduler, name, value):
+                    vars(scheduler)[name] = self.laid[id(scheduler), name][3]
+                elif (id(scheduler), name) in VIEWED:
+                    setattr(scheduler, name, value)
+                elif mapped(value, now) is not value:
+                    vars(scheduler)[name] = mapped(value, now)
+        for group in trial.groups:
+            for key, value in group.items():
+                if mapped(value, now) is not value:
+                    found.append((group, key, value))
+                    group[key] = mapped(value, now)
+        return [(group, key, value) for group, key, value in found if stands_for_number(value)]
+
+    def lay(self: Any, owner, key, value):
+        """Puts what stands for a number of each call into an attribute of a schedule, or an item of a group."""
+        self.scheduled.add((id(owner), key))
+        self.laid[id(owner), key] = owner, key, value, (owner if type(owner) is dict else vars(owner))[key]
+        _put(owner, key, value)
+
+    def is_laid(self: Any, target) -> bool:
+        """Whether what a function has written is what its schedules have."""
+        return self._lies(target.owner, target.key, target.value())
+
+    def settle_schedules(self: Any):
+        """Leaves plain numbers behind."""
+        for owner, key, value, plain in self.laid.values():
+            lies = (owner if type(owner) is dict else vars(owner)).get(key)
+            if lies is value or (id(owner), key) in VIEWED or mapped(lies, now) is not lies:
+                _put(owner, key, plain)
+        self.laid = {}
+
+
+def _put(owner, key, value):
+    if type(owner) is dict:
+        owner[key] = value
+    elif (id(owner), key) in VIEWED:
+        setattr(owner, key, value)
+    else:
+        vars(owner)[key] = value
+
+
+def schedulers_of(scheduler) -> list:
+    """A schedule, and those of which it is made."""
+    inner = [s for s in getattr(scheduler, "_schedulers", ()) if isinstance(s, LRScheduler)]
+    return [scheduler, *[s for i in inner for s in schedulers_of(i)]]
+
+
+class Photo:
+    """What dictionaries hold, and the containers in them."""
+
+    def __init__(self, owners):
+        self.owners = [(owner, dict(owner)) for owner in owners]
+        held = {id(v): v for _, items in self.owners for key, v in items.items() if type(v) in _CONTAINERS and key != "params"}
+        self._containers = [(c, c.copy()) for c in held.values()]
+
+    def restore(self):
+        """Puts everything back."""
+        for owner, items in self.owners:
+            owner.clear()
+            owner.update(items)
+        for container, content in self._containers:
+            container.clear()
+            (container.extend if type(container) in (list, deque) else container.update)(content)
+
+    def is_like(self, other) -> bool:
+        """Whether another one shows the same."""
+        return (all(map(_hold_the_same, [items for _, items in self.owners], [items for _, items in other.owners]))
+                and all(c is d and _hold_the_same(x, y) for (c, x), (d, y) in zip(self._containers, other._containers))
+                and len(self._containers) == len(other._containers))
+
+
+def _hold_the_same(a, b) -> bool:
+    """Whether two containers of one kind hold the same objects, or numbers and texts."""
+    if type(a) is set:
+        return a == b
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(map(_is_same, a.values(), b.values()))
+    return len(a) == len(b) and all(map(_is_same, a, b))
+
+
+def _is_same(a, b) -> bool:
+    return a is b or (type(a) is type(b) and type(a) in (int, float, bool, str, tuple) and (a == b or (a != a and b != b)))
+
+
+class Trial:
+    """A step of a schedule in a recorded call, or a look at it where `step` is None.
+
+    schedulers   the schedule, and those of which it is made
+    groups       those of its optimizer
+    values       what the graph knows of the tensors and numbers that it is given
+    """
+
+    def __init__(self, recorder, scheduler, step, spec, tensors):
+        self._step, self._spec = step, spec
+        self._place = len(recorder.trials)
+        self._earlier = recorder.trials[-1] if recorder.trials else None
+        self.schedulers, self.groups = schedulers_of(scheduler), scheduler.optimizer.param_groups
+        self.values = [recorder.value_of(t) for t in tensors]
+        self._recorder, self._made = recorder, None
+        self._numbers: list = []             # (number of the owner, key, place in it or None, kind) of what may be read
+        self._known: list = []               # for each group the keys among these
+        self._others: list = []              # (number of a schedule's attributes, key, value): flags in classes of the user's
+        self._tensors: list = []             # (number of the group, key) of options that are tensors
+        self._left: list = []                # what the numbers were when the call was recorded,
+        self._options: list = []             # and the tensors
+        self._owners: Any = None
+        self._has_objects = False
+        self._told: Any = None               # (what was there before it, what it was given, what it has left)
+
+    @property
+    def sets_tensors(self) -> bool:
+        """Whether options are tensors, into which it writes."""
+        return self._step is not None and bool(self._tensors)
+
+    @property
+    def has_flags(self) -> bool:
+        """Whether attributes are no numbers, and may be others at other calls."""
+        return self._step is not None and bool(self._others)
+
+    @property
+    def owners(self) -> list:
+        """The dictionaries that it may change; looked for anew where objects of the user's are among the attributes."""
+        if self._owners is None or self._has_objects:
+            self._owners = self._find_owners()
+            self._has_objects = len(self._owners) > len(self.schedulers) + len(self.groups)
+        return self._owners
+
+    def _find_owners(self) -> list:
+        found = [*[vars(s) for s in self.schedulers], *self.groups]
+        for s in self.schedulers:
+            inner = [v for held in vars(s).values() for v in (held if type(held) in (list, tuple) else (held,))]
+            found += [vars(v) for v in inner if is_users(type(v)) and type(getattr(v, "__dict__", None)) is dict
+                      and not isinstance(v, (Tensor, LRScheduler, type)) and not callable(getattr(v, "parameters", None))
+                      and v is not s.optimizer]
+        return list({id(o): o for o in found}.values())
+
+    @property
+    def _name(self) -> str:
+        """Its name in graphs, the same in each recording that reads the same of it."""
+        read = repr((self._numbers, self._others, self._tensors, self._spec))
+        return f"schedule_{id(self.schedulers[0]):x}_{self._place}_{hashlib.sha1(read.encode()).hexdigest()}"
+
+    def _all_owners(self) -> list:
+        if self._earlier is None:
+            return self.owners
+        earlier = self._earlier._all_owners()
+        return list({id(o): o for o in (*earlier, *self.owners)}.values())
+
+    def record(self, tensors):
+        """Steps, in the call that is recorded, and notes what of it may be read."""
+        self._tensors = [(i, key) for i, group in enumerate(self.groups) for key, v in group.items() if isinstance(v, Tensor)]
+        self._options, began = self._stepped(tensors)
+        self._numbers = [(i, key, *at) for i, owner in enumerate(map(vars, self.schedulers)) for key, v in owner.items()
+                         for at in _numbers_in(v)]
+        first = len(self.schedulers)
+        if self._step is not None:
+            self._numbers += [(first + i, key, *at) for i, group in enumerate(self.groups) for key, v in group.items()
+                              for at in _numbers_in(v)
+                              if key == "lr" or not _is_same(v, began[i].get(key))]
+            self._others = [(i, key, v) for i, s in enumerate(self.schedulers) if is_users(type(s))
+                            for key, v in vars(s).items() if v is None or type(v) in (bool, str)]
+        self._known = [{key for i, key, *_ in self._numbers if i == first + n} for n in range(len(self.groups))]
+        self._left = [_found(self._owner(i), key, at) for i, key, at, _ in self._numbers]
+
+    def _owner(self, i) -> dict:
+        n = len(self.schedulers)
+        return vars(self.schedulers[i]) if i < n else self.groups[i - n]
+
+    def _stepped(self, tensors):
+        """Steps, on copies of options that are tensors: (the copies, the groups before it)."""
+        return by_itself(lambda: self._steps(tensors))
+
+    def _steps(self, tensors) -> tuple:
+        args, kwargs, written = unflatten(self._spec, iter(tensors))
+        for (i, key), value in written.items():
+            self.groups[i][key] = value
+        began = [dict(group) for group in self.groups]
+        own = {(i, key): self.groups[i][key] for i, key in self._tensors}
+        copies = {place: wrap(t._a.copy()) for place, t in own.items()}
+        for (i, key), t in copies.items():
+            self.groups[i][key] = t
+        try:
+            if self._step is not None:
+                self._step(*args, **kwargs)
+        finally:
+            found = [self.groups[i][key] for i, key in self._tensors]
+            instead = {id(copies[place]): own[place] for place in own}
+            for owner in self.owners if own else ():
+                for key, v in owner.items():
+                    if type(v) is list and key != "params" and any(id(x) in instead for x in v):
+                        v[:] = [instead.get(id(x), x) for x in v]
+                    elif id(v) in instead:
+                        owner[key] = instead[id(v)]
+        return found, began
+
+    # While the call is recorded.
+
+    def stand_ins(self):
+        """(owner, key, what stands there for the numbers of each call)."""
+        made: dict = {}
+        for n, ((i, key, at, _), value) in enumerate(zip(self._numbers, self._left)):
+            number = ReadNumber(self._recorder, lambda n=n: self.made()[n], value)
+            made.setdefault((i, key), []).append((at, number))
+        for (i, key), numbers in made.items():
+            owner = self.groups[i - len(self.schedulers)] if i >= len(self.schedulers) else self.schedulers[i]
+            held = self._owner(i)[key]
+            if numbers[0][0] is not None:
+                parts = list(held)
+                for at, number in numbers:
+                    parts[at] = number
+                yield owner, key, type(held)(parts)
+            else:
+                yield owner, key, numbers[0][1]
+
+    def made(self) -> list:
+        """The tensors that hold the numbers: results of the host function, written down when somebody asks for them."""
+        if self._made is None:
+            r = self._recorder
+            token = [] if self._earlier is None else [r.value_of(self._earlier.made()[-1])]
+            options = [self.groups[i][key] for i, key in self._tensors]
+            arrays = [*[np.array(v, _WIDE[kind]) for v, (*_, kind) in zip(self._left, self._numbers)],
+                      *[t._a for t in self._options], np.array(True)]
+            self._made = [wrap(a.copy()) for a in arrays]
+            results = tuple([(t._a.shape, t.dtype.name) for t in self._made])
+            name = living_name(self._name, self._numbers_now(bool(token)))
+            found = r.builder.append(host_call, [*token, *self.values] or [None], {"function": name, "results": results})
+            for t, v in zip(self._made, found):
+                r.fresh(t, v)
+            r.cut(self._made[-1], "bool", True)
+            for t, new in zip(options, self._made[len(self._left):]):
+                with no_grad():
+                    t.copy_(new)
+        return self._made
+
+    # At each call.
+
+    def _numbers_now(self, has_token):
+        def call(*arrays):
+            with _ONE_AT_A_TIME:
+                return self._tried(arrays[1:] if has_token else [a for a in arrays if a is not None])
+        return call
+
+    def _tried(self, arrays) -> tuple:
+        """What the numbers are at this call, and whether all is as when it was recorded but for these."""
+        origin = Photo(self._all_owners())
+        try:
+            if self._earlier is not None and self._earlier._told is not None:
+                self._earlier._told[2].restore()
+            start = origin if self._earlier is None else Photo(self.owners)
+            options, began = self._stepped([wrap(a) for a in arrays])
+            found = [_found(self._owner(i), key, at) for i, key, at, _ in self._numbers]
+            fits = self._fits(found, began) and all(isinstance(t, Tensor) for t in options)
+            self._told = start, [a.tobytes() for a in arrays], Photo(self._all_owners())
+        finally:
+            origin.restore()
+        numbers = [np.array(v if fits else 0, _WIDE[kind]) for v, (*_, kind) in zip(found, self._numbers)]
+        return *numbers, *[t._a for t in options], np.array(fits)
+
+    def _fits(self, found, began) -> bool:
+        if not all(isinstance(v, kind) for v, (*_, kind) in zip(found, self._numbers)):
+            return False
+        stayed = all(v is before.get(key) or key in known or _is_same(v, before.get(key))
+                     for group, before, known in zip(self.groups, began, self._known) for key, v in group.items())
+        return stayed and all(_is_same(self._owner(i).get(key), v) for i, key, v in self._others)
+
+    def commit(self, arrays):
+        """The call ends."""
+        if self._step is None:
+            return
+        with _ONE_AT_A_TIME:
+            told, self._told = self._told, None
+            if told is not None and told[1] == [a.tobytes() for a in arrays] and told[0].is_like(Photo(self.owners)):
+                told[2].restore()
+            else:
+                self._stepped([wrap(a) for a in arrays])
+
+
+class Commit:
+    """The end of a call with a step of a schedule, as a host step."""
+
+    __slots__ = ("trial",)
+
+    def __init__(self, trial):
+        self.trial = trial
+
+    def run(self, arrays, symbols=()):
+        """Leaves what the step has set."""
+        self.trial.commit(arrays)
+
+
+def _numbers_in(value):
+    """(place in it or None, kind) of the numbers that a value is or holds."""
+    if isinstance(value, (float, int)) and type(value) is not bool:
+        yield None, float if isinstance(value, float) else int
+    elif type(value) in (list, tuple) and len(value) <= _MOST:
+        for i, v in enumerate(value):
+            if isinstance(v, (float, int)) and type(v) is not bool:
+                yield i, float if isinstance(v, float) else int
+
+
+def _found(owner, key, at):
+    held = owner.get(key)
+    if at is None:
+        return held
+    return held[at] if type(held) in (list, tuple) and at < len(held) else None

@@ -1,0 +1,324 @@
+"""Compiles the nodes of a recording: to a graph, through the passes, to a compiled graph that runs on arrays.
+
+A `Piece` is a stretch of nodes between two cuts. Values have numbers (slots). A `Job` is a piece and what it must give; when
+another path is recorded that needs more, the piece gets another job.
+"""
+
+import gc
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...ir import config
+from ...ir.graph.graph import Builder, Graph, Value
+from ...ir.lazy import lazy
+from ...ir.opdef.aval import Aval
+from ...ir.ops.core.host_call import host_call
+from ...ir.symbols.scope import Scope
+from ...ir.symbols.substitute import owned_by, replaced
+from ...passes import pipelines
+from ...passes.fusion.pads_to_concat import join_pads
+from ...passes.layout.in_memory_order import in_memory_order
+from ...passes.layout.layout import layout
+from ...passes.networks.chain_convs import chain_convs
+from ...passes.networks.fold_batch_norm import fold_batch_norm
+from ...passes.networks.fuse_batch_norm import fuse_batch_norm
+from ...passes.networks.fuse_conv_epilogue import fuse_conv_epilogue
+from ...passes.networks.hoist_weights import split_derived
+from ...passes.networks.image_slices import batch_slices
+from ...passes.networks.pack_recurrent import pack_recurrent
+from ...passes.simplify.class_losses import class_losses
+from ...passes.simplify.decompose import decompose
+from ...passes.simplify.gelu_parts import gelu_parts
+from ...passes.simplify.mean_pools import mean_pools
+from ...passes.simplify.row_composites import row_bodies
+from ...passes.simplify.wide_attention import wide_attention
+from ...runtime.core.device_array import DeviceArray
+from ...runtime.core.dispatch import kernel_of
+from ...runtime.core.state import COUNTERS, OPEN_PROFILES, tls
+from ...runtime.cpu.graph.eager import kept_whole
+from ..inspect.report import announce
+from .weight_cache import Derived
+
+blocked = lazy(__package__, "...runtime.cpu.conv.blocked")
+cache_sizes = lazy(__package__, "...runtime.cpu.memory.cache_sizes")
+program = lazy(__package__, "...runtime.cpu.graph.program")
+recurrent = lazy(__package__, "...runtime.cpu.nn.recurrent")
+alloc = lazy(__package__, "...runtime.cpu.memory.alloc")
+work = lazy(__package__, "..inspect.work")
+
+
+def decompose_bodies(graph: Graph) -> Graph:
+    """Composites become their bodies, but for those that eager code runs as one kernel of their own."""
+    return decompose(graph, kept_whole(graph))
+
+
+def blocked_layout(graph: Graph) -> Graph:
+    """Convolutions and what is with them, in the blocks that this machine's kernels read."""
+    return layout(graph, blocked.choose)
+
+
+def packed_recurrence(graph: Graph) -> Graph:
+    """Recurrent layers with weights in the order that this machine's kernels read."""
+    return pack_recurrent(graph, recurrent.packing)
+
+
+def chained_convs(graph: Graph) -> Graph:
+    """Convolutions in a row that this machine had better run for some rows of an image at a time."""
+    return chain_convs(graph, blocked.chain_pieces)
+
+
+def sliced_batches(graph: Graph) -> Graph:
+    """Layers of large batches for as many images at a time as this machine's last cache takes."""
+    return batch_slices(graph, cache_sizes.kept_between_steps())
+
+
+PASSES = (*pipelines.SIMPLER, row_bodies, class_losses, decompose_bodies, gelu_parts, wide_attention,
+          *pipelines.SIMPLER, join_pads, fold_batch_norm, fuse_batch_norm, blocked_layout, mean_pools, packed_recurrence,
+          *pipelines.SIMPLER, fuse_conv_epilogue, chained_convs, sliced_batches)
+
+
+@contextmanager
+def without_collections():
+    """Compiling makes many objects of which most live on: it says itself where looking for garbage pays (`pipeline.run`)."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def compiled_kernel_of(op):
+    """What runs an operator in a compiled graph: as in eager mode, but for those that only compiled graphs have."""
+    return blocked.kernel_for(op) or kernel_of(op)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a piece gives: the value of a slot.
+
+    `owned` asks for memory that nothing else sees, `target` names the slot of an input that it replaces; with an `order` it is
+    given with its dims in that one, in which they are to lie in memory. `brief` ones live as long as each other: gradients.
+    """
+
+    slot: int
+    owned: bool = False
+    target: int | None = None
+    order: tuple | None = None
+    brief: bool = False
+
+
+class Piece:
+    """A stretch of nodes, whose values `slots` numbers; `captured` are the tensors behind some inputs, by slot; `scope` has
+    the sizes that are symbolic, if any are, of which the first `known` have values where it runs, None for all; `backend` is
+    where it ran when it was recorded, None for the host; `orders` how inputs lie that do not lie row by row, by slot."""
+
+    def __init__(self, name: str, nodes, slots: dict, captured=None, scope: Scope | None = None, backend=None, orders=None,
+                 known: int | None = None):
+        self.name, self.nodes, self.backend, self.known = name, tuple(nodes), backend, known
+        self.calls_host = any(n.op is host_call for n in self.nodes)
+        self.scope: Any = scope
+        self.captured, self.orders = captured or {}, orders or {}
+        self.slots = {v: slots[v] for n in nodes for v in (*n.inputs, *n.outputs) if type(v) is Value}
+        self.avals = {slot: v.aval for v, slot in slots.items()}
+        self.made = {slots[v] for n in nodes for v in n.outputs}
+        self.reads = {self.slots[x] for n in nodes for x in n.inputs if type(x) is Value} - self.made
+        self.may_refuse = any(n.op.may_refuse(n.inputs) for n in self.nodes)
+
+    def unread(self, wanted) -> list:
+        """Slots of what operators give that may refuse their values, and that no wanted result comes of."""
+        if not self.may_refuse:
+            return []
+        live, found = {r.slot for r in wanted}, []
+        for n in reversed(self.nodes):
+            if live.isdisjoint(made := [self.slots[v] for v in n.outputs]):
+                if not n.op.may_refuse(n.inputs):
+                    continue
+                found.append(made[0])
+            live.update([self.slots[x] for x in n.inputs if type(x) is Value])
+        return found
+
+    def graph(self, wanted, scope: Scope | None = None):
+        """(the nodes as a graph of the wanted results, the slots of its inputs), its symbolic sizes those of `scope`."""
+        b = Builder(self.name)
+        own = (lambda x: x) if scope is None else (lambda x: owned_by(scope, x))
+        taken = set(self.reads)
+        for r in wanted:
+            taken |= {r.slot} - self.made | ({r.target} if r.target is not None else set())
+        slots = sorted(taken)
+        known = {s: b.input(f"v{s}" if s >= 0 else f"in{-1 - s}", _owned(self.avals[s], own)) for s in slots}
+        for n in self.nodes:
+            operands = [known[self.slots[x]] if type(x) is Value else replaced(x, own) for x in n.inputs]
+            params = n.params if scope is None else {k: replaced(v, own) for k, v in n.params.items()}
+            new = b.copy_as(n, operands, params, [_owned(v.aval, own) for v in n.outputs])
+            known.update({self.slots[v]: w for v, w in zip(n.outputs, new.outputs)})
+        given = {i: self.orders[s] for i, s in self.turned(slots, wanted)}
+        results = {i: r.order for i, r in enumerate(wanted) if r.order is not None}
+        return in_memory_order(b.finish([known[r.slot] for r in wanted]), given, results), tuple(slots)
+
+    def turned(self, slots, wanted) -> list:
+        """(place among the slots of a graph's inputs, slot) of those that it takes in the order of dims in which they lie: not
+        of those that results replace."""
+        targets = {r.target for r in wanted}
+        return [(i, s) for i, s in enumerate(slots) if s in self.orders and s not in targets]
+
+
+def _owned(aval, own):
+    return Aval(replaced(aval.shape, own), aval.dtype) if aval.is_symbolic else aval
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A graph as it was recorded, what passes were given of it, the passes, and the switches that held then."""
+
+    graph: Graph
+    given: Graph
+    passes: tuple
+    settings: config.Settings
+    spent: int
+
+    def steps(self) -> list:
+        """The graph as recorded, then after each pass."""
+        found = [pipelines.Step("recorded", self.graph, True, 0.0)]
+        fuel = pipelines.Fuel()
+        fuel.spent = self.spent
+        with config.override(**asdict(self.settings) | {"debug": 0, "print": "", "dump": ""}):
+            pipelines.run(self.given, self.passes, steps=found, fuel=fuel)
+        return found
+
+
+class Ready(NamedTuple):
+    """What runs the arrays of a call: `compiled`, on these, then early numbers, what is `derived` of weights alone (or None),
+    and late numbers. `variant` says what the numbers are for values of the symbols, or is None if there are none."""
+
+    compiled: Any
+    derived: Any
+    variant: Any = None
+
+
+class Job:
+    """A piece and what it is to give, in order; compiled when it first runs."""
+
+    def __init__(self, piece: Piece, wanted):
+        self.piece, self.wanted = piece, tuple(wanted)
+        self.compiled: Any = None
+        self.derived: Any = None         # what is made of weights alone
+        self.slots: tuple = ()           # of what is read, in order
+        self.recorded: Recorded | None = None
+        self.seconds = 0.0
+        self._lock = threading.Lock()
+
+    @property
+    def steps(self) -> list:
+        """The graph as recorded and after each pass, made again for who wants to read them: kept, they would need more memory
+        than anything else that a job has."""
+        return [] if self.recorded is None else self.recorded.steps()
+
+    def passed(self, recorded, passes, given=None):
+        """A recorded graph (or what was made of it before) after passes."""
+        given = recorded if given is None else given
+        self.recorded = Recorded(recorded, given, passes, config.current(), pipelines.FUEL.spent)
+        made = pipelines.run(given, passes)
+        gc.collect(1)       # graphs that passes left behind, before what is made of the last one needs memory
+        return made
+
+    def run(self, env: dict, symbols=()) -> list:
+        """The arrays of the results; `env` maps slots to arrays, `symbols` are the values of the scope's names."""
+        compiled = self.compiled or self.compile(env)
+        arrays = self.arrays(env)
+        if self.derived is not None:
+            arrays += self.derived.arrays()
+        return self.run_compiled(compiled, arrays)
+
+    def arrays(self, env) -> list:
+        """What is read, in order."""
+        found = [env[s] for s in self.slots]
+        if self.piece.orders:
+            for i, s in self.piece.turned(self.slots, self.wanted):
+                found[i] = found[i].transpose(self.piece.orders[s])
+        return found
+
+    def run_compiled(self, compiled, arrays) -> list:
+        """Runs a compiled graph of this job."""
+        for counter in COUNTERS:
+            counter.ran(self, compiled)
+        if self.piece.calls_host:       # a function that enters the thread's context itself, and sees variables of its caller's
+            with np.errstate(all="ignore"):
+                return OPEN_PROFILES[-1].run(self, compiled, arrays) if OPEN_PROFILES else compiled.run(arrays)
+        if OPEN_PROFILES:
+            return tls.m.run(OPEN_PROFILES[-1].run, self, compiled, arrays)
+        return compiled.run(arrays) if compiled.is_native else tls.m.run(compiled.run, arrays)
+
+    def step_names(self, compiled) -> dict:
+        """What the steps of a compiled graph of this job do, in words, for who shows their times."""
+        return {w.step: w.name if w.kind == "kernel" else w.ops for w in work.works_of(compiled.plan)}
+
+    def contractions(self, compiled) -> list:
+        """The names of the contractions in a compiled graph of this job, and the operations that each takes."""
+        return [(n.op.name, n.op.flops(n.inputs, n.outputs, n.params)) for w in work.works_of(compiled.plan)
+                for n in w.nodes if n.op.flops is not None]
+
+    def in_place(self, symbols=()) -> frozenset:
+        """The positions of results that were written straight into the inputs that they replace."""
+        return self.compiled.in_place
+
+    def ready(self, symbols=()):
+        """What runs arrays in the order of `slots`, if it is compiled; else None."""
+        return None if self.compiled is None else Ready(self.compiled, self.derived)
+
+    def compile(self, env=None):
+        """The compiled graph, made at the first question, for the device of the arrays in `env` that it reads; without `env`
+        for the one on which it was recorded."""
+        with self._lock:
+            if self.compiled is None:
+                start = time.perf_counter()
+                graph, self.slots = self.piece.graph(self.wanted)
+                given = [env[s] for s in self.slots] if env is not None else []
+                backend = next((a.backend for a in given if a.__class__ is DeviceArray), None)
+                backend = self.piece.backend if env is None else backend
+                alloc.empty_cache()      # the eager run left blocks that compiled code does not fit into
+                with without_collections():
+                    made = self._make(graph) if backend is None else self._make_elsewhere(graph, backend)
+                self.seconds = time.perf_counter() - start
+                self.compiled = made
+                announce(self, made)
+            return self.compiled
+
+    def _make(self, graph):
+        graph = self.passed(graph, PASSES)
+        owned, targets = self.wishes()
+        graph, self.derived = self.without_derived(graph, targets)
+        return program.CompiledGraph(graph, compiled_kernel_of, owned, targets)
+
+    def _make_elsewhere(self, graph, backend):
+        """The compiled graph for a device that is not the host."""
+        return backend.traced(self.passed(graph, backend.PASSES), *self.wishes(), self.brief)
+
+    def wishes(self):
+        """(positions of results that get memory of their own, {position of a result: number of the input it replaces})."""
+        number = {s: i for i, s in enumerate(self.slots)}
+        owned = frozenset([i for i, r in enumerate(self.wanted) if r.owned])
+        return owned, {i: number[r.target] for i, r in enumerate(self.wanted) if r.target is not None}
+
+    @property
+    def brief(self) -> frozenset:
+        """The positions of results that live as long as each other."""
+        return frozenset([i for i, r in enumerate(self.wanted) if r.brief])
+
+    def without_derived(self, graph, targets):
+        """(the graph without what it makes of weights alone, what makes that, or None)."""
+        cut = split_derived(graph, self._stable(set(targets.values())))
+        if cut is None:
+            return graph, None
+        tensors = [self.piece.captured[self.slots[i]] for i in cut.sources]
+        return cut.main, Derived(program.CompiledGraph(cut.derived, compiled_kernel_of), tensors)
+
+    def _stable(self, written):
+        """Numbers of the inputs that are captured tensors and are not written here."""
+        return frozenset([i for i, s in enumerate(self.slots) if s in self.piece.captured and i not in written])

@@ -1,0 +1,267 @@
+"""Gradients through a replayed trace: its backward graph, recorded once with the forward, run when backward comes by."""
+
+from dataclasses import dataclass
+from operator import is_
+
+from ...ir.errors import AutogradError
+from ...ir.graph.graph import Value
+from ...ir.symbols.substitute import bound_values, has_symbols
+from ...runtime.core.device_array import zeros_beside
+from ...runtime.core.node import FREED, Leaf, Node, Output, aval_of, new_number, next_functions
+from ...runtime.core.tensor import wrap
+from ..recorder.recording import Gradient
+from .compile_segment import Job, Piece, Result
+from .symbolic_job import job_of
+
+
+@dataclass
+class Differential:
+    """The backward half of one path.
+
+    wanted     input positions whose gradients are computed, in order
+    results    indices of the outputs that require grad
+    residuals  (slot in the forward's environment, slot in the backward's)
+    seeds      slots of the incoming gradients
+    grads      each wanted `Gradient` over positions among the job's results, None where there is no path
+    together   for each incoming gradient the numbers of those that need some value which it needs, its own among them
+    reach      for each wanted gradient the numbers of the incoming ones that lead to it; none if it is there in any case
+    passing    {number of a result from which others are computed: (where `whole`, the job that gives these gradients as well,
+               has its own, the numbers of the incoming ones that lead to it)}
+    """
+
+    wanted: list
+    results: list
+    residuals: list
+    seeds: list
+    grads: list
+    reach: list
+    together: list
+    job: Job
+    passing: dict
+    whole: Job
+    error: Exception | None = None      # what backward raises, once leaves have the gradients that came before
+
+    @staticmethod
+    def of(recording, slots) -> "Differential | None":
+        """The backward of a recording; None if no result needs it."""
+        back = recording.backward
+        if back is None:
+            return None
+        results = [i for i, o in enumerate(recording.outputs) if o.has_history]
+        return Differential._cut(recording, back, slots, results)
+
+    @staticmethod
+    def _cut(recording, back, slots, results):
+        """The job of the backward's nodes: what they read of the forward ones are the residuals."""
+        found = list(back.gradients.values())
+        there = [v for g in found if g is not None for v in g.values]
+        everything = [*there, *back.passing.values()]
+        nodes = _needed(back.nodes, everything)
+        own = {v for n in nodes for v in n.outputs}
+        outside = dict.fromkeys([x for n in nodes for x in n.inputs if type(x) is Value and x not in own]
+                                + [v for v in everything if v not in own])
+        numbers = {v: i for i, v in enumerate([*outside, *[s for s in back.seeds if s not in outside], *own])}
+        residuals = [(slots[v], numbers[v]) for v in outside if v in slots]
+        grads = [None if g is None else g.over({v: i for i, v in enumerate(there)}) for g in found]
+        name = recording.builder.name + "_backward"
+        backend = next(iter(recording.devices.values()), None)
+        whole = job_of(Piece(name, nodes, numbers, scope=recording.scope, backend=backend),
+                       [Result(numbers[v], owned=True) for v in everything])
+        leads, _ = _paths(nodes, back.seeds, [Gradient((v,)) for v in back.passing.values()])
+        passing = {i: (len(there) + n, lead) for n, (i, lead) in enumerate(zip(back.passing, leads))}
+        nodes = _needed(nodes, there)
+        job = job_of(Piece(name, nodes, numbers, scope=recording.scope, backend=backend),
+                     [Result(numbers[v], owned=True) for v in there]) if back.passing else whole
+        reach, together = _paths(nodes, back.seeds, found)
+        return Differential(list(back.gradients), results, residuals, [numbers[s] for s in back.seeds], grads, reach, together,
+                            job, passing, whole, back.error)
+
+    def given(self, slots) -> list:
+        """Positions as in `grads`, None for those to which none of the incoming gradients (a gap is None) leads."""
+        there = {i for i, g in enumerate(slots) if g is not None}
+        return [at if not reach or not reach.isdisjoint(there) else None for at, reach in zip(self.grads, self.reach)]
+
+
+def _paths(nodes, seeds, found) -> tuple:
+    """For each of the gradients that were found the numbers of the seeds on which it depends; for each seed those of the seeds
+    for which some value that the forward run has made is needed, as it is for this one."""
+    known: dict = {}
+    for i, seed in enumerate(seeds):
+        known[seed] = known.get(seed, frozenset()) | {i}
+    for n in nodes:
+        reach = frozenset().union(*[known.get(x, ()) for x in n.inputs if type(x) is Value])
+        known.update(dict.fromkeys(n.outputs, reach))
+    needs: dict = {}
+    for n in reversed(nodes):
+        mine = known[n.outputs[0]] or frozenset().union(*[needs.get(v, ()) for v in n.outputs])
+        for x in n.inputs:
+            if type(x) is Value and not known.get(x):
+                needs[x] = needs.get(x, frozenset()) | mine
+    own = {v for n in nodes for v in n.outputs}
+    shared = [need for v, need in needs.items() if v not in own and not v.is_input]
+    together = [frozenset((i,)).union(*[need for need in shared if i in need]) for i in range(len(seeds))]
+    return [frozenset() if g is None else known.get(g.values[-1], frozenset()) for g in found], together
+
+
+def _needed(nodes, found):
+    """The nodes that the values of gradients depend on."""
+    live, kept = set(found), []
+    for n in reversed(nodes):
+        if any(v in live for v in n.outputs):
+            kept.append(n)
+            live.update(x for x in n.inputs if type(x) is Value)
+    return kept[::-1]
+
+
+class TraceNode:
+    """The node on the tape that stands for one replay of a trace."""
+
+    label = "TraceBackward"
+    op = None
+
+    def __init__(self, differential, edges, residuals, guards, outs, symbols=()):
+        self.differential = differential
+        self.symbols = symbols       # the values of symbolic sizes
+        self.edges = edges
+        self.residuals = residuals
+        self.guards = guards         # (storage, version) of the inputs among the residuals
+        self.outs = outs
+        self.number = new_number()
+        self.pre_hooks = self.post_hooks = self.line = None
+        self.seen: list | None = None           # what `whole` gave for the gradients that come next
+        self.freed: frozenset = frozenset()     # numbers of the results through which no backward goes any more,
+        self.going: frozenset = frozenset()     # and of those through which the last one goes
+
+    def name(self) -> str:
+        """Its label, by a call as in PyTorch."""
+        return self.label
+
+    @property
+    def next_functions(self):
+        return next_functions(self.edges)
+
+    _sequence_nr = Node._sequence_nr
+    register_hook = Node.register_hook
+    register_prehook = Node.register_prehook
+
+    def release(self):
+        """Frees what was saved for the results through which a backward went. What only others need stays for these."""
+        self.freed = self.freed.union(*[self.differential.together[i] for i in self.going])
+        if self.differential is None or len(self.freed) == len(self.differential.seeds):
+            self.residuals = None
+
+    def run(self, engine, slots):
+        """Gradients of the inputs, given those of the results (a gap is zero)."""
+        made, self.seen = self.seen or self._computed(engine, slots), None
+        d = self.differential
+        grads = [None if g is None else self._gradient(g, made) for g in d.given(slots)]
+        if d.error is not None:
+            for g, edge in zip(grads, self.edges):
+                if g is not None and type(edge) is Leaf:
+                    engine.deliver(edge, g)
+                    engine.finish_leaf(edge)
+            raise d.error
+        return [None if edge is None else g for g, edge in zip(grads, self.edges)]
+
+    def looks_inside(self, engine, slots):
+        """Shows hooks and the caller the gradients of the results. Those of results from which others are computed come by
+        within the job, so that runs before where somebody looks at them."""
+        d = self.differential
+        looked_at = self._looked_at(engine)
+        if not looked_at or self.residuals is None:
+            return engine.show(self, slots)
+        made = self._computed(engine, slots, wholly=True)
+        there = {i for i, g in enumerate(slots) if g is not None}
+        whole = [made[d.passing[i][0]] if i in d.passing and not d.passing[i][1].isdisjoint(there) else g
+                 for i, g in enumerate(slots)]
+        shown = engine.show(self, list(whole))
+        if all(map(is_, shown, whole)):
+            self.seen = made
+            return slots
+        if any(shown[i] is not whole[i] for i in d.passing):
+            raise AutogradError("a hook gave another gradient for a result of a traced function from which the function "
+                                "computed other results; register it inside of the function")
+        return [g if i in d.passing else shown[i] for i, g in enumerate(slots)]
+
+    def _looked_at(self, engine) -> bool:
+        """Whether somebody looks at the gradient of a result from which others are computed."""
+        d = self.differential
+        if d is None or not d.passing:
+            return False
+        hooks = {which for which, _ in (self.pre_hooks or {}).values()} if engine.hooked else ()
+        return "retain" in hooks or any(i in hooks or (self, i) in (engine.targets or ()) for i in d.passing)
+
+    def _computed(self, engine, slots, wholly=False) -> list:
+        """What the job gives for the gradients of the results, or that for all that comes by."""
+        d = self.differential
+        self.going = frozenset([i for i, g in enumerate(slots) if g is not None])
+        if self.residuals is None or not self.freed.isdisjoint(self.going):
+            raise AutogradError("backward went through a traced function a second time, but what it had saved is freed after "
+                                "the first; call the first backward with retain_graph=True")
+        if engine.on_tensors:
+            raise AutogradError("a traced function's backward cannot itself be differentiated or traced; put the derivative "
+                                "inside the traced function")
+        for storage, version in self.guards:
+            if storage.was_overwritten(version):
+                by = f" by {storage.writer[0]} at {storage.writer[1]}:{storage.writer[2]}" if storage.writer else ""
+                raise AutogradError(f"a traced function saved an input for its gradient, overwritten since{by}: it is "
+                                    f"at version {storage.version}, expected {version}. Use the out-of-place form there, or "
+                                    "clone() before writing.")
+            if any(left() is kept and at > version for _, left, _, at in storage.moved or () for kept in self.residuals):
+                raise AutogradError("a traced function saved an input for its gradient, whose .data was set since: set it "
+                                    "after backward(), or write the new values in place (t.data.copy_(new))")
+        env = {}
+        for (_, number), value in zip(d.residuals, self.residuals):
+            env[number] = value
+        beside = next(g for g in slots if g is not None)
+        for number, g, aval in zip(d.seeds, slots, self.outs):
+            env[number] = zeros_beside(beside, aval.shape, aval.dtype.np) if g is None else g
+        return (d.whole if wholly else d.job).run(env, self.symbols)
+
+    def _gradient(self, g, made):
+        """A gradient as an array, or as a sparse tensor."""
+        if g.make is None:
+            return made[g.values[0]]
+        make = bound_values(g.make, self.symbols) if has_symbols(g.make) else g.make
+        return make(*[wrap(made[at]) for at in g.values])
+
+
+def used_up(a) -> Output:
+    """The history of a result that a backward inside of the trace has gone through already."""
+    return Output(TraceNode(None, (), None, (), (aval_of(a),)), 0)
+
+
+def attach(differential, replay, results, updated=()):
+    """Puts a replay on the tape, if anything it used requires a gradient; returns its node. `updated` are the positions of
+    inputs that the replay itself has overwritten."""
+    inputs = [replay.tensors[i] for i in differential.wanted]
+    edges = tuple([t._kept_leaf if t._node is None else t._node for t in inputs])
+    if edges and not any(e is not None for e in edges):     # none at all: it all ends at leaves that the function has made
+        return None
+    outs = tuple([aval_of(results[i]._a) for i in differential.results])
+    residuals = [replay.env[slot] for slot, _ in differential.residuals]
+    guards = []
+    for slot, _ in differential.residuals:
+        t = replay.tensors[-1 - slot] if slot < 0 else None
+        if t is not None:
+            storage, version = t._storage.guard()
+            guards.append((storage, version - (-1 - slot in updated)))
+    node = TraceNode(differential, edges, residuals, tuple(guards), outs, replay.symbols)
+    for k, i in enumerate(differential.results):
+        results[i]._node = Output(node, k)
+    return node
+
+
+def is_freed(node) -> bool:
+    """Whether a history holds a node whose saved values a backward has freed."""
+    stack, seen = [node], set()
+    while stack:
+        n = stack.pop()
+        n = n.source if type(n) is Output else n
+        if n is None or type(n) is Leaf or id(n) in seen:
+            continue
+        seen.add(id(n))
+        if getattr(n, "saved", None) is FREED:
+            return True
+        stack.extend(n.edges)
+    return False

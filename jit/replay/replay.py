@@ -1,0 +1,242 @@
+"""One run along recorded paths: inputs are read, stretches run, and at the end what the path leaves behind is written.
+
+Nothing is written before the finish, so a path that meets an unseen answer leaves no trace, and the function can be recorded
+again from its start.
+"""
+
+import numpy as np
+
+from ...ir.errors import DeviceError
+from ...ir.ops.index.assign import run_chain
+from ...ir.symbols.substitute import bound_values, has_symbols
+from ...runtime.api.views.storage_views import become
+from ...runtime.autograd.grad_mode import set_grad_enabled
+from ...runtime.core.device import CPU
+from ...runtime.core.device_array import DeviceArray
+from ...runtime.core.node import Leaf
+from ...runtime.core.placement import moved
+from ...runtime.core.storage import user_line
+from ...runtime.core.tensor import Tensor, lie_over, memory_of, wrap
+from ..errors.errors import NotFiniteError
+from ..errors.observed_values import frozen_value, readable
+from ..recorder.random_streams import Drawn
+from ..recorder.recording import base_of
+from ..side_effects.made_leaves import hand_over
+from .differentiate import attach, used_up
+
+
+class Outdated(Exception):
+    """Another thread recorded a path that needs more of a stretch than this replay computed."""
+
+
+class Environment(dict):
+    """Slots and their arrays."""
+
+    def __missing__(self, slot):
+        raise Outdated(f"value {slot} of a recorded path is missing where it is used")
+
+
+class Unseen(Exception):
+    """Python would read a value for which no path is recorded."""
+
+    def __init__(self, how, value, line=None):
+        self.how, self.value, self.line = how, value, line
+
+    def __str__(self):
+        exact = self.how in ("int", "float")
+        hint = "; a number that item() gives may be computed with, and need not be the same" if exact else ""
+        return f"{self.how}() gave {readable(self.value)}, a value not seen before{hint}"
+
+
+class Failed(Exception):
+    """An operator cannot take the values of this call. Nothing was written yet."""
+
+    def __init__(self, error):
+        self.error = error
+
+
+class Replay:
+    """One run along the tree."""
+
+    __slots__ = ("arguments", "before", "drawn", "env", "symbols", "tensors", "went")
+
+    def __init__(self, arguments, symbols=()):
+        self.arguments = arguments
+        self.symbols = symbols   # the values of symbolic sizes and numbers
+        self.tensors = []        # the tensor behind each input, None for keys and scalars
+        self.env = Environment() # slot -> array, for inputs (negative) and results
+        self.drawn = Drawn()     # random keys
+        self.before = None       # what host steps may change, if that is read behind them
+        self.went = []           # (stretch, what it did) on the way so far
+
+    def go(self, stretch, work):
+        """Takes in the stretch's inputs and runs its nodes."""
+        tensors, env = self.tensors, self.env
+        self.went.append((stretch, work))
+        if stretch.finish is not None:          # it may write: what is missing is found before
+            for slot in stretch.finish.held:
+                env[slot]
+        found, given, first = stretch.captured.copy(), self.arguments, len(tensors)
+        for i, number in stretch.given:
+            found[i] = given[number]
+        tensors += found
+        env.update(zip(range(-1 - first, -1 - len(tensors), -1), [None if t is None else t._a for t in found]))
+        for i, source in stretch.others:
+            tensors[first + i], env[-1 - first - i] = self._resolve(source)
+        return self._run(stretch, work)
+
+    def _run(self, stretch, work):
+        for position in stretch.cleared:          # its memory is free for what is computed now
+            leaf = self.tensors[position]._node
+            if type(leaf) is Leaf:
+                leaf.grad = None
+        try:
+            found = work.job.run(self.env, self.symbols)
+        except (NotFiniteError, DeviceError, MemoryError):      # (after which something may have been written)
+            raise
+        except Exception as error:
+            if work.job.compiled is None:         # it could not be compiled
+                raise
+            raise Failed(error) from error
+        for position, slot in work.keep:
+            self.env[slot] = found[position]
+        return found
+
+    def _resolve(self, source):
+        if source.kind == "grad":
+            t = self.tensors[source.what].grad
+            return t, t._a
+        if source.kind == "base":
+            t = base_of(self.tensors[source.what])
+            return t, t._a
+        if source.kind == "key":
+            return None, self.drawn.key(source.what)
+        return None, np.asarray(source.what(), np.float64)
+
+    @property
+    def is_up_to_date(self) -> bool:
+        """Whether the stretches on the way have to give no more now than when they ran."""
+        return all(stretch.work is work for stretch, work in self.went)
+
+    def roll_back(self):
+        """Gives drawn random keys back."""
+        self.drawn.give_back()
+
+    def answer(self, slot, how):
+        """What Python reads here."""
+        a = self.env[slot]
+        read = {"size": lambda: int(a.item()), "bool": lambda: bool(a.item()), "int": lambda: int(a.item()),
+                "float": lambda: float(a.item()), "item": a.item, "tolist": a.tolist}.get(how)
+        return frozen_value(a if read is None else read())
+
+    def commit(self, finish, work, found):
+        """Writes what the path writes and makes the result tensors."""
+        results, updates, grads, hosts, memory = work.hand
+        self._host_steps(finish, work, hosts, found)
+        if updates:
+            self._write(finish, work.job.in_place(self.symbols), updates, found)
+        for position, on in finish.turns:
+            self.tensors[position].requires_grad_(on)
+        for position in finish.retained:
+            Tensor.retain_grad(self.tensors[position])
+        new = {}
+        for (position, g), at in zip(finish.grads, grads):
+            if g is None or g.make is None:
+                new[position] = None if g is None else wrap(self._value(g.values[0], at[0], found))
+                self._give_gradient(position, new[position])
+        made = [new[o.gradient_of] if o.gradient_of is not None else None if o.part is not None else
+                self._result(slot, o, at, found) for (slot, o), at in zip(finish.outputs, results)]
+        for i, o in finish.parts:
+            made[i] = self._as_recorded(o, o.part.over(made[o.part.of], self.plain))
+        hand_over([o for _, o in finish.outputs], made)
+        for (position, g), at in zip(finish.grads, grads):
+            if g is not None and g.make is not None:
+                parts = [made[i] if i is not None else wrap(self._value(slot, where, found))
+                         for slot, i, where in zip(g.values, g.given, at)]
+                self._give_gradient(position, g.made(parts, self.plain))
+        node = None
+        if finish.differential is not None:
+            node = attach(finish.differential, self, made, [position for position, _ in finish.updates])
+        for (_, o), t in zip(finish.outputs, made):
+            if o.retains and t is not None and t.requires_grad:
+                Tensor.retain_grad(t)
+        if finish.rebinds:
+            self._rebind(node, [(position, self._result(slot, o, at, found) if o.memory_of is None else made[o.memory_of])
+                          for (position, slot, o), at in zip(finish.rebinds, memory)])
+        return made
+
+    def _host_steps(self, finish, work, hosts, found):
+        asked = finish.hosted
+        if asked is not None:
+            asked.begins(self.before)
+        for n, ((step, _), places) in enumerate(zip(finish.hosts, hosts)):
+            if asked is not None and n in asked.after:
+                asked.check(n, self, finish.hosts, work)
+            step.run([found[at] for at in places], self.symbols)
+        if asked is not None:
+            asked.check(len(finish.hosts), self, finish.hosts, work)
+
+    def _give_gradient(self, position, g):
+        """An input has this gradient from now on."""
+        t = self.tensors[position]
+        if type(t._node) is Leaf:
+            t._node.grad = g
+        elif t._node is None:
+            t._kept_grad = g
+
+    def _rebind(self, node, pairs):
+        """`t.data = new` for (position of the input t, new), all at once. What the replay's own `node` has saved is as
+        recorded."""
+        before = {id(s): s.version for s, _ in node.guards} if node is not None else {}
+        for t, new, memory in [(self.tensors[position], new, memory_of(new)) for position, new in pairs]:
+            if new._base is t:
+                become(t, new, "a traced function")
+            else:
+                lie_over(t, memory)
+        if node is not None:
+            node.guards = tuple([(s, version + s.version - before[id(s)]) for s, version in node.guards])
+
+    def _write(self, finish, in_place, updates, found):
+        writer, tensors = ("a traced function", *user_line()), self.tensors
+        for (position, _), at in zip(finish.updates, updates):
+            t = tensors[position]
+            if at not in in_place:
+                np.copyto(t._a, found[at])
+            storage = t._shared or t._own_storage()
+            storage.version += 1
+            storage.writer = writer
+
+    def plain(self, x):
+        """Plain data with the values of this run for symbolic numbers."""
+        return bound_values(x, self.symbols) if has_symbols(x) else x
+
+    def _value(self, slot, at, found):
+        return self.env[slot] if at is None else found[at]
+
+    def _result(self, slot, output, at, found) -> Tensor:
+        return self._as_recorded(output, self._tensor(slot, output, at, found))
+
+    def _over_input(self, t, output) -> Tensor:
+        """A view of an input, with a history or without one, as it was made."""
+        if output.detached:
+            t = t.data if output.is_data else t.detach()
+        with set_grad_enabled(output.requires_grad):
+            return run_chain(t, self.plain(output.chain))
+
+    @staticmethod
+    def _as_recorded(output, t) -> Tensor:
+        if output.freed:
+            t._node = used_up(t._a)
+        return t if output.leaf is None else output.leaf.over(t)
+
+    def _tensor(self, slot, output, at, found) -> Tensor:
+        if output.source is not None:
+            t = self.tensors[output.source]
+            return t if output.same else self._over_input(t, output)
+        a = self._value(slot, at, found)
+        t = wrap(a if output.order is None else a.transpose(output.back))
+        if (output.device is None) == (t._a.__class__ is DeviceArray):
+            t = moved(t, output.device or CPU)      # (a job runs in one place, whatever of it was made elsewhere)
+        if output.locked:
+            t._a.flags.writeable = False
+        return t

@@ -1,0 +1,132 @@
+"""Recorded paths through a function, merged into a tree: a first stretch, and the answers that lead on."""
+
+from ...runtime.core.state import tls
+from ..errors.errors import TraceError
+from ..host.post_host_guards import Before, watched
+from ..proxies.data_sizes import MANY
+from .replay import Outdated, Replay, Unseen
+from .segments import stretches_of
+
+
+class Tree:
+    """All recorded paths that share Python state: a first stretch, and the answers that lead on."""
+
+    def __init__(self, recording):
+        stretches = stretches_of(recording)
+        self.first = stretches[0]
+        self._extend(self.first, stretches, recording.cuts)
+        if self.first.question is None:
+            self.first.cleared = tuple(recording.cleared)
+        self.first.settle()
+        self._watched = watched(recording.hosted)
+
+    def merge(self, recording, before) -> bool:
+        """Adds another path, once `before` was called; False if it does not begin like the ones here."""
+        stretches = stretches_of(recording)
+        here, i, way = self.first, 0, []
+        while True:
+            way.append((here.stage, stretches[i].stage))
+            if here.signature != stretches[i].signature or here.question != stretches[i].question:
+                return False
+            if i == len(recording.cuts):
+                if not here.finish.outcome.leaves_the_same(recording.outcome) or not here.finish.lies_like(recording):
+                    return False
+                before()
+                self._agree(way)
+                return True
+            i += 1
+            key = recording.cuts[i - 1].seen, stretches[i].stage.conditions
+            if key not in here.answers:
+                before()
+                self._watched = watched(recording.hosted, self._watched)
+                self._extend(stretches[i], stretches[i:], recording.cuts[i:])
+                here.coming = stretches[i]
+                self.first.settle()                 # other threads may take it as soon as it is an answer
+                here.answers, here.coming = {**here.answers, key: stretches[i]}, None
+                self._agree(way)
+                return True
+            here = here.answers[key]
+
+    @staticmethod
+    def _agree(way):
+        for here, there in way:
+            here.agreed(there)
+
+    def agrees(self, recording, give) -> bool | None:
+        """Whether a recording with symbolic sizes, for those that `give` puts in, is a path of this tree; None if Python saw
+        other values, so that nothing is known."""
+        here = self.first
+        for i, stretch in enumerate(stretches_of(recording, give)):
+            if here.signature != stretch.signature or here.question != stretch.question:
+                return False
+            if i == len(recording.cuts):
+                return here.finish.lies_like(recording)
+            following = here.answers.get((recording.cuts[i].seen, ()))
+            if following is None:
+                return None
+            here = following
+        return None
+
+    @staticmethod
+    def _extend(here, stretches, cuts):
+        for cut, following in zip(cuts, stretches[1:]):
+            here.answers[cut.seen, following.stage.conditions] = following
+            here = following
+
+    def run(self, arguments, symbols=(), call=None):
+        """Replays; returns the result tensors, the outcome that they are for, and the values of all its symbols. Raises Unseen
+        before anything was written."""
+        while True:
+            replay = Replay(arguments, symbols)
+            try:
+                return self._follow(replay) if self._watched is None else self._follow_beside_hosts(
+                    replay, self._watched, () if call is None else call.changeable())
+            except Outdated as missing:
+                replay.roll_back()
+                if replay.is_up_to_date:
+                    raise TraceError(f"{missing}, which is an error of ingot's own") from missing
+            except BaseException:
+                replay.roll_back()
+                raise
+
+    def _follow_beside_hosts(self, replay, watched, containers):
+        """The same where a path reads something behind host steps."""
+        m = tls.m
+        replay.before, outer = Before(watched, replay.arguments, containers), m.given_by_hosts
+        m.given_by_hosts = replay.before.given
+        try:
+            return self._follow(replay)
+        finally:
+            m.given_by_hosts = outer
+
+    def straight(self, symbols=()):
+        """(inputs, what is compiled, as `Job.ready` gives it, positions of its results) of a tree that is one stretch without
+        writes, gradients or draws, once that is native code, or replayed on a device; inputs are numbers of arguments, and
+        captured tensors, and a position comes with the permutation that brings dims to their places. Else None."""
+        here, work = self.first, self.first.work
+        finish, ready = here.finish, work.job.ready(symbols)
+        compiled = None if ready is None else ready.compiled
+        if here.question is not None or compiled is None or not here.is_plain or finish.does_more:
+            return None
+        if not (compiled.is_native or getattr(compiled, "replayed", None)):
+            return None
+        if any(o.does_more or (o.device is None) is not compiled.is_native for _, o in finish.outputs):
+            return None
+        return [here.sources[-1 - slot].what for slot in work.job.slots], ready, [
+            (at, o.back) for at, (_, o) in zip(work.hand[0], finish.outputs)]
+
+    def _follow(self, replay):
+        here = self.first
+        while True:
+            work = here.work
+            found = replay.go(here, work)
+            if here.question is None:
+                return replay.commit(here.finish, work, found), here.finish.outcome, replay.symbols
+            answer = replay.answer(*here.question)
+            following = here.following(answer, replay.symbols)
+            if following is None and here.question[1] == "size" and answer[1] > 0:
+                replay.symbols = *replay.symbols, answer[1]
+                following = here.following(MANY, replay.symbols)
+            if following is None:
+                raise Unseen(here.question[1], answer, here.line)
+            here = following

@@ -1,0 +1,223 @@
+"""Parts of a recorded path, and what it leaves behind.
+
+A `Stretch` is the nodes between two places where Python read a value. It ends in a question (the value, whose answer
+chooses the next stretch) or in a `Finish`: results, writes and gradients.
+"""
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...ir.graph.graph import Value
+from ...ir.opdef.params import param_key
+from ...ir.symbols.substitute import replaced
+from ...runtime.core.tensor import Tensor
+from ..guards.state_guards import OptionNumber
+from ..proxies.data_sizes import Stage, stages_of
+from ..recorder.random_streams import Draw
+from .compile_segment import Job, Piece, Result
+from .differentiate import Differential
+from .symbolic_job import job_of
+
+
+@dataclass
+class Stretch:
+    """Nodes, and what follows them."""
+
+    sources: list                # the inputs that first appear here
+    signature: tuple             # what the nodes are, to recognise the same stretch in another recording
+    piece: Piece
+    question: tuple | None = None            # (slot, how)
+    line: tuple | None = None                # of the user's, that reads an integer there
+    stage: Stage = field(default_factory=Stage)
+    answers: dict = field(default_factory=dict)     # (answer, conditions of what follows) -> what follows
+    coming: "Stretch | None" = None          # an answer that no replay takes yet
+    finish: "Finish | None" = None
+    work: "Work | None" = None
+    cleared: tuple = ()          # positions of inputs whose gradient goes before anything is computed
+
+    def __post_init__(self):
+        self.captured = [s.what if s.kind == "captured" else None for s in self.sources]
+        self.given = [(i, s.what) for i, s in enumerate(self.sources) if s.kind == "argument"]
+        self.others = [(i, s) for i, s in enumerate(self.sources) if s.kind not in ("argument", "captured")]
+        self.is_plain = not self.others
+
+    def following(self, answer, symbols) -> "Stretch | None":
+        """What follows an answer for these values of symbols, as far as it is recorded."""
+        found = self.answers.get((answer, ()))
+        if found is not None and not found.stage.reads:
+            return found
+        return next((s for (seen, _), s in self.answers.items() if seen == answer and s.stage.takes(symbols)), None)
+
+    def settle(self) -> dict:
+        """Finds out what this stretch has to give, for what now follows; returns the slots it needs from before."""
+        needed = {}
+        for following in (*self.answers.values(), *([] if self.coming is None else [self.coming])):
+            needed.update(following.settle())
+        if self.question is not None:
+            needed.setdefault(self.question[0], None)
+        made, hand = self.piece.made, ()
+        wanted: list = []
+        if self.finish is not None:
+            hand = self.finish.hand_out(made, wanted, needed)
+        keep = []
+        for slot in sorted(needed):
+            if slot in made:
+                keep.append((len(wanted), slot))
+                wanted.append(Result(slot, owned=True))
+        wanted += [Result(slot) for slot in self.piece.unread(wanted)]      # calls raise where eager code does
+        if self.work is None or self.work.job.wanted != tuple(wanted):
+            self.work = Work(job_of(self.piece, wanted), tuple(keep), hand)
+        return {s: None for s in (*needed, *self.piece.reads) if s >= 0 and s not in made}
+
+
+@dataclass(frozen=True)
+class Work:
+    """A stretch's job, which of its results stay for later as (position, slot), and what its finish hands out."""
+
+    job: Job
+    keep: tuple
+    hand: tuple
+
+
+@dataclass
+class Finish:
+    """What a path leaves behind. Slots number the values."""
+
+    outputs: list                # (slot, Output)
+    updates: list                # (input position, slot)
+    grads: list                  # (input position, Gradient over slots or None)
+    hosts: list                  # (host step, slots)
+    turns: list                  # (input position, whether it requires grad from now on)
+    retained: list               # positions of inputs that keep their gradients from now on
+    rebinds: list                # (input position, slot, Output)
+    differential: Differential | None
+    outcome: Any
+    parts: list = field(default_factory=list)      # (number, Output) of results in the memory of others, views at the end
+    joined: tuple = ()           # positions of inputs that are memory of other inputs, too: written once all was read
+    shown: frozenset = frozenset()       # positions of inputs that host steps may read: written when these have run
+    hosted: Any = None           # what is asked behind the host steps
+    held: tuple = ()             # slots that stretches before the last one have made, and that are handed out
+
+    @property
+    def does_more(self) -> bool:
+        """Whether a call does anything to tensors or the world but to give plain results."""
+        does = self.updates or self.grads or self.hosts or self.turns or self.rebinds or self.retained
+        return bool(does) or self.differential is not None
+
+    def lies_like(self, recording) -> bool:
+        """Whether the results of a recording lie in memory in the same order: with sizes of 1 there may be no telling."""
+        return [o.order for _, o in self.outputs] == [o.order for o in recording.outputs]
+
+    def hand_out(self, made, wanted, needed):
+        """Says which results the last stretch has to give so that all can be handed out; for each thing that leaves, in the
+        order results, updates, gradients, host steps, memory that inputs get, the position of its result, or
+        None where it is kept by slot."""
+        residuals = [slot for slot, _ in self.differential.residuals] if self.differential is not None else []
+        taken, kept = set(), frozenset(residuals)
+
+        def owned(slot, order=None, brief=False):
+            is_free = slot not in made and slot not in taken and slot not in kept
+            if slot >= 0 and is_free and order is None:         # made before, in memory of its own
+                taken.add(slot)
+                needed.setdefault(slot, None)
+                return None
+            wanted.append(Result(slot, owned=True, order=order, brief=brief))
+            return len(wanted) - 1
+
+        results = [owned(slot, o.order) if o.source is None and o.gradient_of is None and o.part is None else None
+                   for slot, o in self.outputs]
+        updates = []
+        for position, slot in self.updates:
+            is_late = position in self.joined or position in self.shown
+            wanted.append(Result(slot, owned=True, target=None if is_late else -1 - position))
+            updates.append(len(wanted) - 1)
+        grads = [None if g is None else [owned(slot, brief=True) if i is None else None for slot, i in zip(g.values, g.given)]
+                 for _, g in self.grads]
+        hosts = []
+        for _, slots in self.hosts:
+            hosts.append(range(len(wanted), len(wanted) + len(slots)))
+            wanted.extend([Result(slot, owned=True) for slot in slots])
+        memory = [owned(slot, o.order) if o.source is None and o.memory_of is None else None for _, slot, o in self.rebinds]
+        for r in wanted:                # what was made before must still be there
+            if r.slot >= 0 and r.slot not in made:
+                needed.setdefault(r.slot, None)
+        needed.update(dict.fromkeys(residuals))
+        self.held = tuple([slot for slot in (*taken, *residuals) if slot >= 0 and slot not in made])
+        return results, updates, grads, hosts, memory
+
+
+def numbering(builder) -> dict:
+    """A slot for each value: inputs count down from -1, results of nodes up from 0, both in order of appearance."""
+    slots = {v: -1 - i for i, v in enumerate(builder.inputs)}
+    for n in builder.nodes:
+        for v in n.outputs:
+            slots[v] = len(slots) - len(builder.inputs)
+    return slots
+
+
+def stretches_of(recording, give=None) -> list:
+    """A recording as a list of stretches, the last one with its finish; with `give`, only to compare signatures, in which
+    that stands for symbolic numbers."""
+    b, slots = recording.builder, numbering(recording.builder)
+    bounds = [*[c.nodes for c in recording.cuts], len(b.nodes)]
+    captured = {-1 - i: s.what for i, s in enumerate(recording.sources) if s.kind == "captured"}
+    orders = {-1 - i: order for i, order in recording.orders.items()}
+    made, start, known = [], 0, 0
+    for i, (end, stage) in enumerate(zip(bounds, stages_of(recording))):
+        nodes = b.nodes[start:end]
+        used = [-1 - slots[x] for n in nodes for x in n.inputs if type(x) is Value and x.is_input]
+        if i < len(recording.cuts) and recording.cuts[i].value.is_input:
+            used.append(-1 - slots[recording.cuts[i].value])
+        reach = len(b.inputs) if i == len(bounds) - 1 else max([known - 1, *used]) + 1
+        sources = recording.sources[known:reach]
+        own = {v for n in nodes for v in n.outputs}
+        read = {x for n in nodes for x in n.inputs if type(x) is Value and x not in own}
+        follows = any(not x.is_input for x in read)          # what a stretch before it has made, on its device
+        backend = next((at for n, at in recording.devices.items() if follows or b.inputs[n] in read), None)
+        piece = Piece(f"{b.name}_{i}" if i else b.name, nodes, slots, captured, recording.scope, backend, orders, stage.count)
+        made.append(Stretch(sources, _signature(nodes, slots, sources, give), piece, stage=stage))
+        if i < len(recording.cuts):
+            made[-1].question = (slots[recording.cuts[i].value], recording.cuts[i].how)
+            made[-1].line = recording.cuts[i].line
+        start, known = end, reach
+    if give is None:
+        made[-1].finish = _finish(recording, slots)
+    return made
+
+
+def _signature(nodes, slots, sources, give=None):
+    def literal(x):
+        return param_key(x if give is None else replaced(x, give))
+
+    def operand(node, x):
+        """Numbers take the dtype of the values that they meet, so an int is as good as the float that equals it."""
+        x = x if give is None else replaced(x, give)
+        if type(x) is int and abs(x) <= 1 << 53 and all(v.dtype.is_floating_point for v in node.inputs if type(v) is Value):
+            x = float(x)
+        return param_key(x)
+
+    body = tuple([(n.op.name, tuple([("slot", slots[x]) if type(x) is Value else operand(n, x) for x in n.inputs]),
+                   tuple([(name, literal(value)) for name, value in n.params.items()])) for n in nodes])
+    return body, tuple([(s.kind, _what(s.what)) for s in sources])
+
+
+def _what(x):
+    """What identifies the source of an input: a constant that the function made is known by what it holds."""
+    if isinstance(x, Tensor) and "is_constant" in x.__dict__:
+        return x._a.shape, x._a.dtype.str, hashlib.sha256(x._a.tobytes()).digest()
+    if type(x) is OptionNumber:
+        return x.place
+    return x if isinstance(x, (int, str, Draw)) else id(x)
+
+
+def _finish(recording, slots):
+    parts = [(i, o) for i, o in enumerate(recording.outputs) if o.part is not None]
+    return Finish([(slots[o.value], o) for o in recording.outputs],
+                  [(position, slots[v]) for position, v in recording.updates],
+                  [(position, None if g is None else g.over(slots)) for position, g in recording.grads],
+                  [(step, [slots[v] for v in values]) for step, values in recording.hosts],
+                  recording.turns, recording.retained, [(position, slots[o.value], o) for position, o in recording.rebinds],
+                  Differential.of(recording, slots), recording.outcome,
+                  sorted(parts, key=lambda part: part[1].part.is_view), tuple(recording.joined), frozenset(recording.shown),
+                  recording.hosted)

@@ -1,0 +1,357 @@
+"""What a recorded run does to lists, deques and dictionaries that outlive it: `log.append(loss)`, `table["n"] = out`.
+
+A container is looked at when the function first reaches it, and again in the end. What is new in it is a write like others
+(`effects.py`).
+"""
+
+import sys
+from collections import deque
+from contextlib import contextmanager
+from itertools import islice
+from operator import is_, is_not
+
+from ...ir.symbols.substitute import has_symbols, replaced
+from ...runtime.core.tensor import Tensor
+from ..bytecode.reads import MISSING, follow, key_text
+from ..bytecode.uses import ADDED, COUNTED, GROWN, ITEMS, KEYED, MEASURED, SINGLE, STORED, both
+from ..errors.errors import FirstTimeError, TraceError
+from ..guards.locations import DICTS, EXTEND, GONE, RESTORED, WHOLE
+from ..guards.replaced_tensors import key_id
+from ..guards.snapshot import Apart, Exactly, Photograph, looks_like, same_keys
+from ..proxies.numpy_scalars import fixed, now
+from ..proxies.thread_overlay import mapped
+from .effects import Target
+
+
+class Contents:
+    """The containers that a run reaches, and what was in them before.
+
+    first    {id of a container: its photograph}
+    alone    {id of one to which the run writes: the condition on the place where alone it lies}, once that is known
+    """
+
+    def __init__(self):
+        self.first: dict = {}
+        self.alone: dict = {}
+        self._raw: dict = {}         # by id: (container, a shallow copy of it, what names it)
+        self._base: dict = {}        # by id: what it held before the function itself changed it
+        self._done: dict = {}        # by id: ADDED, STORED, STEPPED or HANDED, as long as nothing else is done with it
+        self._met: dict = {}         # by id: the containers with which something is done
+        self._calls: dict = {}       # by id: the calls (code, offset) to which it is given
+        self._written: dict = {}     # by id: those that the run has written to, when that was last asked
+        self._filled: set = set()    # ids of those that a host function has changed: how much it adds may differ, so all that
+                                     # was there counts where their length is asked for
+        self._arrived: set = set()   # (id, call) that lead to a function whose code says what that does with it
+
+    def see(self, container, text: str, held) -> None:
+        """Remembers a list or dictionary as it is, unless it was seen before."""
+        if type(container) in RESTORED and id(container) not in self._raw and container is not sys.modules:
+            self._raw[id(container)] = container, container.copy(), text
+            self._base[id(container)] = self._raw[id(container)][1]
+            self.first[id(container)] = Photograph(container, held)
+
+    def changed_by_others(self, container):
+        """What is other in a container than before is not the function's doing."""
+        if id(container) in self._base:
+            self._base[id(container)] = container.copy()
+
+    @contextmanager
+    def left_to_host(self, besides=()):
+        """What a host function changes in containers, `besides` some, is its own doing, which every call repeats with it. Gives
+        a set, which then has the ids of these containers."""
+        left_out, changed = set(map(id, besides)), set()
+        before = [(c, c.copy()) for c, _, _ in self._raw.values() if id(c) not in left_out]
+        yield changed
+        for container, copy in before:
+            if not _is_same(container, copy):
+                if not _is_same(copy, self._base[id(container)]):
+                    raise TraceError(f"this function cannot be traced: it changes {self._raw[id(container)][2]}, and so does a "
+                                     "host function that it calls; leave it to one of them")
+                self.changed_by_others(container)
+                changed.add(id(container))
+                self._filled.add(id(container))
+                self.used(container, self._done.get(id(container)))
+
+    def used(self, container, how, calls=()):
+        """Some code does no more than `how` with a container (`uses.uses_of`); None for all the rest. `calls` are those to
+        which it gives it."""
+        self._met[id(container)] = container
+        now = both(self._done.get(id(container), how), how)
+        self._done[id(container)] = None if id(container) in self._filled and now in (MEASURED, COUNTED) else now
+        self._calls.setdefault(id(container), set()).update(calls)
+
+    def arrived(self, container, call):
+        """A call leads to a function of the user's, whose code says what that does with a container."""
+        self._arrived.add((id(container), call))
+
+    def only(self, container):
+        """What alone is done with a container, if that is known."""
+        at = id(container)
+        return self._done.get(at) if all((at, call) in self._arrived for call in self._calls.get(at, ())) else None
+
+    def given_to(self, container) -> frozenset:
+        """The calls to which code gives a container."""
+        return frozenset(self._calls.get(id(container), ()))
+
+    def is_written(self, container, key) -> bool:
+        """Whether the run has set an item of a container."""
+        before = self._base.get(id(container), container)
+        return before is not container and item_of(container, key) is not item_of(before, key)
+
+    def before(self, container):
+        """What a container held before the function itself changed it."""
+        return self._base.get(id(container), container)
+
+    def changed(self) -> dict:
+        """{id: what names it} of the containers in which the function itself has changed something so far."""
+        return {at: text for at, (c, _, text) in self._raw.items() if not _is_same(c, self._base[at])}
+
+    def has_written(self, container) -> bool:
+        """Whether the run has written to a container, when that was last asked."""
+        return id(container) in self._written
+
+    def positions(self, at, key) -> list:
+        """The places that (id of a container, key) names: an item that is counted from a list's end has another name, too."""
+        container = self._raw[at][0] if at in self._raw else None
+        is_from_end = type(container) in (list, deque) and type(key) is int and key < 0
+        return [(at, key), (at, len(self._base[at]) + key)] if is_from_end else [(at, key)]
+
+    def has_seen(self, container) -> bool:
+        """Whether a container was looked at."""
+        return id(container) in self._raw
+
+    def has_met(self, container) -> bool:
+        """Whether it is known of code what it does with a container."""
+        return id(container) in self._met
+
+    def containers(self) -> list:
+        """Those that were looked at."""
+        return [container for container, _, _ in self._raw.values()]
+
+    def leads_to(self, container) -> bool:
+        """Whether a container was looked at, or lies in a dictionary that was (a new one in an optimizer's state)."""
+        return self.has_seen(container) or any(
+            v is container for seen, _, _ in self._raw.values() if type(seen) in DICTS for v in seen.values())
+
+    def close(self):
+        """Lets go of the containers."""
+        for table in (self.alone, self.first, self._raw, self._base, self._met, self._written):
+            table.clear()
+
+    def settle(self):
+        """Leaves plain numbers in the containers, the same in what is known of them before."""
+        self._settle_keys()
+        plain: dict = {}        # by id: (what stood for a number or held some, what it is now)
+        stack, seen = [container for container, _, _ in self._raw.values()], set()
+        while stack:
+            container = stack.pop()
+            seen.add(id(container))
+            for there in (container, self._base.get(id(container), container)):
+                for key, v in list(there.items() if type(there) in DICTS else enumerate(there)):
+                    if type(v) in RESTORED:
+                        stack += () if id(v) in seen else (v,)
+                        continue
+                    _, made = plain.setdefault(id(v), (v, mapped(v, now)))
+                    if made is not v:
+                        there[key] = made
+
+    def _settle_keys(self):
+        """Leaves plain numbers in the keys of dictionaries: a key counts by its value now."""
+        for container, _, _ in self._raw.values():
+            if type(container) in DICTS and any(map(has_symbols, container)):
+                items = [(replaced(k, fixed) if has_symbols(k) else k, v) for k, v in container.items()]
+                container.clear()
+                for k, v in items:
+                    container[k] = v
+
+    def targets(self) -> list:
+        """What is other in the containers than before, as `Target`s."""
+        self._settle_keys()
+        found = [t for container, _, text in self._raw.values() for t in self._targets_of(container, text)]
+        self._written = {id(t.owner): t.owner for t in found}
+        return found
+
+    def _targets_of(self, container, text) -> list:
+        copy = self._base[id(container)]
+        if type(copy) in DICTS:
+            return _dict_targets(container, copy, text)
+        if type(copy) is deque and len(container) == container.maxlen and self.only(container) in (ADDED, GROWN, COUNTED):
+            return _appended(container, copy, text)
+        return _list_targets(container, copy, text)
+
+    def was(self, value, expected) -> bool:
+        """Whether a value was as expected before the run."""
+        if expected is self.first.get(id(value), MISSING):
+            return True
+        if type(value) in RESTORED and type(expected) is Photograph and type(value) is expected.kind:
+            before = self._raw[id(value)][1] if id(value) in self._raw else value
+            items = list(before.values() if type(before) in DICTS else before)
+            is_alike = len(items) == len(expected.items) and (expected.keys is None or same_keys(before, expected.keys))
+            return (is_alike and all(map(self.was, items, expected.items)))
+        return looks_like(value, expected)
+
+    def settled(self, expected):
+        """What guards are to expect in the end where they expected a photograph."""
+        known = {id(photo): self._raw[at][0] for at, photo in self.first.items()} if type(expected) is Photograph else {}
+        return self.expected(known[id(expected)]) if id(expected) in known else expected
+
+    def loosen(self, expected, now, replaced: dict):
+        """Lets a photograph of `now`, as it was, expect what `overwritten` says in the place of tensors that nobody read."""
+        if type(expected) is not Photograph or type(now) not in RESTORED:
+            return
+        before = self._raw[id(now)][1] if id(now) in self._raw else now
+        pairs = list(before.items() if type(before) in DICTS else enumerate(before))
+        if len(pairs) == len(expected.items):
+            for e, (_, value) in zip(expected.items, pairs):
+                self.loosen(e, value, replaced)
+            expected.items = tuple([replaced.get((id(now), key_id(key)), e) if isinstance(e, Tensor) else e
+                                    for e, (key, _) in zip(expected.items, pairs)])
+
+    def exact(self, expected, now):
+        """What is expected of a value, with the very containers in it that the run writes to, since replays write to these, and
+        with others for the others."""
+        if type(expected) is Photograph and type(now) is expected.kind and type(now) in (tuple, *RESTORED):
+            before = self._raw[id(now)][1] if id(now) in self._raw else now
+            items = list(before.values() if type(before) in DICTS else before)
+            made = list(map(self.exact, expected.items, items)) if len(items) == len(expected.items) else expected.items
+            if any(map(is_not, made, expected.items)):
+                expected = expected.with_items(made)
+        if type(now) not in RESTORED or isinstance(expected, Exactly):
+            return expected
+        if id(now) in self._written:
+            return expected if id(now) in self.alone else Exactly(now, expected)
+        others = {at: c for at, c in self._written.items() if type(c) is type(now)}
+        if not others:
+            return expected
+        lasting = [c for at, c in others.items() if at not in self.alone]
+        return Apart(lasting, [self.alone[at] for at in others if at in self.alone], expected)
+
+    def on_the_way(self, place) -> list:
+        """(number of steps, container) of those that the run writes to, on the way to a place."""
+        start, steps = place._start(), place.chain.steps
+        way = [(n, follow(start, steps[:n])) for n in range(len(steps))]
+        return [(n, c) for n, c in way if id(c) in self._written]
+
+    def _besides_added(self, container):
+        """The photograph of a container, but for lists in it to which the run has only appended."""
+        before = self._base[id(container)]
+        items = before.values() if type(before) in DICTS else before
+        return self.first[id(container)].with_items(
+            [AnyOf(type(v)) if self._is_added_to(v) else e for v, e in zip(items, self.first[id(container)].items)])
+
+    def _is_added_to(self, x) -> bool:
+        if type(x) not in (list, deque) or id(x) not in self._raw:
+            return False
+        if id(x) in self._done and self.only(x) not in (ADDED, GROWN, COUNTED):
+            return False
+        return all(t.kind == EXTEND for t in self._targets_of(x, "")) and _shows_additions(x, self._base[id(x)])
+
+    def may_grow(self, container) -> bool:
+        """Whether guards don't look at all that a list holds, so that its length is one of its own."""
+        return type(self.expected(container)) is AnyOf
+
+    def expected(self, container):
+        """What guards are to expect of a container that was seen, by what the function does with it."""
+        if type(container) not in RESTORED or id(container) not in self._raw:
+            return None
+        only, targets = self.only(container), self._targets_of(container, "")
+        if any(t.kind in (WHOLE, GONE) for t in targets):       # written as it was left, which comes of all that was there
+            return self.first[id(container)]
+        if only in (GROWN, COUNTED, MEASURED) and type(container) is list:      # its length has a guard, and items at its end
+            return AnyOf(list)
+        if only in SINGLE or (only == ADDED and _shows_additions(container, self._base[id(container)])):
+            return AnyOf(type(container))
+        if only == ITEMS:
+            return self._besides_added(container)
+        if only in (STORED, KEYED) and type(container) in DICTS:
+            return Besides(self._besides_added(container), [t.key for t in targets])
+        return self.first[id(container)]
+
+
+class AnyOf:
+    """Stands in guards for a list or deque that the function only appends to, or a container of which it reads single items."""
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def matches(self, now) -> bool:
+        """Whether it is of that kind."""
+        return type(now) is self.kind
+
+    def __repr__(self):
+        return f"<{self.kind.__name__}>"
+
+
+class Besides:
+    """Stands in guards for a dictionary as it was, but for keys that the function sets: what it reads of them, it reads under
+    constants, which has guards of its own."""
+
+    def __init__(self, photograph: Photograph, keys):
+        self.kind, self.keys = photograph.kind, frozenset(keys)
+        self.rest = {k: v for k, v in zip(photograph.keys, photograph.items) if k not in self.keys}
+
+    def matches(self, now) -> bool:
+        """Whether a value is such a dictionary."""
+        if type(now) is not self.kind:
+            return False
+        rest = [k for k in now if k not in self.keys]
+        return same_keys(rest, tuple(self.rest)) and all(looks_like(now[k], e) for k, e in self.rest.items())
+
+    def differing(self, now) -> list:
+        """(key, what was expected, what is there) where another dictionary with these keys differs."""
+        if type(now) is not self.kind or not same_keys([k for k in now if k not in self.keys], tuple(self.rest)):
+            return []
+        return [(k, e, now[k]) for k, e in self.rest.items() if not looks_like(now[k], e)]
+
+    def __repr__(self):
+        return f"<dict with {len(self.rest)} keys that are not written>"
+
+
+def item_of(container, key):
+    """An item of a list, deque or dictionary; MISSING where there is none."""
+    if type(container) in DICTS:
+        return container.get(key, MISSING)
+    try:
+        return container[key]
+    except IndexError:
+        return MISSING
+
+
+def _is_same(a, b) -> bool:
+    """Whether containers of one kind hold the same objects in the same order."""
+    x, y = [(*c, *c.values()) if type(c) in DICTS else c for c in (a, b)]
+    return len(x) == len(y) and all(map(is_, x, y))
+
+
+def _dict_targets(container, copy, text):
+    now = container.copy()          # others may change it meanwhile: finalizers, signals, threads
+    gone = [Target(container, k, GONE, v, v, f"{text}[{key_text(k)}]") for k, v in copy.items() if k not in now]
+    if any(map(is_not, now, [k for k in copy if k in now])):
+        raise FirstTimeError(f"the order of {text} was changed, which later calls don't repeat")
+    return gone + [Target(container, k, "item", copy.get(k, MISSING), copy.get(k, MISSING), f"{text}[{key_text(k)}]")
+                   for k, v in now.items() if v is not copy.get(k, MISSING)]
+
+
+def _list_targets(container, copy, text):
+    n = len(copy)
+    if len(container) < n or (len(container) > n and any(a is not b for a, b in zip(container, copy))):
+        return [Target(container, 0, WHOLE, None, None, text)]
+    changed = [Target(container, i, "item", b, b, f"{text}[{i}]")
+               for i, (a, b) in enumerate(zip(container, copy)) if a is not b]
+    return changed or ([Target(container, n, EXTEND, None, None, text)] if len(container) > n else [])
+
+
+def _appended(container, copy, text):
+    """What was appended to a deque that is full, and has dropped as much."""
+    for n in range(len(copy), -1, -1):
+        if all(map(is_, islice(copy, len(copy) - n, None), container)):
+            return [Target(container, n, EXTEND, None, None, text)] if len(container) > n else []
+    return []
+
+
+def _shows_additions(container, copy) -> bool:
+    """Whether what is in a list or deque now shows how many items were appended. A full deque drops as many, and what is new in
+    it may be an object that it held before."""
+    if type(container) is list or len(container) != container.maxlen:
+        return type(container) not in DICTS
+    return any({id(v) for v in t.value()}.isdisjoint(map(id, copy)) for t in _appended(container, copy, ""))

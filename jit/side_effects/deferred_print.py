@@ -1,0 +1,101 @@
+"""Text with numbers in it that a traced function prints: `print(f"step {i}: {loss.item():.3f}")` prints at every call.
+
+Where the instructions that follow put what `format` gives into a string and that into `print`, and do nothing else with it, a
+mark stands in the string, and the number is put there each time that it is printed.
+"""
+
+import builtins
+import re
+import secrets
+from typing import Any, NamedTuple
+
+from ...runtime.core.tensor import Tensor
+from ..bytecode.stack import Walk, instructions_of, position_of
+from ..guards.frames import is_user
+from ..proxies.lazy_scalars import ReadNumber, as_number
+
+_FORMATS = frozenset(("FORMAT_SIMPLE", "FORMAT_VALUE", "FORMAT_WITH_SPEC"))
+
+
+class Formatted(NamedTuple):
+    """A value as a part of a text."""
+
+    value: Any
+    spec: str
+
+
+class Text(NamedTuple):
+    """Strings and formatted values, one after the other."""
+
+    pieces: tuple
+
+    def __str__(self):
+        return "".join([format(*p) if type(p) is Formatted else p for p in self.pieces])
+
+
+class Printed:
+    """The values that wait in strings to be printed, while a recorder listens."""
+
+    def __init__(self, recorder):
+        self._recorder = recorder
+        self._values: list = []
+        self._sign = f"\0{secrets.token_hex(8)}"     # begins a mark; no string of the user's has it
+
+    def mark(self, t: Tensor, value, spec: str, frame) -> str | None:
+        """What stands for a formatted tensor, of which `value` is the number, in a string that is printed; None if it has to be
+        the text."""
+        kind = type(value)
+        is_text = bool(t.ndim and spec) or not (t.ndim or kind in (float, int))
+        if is_text or not self._recorder.defers or not _is_printed(frame):
+            return None
+        return self._noted(t.detach().clone() if t.ndim else ReadNumber(self._recorder, as_number(t, kind), value), spec)
+
+    def mark_number(self, x, spec: str, frame) -> str | None:
+        """The same for a symbolic number."""
+        return self._noted(x, spec) if self._recorder.defers and is_user(frame) and _is_printed(frame) else None
+
+    def _noted(self, x, spec) -> str:
+        self._values.append(Formatted(x, spec))
+        return f"{self._sign}{len(self._values) - 1}\0"
+
+    def opened(self, x):
+        """A string with marks in it as a text; anything else as it is."""
+        if type(x) is not str or self._sign not in x:
+            return x
+        pieces: list = re.split(f"{self._sign}([0-9]+)\0", x)
+        pieces[1::2] = [self._values[int(n)] for n in pieces[1::2]]
+        return Text(tuple(pieces))
+
+
+def written(x):
+    """A text as a string; anything else as it is."""
+    return str(x) if type(x) is Text else x
+
+
+class _Flow(Walk):
+    """Marks one value and strings that are made with it, and the function `print`."""
+
+    def marked(self, ins, taken):
+        if ins.opname == "BUILD_STRING" and True in taken:
+            return True
+        return "print" if ins.opname == "LOAD_GLOBAL" and ins.argval == "print" else None
+
+
+def _is_printed(frame) -> bool:
+    """Whether the text that the instruction gives at which a frame stands goes into a string which is printed, and nowhere
+    else."""
+    if "print" in frame.f_globals or frame.f_builtins is not vars(builtins):
+        return False
+    instructions, at = instructions_of(frame.f_code), position_of(frame)
+    if instructions[at].opname not in _FORMATS:
+        return False
+    walk = _Flow().up_to(instructions, at)
+    walk.step(instructions[at])
+    walk.stack[-1] = True
+    for ins in instructions[at + 1:]:
+        taken = walk.step(ins)
+        if taken is None or True in walk.variables.values():
+            return False
+        if True in taken and ins.opname != "BUILD_STRING":
+            return ins.opname in ("CALL", "CALL_KW") and "print" in taken[:2]
+    return False

@@ -1,0 +1,142 @@
+"""Writes to Python state that outlives a call: `self.step += 1`, `self.last = loss`, a `global` or `nonlocal` variable.
+
+The recorded run does them itself. What they leave is a result like those that the function returns, and a replay puts it in
+its place after it has written everything else.
+"""
+
+from collections import OrderedDict, defaultdict, deque
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ...runtime.core.tensor import Tensor
+from ...runtime.nn.base.module import Module
+from ...runtime.nn.base.parameter import Buffer, Parameter
+from ...runtime.optim.optimizer import State
+from ..bytecode.reads import MISSING
+from ..guards.locations import EXTEND, RESTORED, WHOLE, kept, put
+from ..guards.snapshot import looks_like
+from ..proxies.numpy_scalars import now, stands_for_number
+from ..proxies.thread_overlay import mapped
+
+_SETTERS = (object.__setattr__, SimpleNamespace.__setattr__, type.__setattr__)
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """Where something is written, as `Place.owner` says it; `was` is what was there, `before` what a guard is to expect of it,
+    `text` names it."""
+
+    owner: Any
+    key: object
+    kind: str
+    was: object
+    before: object
+    text: str
+
+    @property
+    def place(self) -> tuple:
+        """What identifies it."""
+        return id(self.owner), self.kind if self.kind in (EXTEND, WHOLE) else self.key
+
+    def value(self):
+        """What is there now."""
+        if self.kind == "attr" and isinstance(self.owner, Module):
+            return getattr(self.owner, str(self.key), MISSING)
+        found = kept(self.owner, self.key, self.kind)
+        if found is MISSING and self.kind == "attr" and getattr(type(self.owner), str(self.key), MISSING) is self.was:
+            return self.was             # its class has it, as before
+        return found
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether something else is there now."""
+        now = self.value()
+        return now is not self.was and (stands_for_number(now) or stands_for_number(self.was)
+                                        or not looks_like(now, self.before))
+
+    def without_values(self) -> "Target":
+        """The same without what was there, which would be kept alive."""
+        return replace(self, was=None, before=None)
+
+    def write(self, value):
+        """Puts a value there, as the function did."""
+        if self.kind == EXTEND:
+            self.owner.extend(value)
+        else:
+            self.rewrite(value)
+
+    def write_given(self, value, given):
+        """The same, of a call with these containers among its arguments."""
+        self.write(value)
+
+    def rewrite_given(self, value, given):
+        """Puts a value in the place of what the function has written, for the caller with these containers."""
+        self.rewrite(value)
+
+    def rewrite(self, value):
+        """Puts a value in the place of what the function has written."""
+        if self.kind == "attr":
+            if value is self.value():       # guards look at a module again after each change
+                return
+            if self._is_past_setter:
+                if isinstance(self.owner, Module):
+                    Module.__setattr__(self.owner, str(self.key), value)
+                else:
+                    vars(self.owner)[self.key] = value
+            else:
+                setattr(self.owner, str(self.key), value)
+        else:
+            put(self.owner, self.key, self.kind, value)
+
+    def fix(self, give):
+        """Puts what `give` makes of them in the place of numbers that the function has written."""
+        value = self.value()
+        if value is self.was and type(value) in RESTORED:       # what is in it was put there, and is looked at there
+            return
+        plain = mapped(value, give)
+        if plain is not value:
+            self.rewrite(plain)
+
+    def settle(self):
+        """Puts the value now in the place of a symbolic number."""
+        self.fix(now)
+
+    @property
+    def _is_past_setter(self) -> bool:
+        """Whether it is written without the `__setattr__` of the user's, whose work is noted like all that the function does:
+        what that has left in the object is put there again."""
+        if isinstance(self.owner, Module):
+            return type(self.owner).__setattr__ is not Module.__setattr__ and self.value() is not MISSING
+        return (type(self.owner).__setattr__ not in _SETTERS and not isinstance(self.owner, type)
+                and self.key in getattr(self.owner, "__dict__", ()))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether writing is no more than that: no property, no `__setattr__` of the user's that puts it somewhere else."""
+        if self.kind != "attr":
+            return True
+        kind = type(self.owner)
+        if isinstance(self.owner, Module):
+            return kind.__setattr__ is Module.__setattr__ or self._is_past_setter
+        found = getattr(kind, str(self.key), None)
+        return (kind.__setattr__ in _SETTERS or self._is_past_setter) and (
+            type(found).__name__ == "member_descriptor" or not hasattr(type(found), "__set__"))
+
+
+def is_repeatable(value, contents) -> bool:
+    """Whether a value can be made anew at every call: tensors, numbers and the like, and plain containers of these that the
+    function has made itself."""
+    kind = type(value)
+    if kind is list or kind is deque or isinstance(value, tuple):
+        return not contents.has_seen(value) and all(is_repeatable(v, contents) for v in value)
+    if kind in _TABLES:
+        items = [*value.items(), *(vars(value).items() if kind is OrderedDict else ())]
+        return not contents.has_seen(value) and all(isinstance(k, (str, int)) and is_repeatable(v, contents) for k, v in items)
+    return kind in _REMADE or isinstance(value, (int, float, bool, str, bytes, type(None), np.number, np.bool_))
+
+
+_REMADE = (Tensor, Parameter, Buffer)
+_TABLES = (dict, OrderedDict, defaultdict, State)

@@ -1,0 +1,80 @@
+"""Leaves that a function makes and gives away: parameters, buffers, tensors that require grad. Replays make them anew."""
+
+from dataclasses import dataclass
+
+from ...runtime.core.tensor import Tensor
+from ...runtime.interop.tensor_protocols import attributes_of
+from ...runtime.nn.base.parameter import Owned, over
+from ..guards.arg_pytree import flatten, unflatten
+from ..proxies.made_objects import MadeObjects
+from ..proxies.numpy_scalars import fixed
+from ..proxies.thread_overlay import mapped
+
+
+@dataclass(frozen=True)
+class MadeLeaf:
+    """What such a tensor is beside its values: its class, and whether it requires grad. Its gradient is the result with the
+    number `gradient`, if it has one."""
+
+    kind: type
+    requires_grad: bool
+    gradient: int | None
+
+    @staticmethod
+    def of(t: Tensor, results: list) -> "MadeLeaf | None":
+        """What a result is that the function has made, None if it is no leaf or nothing but values. `results` are all that are
+        handed out, to which its gradient is added."""
+        is_owned = isinstance(t, Owned)
+        if not t.is_leaf or not (is_owned or t.requires_grad):
+            return None
+        return MadeLeaf(type(t) if is_owned else Tensor, t.requires_grad, number_of(t.grad, results))
+
+    def over(self, t: Tensor) -> Tensor:
+        """Such a leaf over the memory of a tensor."""
+        made = t.detach() if self.kind is Tensor else over(self.kind, t)
+        return Tensor.requires_grad_(made) if self.requires_grad else made
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """The attributes that the user gave a result: a structure (`tree.flatten`), and which results the tensors in it are."""
+
+    spec: tuple
+    numbers: tuple
+
+    @staticmethod
+    def of(t: Tensor, results: list, recorder) -> "Attributes | None":
+        """Those of a result that the function has made; the tensors among them are further results."""
+        given = attributes_of(t)
+        if not given:
+            return None
+        made = () if recorder.watch is None else recorder.watch.made
+        leaves: list = []
+        spec = flatten(mapped(given, fixed), leaves, None, MadeObjects(recorder, made).attributes)
+        return Attributes(spec, tuple([number_of(leaf, results) for leaf in leaves]))
+
+    def give(self, t: Tensor, made: list):
+        """Gives them to a result of another call, `made` anew as all of them."""
+        t.__dict__.update(unflatten(self.spec, iter([made[n] for n in self.numbers])))
+
+
+def number_of(gradient, results) -> int | None:
+    """The number of a gradient among the results."""
+    if gradient is None:
+        return None
+    for i, t in enumerate(results):
+        if t is gradient:
+            return i
+    results.append(gradient)
+    return len(results) - 1
+
+
+def hand_over(outputs, made):
+    """Gives tensors that were made anew their gradients and attributes."""
+    for o, t in zip(outputs, made):
+        if o.attributes is not None:
+            o.attributes.give(t, made)
+        if o.kept is not None:
+            t._kept_grad = made[o.kept]
+        if o.leaf is not None and o.leaf.gradient is not None:
+            t.grad = made[o.leaf.gradient]

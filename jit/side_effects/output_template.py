@@ -1,0 +1,107 @@
+"""What a recorded call gives: its results as a structure over tensors, and what it writes to Python state."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ...ir.symbols.substitute import at_hint, bound_values, has_symbols, replaced
+from ...ir.symbols.symbolic import source_of
+from ..guards.arg_pytree import TENSOR, flatten, has_reads, unflatten
+from ..guards.locations import EXTEND
+
+
+def _holds(target, spec) -> bool:
+    """Whether a place holds what a spec of plain values says."""
+    tensors: list = []
+    return target.kind != EXTEND and flatten(target.value(), tensors) == spec and not tensors
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """The structure of results, and of values that are written to the targets of `effects`.
+
+    spec     of (result, values to write), or of the result alone where nothing is written
+    had_stand_ins    whether the function's own result has objects in it that stand for numbers
+    order    for each tensor in the structure its number among the different ones; None if all differ
+    """
+
+    spec: Any
+    order: tuple | None
+    effects: tuple
+    had_stand_ins: bool = False
+
+    @staticmethod
+    def of(result, effects, attributes=None, read=None, met=None):
+        """(the outcome, the different tensors in it); `attributes`, `read` and `met` as `flatten` takes them."""
+        leaves: list = []
+        spec = flatten((result, tuple([t.value() for t in effects])) if effects else result, leaves, None, attributes, read,
+                       met)
+        numbers: dict = {}
+        order = tuple([numbers.setdefault(id(t), len(numbers)) for t in leaves])
+        different = list({id(t): t for t in leaves}.values())
+        return Outcome(spec, order if len(different) < len(leaves) else None,
+                       tuple([t.without_values() for t in effects]), has_symbols(spec)), different
+
+    def leaves_the_same(self, other) -> bool:
+        """Whether calls leave the same as one that was just recorded with another outcome: what that had no need to write is
+        there already."""
+        theirs = set(other._places)
+        mine = [(t, spec) for t, spec in zip(self.effects, self._written) if t.place in theirs]
+        return (len(mine) == len(other.effects) and self.order == other.order
+                and (self._result, [(t.place, spec) for t, spec in mine])
+                == (other._result, [*zip(other._places, other._written)])
+                and all(_holds(t, spec) for t, spec in zip(self.effects, self._written) if t.place not in theirs))
+
+    @property
+    def _result(self):
+        return self._text[1][0] if self.effects else self._text
+
+    @property
+    def _written(self) -> tuple:
+        return self._text[1][1][1] if self.effects else ()
+
+    @cached_property
+    def _text(self):
+        return replaced(self.spec, source_of)
+
+    @property
+    def _places(self):
+        return [t.place for t in self.effects]
+
+    @property
+    def has_symbols(self) -> bool:
+        """Whether numbers in it depend on sizes or numbers of the arguments."""
+        return has_symbols(self.spec)
+
+    @property
+    def has_reads(self) -> bool:
+        """Whether numbers in it are read out of results."""
+        return has_reads(self.spec)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it is one tensor."""
+        return self.spec == TENSOR
+
+    def tensors(self, different) -> list:
+        """The tensors of the structure, of the different ones."""
+        return different if self.order is None else [different[i] for i in self.order]
+
+    def give(self, different, symbols=(), given=()):
+        """The result of a call with these containers among its arguments; what the function writes is written."""
+        spec = bound_values(self.spec, symbols) if self.has_symbols else self.spec
+        return self._handed_out(spec, different, given, again=False)
+
+    def given(self, different, given=()):
+        """The result of the call that was recorded, with plain numbers."""
+        return self._handed_out(at_hint(self.spec), different, given, again=True)
+
+    def _handed_out(self, spec, different, given, again):
+        """The result. What the function writes is written, or written `again`, over what the function itself left there."""
+        made = unflatten(spec, iter(self.tensors(different)), given=given)
+        if not self.effects:
+            return made
+        result, values = made
+        for target, value in zip(self.effects, values):
+            (target.rewrite_given if again else target.write_given)(value, given)
+        return result

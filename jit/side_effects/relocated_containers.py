@@ -1,0 +1,111 @@
+"""Lists and dictionaries that are replaced between calls: `self.losses = []` at the end of an epoch.
+
+What a run writes to one belongs into the very same container at later calls, unless that is known by one name alone: then it
+goes into what lies there at the call, as long as nobody else holds that either, so that no other name can lead to it.
+"""
+
+import sys
+import types
+from collections import Counter
+from dataclasses import dataclass
+
+from ..errors.conditions import Condition
+from ..guards.locations import DICTS, RESTORED, kept
+from .effects import Target
+
+_KEPT: Counter = Counter()      # by id of a container: how many `Alone` hold it themselves
+
+
+def _in_cell(cell, key) -> int:
+    return sys.getrefcount(cell.cell_contents)
+
+
+def _in_table(table, key) -> int:
+    return sys.getrefcount(table[key])
+
+
+_COUNTS = {True: _in_cell, False: _in_table}
+_ONCE = {True: _in_cell(types.CellType([]), ""), False: _in_table({"": []}, "")}       # what they give where nobody else does
+
+
+class Alone(Condition):
+    """What lies in a place (what holds it, its key there, how it is kept) is the container that was there, or one that nobody
+    else holds."""
+
+    def __init__(self, place, first, text):
+        self.place, self.first, self.text = place, first, text
+        self.owner, self.key, self.kind = place
+        _KEPT[id(self.first)] += 1
+
+    def __del__(self):
+        _KEPT[id(self.first)] -= 1
+        if not _KEPT[id(self.first)]:
+            del _KEPT[id(self.first)]
+
+    @property
+    def watched(self) -> tuple:
+        """What identifies the condition."""
+        return "alone", id(self.owner), self.key
+
+    def holds(self) -> bool:
+        """Whether it is so."""
+        at = id(kept(self.owner, self.key, self.kind))
+        if at == id(self.first):
+            return True
+        is_cell = self.kind == "cell"
+        table = vars(self.owner) if self.kind == "attr" else self.owner
+        return _COUNTS[is_cell](table, self.key) == _ONCE[is_cell] + _KEPT.get(at, 0)
+
+    def __str__(self):
+        return f"{self.text} is another {type(self.first).__name__}, which others hold, too"
+
+
+@dataclass(frozen=True, eq=False)
+class Placed(Target):
+    """What is written to the container that lies in a place at the time; its owner is (what holds it, its key there, how)."""
+
+    @property
+    def place(self) -> tuple:
+        """What identifies it."""
+        owner, key, _ = self.owner
+        return (id(owner), key), super().place[1]
+
+    def _there(self) -> Target:
+        return Target(kept(*self.owner), self.key, self.kind, self.was, self.before, self.text)
+
+    def value(self):
+        """What is there now."""
+        return self._there().value()
+
+    def write(self, value):
+        """Writes a value to it, as the function did."""
+        self._there().write(value)
+
+    def rewrite(self, value):
+        """Puts a value in the place of what the function has written."""
+        self._there().rewrite(value)
+
+
+def alone_in(guards, contents) -> dict:
+    """{id of a container that the run writes to: the condition on its place}, for those to which one name alone leads; `guards`
+    come with what they led to at first."""
+    found: dict = {}
+    for guard, value in guards:
+        if type(value) in RESTORED and contents.has_written(value):
+            found.setdefault(id(value), {})[guard.places_on_the_way()[-1]] = guard, value
+    inside = {id(v) for c in contents.containers() for v in (c.values() if type(c) in DICTS else c)}
+    single = {at: next(iter(guards.values())) for at, guards in found.items() if len(guards) == 1 and at not in inside}
+    return {at: Alone(g.owner(), value, str(g.chain)) for at, (g, value) in single.items() if _is_lasting(g)}
+
+
+def _is_lasting(guard) -> bool:
+    """Whether what holds a container is known to be the same object at each call, and to hold nothing else under that name."""
+    owner, key, kind = guard.owner() or (None, "", "")
+    return kind == "cell" or (kind == "item" and not guard.chain.steps) or (
+        kind == "attr" and type(getattr(owner, "__dict__", None)) is dict and key in vars(owner))
+
+
+def placed(effects, alone: dict) -> tuple:
+    """The targets of a run, by place where `alone` says of which."""
+    return tuple([t if id(t.owner) not in alone else Placed(alone[id(t.owner)].place, t.key, t.kind, t.was, t.before, t.text)
+                  for t in effects])

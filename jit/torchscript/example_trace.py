@@ -1,0 +1,81 @@
+"""`jit.trace(f, example_inputs)`, as PyTorch's programs call it: a traced function that has run once, and can be saved."""
+
+from typing import Any
+
+from ...ir.errors import ArgumentError
+from ...ir.lazy import lazy
+from ...runtime.core.tensor import Tensor
+from ...runtime.nn.base.module import Module
+from ..errors.errors import TraceError
+from ..tracing.compiler import Compiled
+from ..tracing.trace import Traced
+
+writer = lazy(__package__, "..exporting.file.writer")
+
+
+class TracedModule(Compiled):
+    """A module whose calls are traced, with an example of its arguments: a tuple, or a dict of keyword arguments."""
+
+    def __init__(self, module, dynamic, example):
+        super().__init__(module, dynamic)
+        self.__dict__.update(_made_of=(module, dynamic, example), example_inputs=example)
+
+    def state_dict(self, *args, **kwargs):
+        """That of the module, by its own names."""
+        return self._orig_mod.state_dict(*args, **kwargs)
+
+    def load_state_dict(self, state_dict, *args, **kwargs):
+        """Gives the module other values, by its own names."""
+        return self._orig_mod.load_state_dict(state_dict, *args, **kwargs)
+
+    def named_parameters(self, *args, **kwargs):
+        """Those of the module, by its own names."""
+        return self._orig_mod.named_parameters(*args, **kwargs)
+
+    def save(self, f, _extra_files=None):
+        """Writes what a call of that kind computes to a file, which `jit.load` reads: `jit.export`."""
+        write(self, f, _extra_files)
+
+    def __reduce__(self):
+        return TracedModule, self._made_of
+
+
+class TracedFunction(Traced):
+    """A traced function with an example of its arguments: a tuple, or a dict of keyword arguments."""
+
+    def __init__(self, fn, dynamic, example):
+        super().__init__(fn, dynamic)
+        self.example_inputs = example
+
+    def save(self, f, _extra_files=None):
+        """Writes what a call of that kind computes to a file, which `jit.load` reads: `jit.export`."""
+        write(self, f, _extra_files)
+
+
+def write(traced, f, extra_files=None):
+    """Writes a function that was traced with example inputs to a file."""
+    if extra_files:
+        raise TraceError("jit.save: a file holds a model alone; keep other data in a file of its own")
+    if not isinstance(traced, (TracedModule, TracedFunction)):
+        raise TraceError("jit.save takes what jit.trace(f, example_inputs) gave. Write other models with jit.export(model, "
+                         "example_inputs, path), and load them with jit.load(path); weights alone with "
+                         "ingot.save(model.state_dict(), path)")
+    what = traced._orig_mod if isinstance(traced, TracedModule) else traced.fn
+    writer.export(what, traced.example_inputs, f)
+
+
+def traced_by_example(fn, example_inputs, example_kwarg_inputs, check_inputs, dynamic) -> Any:
+    """A traced function or module that has run once, for the example (and for each of `check_inputs`)."""
+    if example_inputs is not None and example_kwarg_inputs is not None:
+        raise ArgumentError("trace takes example_inputs or example_kwarg_inputs, not both")
+    example: Any = example_kwarg_inputs
+    if example is None:
+        example = (example_inputs,) if isinstance(example_inputs, (Tensor, dict)) else tuple(example_inputs)
+    kind = TracedModule if isinstance(fn, Module) else TracedFunction
+    made = kind(fn, dynamic, example)
+    for given in (example, *(check_inputs or ())):
+        if isinstance(given, dict):
+            made(**given)
+        else:
+            made(*(given if isinstance(given, (tuple, list)) else (given,)))
+    return made

@@ -1,0 +1,5 @@
+"""`ingot._inductor`: the switches of PyTorch's code generator."""
+
+from . import compiler_config as config
+
+__all__ = ["config"]

@@ -1,0 +1,158 @@
+"""`ingot.compile` and `ingot.compiler`: what scripts that know PyTorch's compiler ask for, by way of `jit.trace`."""
+
+import functools
+import warnings
+import weakref
+
+from ...ir import config
+from ...ir.errors import ArgumentError
+from ...runtime.core.state import tls
+from ...runtime.nn.base.module import Module
+from ..host.host_call import host
+from .record_graph import is_recording
+from .trace import trace
+
+__all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
+           "get_default_backend", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends",
+           "nested_compile_region", "reset", "set_stance"]
+
+MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+EAGER, TRACED = ("eager",), ("ingot", "inductor", "cudagraphs")      # the others are names that scripts ask for
+_made: weakref.WeakSet = weakref.WeakSet()
+
+
+class Compiled(Module):
+    """A module whose calls are traced, unless eager: another module `_orig_mod`, with its parameters, mode and attributes."""
+
+    def __init__(self, module, dynamic, eager=False):
+        super().__init__()
+        self.training = module.training
+        self._orig_mod = module
+        self.__dict__["_made_of"] = (module, dynamic, eager)
+        self.__dict__["_traced"] = module if eager else _remembered(trace(module, dynamic=dynamic))
+
+    def forward(self, *args, **kwargs):
+        """The traced call; hooks of this module run around it, those of the other one inside."""
+        return self._traced(*args, **kwargs)
+
+    def train(self, mode: bool = True):
+        """Both modules' mode."""
+        self._orig_mod.train(mode)
+        return super().train(mode)
+
+    def __setattr__(self, name, value):
+        own = name in ("_orig_mod", "training")
+        super().__setattr__(name, value) if own else setattr(self._orig_mod, name, value)
+
+    def __getattr__(self, name):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(super().__getattr__("_orig_mod"), name)
+
+    def __reduce__(self):
+        return type(self), self._made_of
+
+
+def _remembered(traced):
+    _made.add(traced)
+    return traced
+
+
+def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mode=None, options=None, disable=False):
+    """PyTorch's name for `jit.trace`: of a function, or of a module, which stays one (its state is under `_orig_mod`).
+
+    fullgraph   changes nothing: what cannot be traced raises a TraceError in any case
+    backend     "inductor", "cudagraphs" and "ingot" all mean ingot's compiler; "eager" runs the function or module as it is
+    mode        one of PyTorch's; there is one way to compile, so it changes nothing. `options` are said to be ignored
+    """
+    if model is None:
+        return functools.partial(compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options,
+                                 disable=disable)
+    if backend not in (*EAGER, *TRACED):
+        raise ArgumentError(f"compile: backend is one of {', '.join(map(repr, (*TRACED, *EAGER)))}, got {backend!r}; compilers "
+                            "of PyTorch's graphs cannot take ingot's")
+    if mode not in MODES:
+        raise ArgumentError(f"compile: mode is one of {', '.join(map(repr, MODES))}, got {mode!r}")
+    if options:
+        warnings.warn("compile: options are of PyTorch's inductor and change nothing here", stacklevel=2)
+    eager = backend in EAGER
+    if disable or (eager and not isinstance(model, Module)):
+        return model
+    return Compiled(model, dynamic, eager) if isinstance(model, Module) else _remembered(trace(model, dynamic=dynamic))
+
+
+def disable(fn=None, recursive=True, *, reason=None):
+    """Keeps a function out of traces, which run it as it is at every call (`jit.host`); where gradients are recorded it is
+    traced like all other code, so that they flow through it, whatever it reads."""
+    if fn is None:
+        return functools.partial(disable, recursive=recursive, reason=reason)
+    apart = host(fn)
+
+    @functools.wraps(fn)
+    def call(*args, **kwargs):
+        return fn(*args, **kwargs) if tls.m.grad else apart(*args, **kwargs)
+
+    return call
+
+
+def allow_in_graph(fn):
+    """The function itself: all that is called is recorded."""
+    return fn
+
+
+nested_compile_region = assume_constant_result = allow_in_graph
+
+
+class set_stance:
+    """How traced functions of this thread run from now on, or inside of `with`: "force_eager" as they are, "default" compiled.
+    "eager_on_recompile" is "default": a call of another kind is recorded as it runs."""
+
+    STANCES = ("default", "eager_on_recompile", "force_eager")
+
+    def __init__(self, stance="default", *, skip_guard_eval_unsafe=False, force_backend=None):
+        if stance not in self.STANCES:
+            raise ArgumentError(f"set_stance: stance is one of {', '.join(map(repr, self.STANCES))}, got {stance!r}")
+        if skip_guard_eval_unsafe or force_backend not in (None, *TRACED):
+            raise ArgumentError("set_stance: guards are always asked, and there is one backend")
+        self._before = config.hold(jit=stance != "force_eager" and config.process_settings().jit)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        config.overridden.settings = self._before
+
+
+def is_compiling() -> bool:
+    """Whether a function is being recorded, or run to be compared with what was exported of it."""
+    return tls.m.recorder is not None or is_recording()
+
+
+is_dynamo_compiling = is_compiling
+
+
+def is_exporting() -> bool:
+    """Whether that is for a file."""
+    return is_recording()
+
+
+def list_backends(exclude_tags=()) -> list:
+    """The names that `compile` takes for ingot's own compiler."""
+    return list(TRACED)
+
+
+def get_default_backend() -> str:
+    """The compiler that `compile` takes unless told otherwise."""
+    return TRACED[0]
+
+
+def reset():
+    """Forgets what the functions made by `compile` have recorded."""
+    for traced in list(_made):
+        traced.forget()
+
+
+def cudagraph_mark_step_begin():
+    """Nothing: results never lie in memory that a later call uses."""
+

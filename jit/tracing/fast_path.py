@@ -1,0 +1,250 @@
+"""The quick road: a call that is like the last one, as one generated function.
+
+A call is plain where tensors, arrays and numbers come in (and objects, of which the guards know what they are), one native
+call computes, or the replay of what was captured on a device, and tensors come out, or values that are read out of these:
+nothing is written, no gradient is wanted. For such a kind of call a function is generated that asks all that the recording
+relies on (what the arguments are, the captured tensors, what was made of weights, the guards, what is required of numbers),
+makes the results and enters native code, or replays. Numbers, those in places that are looked up at each call too, may be any
+for which the recording is good. It answers MISS for whatever is not plain: the long road knows more. Two arguments may lie in
+one memory, since nobody writes; which of them are one and the same is part of the kind.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ...ir import config
+from ...runtime.core.composite_tensors import PARTS
+from ...runtime.core.device_array import DeviceArray
+from ...runtime.core.node import Leaf
+from ...runtime.core.state import OPEN_PROFILES, Defaults, tls
+from ...runtime.core.structure import Structure
+from ...runtime.core.tensor import Tensor, class_for
+from ..guards.arg_pytree import NUMBER, GivenArray
+from ..guards.guard_code import tests_of
+from ..proxies.numpy_scalars import KINDS
+from .cache_entry import sharing
+from .dynamic_shapes import SIZE
+
+_NUMBERS = (int, float)
+MISS = object()
+MOST = 8        # functions made for one entry, after which only the long road is taken
+
+
+def quick_call(entry, symbols, call):
+    """A function of the arguments of a call that was just replayed: its result, or MISS for a call of another kind; None if the
+    call was not plain."""
+    finish, key, leaves = entry.tree.first.finish, call.key, call.leaves
+    if finish is None or not entry.is_simple or finish.outcome.effects:
+        return None
+    if not has_plain_arguments(call) or not is_good_for_numbers(entry, call):
+        return None
+    if not (shares_nothing(key[1], leaves) or is_only_repeated(leaves)) or key[3] is not None:
+        return None
+    if not all(_is_plain_array(t._a) for t in leaves):
+        return None
+    if not all([t._a.flags.c_contiguous for t, *_ in entry.captured.values()]):  # noqa: C419
+        return None
+    straight = entry.tree.straight(symbols)
+    if straight is None or not _is_bound_by_sizes(entry):
+        return None
+    return _Writer(entry, call).function(*straight)
+
+
+def shares_nothing(found, leaves) -> bool:
+    """Whether tensors share no memory, by what `sharing` found of them."""
+    return found is None or (found[1] is None and any(t._a.__class__ is DeviceArray for t in leaves))
+
+
+def is_only_repeated(leaves) -> bool:
+    """Whether tensors share memory only because some of them are given twice."""
+    different = list({id(t): t for t in leaves}.values())
+    return len(different) < len(leaves) and shares_nothing(sharing(different), different)
+
+
+def _is_plain_array(a) -> bool:
+    """Whether an array is one that a quick road asks about: row by row in memory, numpy's or on a device."""
+    return a.flags.carray if type(a) is np.ndarray else type(a) is DeviceArray and class_for(a) is Tensor and a.is_contiguous
+
+
+def has_plain_arguments(call) -> bool:
+    """Whether each argument is a tensor, an array that stands for one, a number, or an object that counts by being itself, and
+    there are only numbers in the places that are looked up."""
+    if call.kwargs or not all(kind in _NUMBERS for kind in call.key[0][2] or ()):
+        return False
+    _, ((_, specs), _) = call.key[0][0]
+    return all(_is_leaf(x) or ((type(spec) is tuple and (spec[1] is x or spec == (NUMBER, type(x)))) and type(x) not in KINDS)
+               for x, spec in zip(call.args, specs))
+
+
+def is_good_for_numbers(entry, call) -> bool:
+    """Whether a recording is known to be good for all numbers that meet its conditions: it has met two values of each, or those
+    of this call alone are asked for."""
+    if entry.symbols is None:
+        return not call.places
+    numbers = {name for place, name in entry.symbols.names.items() if place[0] != SIZE}
+    return all(name not in numbers or (len(seen) > 1 and entry.symbols.scope.lows[name] is None)
+               for name, seen in zip(entry.symbols.hints, entry.compared))
+
+
+def _is_bound_by_sizes(entry) -> bool:
+    """Whether what is compiled has no numbers put in but sizes, which are those of the kind of call."""
+    sizes = {name for place, name in (entry.symbols.names if entry.symbols is not None else {}).items() if place[0] == SIZE}
+    return getattr(entry.tree.first.work.job, "names", frozenset()) <= sizes
+
+
+def _is_leaf(x) -> bool:
+    return (isinstance(x, Tensor) and type(x) not in PARTS) or type(x) is GivenArray
+
+
+class _Writer:
+    """Writes the function for one entry and one kind of arguments."""
+
+    def __init__(self, entry, call):
+        self.entry, self.args, self.places, key = entry, call.args, call.places, call.key
+        self.shapes, self.given = call.shapes, call.numbers
+        self.grad, self.inference, self.fast_path = key[2], key[4][2], key[4][3]
+        self.names: dict[str, Any] = {
+            "tls": tls, "Defaults": Defaults, "dtype": key[4][0], "device": key[4][1],
+            "current": config.current, "settings": config.current(),
+            "profiles": OPEN_PROFILES, "MISS": MISS, "Tensor": Tensor, "new": Tensor.__new__, "Leaf": Leaf,
+            "Structure": Structure, "ndarray": np.ndarray, "DeviceArray": DeviceArray, "same": is_same}
+
+    def function(self, inputs, ready, places):
+        """The function that calls what is `ready` on `inputs` (numbers of arguments, or captured tensors), and gives the
+        results at `places`."""
+        compiled, derived, variant = ready
+        constant = [] if derived is None else derived.arrays()
+        tests = [*self._mode(), *self._captured(), *tests_of(self.entry.guards.values(), self.names)]
+        if derived is not None:                  # a list of its own until a weight is written
+            tests.append(f"{self._name(derived.arrays)}() is {self._name(constant)}")
+        asked = [x for x in inputs if type(x) is int] if hasattr(compiled.run, "parts") else []
+        lines = [f"if len(args) != {len(self.args)}: return MISS", *self._arguments(asked), *self._numbers(variant),
+                 f"if not ({' and '.join(tests)}): return MISS", *self._compute(inputs, constant, compiled, variant),
+                 *self._results(places)]
+        body = "\n".join([f"            {line}" for line in lines])
+        source = f"def make({', '.join(self.names)}):\n    def quick(args):\n        m = tls.m\n        try:\n{body}\n" \
+                 "        except Exception:\n            return MISS      # the long road says what is wrong\n" \
+                 "    return quick\n"
+        space: dict = {"__name__": __name__}
+        exec(compile(source, "<quick>", "exec"), space)
+        return space["make"](**self.names)
+
+    def _name(self, value):
+        name = f"v{len(self.names)}"
+        self.names[name] = value
+        return name
+
+    def _mode(self):
+        return [f"m.recorder is None and m.grad is {self.grad} and m.inference is {self.inference}",
+                "m.autocast is None and not m.asked",
+                "current() is settings",
+                "not profiles and Defaults.dtype is dtype and Defaults.device == device",
+                f"Defaults.fast_path is {self.fast_path}"]
+
+    def _arguments(self, asked):
+        """What is asked of the arguments; of the arrays that are `asked` for dtype and order by native code, shapes alone."""
+        lines, leaves = [], 0
+        if self.args:
+            lines.append(f"{''.join([f'x{i}, ' for i in range(len(self.args))])}= args")
+        for i, given in enumerate(self.args):
+            if type(given) in _NUMBERS:
+                lines.append(f"if x{i}.__class__ is not {type(given).__name__}: return MISS")
+                continue
+            if not _is_leaf(given):
+                lines.append(f"if x{i} is not {self._name(given)}: return MISS")
+                continue
+            t, n = given.tensor if type(given) is GivenArray else given, leaves
+            leaves += 1
+            before = [k for k in range(i) if self.args[k] is given]
+            if before:
+                lines += [f"if x{i} is not x{before[0]}: return MISS", f"a{n} = x{i}._a"]
+                continue
+            others = [f"x{i} is x{k}" for k in range(i) if _is_leaf(self.args[k])]
+            if others:
+                lines.append(f"if {' or '.join(others)}: return MISS")      # the function may have asked which is which
+            if t is given:
+                lines += [f"if x{i}.__class__ is not {self._name(type(t))} or not ({_node_test(f'x{i}', t)}): return MISS",
+                          f"a{n} = x{i}._a"]
+            else:
+                lines += [f"if x{i}.__class__ is not ndarray: return MISS", f"a{n} = x{i}"]
+            lines.append(f"if a{n}.shape != {self._name(t._a.shape)}: return MISS")
+            dtype = self._name(t._a.dtype)
+            if type(t._a) is DeviceArray:
+                lines.append(f"if a{n}.__class__ is not DeviceArray or a{n}.dtype is not {dtype} or not a{n}.is_contiguous or "
+                             f"a{n}.kind != {t._a.kind!r} or a{n}.memory.device != {t._a.device}: return MISS")
+            elif n not in asked:
+                lines.append(f"if a{n}.__class__ is not ndarray or a{n}.dtype is not {dtype} or not a{n}.flags.carray: "
+                             "return MISS")
+        return lines
+
+    def _captured(self):
+        tests = []
+        for t, *_ in self.entry.captured.values():
+            name = self._name(t)
+            tests.append(f"{name}._a is {self._name(t._a)} and {_node_test(name, t)}")
+        return tests
+
+    def _numbers(self, variant):
+        """What is asked of numbers, and what comes of them: the values of the symbols, and arrays for native code."""
+        texts = [f"x{i}" for i, x in enumerate(self.args) if type(x) in _NUMBERS]
+        lines, symbols = [], self.entry.symbols
+        for k, place in enumerate(self.places):
+            value = place.value()
+            lines += [f"n{k} = {self._name(place.value)}()", f"if n{k}.__class__ is not {type(value).__name__}: return MISS"]
+            texts.append(f"n{k}")
+        if symbols is None:
+            return [*lines, *[f"if not same({text}, {self._name(x)}): return MISS" for text, x in zip(texts, self.given)]]
+        given = "".join([f"{text}, " for text in texts])
+        lines += [f"symbols = {self._name(self.entry.match)}({self._name(self.shapes)}, ({given}))",
+                  "if symbols is None: return MISS"]
+        if variant is not None:
+            lines += [f"if not {self._name(variant.holds)}(*symbols): return MISS"] if not variant.is_sure else []
+            lines.append(f"early, late = {self._name(variant.numbers)}(symbols)")
+        return lines
+
+    def _compute(self, inputs, constant, compiled, variant):
+        arrays = [f"a{x}" if type(x) is int else self._name(x._a) for x in inputs]
+        early, late = ([], []) if variant is None else (
+            [f"{name}[{i}]" for i in range(len(kinds))] for name, kinds in (("early", variant.early), ("late", variant.late)))
+        arrays += [*early, *map(self._name, constant), *late]
+        if not compiled.is_native:
+            replay = self._name(compiled.last[1].replay)
+            return [f"found = {replay}([{', '.join(arrays)}])", "if found is None: return MISS"]
+        parts = getattr(compiled.run, "parts", None)
+        if parts is None:
+            return [f"found = {self._name(compiled.run)}([{', '.join(arrays)}])"]
+        entry, address, arenas, make, shapes = parts
+        made, empty = [f"r{i}" for i in range(len(shapes))], self._name(make)
+        results = [f"{r} = {empty}({self._name(shape)}, {self._name(dtype)})" for r, (shape, dtype) in zip(made, shapes)]
+        call, where = f"{self._name(entry)}({address}, arena, {', '.join([*arrays, *made])})", self._name(arenas)
+        if arenas.size == 0:
+            self.names["arena"] = arenas.take()
+            lines = [*results, call]
+        else:
+            lines = [f"arena = {where}.take()", *results, call, f"{where}.give(arena)"]
+        return [*lines, f"found = ({', '.join(made)},)"] if len(made) > 1 else [*lines, f"found = ({made[0]},)"]
+
+    def _results(self, places):
+        lines = []
+        for i, (at, back) in enumerate(places):
+            turned = "" if back is None else f".transpose({back})"
+            lines += [f"t{i} = new(Tensor)", f"t{i}._a = found[{at}]{turned}", f"t{i}._node = t{i}._shared = None"]
+        made = ", ".join([f"t{i}" for i in range(len(places))])
+        outcome = self.entry.tree.first.finish.outcome
+        symbols = ", symbols" if outcome.has_symbols else ""
+        return [*lines, "return t0" if outcome.is_single else f"return {self._name(outcome.give)}([{made}]{symbols})"]
+
+
+def is_same(a, b) -> bool:
+    """Whether two numbers of one type are the same: zeros have signs, and nan is nan."""
+    return a is b or (a == b if type(a) is int else a.hex() == b.hex())
+
+
+def _node_test(name, t) -> str:
+    """What must be true of a tensor's history for a call to be of the same kind as with `t`."""
+    if t._node is None:
+        return f"{name}._node is None"
+    if type(t._node) is not Leaf:
+        return f"{name}._node is not None and {name}._node.__class__ is not Leaf"
+    return f"{name}._node.__class__ is Leaf and not {name}._node.hooks and not {name}._node.post_hooks"

@@ -1,0 +1,290 @@
+"""One recorded run of a function: what went in, and what was written down."""
+
+import os
+import threading
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from ...ir.ops.core.to_device import place
+from ...runtime.core.device_array import place_of
+from ...runtime.core.state import tls
+from ...runtime.core.tensor import Tensor
+from ..errors.errors import (
+    AsItIsError,
+    DisturbedError,
+    FirstTimeError,
+    ReplacedError,
+    SeveralDevicesError,
+    StandInError,
+    TraceError,
+    at,
+)
+from ..guards.arg_pytree import TENSOR, GivenArray, Met, flatten, unflatten
+from ..guards.frames import is_user, unwatched
+from ..guards.locations import Held
+from ..guards.symbolic_lookups import Lookups
+from ..proxies.lazy_scalars import ReadNumber
+from ..proxies.made_objects import MadeObjects
+from ..proxies.numpy_scalars import now, with_kind
+from ..proxies.thread_overlay import mapped
+from ..python_state.patched_builtins import StandIns
+from ..python_state.patched_casts import STAND_INS
+from ..python_state.tracker import Watch
+from ..recorder.record import Recorder
+from ..side_effects.given_containers import GivenContainers
+from ..side_effects.output_template import Outcome
+from ..side_effects.relocated_containers import placed
+
+RECORDING = threading.RLock()        # held by the one recording that is made at a time
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=RECORDING._at_fork_reinit)  # type: ignore[attr-defined]
+
+
+FIRST = "the first call with arguments of this kind"
+
+
+class Call:
+    """One call of a traced function.
+
+    leaves, numbers   the tensors, ints and floats in its arguments, and then in `places`
+    given             how many of these are in the arguments
+    key               everything that decides what a recording of it is good for
+    met               entries that apply, but lack the path that this call takes
+    reason            why no entry could replay it: what was different for the one tried first, the latest
+    checks            the entries that its recording is compared with, and the values of their symbols
+    containers        those in its arguments, as `Met` counts them; None if what is recorded only computes
+    alike             recordings of fixed sizes for which everything but the sizes is as it is in this call
+    """
+
+    __slots__ = ("__dict__", "alike", "args", "checks", "containers", "given", "key", "kwargs", "leaves", "met", "numbers",
+                 "places", "reason", "result")
+
+    def __init__(self, args, kwargs, leaves, numbers, key, places=(), given=None, containers=None):
+        self.containers = containers
+        self.places, self.given = places, (len(leaves), len(numbers)) if given is None else given
+        self.args, self.kwargs, self.leaves, self.numbers, self.key = args, kwargs, leaves, numbers, key
+        self.met: list = []
+        self.reason = FIRST
+        self.checks: list = []
+        self.alike: list = []
+        self.result: Any = None
+
+    @cached_property
+    def shapes(self) -> tuple:
+        """The shapes of the tensors."""
+        return tuple([shape for shape, *_ in self.key[5]])
+
+    def missed(self, reason):
+        """Notes why an entry could not replay it."""
+        if self.reason is FIRST:
+            self.reason = reason
+
+    def arguments(self, symbols=None):
+        """(args, kwargs) for the function, with symbols in the place of numbers that are symbolic."""
+        given = self._given(symbols)[: self.given[1]]
+        args, kwargs = self.args, self.kwargs
+        if any(a is not b for a, b in zip(given, self.numbers)):
+            args, kwargs = unflatten(self.key[0][0], iter(self.leaves), iter(given))
+        if not self.arrays:
+            return args, kwargs
+        return (tuple([_array_or(g, x) for g, x in zip(self.args, args)]),
+                {k: _array_or(self.kwargs[k], x) for k, x in kwargs.items()})
+
+    @cached_property
+    def arrays(self) -> list:
+        """What stands for arrays among the arguments."""
+        return [x for x in (*self.args, *self.kwargs.values()) if type(x) is GivenArray]
+
+    def changeable(self) -> list:
+        """The containers and numpy's arrays among the arguments."""
+        return [*(self.containers or ()), *[g.array for g in self.arrays]]
+
+    def _given(self, symbols):
+        return self.numbers if symbols is None else symbols.given(self.numbers)
+
+    def held(self, symbols) -> Held:
+        """What is in the places while the call is recorded: symbols in the place of numbers that are symbolic."""
+        first = self.given[1]
+        leaves, numbers = iter(self.leaves[self.given[0]:]), zip(self._given(symbols)[first:], self.numbers[first:])
+        values: list = []
+        for kind in self.key[0][2]:
+            if kind == TENSOR:
+                values.append(next(leaves))
+            else:
+                symbol, number = (None, None) if kind is None else next(numbers)
+                values.append(None if symbol is number else with_kind(kind, symbol))
+        return Held(self.places, values, symbols is not None)
+
+
+def _line_of(error) -> tuple | None:
+    """File and line of the user's code that an error comes from."""
+    found, step = None, error.__traceback__
+    while step is not None:
+        if is_user(step.tb_frame):
+            found = step.tb_frame.f_code.co_filename, step.tb_lineno
+        step = step.tb_next
+    return found
+
+
+def _array_or(given, x):
+    """The array for which an argument stands; other arguments as they are."""
+    return given.array if type(given) is GivenArray else x
+
+
+class Run:
+    """A function run eagerly while a recorder listens, its arguments' `symbols` symbolic."""
+
+    def __init__(self, fn, changing=frozenset(), symbols=None, recorder=Recorder, tables=()):
+        self.fn, self.symbols, self.tables = fn, symbols, tables
+        self.looked_up: list = []                   # `Place`s of containers that it looks up, and for which there are no tables
+        self.keeps_plain = False                    # whether it writes to a list for which there is a table
+        name = getattr(fn, "__name__", type(fn).__name__)
+        self.recorder = recorder(name, changing, None if symbols is None else symbols.scope)
+        self.recorder.entered = self._called.__code__
+        self.result: Any = None
+        self.outcome: Any = None
+        self.given = GivenContainers((), ())        # of which it may give and change what its caller has,
+        self.keeps_identity = False                 # if that is where what is recorded will be called
+        self.recording: Any = None
+        self.guards: list = []
+
+    @staticmethod
+    def _check_containers(before, given, now, read, were):
+        """What is among the arguments must be as it was, but for the containers that `were` other ones: a replay would not
+        change it."""
+        leaves: list = []
+        if flatten(now, leaves, read=read, met=Met(were=were)) != before or any(a is not b for a, b in zip(leaves, given)):
+            raise TraceError("this function cannot be traced: it changes a container or an object among its arguments in a way "
+                             "that calls could not repeat (for plain lists and dictionaries they can); return the new contents "
+                             "instead")
+
+    def _called(self, watch, args, kwargs):
+        """What the function returns."""
+        try:
+            return self.fn(*args, **kwargs)
+        except BaseException as error:
+            if not isinstance(error, TypeError):
+                self.given.settle()
+                raise
+            is_said = any(kind.__name__ in str(error) for kind in STAND_INS)
+            if not is_said and (not self._has_stand_ins or self._has_written(watch)):
+                raise
+            refused = StandInError(f"this function cannot be traced: {error}{at(_line_of(error))}. While a call is recorded, "
+                                   "numbers that change are objects, which Python takes for numbers, but some code in C does "
+                                   "not; do that in a function marked with jit.host, or outside")
+            refused.reads = ReadNumber.__name__ in str(error) or (not is_said and self.symbols is None)
+            refused.may_repeat = not self._has_written(watch)
+            raise refused from error
+
+    @property
+    def _has_stand_ins(self) -> bool:
+        """Whether something stands for a number that may be another one at other calls."""
+        return self.symbols is not None or self.recorder.has_numbers
+
+    def _has_written(self, watch) -> bool:
+        """Whether the function, so far, has done anything that running it again would do twice."""
+        try:
+            return self.given.has_changed_callers or bool(watch.effects()) or self.recorder.finish([]).has_effects
+        except TraceError:
+            return True
+
+    def _devices(self, call) -> set:
+        """The devices beside the host, which have memory, that the recorded call works on."""
+        tensors = [*call.leaves, *[s.what for s in self.recorder.sources if s.kind == "captured"]]
+        lies = [place_of(t._a) for t in tensors if isinstance(t, Tensor)]
+        moves = [n.params for n in self.recorder.builder.nodes if n.op is place]
+        moved = {str(params[end]) for params in moves for end in ("device", "source")}
+        return {f"{kind}:{index}" for kind, index in filter(None, lies)} | (moved - {"cpu", "meta"})
+
+    def _outcome(self, effects, contents, attributes, read):
+        """(the outcome, the different tensors in it)."""
+        if not self.keeps_identity:
+            return Outcome.of(self.result, effects, attributes, read)
+        effects += self.given.targets(contents)
+        return Outcome.of(self.result, effects, attributes, read, Met(self.given.specs(contents)))
+
+    def record(self, call: Call):
+        """Runs the function on the arguments of a call, alone in the process: it marks the tensors that it meets."""
+        m, recorder, held = tls.m, self.recorder, call.held(self.symbols)
+        lookups = Lookups(None if self.symbols is None else self.symbols.scope, held, self.tables)
+        watch = Watch(held)
+        recorder.watch = watch
+        watch.scheduled, recorder.contents, recorder.casts = recorder.scheduled, watch.contents, watch.casts
+        args, kwargs = call.arguments(self.symbols)
+        watch.called(self.fn, args, kwargs, call.leaves[: call.given[0]])
+        given: list = []
+        for g in call.arrays:
+            recorder.arrays[id(g.array)] = g.tensor
+        met = Met()
+        before = flatten((args, kwargs), given, read=recorder.handed_out.part, met=met)
+        watch.arguments = [*met.containers, *[g.array for g in call.arrays]]
+        if call.containers is not None:
+            self.given, self.keeps_identity = GivenContainers(met.containers, call.containers), True
+        if self.symbols is not None:
+            self.symbols.scope.printer = recorder.printed.mark_number
+        m.recorder, m.sizes = recorder, None if self.symbols is None else recorder.shape_of
+        m.refresh()
+        try:
+            for i, t in enumerate(call.leaves):
+                recorder.argument(t, i, None if self.symbols is None else self.symbols.shape(i, t._a.shape))
+            for g in call.arrays:
+                if g.sizes_are_read:
+                    recorder.pin_sizes(g.tensor)
+            with lookups, held, StandIns(watch), watch:
+                self.result = self._called(watch, args, kwargs)
+                if not recorder.runs_as_it_is:
+                    recorder.runs_as_it_is = unwatched(watch.against_order, recorder)
+                if recorder.runs_as_it_is:
+                    raise AsItIsError(recorder.runs_as_it_is)
+                effects = [t for t in unwatched(watch.effects) if not recorder.is_laid(t)]
+                attributes, read = MadeObjects(recorder, watch.made).attributes, recorder.handed_out.part
+                self.outcome, tensors = self._outcome(effects, watch.contents, attributes, read)
+                recorder.handed_out.settle()
+                devices = self._devices(call)
+                written = unwatched(watch.written)
+                self.recording = recorder.finish(tensors)
+                if self.recording.backward is not None:
+                    unwatched(watch.check_still_written, written)
+                self.recording.outcome = self.outcome
+                self.recording.reached = watch.contents.containers() if self.given.were() else []
+            self._check_containers(before, given, (args, kwargs), recorder.handed_out.part,
+                                   self.given.were())
+        except AsItIsError:
+            self.result = mapped(self.result, now)
+            raise
+        finally:
+            m.recorder = m.sizes = None
+            if self.symbols is not None:
+                self.symbols.scope.printer = None
+            recorder.release()
+            watch.settle()
+            m.refresh()
+        self.keeps_plain = lookups.is_written
+        if self.outcome.had_stand_ins or self.outcome.has_reads or self.given.are_copies:
+            self.result = self.outcome.given(tensors, call.containers)
+        first_time = recorder.first_time or watch.first_time
+        if first_time:
+            raise FirstTimeError(f"{first_time}, which later calls don't repeat")
+        if len(devices) > 1:
+            raise SeveralDevicesError(f"it works on {' and '.join(sorted(devices))}, and a compiled call works on one device")
+        if self.keeps_plain:
+            raise DisturbedError("it writes to a list that it looks up by a number, as it did not before")
+        if watch.filled:
+            raise DisturbedError(watch.filled)
+        if watch.replaced:
+            raise ReplacedError(watch.replaced)
+        self.guards = [*recorder.guards, *watch.finish(effects, recorder.turned_tensors(), recorder.touched)]
+        watch.check_caches()
+        targets = placed(self.outcome.effects, watch.contents.alone)
+        self.outcome = self.recording.outcome = replace(self.outcome, effects=targets)
+        self.recording.hosted = watch.hosted(recorder, self.guards, targets, [o.value for o in self.recording.outputs])
+        for guard in recorder.guards:
+            watch.tensors.update(guard.tensors())
+        self.recording.same = watch.found_outside(call.leaves)
+        fixed = recorder.gradient_guards(watch.tensors)
+        self.guards += fixed
+        self.recording.same += [(i, t) for i, t in enumerate(call.leaves) if any(guard.leaf is t for guard in fixed)]
+        self.looked_up = lookups.places(self.guards, watch.contents)
+        held.close()
+        watch.close()

@@ -1,0 +1,1 @@
+from ..jit.torchscript.annotations import *
