@@ -1,1 +1,7 @@
-"""What a program is: dtypes, operators, graphs. Pure data on numpy."""
+"""What a program is: element types, operators, graphs, kernels. Pure data on numpy.
+
+Rooms, from the bottom to the top: the files here, symbols, opdef, reference, ops/core, ops/index, ops/linalg, ops/nn,
+ops/math, ops/quantized, ops/packed, graph, kernel, draw.
+
+A room imports itself and the rooms before it.
+"""

@@ -1,4 +1,11 @@
-"""`@jit.trace`: records a run, guards what it read, replays it as compiled code. `export` and `load` put such code in files."""
+"""`@jit.trace`: records a run, guards what it read, replays it as compiled code. `export` and `load` put such code in files.
+
+Rooms, from the bottom to the top: errors, bytecode, fx, fx/passes/infra, fx/passes/utils, fx/passes, proxies, guards,
+side_effects, host, recorder, inspect, replay, python_state, tracing, custom_ops, exporting/capture, exporting/file,
+exporting/link, exporting/program, onnx/format, onnx/importers, onnx/writers, onnx, tensorboard, torchscript.
+
+A room imports itself and the rooms before it.
+"""
 
 import importlib as _importlib
 from typing import TYPE_CHECKING

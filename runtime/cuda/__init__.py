@@ -1,4 +1,7 @@
-"""The CUDA backend as the runtime sees it: `backend.py` joins the rooms below and enters their operators.
+"""The CUDA backend as the runtime sees it: `backend.py` joins the rooms and enters their operators.
 
-It is the only file that knows all families.
+Rooms, from the bottom to the top: driver, memory, compiler, replay, ops/products, ops/conv, graph, ops/index, ops/nn,
+ops/linalg, ops/math, the files here, offline.
+
+A room imports itself and the rooms before it.
 """

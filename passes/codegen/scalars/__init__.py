@@ -6,27 +6,27 @@ float16 and bfloat16 compute in float32 (as float8 would). Functions in `VIA_DOU
 
 There is no fast-math and no contraction: each instruction rounds once, and `fma` is there only where the function says so.
 Zeros keep their sign, subnormals are computed (never flushed), infinities, nan and domain errors give what numpy gives.
-
-Largest error seen, in units of the last place, over dense samples of the whole domain (tests/test_scalars.py holds them):
-
-    function     f32    f64      function   f32    f64      function    f32    f64
-    exp          0.8    1.0      sin cos    0.51   1.0      erf         2.0    1.5
-    exp2         0.8    1.0      tan        0.51   2.0      erfc        0.51   4.0
-    expm1        0.51   2.0      asin acos  0.51   1.5      erfinv      0.51   4.0
-    log          0.85   1.0      atan       0.51   1.0      lgamma (a)  0.51   4.0
-    log2 log10   0.51   1.0      atan2      0.51   1.5      digamma (a) 0.51   8.0
-    log1p        0.51   1.5      sinh cosh  0.51   2.0      sigmoid     2.5    2.5
-    pow          0.51   1.0      tanh       1.5    2.0      softplus    2.0    2.0
-    cbrt         0.51   1.0      asinh      0.51   3.0      silu        2.5    2.5
-    hypot        0.51   1.0      acosh      0.51   3.0      mish        4.0    6.0
-    rsqrt        1.5    1.5      atanh      0.51   3.0      gelu (b)    2.0    2.0
-
-    erfcx has the errors of erfc. Special units of GPUs compute some of them in float32 with other errors
-    (`special_function_units.py`).
-
-    (a) for x > 0; for x < 0, and beside the root of digamma, in units of the last place of max(1, |result|).
-    (b) in units of the last place of max(|x|, |result|): the factor 1 + erf cancels for negative x, as its definition says.
 """
+
+# Largest error seen, in units of the last place, over dense samples of the whole domain (tests/test_scalars.py holds them):
+#
+#     function     f32    f64      function   f32    f64      function    f32    f64
+#     exp          0.8    1.0      sin cos    0.51   1.0      erf         2.0    1.5
+#     exp2         0.8    1.0      tan        0.51   2.0      erfc        0.51   4.0
+#     expm1        0.51   2.0      asin acos  0.51   1.5      erfinv      0.51   4.0
+#     log          0.85   1.0      atan       0.51   1.0      lgamma (a)  0.51   4.0
+#     log2 log10   0.51   1.0      atan2      0.51   1.5      digamma (a) 0.51   8.0
+#     log1p        0.51   1.5      sinh cosh  0.51   2.0      sigmoid     2.5    2.5
+#     pow          0.51   1.0      tanh       1.5    2.0      softplus    2.0    2.0
+#     cbrt         0.51   1.0      asinh      0.51   3.0      silu        2.5    2.5
+#     hypot        0.51   1.0      acosh      0.51   3.0      mish        4.0    6.0
+#     rsqrt        1.5    1.5      atanh      0.51   3.0      gelu (b)    2.0    2.0
+#
+#     erfcx has the errors of erfc. Special units of GPUs compute some of them in float32 with other errors
+#     (`special_function_units.py`).
+#
+#     (a) for x > 0; for x < 0, and beside the root of digamma, in units of the last place of max(1, |result|).
+#     (b) in units of the last place of max(|x|, |result|): the factor 1 + erf cancels for negative x, as its definition says.
 
 from ....ir import dtype as dt
 from . import (
