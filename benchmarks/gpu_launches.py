@@ -6,7 +6,6 @@ import ctypes
 
 from ingot.runtime.cuda.compiler import compile as compiler
 from ingot.runtime.cuda.compiler import kernels, launch
-from ingot.runtime.cuda.graph import program
 from ingot.runtime.cuda.offline import cost_model
 
 
@@ -15,11 +14,11 @@ class Unwatched(cost_model.Ledger):
 
     def __enter__(self):
         entered = super().__enter__()
-        self._watching = program.OBSERVERS.pop(), kernels.LISTENERS.pop()
+        self._watching = kernels.OBSERVERS.pop(), kernels.LISTENERS.pop()
         return entered
 
     def __exit__(self, *exc):
-        for found, one in zip((program.OBSERVERS, kernels.LISTENERS), self._watching):
+        for found, one in zip((kernels.OBSERVERS, kernels.LISTENERS), self._watching):
             found.append(one)
         super().__exit__(*exc)
 

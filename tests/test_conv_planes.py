@@ -15,12 +15,11 @@ from ingot.ir.graph.text import parse
 from ingot.ir.graph.verify import verify
 from ingot.ir.ops.nn import conv as ops
 from ingot.ir.ops.packed import blocked as blocked_ops
-from ingot.jit.replay.compile_segment import compiled_kernel_of
 from ingot.passes.codegen.llvm.conv.conv_epilogue import Lines
 from ingot.passes.layout.layout import layout
 from ingot.passes.networks.fuse_conv_epilogue import fuse_conv_epilogue
 from ingot.runtime.cpu.conv import blocked, conv, conv_depthwise, conv_depthwise_planar
-from ingot.runtime.cpu.graph.program import CompiledGraph
+from ingot.runtime.cpu.graph.program import CompiledGraph, compiled_kernel_of
 
 pytestmark = pytest.mark.skipif(target.host().vector_bytes < 32, reason="loading some lanes of a vector is no instruction")
 

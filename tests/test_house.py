@@ -125,13 +125,6 @@ PLACE = {room: i for i, room in enumerate(ORDER)}
 # Imports that still go upwards, and how each will end.
 BACKEND = "the backend enters itself through a Protocol of runtime/core"
 UPWARD = {
-    ("ir/symbols/substitute.py", "ir/opdef/op.py"): "op.py enters its lookup of operators in substitute.py",
-    ("jit/guards/guard_code.py", "jit/python_state/implicit_reads.py"): "FunctionGuard moves to guards.py",
-    ("jit/host/ordering.py", "jit/python_state/implicit_reads.py"): "Reading moves to guards.py",
-    ("jit/inspect/debugging.py", "jit/replay/compile_segment.py"): "a job says which kernel it has for an operator",
-    ("jit/python_state/implicit_reads.py", "jit/tracing/arrays.py"): "unwrapping a function moves to bytecode/user_code.py",
-    ("jit/recorder/data_io.py", "jit/python_state/patched_casts.py"): "looks_at_types moves to bytecode/attribute_queries.py",
-    ("jit/recorder/outputs.py", "jit/replay/differentiate.py"): "is_freed moves to recorder/backward.py",
     ("jit/tracing/trace.py", "jit/torchscript/example_trace.py"): "example_trace enters itself in trace.py",
     ("runtime/autograd/gradient_buffers.py", "runtime/cpu/loops/copies.py"): BACKEND,
     ("runtime/autograd/gradient_buffers.py", "runtime/cpu/loops/kernels.py"): BACKEND,
@@ -141,22 +134,14 @@ UPWARD = {
     ("runtime/core/dispatch.py", "runtime/cpu/loops/copies.py"): BACKEND,
     ("runtime/core/inplace.py", "runtime/cpu/graph/inplace_kernels.py"): BACKEND,
     ("runtime/core/node.py", "runtime/cpu/graph/composites.py"): BACKEND,
-    ("runtime/core/printing.py", "runtime/api/register/register.py"): "modes_and_constants.py publishes set_printoptions",
-    ("runtime/core/writes.py", "runtime/autograd/hooks.py"): "keep_gradient moves to core/node.py",
     ("runtime/cpu/calls/conv_steps.py", "runtime/cpu/loops/copies.py"): "plain() moves to loops/copies.py",
     ("runtime/cpu/index/indexed_writes.py", "runtime/cpu/nn/eager_sequence.py"):
         "kernels that add into rows move to indexed_writes.py",
     ("runtime/cpu/loops/row_calls.py", "runtime/cpu/index/draws.py"): "class Draw moves to index/draws.py",
-    ("runtime/cpu/memory/cache_sizes.py", "runtime/cpu/calls/pool.py"): "its caller gives the number of threads",
     ("runtime/cpu/nn/eager_nn.py", "runtime/cpu/graph/composites.py"): "families only mark what is worth compiling",
     ("runtime/cpu/nn/losses.py", "runtime/cpu/graph/composites.py"): "families only mark what is worth compiling",
-    ("runtime/cuda/compiler/tuning.py", "runtime/cuda/replay/graphs.py"):
-        "is_current_stream_capturing moves to driver/streams.py",
     ("runtime/cuda/driver/context.py", "runtime/cuda/compiler/triton_driver.py"): "the backend enters what a new context needs",
     ("runtime/cuda/memory/transfer.py", "runtime/cuda/compiler/kernels.py"): "kernels that copy get a file of their own",
-    ("runtime/cuda/replay/captured.py", "runtime/cuda/graph/program.py"): "it means memory/arrays.py",
-    ("runtime/cuda/replay/launch_cache.py", "runtime/cuda/graph/program.py"): "OBSERVERS moves to compiler/kernels.py",
-    ("runtime/cuda/replay/shape_families.py", "runtime/cuda/graph/program.py"): "OBSERVERS moves to compiler/kernels.py",
     ("runtime/memo/call_recorder.py", "runtime/cpu/graph/composites.py"): BACKEND,
     ("runtime/profiler/session.py", "runtime/cpu/graph/program.py"): BACKEND,
     ("runtime/profiler/session.py", "runtime/cpu/graph/timed.py"): BACKEND,

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..dtype import ALL, FLOAT8, refuse_float8
 from ..errors import DTypeError
+from ..symbols.substitute import serve_operators
 from ..symbols.symbolic import computed, hint, is_symbol
 
 OPS: dict[str, "Op"] = {}
@@ -355,3 +356,19 @@ def _item_read(following):
     is_number = constant.opname in ("LOAD_CONST", "LOAD_SMALL_INT") and type(constant.argval) is int
     is_taken = taken.opname == "BINARY_SUBSCR" or (taken.opname == "BINARY_OP" and taken.argrepr == "[]")
     return constant.argval if is_number and is_taken else None
+
+
+def _function_of_numbers(name: str) -> Callable | None:
+    """Return what an operator gives for numbers; None if there is no such operator."""
+    record = OPS.get(name)
+    if record is None:
+        return None
+
+    def compute(*args):
+        with np.errstate(all="ignore"):
+            return run_numbers(record, args, {})
+
+    return compute
+
+
+serve_operators(_function_of_numbers)

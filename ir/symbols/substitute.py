@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ..errors import GraphError
-from ..opdef.op import OPS, run_numbers
 from . import polynomial as poly
 from .scope import Scope
 from .symbolic import MATH, OPERATOR, ROUNDINGS, SymFloat, SymInt, hint, is_symbol, source_of
@@ -26,22 +25,19 @@ _FUNCTIONS: dict = {"abs": abs, "floordiv": operator.floordiv, "mod": operator.m
                     **{f"math_{name}": function for name, function in MATH.items()}}
 
 
-def _of_operator(name: str) -> Callable:
-    """What an operator gives for numbers."""
-    record = OPS[name]
+_operators: list = []       # one function, which gives that of an operator for numbers; None for other names
 
-    def compute(*args):
-        with np.errstate(all="ignore"):
-            return run_numbers(record, args, {})
 
-    return compute
+def serve_operators(function_of: Callable):
+    """Take the function that finds what an operator gives for numbers."""
+    _operators.append(function_of)
 
 
 def _function(name: str):
     """What a name in an expression means, if it is none of a scope."""
     found = _FUNCTIONS.get(name)
-    if found is None and name.startswith(OPERATOR) and name[len(OPERATOR):] in OPS:
-        found = _FUNCTIONS[name] = _of_operator(name[len(OPERATOR):])
+    if found is None and name.startswith(OPERATOR) and (made := _operators[0](name[len(OPERATOR):])) is not None:
+        found = _FUNCTIONS[name] = made
     return found
 
 

@@ -169,3 +169,10 @@ def imported(module, level, package) -> types.ModuleType | None:
     found = sys.modules.get(name)
     return found if isinstance(found, types.ModuleType) and name.partition(".")[0] not in (
         *TRUSTED, *sys.stdlib_module_names) else None
+
+
+@lru_cache(maxsize=4096)
+def looks_at_types(code) -> bool:
+    """Whether code calls `type`, to which only a plain number is one."""
+    return "type" in code.co_names and any(
+        ins.argval == "type" and ins.opname in ("LOAD_GLOBAL", "LOAD_NAME") for ins in instructions_of(code))

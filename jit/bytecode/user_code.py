@@ -1,6 +1,7 @@
 """Whose code is whose: the user's, which is watched while a call is recorded, or a library's, which is not."""
 
 import sysconfig
+import types
 
 INGOT = __name__.split(".")[0]
 TRUSTED = frozenset((INGOT, "llvmlite", "ml_dtypes", "networkx", "numpy", "rich", "safetensors", "triton"))
@@ -12,3 +13,12 @@ def is_users_code(module: str, file: str) -> bool:
     (which keeps state of its own, and may run at any time, as from the garbage collector)."""
     installed = "site-packages" in file or "dist-packages" in file
     return not (installed or module.partition(".")[0] in TRUSTED or file.startswith(("<frozen ", *_STDLIB)))
+
+
+def unwrap_function(fn, args) -> tuple:
+    """Return (the function that runs, its arguments), behind decorators of grad modes and with the object of a method."""
+    while getattr(getattr(fn, "__code__", None), "co_qualname", "") == "ContextDecorator.__call__.<locals>.inner":
+        fn = fn.__wrapped__
+    if isinstance(fn, types.MethodType):
+        return fn.__func__, (fn.__self__, *args)
+    return fn, args

@@ -14,9 +14,8 @@ from typing import Any
 from ...runtime.core.structure import Structure
 from ..bytecode.reads import ARGUMENT, LENGTH, MISSING
 from ..errors.conditions import StructureCondition
-from ..python_state.implicit_reads import FunctionGuard
 from .absence import Lack
-from .guards import Guard
+from .guards import FunctionGuard, Guard
 from .locations import SameAs
 from .snapshot import Photograph
 

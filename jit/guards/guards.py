@@ -1,6 +1,8 @@
 """Conditions on the Python state that a recording relies on."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from ...runtime.core.composite_tensors import PARTS, values_in
 from ...runtime.core.tensor import Tensor
@@ -127,3 +129,49 @@ def module_state(m, turned=()) -> dict:
 def same_state(now, before) -> bool:
     """Whether two states of a module agree."""
     return len(now) == len(before) and all(k in now and looks_like(now[k], v) for k, v in before.items())
+
+
+@dataclass(frozen=True, eq=False)
+class Reading(Condition):
+    """A condition on what a function of no arguments gives."""
+
+    watched: tuple
+    read: Callable
+    expected: Any
+    text: str
+
+    def holds(self) -> bool:
+        """Whether it gives what it gave when the trace was recorded."""
+        return looks_like(self.read(), self.expected)
+
+    def __str__(self):
+        return f"{self.text} was {brief(self.expected)}, is {brief(self.read())}"
+
+
+class FunctionGuard(Condition):
+    """The code and the defaults of a function, which may be replaced in the very same object (reloading does so)."""
+
+    def __init__(self, function):
+        self.function = function
+        self.parts = self._parts()
+        named = function.__kwdefaults__ or {}
+        self.named = [(name, named[name]) for name in named]       # they may be set one by one
+
+    def _parts(self):
+        f = self.function
+        return f.__code__, f.__defaults__, f.__kwdefaults__
+
+    @property
+    def watched(self) -> tuple:
+        """What identifies the condition."""
+        return "function", id(self.function)
+
+    def holds(self) -> bool:
+        """Whether the function has the code and the defaults that it had."""
+        code, defaults, named = self.parts
+        f = self.function
+        return (f.__code__ is code and f.__defaults__ is defaults and f.__kwdefaults__ is named
+                and all(named.get(name, MISSING) is value for name, value in self.named))
+
+    def __str__(self):
+        return f"the function {self.function.__qualname__} has other code or defaults"

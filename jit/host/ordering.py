@@ -22,12 +22,11 @@ from ..bytecode.uses import ADDED, CONTAINED, COUNTED, GROWN, KEYED, LOOKED, MEA
 from ..errors.errors import AsItIsError
 from ..guards.absence import Keys, Lack
 from ..guards.frames import is_user
-from ..guards.guards import UNREAD, Guard, ModulesGuard
+from ..guards.guards import UNREAD, Guard, ModulesGuard, Reading
 from ..guards.instances import attributes_of, attributes_of_module, is_users
 from ..guards.locations import RESTORED, SameAs
 from ..guards.snapshot import Exactly, Photograph, is_changeable, is_plain, looks_like, photograph
 from ..guards.state_guards import OptionNumber
-from ..python_state.implicit_reads import Reading
 from ..side_effects.contents import Besides
 from .host_arguments import are_held, containers_in
 from .host_reads import Reach

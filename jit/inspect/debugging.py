@@ -14,9 +14,9 @@ import numpy as np
 from ...ir.dtype import BY_NP
 from ...ir.graph.graph import Value
 from ...runtime.core.state import OPEN_PROFILES
+from ...runtime.cpu.graph import program
 from ..errors.errors import NotFiniteError, at
 from ..recorder.recording_observers import WATCHES
-from ..replay.compile_segment import compiled_kernel_of
 
 
 class debug:
@@ -54,7 +54,7 @@ class NanWatch:
         env = dict(zip(graph.inputs, arrays))
         for node in graph.nodes:
             operands = [env[x] if type(x) is Value else x for x in node.inputs]
-            result = compiled_kernel_of(node.op)(*operands, **node.params)
+            result = program.compiled_kernel_of(node.op)(*operands, **node.params)
             results = [np.asarray(r) for r in (result if node.multi else (result,))]
             self._look(node.op.name, node.line, operands, node.params, results)
             env.update(zip(node.outputs, results))

@@ -5,11 +5,11 @@ libraries in C do. Modules of the standard library that only move values about a
 """
 
 from ...runtime.core.state import tls
+from ..bytecode.attribute_queries import looks_at_types
 from ..bytecode.user_code import TRUSTED
 from ..guards.frames import is_user
 from ..proxies.lazy_scalars import known
 from ..proxies.numpy_scalars import SymScalar, fixed
-from .patched_casts import looks_at_types
 
 _MOVERS = TRUSTED | {"abc", "bisect", "collections", "contextlib", "copy", "dataclasses", "enum", "functools", "heapq",
                      "logging", "operator", "types", "typing"}

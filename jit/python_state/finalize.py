@@ -7,14 +7,13 @@ from ...runtime.nn.base.module import Module
 from ..bytecode.reads import ANY, LENGTH
 from ..errors.errors import DisturbedError, TraceError
 from ..guards.absence import Keys, Lack
-from ..guards.guards import UNREAD, ModulesGuard, module_state
+from ..guards.guards import UNREAD, ModulesGuard, Reading, module_state
 from ..guards.locations import CONTEXT, EXTEND, RESTORED, WHOLE
 from ..guards.replaced_tensors import overwritten
 from ..guards.snapshot import Exactly
 from ..proxies.other_threads import is_alone
 from ..side_effects.contents import AnyOf
 from ..side_effects.relocated_containers import alone_in
-from .implicit_reads import Reading
 
 
 class Findings:

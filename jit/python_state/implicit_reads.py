@@ -6,8 +6,6 @@ import gc
 import inspect
 import sys
 import types
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from ...ir.symbols.symbolic import hint, is_symbol
@@ -15,63 +13,17 @@ from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..bytecode.attribute_queries import imported
 from ..bytecode.reads import GLOBAL, MISSING, Chain
-from ..errors.conditions import Condition
+from ..bytecode.user_code import unwrap_function
 from ..errors.errors import FirstTimeError, TraceError
+from ..guards.guards import FunctionGuard, Reading
 from ..guards.instances import is_users
 from ..guards.locations import CONTEXT
-from ..guards.snapshot import brief, is_container, is_plain, looks_like, photograph
+from ..guards.snapshot import is_container, is_plain, photograph
 from ..side_effects.effects import Target
 from ..side_effects.stdlib_state import held_by
-from ..tracing.arrays import called
 
 _IN_CLASSES = (types.FunctionType, staticmethod, classmethod, property, Tensor)
 _MOST_KEPT = 256        # results of a function with functools.lru_cache by which it is seen that it was cleared
-
-
-@dataclass(frozen=True, eq=False)
-class Reading(Condition):
-    """A condition on what a function of no arguments gives."""
-
-    watched: tuple
-    read: Callable
-    expected: Any
-    text: str
-
-    def holds(self) -> bool:
-        """Whether it gives what it gave when the trace was recorded."""
-        return looks_like(self.read(), self.expected)
-
-    def __str__(self):
-        return f"{self.text} was {brief(self.expected)}, is {brief(self.read())}"
-
-
-class FunctionGuard(Condition):
-    """The code and the defaults of a function, which may be replaced in the very same object (reloading does so)."""
-
-    def __init__(self, function):
-        self.function = function
-        self.parts = self._parts()
-        named = function.__kwdefaults__ or {}
-        self.named = [(name, named[name]) for name in named]       # they may be set one by one
-
-    def _parts(self):
-        f = self.function
-        return f.__code__, f.__defaults__, f.__kwdefaults__
-
-    @property
-    def watched(self) -> tuple:
-        """What identifies the condition."""
-        return "function", id(self.function)
-
-    def holds(self) -> bool:
-        """Whether the function has the code and the defaults that it had."""
-        code, defaults, named = self.parts
-        f = self.function
-        return (f.__code__ is code and f.__defaults__ is defaults and f.__kwdefaults__ is named
-                and all(named.get(name, MISSING) is value for name, value in self.named))
-
-    def __str__(self):
-        return f"the function {self.function.__qualname__} has other code or defaults"
 
 
 def context_reading(variable) -> Reading:
@@ -183,7 +135,7 @@ class HiddenReads:
         self._gets_tensors(tensors)
         if type(fn) is functools.partial:
             self._walk("the traced function", fn)
-        function = called(fn, ())[0]
+        function = unwrap_function(fn, ())[0]
         if type(function) is types.FunctionType:
             self._note_hidden(function)
 

@@ -22,9 +22,9 @@ from ..bytecode.reads import GLOBAL, Chain
 from ..bytecode.user_code import TRUSTED
 from ..errors.errors import at
 from ..guards.frames import is_user, works_for_user
+from ..guards.guards import Reading
 from ..guards.instances import is_users
 from ..proxies.other_threads import is_service
-from .implicit_reads import Reading
 from .patched_builtins import file_state, is_read_only, is_stream
 from .warnings import IS_ENABLED, level_reading
 

@@ -19,6 +19,7 @@ from ...ir.symbols.symbolic import SymFloat, SymInt
 from ...runtime.core.state import tls
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor
+from ..bytecode.attribute_queries import looks_at_types
 from ..bytecode.stack import Walk, instructions_of
 from ..guards.frames import is_user, watch_again
 from ..proxies.lazy_scalars import ReadNumber, applied, as_number
@@ -197,13 +198,6 @@ class _Kinds(Walk):
 
 def _united(marks) -> frozenset | None:
     return frozenset().union(*filter(None, marks)) or None
-
-
-@lru_cache(maxsize=4096)
-def looks_at_types(code) -> bool:
-    """Whether code calls `type`, to which only a plain number is one."""
-    return "type" in code.co_names and any(
-        ins.argval == "type" and ins.opname in ("LOAD_GLOBAL", "LOAD_NAME") for ins in instructions_of(code))
 
 
 @lru_cache(maxsize=4096)

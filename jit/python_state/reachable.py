@@ -16,12 +16,12 @@ from ..bytecode.reads import ARGUMENT, MISSING, Chain, key_text
 from ..bytecode.uses import loose_uses
 from ..guards.absence import Lack
 from ..guards.arg_pytree import fields_of, is_structure
-from ..guards.guards import Guard
+from ..guards.guards import Guard, Reading
 from ..guards.instances import attributes_of, attributes_of_module, is_instance, is_users, is_users_space
 from ..guards.locations import RESTORED, read
 from ..guards.snapshot import CONTAINERS, is_changeable, is_container, is_plain, photograph
 from ..proxies.symbolic_tables import real_table
-from .implicit_reads import Reading, known_in_class, partial_reading, results_of
+from .implicit_reads import known_in_class, partial_reading, results_of
 
 ANY = "*"           # in the place of a name: whatever attribute it is
 _WEAK = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet)

@@ -11,9 +11,9 @@ from typing import Any
 
 from ...runtime.core.state import tls
 from ..errors.errors import TraceError
+from ..guards.guards import Reading
 from ..guards.snapshot import photograph
 from ..host.host_call import record
-from .implicit_reads import Reading
 
 IS_ENABLED = logging.Logger.isEnabledFor.__code__
 

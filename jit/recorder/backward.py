@@ -9,7 +9,7 @@ from operator import attrgetter
 from ...runtime.autograd.engine import Backward
 from ...runtime.core.composite_tensors import PARTS
 from ...runtime.core.device_array import ones_beside
-from ...runtime.core.node import Leaf, Output
+from ...runtime.core.node import FREED, Leaf, Output
 from ...runtime.core.state import tls
 from ...runtime.core.tensor import Tensor, wrap
 from ..errors.errors import TraceError
@@ -155,3 +155,18 @@ class _Walk(Backward):
 
 def _source(edge):
     return edge.source if type(edge) is Output else edge
+
+
+def is_freed(node) -> bool:
+    """Whether a history holds a node whose saved values a backward has freed."""
+    stack, seen = [node], set()
+    while stack:
+        n = stack.pop()
+        n = n.source if type(n) is Output else n
+        if n is None or type(n) is Leaf or id(n) in seen:
+            continue
+        seen.add(id(n))
+        if getattr(n, "saved", None) is FREED:
+            return True
+        stack.extend(n.edges)
+    return False

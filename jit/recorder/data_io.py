@@ -11,6 +11,7 @@ from ...ir.symbols.symbolic import pinned
 from ...runtime.core.state import HANDING_READERS, OPEN_READERS
 from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor, wrap
+from ..bytecode.attribute_queries import looks_at_types
 from ..errors.errors import TraceError, at
 from ..errors.observed_values import frozen_value
 from ..guards.frames import is_user
@@ -18,7 +19,6 @@ from ..proxies.data_sizes import MANY
 from ..proxies.lazy_scalars import deferred, known, operand, operands
 from ..proxies.numpy_scalars import SymScalar
 from ..proxies.passthrough import HandedOut, read_on
-from ..python_state.patched_casts import looks_at_types
 from ..side_effects.deferred_print import Printed
 from .recording import Cut
 

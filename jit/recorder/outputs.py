@@ -8,10 +8,9 @@ from ...runtime.core.composite_tensors import PARTS
 from ...runtime.core.device_array import DeviceArray
 from ..errors.errors import TraceError
 from ..guards.memory_order import overlapping
-from ..replay.differentiate import is_freed
 from ..side_effects.made_leaves import Attributes, MadeLeaf, number_of
 from .aliased_outputs import share_memory
-from .backward import backward_of
+from .backward import backward_of, is_freed
 from .recording import Gradient, Output, Recording, base_of
 
 

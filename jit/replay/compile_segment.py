@@ -38,7 +38,6 @@ from ...passes.simplify.mean_pools import mean_pools
 from ...passes.simplify.row_composites import row_bodies
 from ...passes.simplify.wide_attention import wide_attention
 from ...runtime.core.device_array import DeviceArray
-from ...runtime.core.dispatch import kernel_of
 from ...runtime.core.state import COUNTERS, OPEN_PROFILES, tls
 from ...runtime.cpu.graph.eager import kept_whole
 from ..inspect.report import announce
@@ -46,6 +45,7 @@ from .weight_cache import Derived
 
 blocked = lazy(__package__, "...runtime.cpu.conv.blocked")
 cache_sizes = lazy(__package__, "...runtime.cpu.memory.cache_sizes")
+pool = lazy(__package__, "...runtime.cpu.calls.pool")
 program = lazy(__package__, "...runtime.cpu.graph.program")
 recurrent = lazy(__package__, "...runtime.cpu.nn.recurrent")
 alloc = lazy(__package__, "...runtime.cpu.memory.alloc")
@@ -74,7 +74,7 @@ def chained_convs(graph: Graph) -> Graph:
 
 def sliced_batches(graph: Graph) -> Graph:
     """Layers of large batches for as many images at a time as this machine's last cache takes."""
-    return batch_slices(graph, cache_sizes.kept_between_steps())
+    return batch_slices(graph, cache_sizes.kept_between_steps(pool.get_num_threads()))
 
 
 PASSES = (*pipelines.SIMPLER, row_bodies, class_losses, decompose_bodies, gelu_parts, wide_attention,
@@ -92,11 +92,6 @@ def without_collections():
     finally:
         if was_on:
             gc.enable()
-
-
-def compiled_kernel_of(op):
-    """What runs an operator in a compiled graph: as in eager mode, but for those that only compiled graphs have."""
-    return blocked.kernel_for(op) or kernel_of(op)
 
 
 @dataclass(frozen=True)
@@ -294,7 +289,7 @@ class Job:
         graph = self.passed(graph, PASSES)
         owned, targets = self.wishes()
         graph, self.derived = self.without_derived(graph, targets)
-        return program.CompiledGraph(graph, compiled_kernel_of, owned, targets)
+        return program.CompiledGraph(graph, program.compiled_kernel_of, owned, targets)
 
     def _make_elsewhere(self, graph, backend):
         """The compiled graph for a device that is not the host."""
@@ -317,7 +312,7 @@ class Job:
         if cut is None:
             return graph, None
         tensors = [self.piece.captured[self.slots[i]] for i in cut.sources]
-        return cut.main, Derived(program.CompiledGraph(cut.derived, compiled_kernel_of), tensors)
+        return cut.main, Derived(program.CompiledGraph(cut.derived, program.compiled_kernel_of), tensors)
 
     def _stable(self, written):
         """Numbers of the inputs that are captured tensors and are not written here."""

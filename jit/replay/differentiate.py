@@ -7,7 +7,7 @@ from ...ir.errors import AutogradError
 from ...ir.graph.graph import Value
 from ...ir.symbols.substitute import bound_values, has_symbols
 from ...runtime.core.device_array import zeros_beside
-from ...runtime.core.node import FREED, Leaf, Node, Output, aval_of, new_number, next_functions
+from ...runtime.core.node import Leaf, Node, Output, aval_of, new_number, next_functions
 from ...runtime.core.tensor import wrap
 from ..recorder.recording import Gradient
 from .compile_segment import Job, Piece, Result
@@ -250,18 +250,3 @@ def attach(differential, replay, results, updated=()):
     for k, i in enumerate(differential.results):
         results[i]._node = Output(node, k)
     return node
-
-
-def is_freed(node) -> bool:
-    """Whether a history holds a node whose saved values a backward has freed."""
-    stack, seen = [node], set()
-    while stack:
-        n = stack.pop()
-        n = n.source if type(n) is Output else n
-        if n is None or type(n) is Leaf or id(n) in seen:
-            continue
-        seen.add(id(n))
-        if getattr(n, "saved", None) is FREED:
-            return True
-        stack.extend(n.edges)
-    return False

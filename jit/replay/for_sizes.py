@@ -8,7 +8,6 @@ from ...ir.symbols.substitute import condition_check, evaluator, names_in
 from ...ir.symbols.symbolic import names_of
 from ...passes.schedule.specialize_shapes import Binder
 from ...passes.simplify.lift_numbers import lift_numbers, number_array
-from .compile_segment import compiled_kernel_of
 
 program = lazy(__package__, "...runtime.cpu.graph.program")
 incremental_bind = lazy(__package__, "...runtime.cpu.graph.incremental_bind")
@@ -44,7 +43,7 @@ class ForSizes:
         if self.is_elsewhere:
             return self.binder.bind(values)
         if self.outline is None:
-            self.outline = incremental_bind.Outline(self.binder, self.calls, compiled_kernel_of)
+            self.outline = incremental_bind.Outline(self.binder, self.calls, program.compiled_kernel_of)
             return self.outline.whole(values)
         return self.outline.copy(values)
 

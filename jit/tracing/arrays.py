@@ -23,6 +23,7 @@ from ...runtime.api.tensor_classes.legacy_types import TensorType
 from ...runtime.core.tensor import Tensor
 from ..bytecode.reads import ARGUMENT, FREE, GLOBAL, MISSING, Chain, follow
 from ..bytecode.stack import CONSTANTS, Walk, instructions_of, is_held, is_lookup
+from ..bytecode.user_code import unwrap_function
 from ..guards.arg_pytree import GivenArray
 from ..guards.locations import root_value
 
@@ -79,7 +80,7 @@ class ArrayArguments:
 
     def _of(self, name, given):
         if name not in self._uses:
-            self._uses[name] = uses_in(called(self._fn, ())[0], given, name)
+            self._uses[name] = uses_in(unwrap_function(self._fn, ())[0], given, name)
         return self._uses[name]
 
     def why(self, args, kwargs) -> str:
@@ -107,18 +108,9 @@ def is_array(x) -> bool:
     return type(x) is np.ndarray and x.dtype in dt.BY_NP and x.dtype.isnative and x.flags.aligned
 
 
-def called(fn, args) -> tuple:
-    """(the function that runs, the arguments that it gets): past decorators of grad modes, and with the object of a method."""
-    while getattr(getattr(fn, "__code__", None), "co_qualname", "") == "ContextDecorator.__call__.<locals>.inner":
-        fn = fn.__wrapped__
-    if isinstance(fn, types.MethodType):
-        return fn.__func__, (fn.__self__, *args)
-    return fn, args
-
-
 def named(fn, args, kwargs) -> dict:
     """{name of a parameter: its argument}, as far as a plain function names them."""
-    fn, args = called(fn, args)
+    fn, args = unwrap_function(fn, args)
     code = getattr(fn, "__code__", None)
     if code is None:
         return {}
@@ -151,7 +143,7 @@ def _uses_behind(target, where, depth):
         return {SIZES}
     if target is isinstance or ((target in _CONVERTERS or target is Tensor or type(target) is TensorType) and where in _DATA):
         return set()
-    target, before = called(target, ())
+    target, before = unwrap_function(target, ())
     if not isinstance(target, types.FunctionType):
         return None
     code = target.__code__

@@ -5,13 +5,8 @@ import numpy as np
 from ...ir.dtype import of
 from ...ir.errors import AutogradError
 from ...ir.opdef.aval import Aval
-from ..core.node import Leaf, Output, shown
+from ..core.node import Leaf, Output, shown, source_of
 from ..core.tensor import Tensor, wrap
-
-
-def source_of(node):
-    """(node, number of the result) of what a tensor's history begins with."""
-    return (node.source, node.index) if type(node) is Output else (node, 0)
 
 
 class GradientEdge(tuple):

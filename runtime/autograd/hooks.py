@@ -4,17 +4,14 @@ import weakref
 from abc import ABC, abstractmethod
 from typing import Any
 
-import numpy as np
-
 from ...ir.errors import AutogradError, DTypeError
-from ...ir.ops.core.elementwise import add, copy
-from ..core.device_array import DeviceArray
-from ..core.node import Leaf
+from ..core.node import Leaf, hooks_of, source_of
 from ..core.node import Node as Operation
 from ..core.state import tls
-from ..core.structure import HookTable, RemovableHandle, add_hook
-from ..core.tensor import Tensor, wrap
-from .gradient_edges import GradientEdge, get_gradient_edge, source_of
+from ..core.structure import RemovableHandle, add_hook
+from ..core.tensor import Tensor
+from ..core.writes import keep_gradient as keep_gradient
+from .gradient_edges import GradientEdge, get_gradient_edge
 from .saved_tensor_hooks import allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 
 __all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
@@ -33,23 +30,14 @@ Node.register(Operation)
 Node.register(Leaf)
 
 
-def _table(owner, name):
-    """The dict of one kind of hooks, made when the first is registered; those of leaves count in `Structure`."""
-    table = getattr(owner, name)
-    if table is None:
-        table = HookTable() if type(owner) is Leaf else {}
-        setattr(owner, name, table)
-    return table
-
-
 def register_hook(self, hook) -> RemovableHandle:
     """Calls hook(grad) whenever a gradient of this tensor has been computed; a tensor it returns takes the gradient's place."""
     if self._node is None:
         raise AutogradError("cannot register a hook on a tensor that does not require grad")
     if type(self._node) is Leaf:
-        return add_hook(_table(self._node, "hooks"), hook)
+        return add_hook(hooks_of(self._node, "hooks"), hook)
     node, index = source_of(self._node)
-    return add_hook(_table(node, "pre_hooks"), (index, hook))
+    return add_hook(hooks_of(node, "pre_hooks"), (index, hook))
 
 
 def register_post_accumulate_grad_hook(self, hook) -> RemovableHandle:
@@ -58,7 +46,7 @@ def register_post_accumulate_grad_hook(self, hook) -> RemovableHandle:
         raise AutogradError("cannot register a hook on a tensor that does not require grad")
     if type(self._node) is not Leaf:
         raise AutogradError("post accumulate grad hooks go on leaf tensors only; use register_hook for this one")
-    return add_hook(_table(self._node, "post_hooks"), (False, weakref.ref(self), hook))
+    return add_hook(hooks_of(self._node, "post_hooks"), (False, weakref.ref(self), hook))
 
 
 def retain_grad(self) -> None:
@@ -73,21 +61,6 @@ def retain_grad(self) -> None:
     keep_gradient(self)
 
 
-def keep_gradient(self) -> None:
-    """Makes the tensor's current node hand its gradient over; called again when a write gives the tensor another node."""
-    node, index = source_of(self._node)
-    me = weakref.ref(self)
-
-    def retain(run, g):
-        tensor, one = me(), g if node_outs is None else g[index]
-        if tensor is not None and one is not None and source_of(tensor._node) == (node, index):
-            fresh = copy(one) if run.on_tensors else wrap(one.copy() if one.__class__ is DeviceArray else np.array(one))
-            tensor._kept_grad = fresh if tensor._kept_grad is None else add(tensor._kept_grad, fresh)
-
-    node_outs = node.outs
-    add_hook(_table(node, "pre_hooks"), ("retain", retain))
-
-
 def retains_grad(self) -> bool:
     """Whether retain_grad() was called on this tensor."""
     return self._retains
@@ -100,12 +73,12 @@ def hook_accumulation(self, hook) -> RemovableHandle:
     def called(tensor):
         hook((), (tensor.grad,))
 
-    return add_hook(_table(self, "post_hooks"), (True, self.of, called))
+    return add_hook(hooks_of(self, "post_hooks"), (True, self.of, called))
 
 
 def hook_before_accumulation(self, hook) -> RemovableHandle:
     """Calls hook((gradient,)) before a gradient is accumulated, after the tensor's own hooks; a result takes its place."""
-    return add_hook(_table(self, "pre_hooks"), hook)
+    return add_hook(hooks_of(self, "pre_hooks"), hook)
 
 
 Leaf.register_hook = hook_accumulation  # type: ignore[attr-defined]

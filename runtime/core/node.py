@@ -19,7 +19,7 @@ from ...ir.ops.core.complex_numbers import conj
 from ...ir.ops.core.shape import expand
 from ...ir.symbols.symbolic import hint
 from .device_array import DeviceArray
-from .structure import add_hook
+from .structure import HookTable, add_hook
 
 tensors = lazy(__package__, ".tensor")
 data_swaps = lazy(__package__, ".data_swaps")
@@ -475,3 +475,17 @@ def keep(a, kind, guards):
     storage.guarded = True               # `Storage.guard`, without a call
     guards.append((storage, storage.version))
     return array
+
+
+def hooks_of(owner, name):
+    """The dict of one kind of hooks, made when the first is registered; those of leaves count in `Structure`."""
+    table = getattr(owner, name)
+    if table is None:
+        table = HookTable() if type(owner) is Leaf else {}
+        setattr(owner, name, table)
+    return table
+
+
+def source_of(node):
+    """(node, number of the result) of what a tensor's history begins with."""
+    return (node.source, node.index) if type(node) is Output else (node, 0)

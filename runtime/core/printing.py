@@ -7,7 +7,6 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError
-from ..api.register.register import api
 from .device_array import DeviceArray
 from .state import Defaults, tls
 from .tensor import Tensor
@@ -30,7 +29,6 @@ PROFILES: dict[str, dict[str, float]] = {
 }
 
 
-@api(method=False)
 def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None) -> None:
     """Sets how tensors print; a profile ("default", "short" or "full") comes first, then what is given by name."""
     if profile is not None:

@@ -4,6 +4,7 @@ A tensor that is a view has the history of its base and the chain of views that 
 base gets an `assign_view` node, and every live view is derived from it again.
 """
 
+import weakref
 from typing import NamedTuple
 
 import numpy as np
@@ -11,15 +12,16 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.errors import AutogradError, ShapeError
 from ...ir.opdef.op import OPS
-from ...ir.ops.core.elementwise import cast, copy
+from ...ir.ops.core.elementwise import add, cast, copy
 from ...ir.ops.index.assign import assign_view
 from ...ir.reference import float8
 from ...ir.reference.scalar_functions import as_kind
 from ...ir.symbols.substitute import at_hint
-from ..autograd.hooks import keep_gradient
-from .node import INEXACT, ForbiddenNode, Leaf, Node, broadcast_edge, rescue_operands, rescue_result
+from .device_array import DeviceArray
+from .node import INEXACT, ForbiddenNode, Leaf, Node, broadcast_edge, hooks_of, rescue_operands, rescue_result, source_of
 from .state import tls
-from .tensor import Tensor, memory_of, shape_of
+from .structure import add_hook
+from .tensor import Tensor, memory_of, shape_of, wrap
 
 _ndarray = np.ndarray
 
@@ -295,3 +297,18 @@ def chain_history(base, chain):
         node = Node(op, params, (node,), (out, aval), ())
         aval = out
     return node
+
+
+def keep_gradient(self) -> None:
+    """Makes the tensor's current node hand its gradient over; called again when a write gives the tensor another node."""
+    node, index = source_of(self._node)
+    me = weakref.ref(self)
+
+    def retain(run, g):
+        tensor, one = me(), g if node_outs is None else g[index]
+        if tensor is not None and one is not None and source_of(tensor._node) == (node, index):
+            fresh = copy(one) if run.on_tensors else wrap(one.copy() if one.__class__ is DeviceArray else np.array(one))
+            tensor._kept_grad = fresh if tensor._kept_grad is None else add(tensor._kept_grad, fresh)
+
+    node_outs = node.outs
+    add_hook(hooks_of(node, "pre_hooks"), ("retain", retain))

@@ -12,7 +12,6 @@ from ....runtime.cpu.calls import pool
 from ....runtime.cpu.compiler import compile
 from ....runtime.cpu.graph import program
 from ....runtime.cpu.graph.plan_runner import RELEASE_AT, NativeRun
-from ...replay import compile_segment
 from .image import Image
 
 
@@ -28,7 +27,7 @@ def entry_of(model, sizes: dict, objects: dict, words: list) -> dict | None:
     main, derived = image_of(compiled, objects), None
     if main is not None and parts.derived is not None:
         owned = frozenset(range(len(parts.names)))
-        derived = image_of(program.CompiledGraph(parts.derived, compile_segment.compiled_kernel_of, owned), objects)
+        derived = image_of(program.CompiledGraph(parts.derived, program.compiled_kernel_of, owned), objects)
     if main is None or (parts.derived is not None and derived is None):
         return None
     entry: dict[str, Any] = {"kept": list(parts.kept), "sources": list(parts.sources), "names": list(parts.names)}

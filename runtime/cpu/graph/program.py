@@ -21,9 +21,10 @@ from ....passes.layout.plain_operands import plain_operands
 from ....passes.schedule.hoist_index_checks import checked_indices
 from ....passes.schedule.plan_memory import arrange, place
 from ....passes.schedule.plan_steps import Plan, Run, shallow
+from ...core.dispatch import kernel_of
 from ...core.specialized_calls import lies_by_rows
 from ..calls import lowering_rules, pool
-from ..conv import native_blocked, native_conv, native_pools  # noqa: F401 (the families register their makers)
+from ..conv import blocked, native_blocked, native_conv, native_pools  # noqa: F401 (the families register their makers)
 from ..gemm import matmul  # noqa: F401 (the families register their makers)
 from ..index import native_ordering, native_point_taps, native_random, native_rows  # noqa: F401 (the families register their makers)
 from ..linalg import native_fourier  # noqa: F401 (the families register their makers)
@@ -201,3 +202,8 @@ class CalledNode:
         made.params = params
         made.sources = tuple([(i, None) if i >= 0 else (i, next(others)) for i, _ in self.sources])
         return made
+
+
+def compiled_kernel_of(op):
+    """Return the kernel of an operator: the one of eager mode, or that of an operator which only compiled graphs have."""
+    return blocked.kernel_for(op) or kernel_of(op)

@@ -3,8 +3,6 @@
 import functools
 from pathlib import Path
 
-from ..calls import pool
-
 _FOLDER = Path("/sys/devices/system/cpu/cpu0/cache")
 _USUAL = {"2": 1 << 20, "3": 16 << 20}      # where the system does not tell
 _THREAD_BYTES = 8 << 20                     # of a last cache that many cores share, which a thread can hope for
@@ -15,9 +13,9 @@ def second_level() -> int:
     return _size("2")
 
 
-def kept_between_steps() -> int:
+def kept_between_steps(threads: int) -> int:
     """Bytes that a step may read and write so that most of what it makes is still in the last cache for the next one."""
-    return min(_size("3") // 2, _THREAD_BYTES * pool.get_num_threads())
+    return min(_size("3") // 2, _THREAD_BYTES * threads)
 
 
 @functools.lru_cache(None)

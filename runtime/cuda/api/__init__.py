@@ -11,9 +11,17 @@ from ...core.random import default_generator
 from ..driver import context as contexts
 from ..driver import driver as library
 from ..driver import streams as streams
-from ..driver.streams import Event, ExternalStream, Stream, StreamContext, get_sync_debug_mode, set_sync_debug_mode
+from ..driver.streams import (
+    Event,
+    ExternalStream,
+    Stream,
+    StreamContext,
+    get_sync_debug_mode,
+    is_current_stream_capturing,
+    set_sync_debug_mode,
+)
 from ..replay import graphs
-from ..replay.graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
+from ..replay.graphs import CUDAGraph, graph, graph_pool_handle
 from . import memory, nvtx, profiler, random
 from .graphed_callables import make_graphed_callables
 from .memory import (

@@ -22,6 +22,7 @@ from . import launch
 _NARROW, _ROOM, _MOST_FORMS = 1 << 31, configs.WHOLE * configs.TILE, 4096
 _forms: dict = {}           # by the identity of their sources
 LISTENERS: list = []        # told of each `Prepared` that runs, the last one
+OBSERVERS: list = []        # told (step, its run) instead of the run, the last one
 
 
 class Prepared:

@@ -19,7 +19,6 @@ from ....ir.errors import DeviceError
 from ...cpu.compiler import cache
 from ..driver import context as contexts
 from ..driver import streams
-from ..replay import graphs
 from . import compile as compiler
 from .launch import function
 
@@ -38,7 +37,7 @@ def best(key: tuple, candidates: list, prepare: Callable, device: int):
         return candidates[0]
     said = hashlib.sha256(repr((key, candidates, contexts.context(device).name)).encode()).hexdigest()
     found = _chosen.get((device, said))
-    if found is None and not graphs.is_current_stream_capturing():
+    if found is None and not streams.is_current_stream_capturing():
         with _lock:
             found = _chosen.get((device, said))
             if found is None:

@@ -271,3 +271,8 @@ def forget():
     _defaults.clear()
     _idle.clear()
     _thread.streams.clear()
+
+
+def is_current_stream_capturing() -> bool:
+    """Whether the current stream is being captured."""
+    return contexts.is_started() and current().is_capturing()

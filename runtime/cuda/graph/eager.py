@@ -33,9 +33,10 @@ from ....passes.simplify.decompose import decompose
 from ...core.device_array import DeviceArray
 from ...cpu.graph import eager as host_kernels
 from ..memory import pools, transfer
+from ..memory.arrays import empty, filled
 from ..replay import launch_cache, shape_families
 from ..replay.layout_keys import viewed
-from .program import DeviceGraph, empty, filled
+from .program import DeviceGraph
 
 
 def decompose_bodies(graph: Graph) -> Graph:

@@ -21,6 +21,7 @@ from ....passes.schedule.batched_launches import EndStep, ManyStep, reads_first
 from ....passes.schedule.device_plan import CallStep, KernelStep, ProductStep, Steps, plan
 from ....passes.simplify.lift_numbers import lift_numbers, number_array
 from ...core.device_array import DeviceArray
+from ..compiler import kernels
 from ..compiler.kernels import Prepared, as_number
 from ..driver import streams
 from ..memory.arrays import KIND, as_pairs, empty, fill, filled, used, window
@@ -34,7 +35,6 @@ from ..replay.static_steps import Stretch, Unchanged
 __all__ = ["KIND", "DeviceGraph", "empty", "fill", "filled", "used"]
 
 
-OBSERVERS: list = []        # told (step, its run) instead of the run, the last one
 _SEEN = {pairs: as_pairs}   # where an array that nobody reads as it is any more is only looked at in another way
 _CONVOLUTIONS = {conv: convolve, conv_input_grad: transpose, conv_last: conv_nhwc.convolve,
                  conv_last_input_grad: conv_nhwc.transpose}
@@ -141,11 +141,11 @@ class DeviceGraph:
         for v, a in zip(self.graph.inputs, (*inputs, *self.more)):
             env[v] = a if a.__class__ is not DeviceArray or a.is_contiguous else a.backend.contiguous(a)
         for step in self.steps:
-            if not OBSERVERS:
+            if not kernels.OBSERVERS:
                 step.run(env, device, places)
                 continue
             for one in step.runs if type(step) is Stretch else (step,):
-                OBSERVERS[-1](one, lambda one=one: one.run(env, device, places))
+                kernels.OBSERVERS[-1](one, lambda one=one: one.run(env, device, places))
         return [self.value(v, env, device) for v in self.graph.outputs]
 
     def place(self, v: Value, env: dict, device: int):

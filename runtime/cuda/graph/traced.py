@@ -13,9 +13,9 @@ from ...core.device_array import DeviceArray
 from ...cpu.graph.eager import kernel_for
 from ...cpu.graph.program import CompiledGraph
 from ..compiler import precision
+from ..driver import streams
 from ..memory import pools, transfer
 from ..memory.upload import uploaded
-from ..replay import graphs
 from ..replay.captured import WORTH, Captured, copied
 from . import eager
 from .program import DeviceGraph
@@ -213,7 +213,7 @@ class Repeated:
         elif len(self.graph.plan.steps) < LEAST:
             self.refused, self.by_launches = "one launch is as quick", True
         places = tuple([a.pointer if a.__class__ is DeviceArray else None for a in arrays])
-        self.runs = self.runs + 1 if not graphs.is_current_stream_capturing() else 0
+        self.runs = self.runs + 1 if not streams.is_current_stream_capturing() else 0
         if self.refused or self.runs < WARM_RUNS or not self.places:
             self.places = places
             return

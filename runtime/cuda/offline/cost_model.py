@@ -108,12 +108,12 @@ class Notes:
         self._running: _Running | None = None
 
     def __enter__(self):
-        program.OBSERVERS.append(self._observe)
+        loops.OBSERVERS.append(self._observe)
         loops.LISTENERS.append(self._heard)
         return self
 
     def __exit__(self, *exc):
-        program.OBSERVERS.remove(self._observe)
+        loops.OBSERVERS.remove(self._observe)
         loops.LISTENERS.remove(self._heard)
 
     def _observe(self, step, run):

@@ -15,9 +15,9 @@ from ..compiler import launch
 from ..compiler.compile import Binary
 from ..driver import context as contexts
 from ..driver import streams
-from ..graph.program import KIND, empty, used
 from ..memory import status_words as checks
 from ..memory import transfer
+from ..memory.arrays import KIND, empty, used
 from ..memory.pools import Memory
 
 _LARGEST = 1 << 40

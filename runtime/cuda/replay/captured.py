@@ -15,8 +15,8 @@ from ...core.device_array import DeviceArray
 from ..compiler import precision
 from ..driver import streams
 from ..driver.driver_state import thread as noting
-from ..graph.program import empty
 from ..memory import transfer
+from ..memory.arrays import empty
 from ..memory.pools import Memory
 from ..memory.upload import Room, Stage
 from . import graphs

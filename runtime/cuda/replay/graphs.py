@@ -222,11 +222,6 @@ def graph(cuda_graph: CUDAGraph, pool=None, stream=None, capture_error_mode: str
     before.wait_stream(stream)
 
 
-def is_current_stream_capturing() -> bool:
-    """Whether the current stream is being captured."""
-    return contexts.is_started() and streams.current().is_capturing()
-
-
 def graph_pool_handle() -> int:
     """The number of a new memory pool that graphs may share."""
     return pools.new_number()

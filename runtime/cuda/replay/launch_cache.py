@@ -25,7 +25,6 @@ from ....ir.symbols.symbolic import hint
 from ...core.device_array import DeviceArray
 from ..compiler import kernels, precision
 from ..driver.driver_state import thread as noting
-from ..graph import program
 from ..memory.pools import is_capturing
 from . import shape_families
 from .launch_list import Recipe
@@ -61,7 +60,7 @@ class _Family:
 def run(op, inputs, params, device, work, pure=True):
     """The result of `work(op, inputs, params, device)`, repeated where that is known to give the same; `pure` if it writes over
     nothing."""
-    if noting.notes is not None or program.OBSERVERS or kernels.LISTENERS:
+    if noting.notes is not None or kernels.OBSERVERS or kernels.LISTENERS:
         return work(op, inputs, params, device)     # (notes are of a call that this is a part of, whose list has every launch)
     arrays: list = []
     kind: list = [op, device, *params]

@@ -19,8 +19,8 @@ from ....ir.symbols.scope import Scope
 from ....ir.symbols.substitute import condition_check, has_symbols
 from ....ir.symbols.symbolic import hint
 from ...core.device_array import DeviceArray, contiguous_strides
+from ..compiler import kernels
 from ..driver.driver_state import thread as noting
-from ..graph import program
 
 LEAST = 4                  # from which a size is a symbol
 _NEVER = 1 << 62
@@ -51,7 +51,7 @@ def kind_of(call, inputs, params) -> Kind:
     """The kind of a call. Who looks on reads sizes off values: for that, each is as it is."""
     symbolic = _has_symbols()
     numbers: Any = {} if not symbolic else _Symbols()
-    least = LEAST if not program.OBSERVERS else _NEVER
+    least = LEAST if not kernels.OBSERVERS else _NEVER
     said: list = [call]
     for x in inputs:
         if x.__class__ is DeviceArray:

@@ -13,10 +13,9 @@ from ingot.ir.graph.text import parse
 from ingot.ir.graph.verify import verify
 from ingot.ir.ops.linalg import products
 from ingot.ir.ops.packed import blocked as ops
-from ingot.jit.replay.compile_segment import compiled_kernel_of
 from ingot.passes.layout.layout import layout
 from ingot.runtime.cpu.conv import blocked
-from ingot.runtime.cpu.graph.program import CompiledGraph
+from ingot.runtime.cpu.graph.program import CompiledGraph, compiled_kernel_of
 from seeds import seeds, several
 
 

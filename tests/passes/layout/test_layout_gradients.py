@@ -20,13 +20,12 @@ from ingot.ir.ops.nn import pool as pool_ops
 from ingot.ir.ops.packed import blocked as ops
 from ingot.ir.ops.packed import blocked_grad as grads
 from ingot.ir.target import host
-from ingot.jit.replay.compile_segment import compiled_kernel_of
 from ingot.nn import functional as F
 from ingot.passes.layout.layout import Asked, layout
 from ingot.passes.layout.layout_gradients import RULES
 from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.conv import blocked
-from ingot.runtime.cpu.graph.program import CompiledGraph
+from ingot.runtime.cpu.graph.program import CompiledGraph, compiled_kernel_of
 from seeds import several
 
 

@@ -82,7 +82,7 @@ def traced(f, x, monkeypatch, budget):
         changed.append(batch_slices(graph, budget) is not graph)
         return batch_slices(graph, budget)
 
-    monkeypatch.setattr(compile_segment.cache_sizes, "kept_between_steps", lambda: budget)
+    monkeypatch.setattr(compile_segment.cache_sizes, "kept_between_steps", lambda threads: budget)
     monkeypatch.setattr(compile_segment, "batch_slices", watched)
     made = jit.trace(lambda x: f(x))
     with ingot.no_grad():

@@ -15,7 +15,7 @@ from .....ir.ops.core.shape import expand, pad, reshape, slice_
 from ...compiler.kernels import Prepared
 from ...driver import streams
 from ...graph.eager import composed, contiguous
-from ...graph.program import empty, used
+from ...memory.arrays import empty, used
 
 PART = 1 << 12          # elements of a part
 LONG = 1 << 16          # elements of a row from which it is cut

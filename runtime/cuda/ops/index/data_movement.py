@@ -11,9 +11,8 @@ from ....core.device_array import DeviceArray
 from ...compiler.templates import launch
 from ...graph.eager import contiguous
 from ...graph.inplace_ops import write
-from ...graph.program import empty, fill
 from ...memory import transfer
-from ...memory.arrays import window
+from ...memory.arrays import empty, fill, window
 from .gathers import updated
 from .sorting import flat_blocks
 

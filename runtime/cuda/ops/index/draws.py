@@ -18,8 +18,8 @@ from ...compiler.kernels import Prepared
 from ...compiler.templates import launch
 from ...driver import streams
 from ...graph.eager import contiguous
-from ...graph.program import empty, fill, used
 from ...memory import pools, status_words, transfer
+from ...memory.arrays import empty, fill, used
 from .sorting import flat_blocks
 
 _LOW_BITS = {dt.float16: 11, dt.bfloat16: 8}       # of a word, as ir/ops/core/random.py has them

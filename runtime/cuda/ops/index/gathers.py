@@ -20,9 +20,8 @@ from .....passes.codegen.triton.ir import row_indexing as text
 from ....core.device_array import DeviceArray
 from ...compiler.templates import launch
 from ...graph.eager import contiguous, copied
-from ...graph.program import empty, fill
 from ...memory import status_words, transfer
-from ...memory.arrays import as_reals
+from ...memory.arrays import as_reals, empty, fill
 from .sorting import flat_blocks, merges, sorted_keys, sorted_pairs
 
 _MERGED = 1 << 16       # row numbers up to which merging runs takes no longer than sorting by digits

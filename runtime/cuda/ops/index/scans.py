@@ -22,8 +22,8 @@ from .....passes.codegen.triton.index import scans as text
 from ....core.device_array import DeviceArray
 from ...compiler.templates import launch
 from ...graph.eager import composed, contiguous, run
-from ...graph.program import empty, filled
 from ...memory import status_words
+from ...memory.arrays import empty, filled
 from .cumulative import running
 from .sorting import flat_blocks
 

@@ -10,7 +10,7 @@ from .....passes.codegen.triton.index import sorting as text
 from ....core.device_array import DeviceArray
 from ...compiler.templates import launch
 from ...graph.eager import contiguous
-from ...graph.program import empty, fill
+from ...memory.arrays import empty, fill
 
 _MOST_ROWS, _NARROW = 65535, 1 << 31
 

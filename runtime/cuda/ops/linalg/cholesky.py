@@ -9,7 +9,7 @@ from .....passes.codegen.triton.linalg import cholesky as text
 from ....core.device_array import DeviceArray
 from ...compiler.templates import launch
 from ...graph.eager import copied
-from ...graph.program import empty, fill
+from ...memory.arrays import empty, fill
 from ...replay import launch_cache
 from ..index.sorting import flat_blocks
 from . import small_matrices

@@ -18,7 +18,7 @@ from .....passes.codegen.triton.linalg import lu as text
 from ....core.device_array import DeviceArray
 from ...compiler.templates import launch
 from ...graph.eager import composed, copied
-from ...graph.program import empty, fill
+from ...memory.arrays import empty, fill
 from ...replay import launch_cache
 from . import small_matrices
 from .linalg_errors import note, require, require_info

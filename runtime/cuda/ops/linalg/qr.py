@@ -14,8 +14,8 @@ from ....core.device_array import DeviceArray
 from ...compiler.templates import launch
 from ...driver.driver_state import thread as noting
 from ...graph.eager import composed, contiguous, copied
-from ...graph.program import empty, filled
 from ...memory import pools, transfer
+from ...memory.arrays import empty, filled
 from ..products import products
 from .lu import identity
 from .triangular import Matrices, as_matrices, solve_in_place, take_off, takes

@@ -15,7 +15,7 @@ from .....passes.codegen.triton.linalg import small_matrices as text
 from ....core.device_array import DeviceArray
 from ...compiler.templates import launch
 from ...graph.eager import composed, contiguous
-from ...graph.program import empty
+from ...memory.arrays import empty
 from .linalg_errors import require
 from .triangular import takes as takes_reals
 

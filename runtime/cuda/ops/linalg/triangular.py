@@ -12,7 +12,7 @@ from .....passes.codegen.triton.linalg import triangular as text
 from ....core.device_array import DeviceArray
 from ...compiler.templates import launch
 from ...graph.eager import copied
-from ...graph.program import empty
+from ...memory.arrays import empty
 from ..products.products import as_batch
 
 _KINDS = (np.dtype(np.float32), np.dtype(np.float64))

@@ -18,8 +18,8 @@ from ...compiler.kernels import Prepared, as_number
 from ...compiler.templates import launch
 from ...driver import streams
 from ...graph.eager import composed, contiguous
-from ...graph.program import empty, used
 from ...memory import status_words
+from ...memory.arrays import empty, used
 from ..index.sorting import flat_blocks
 from ..linalg import complex_products
 from ..products import products

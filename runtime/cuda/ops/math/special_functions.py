@@ -11,7 +11,7 @@ from ....core.device_array import DeviceArray
 from ...compiler.kernels import Prepared
 from ...driver import streams
 from ...graph.eager import contiguous
-from ...graph.program import empty, used
+from ...memory.arrays import empty, used
 
 
 def of_elements(write, how, arrays, gives, device) -> list:

@@ -19,8 +19,8 @@ from ....core.device_array import DeviceArray, contiguous_strides
 from ...compiler import precision, templates, tuning
 from ...driver import context as contexts
 from ...graph.eager import composed, contiguous, run
-from ...graph.program import empty
 from ...memory import transfer
+from ...memory.arrays import empty
 from . import attention_unfused as steps
 
 _NARROW = 1 << 31      # bytes of arrays that bulk copies find their way in

@@ -17,8 +17,8 @@ from .....passes.codegen.triton.sequence import class_targets as text
 from ....core.device_array import DeviceArray
 from ...compiler.templates import launch
 from ...graph.eager import composed, contiguous, run
-from ...graph.program import empty, fill
 from ...memory import pools, status_words, transfer
+from ...memory.arrays import empty, fill
 from ..index.sorting import flat_blocks
 
 _FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)

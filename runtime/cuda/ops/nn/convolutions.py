@@ -18,7 +18,7 @@ from ...compiler import precision
 from ...compiler.templates import launch
 from ...driver import context as contexts
 from ...graph.eager import composed, contiguous, run
-from ...graph.program import empty
+from ...memory.arrays import empty
 from ...memory.transfer import write
 from ..conv import conv_channels_last, conv_nhwc, conv_packed
 from ..conv.implicit_gemm import (

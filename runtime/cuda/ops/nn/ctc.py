@@ -10,8 +10,8 @@ from .....passes.codegen.triton.sequence import ctc as text
 from ....core.device_array import DeviceArray
 from ...compiler.templates import launch
 from ...graph.eager import contiguous, run
-from ...graph.program import empty
 from ...memory import status_words
+from ...memory.arrays import empty
 
 _BLOCK = 128                        # steps of a program that takes shares
 _LANES, _MOST_WARPS = 128, 16       # states of a warp

@@ -27,8 +27,9 @@ from ...compiler.templates import prepared
 from ...driver import context as contexts
 from ...driver import streams
 from ...graph.eager import contiguous, run, run_into
-from ...graph.program import DeviceGraph, empty, used
+from ...graph.program import DeviceGraph
 from ...memory import transfer
+from ...memory.arrays import empty, used
 
 
 def _aval(x):

@@ -10,9 +10,8 @@ from .....passes.codegen.triton.index import linear_maps as text
 from ....core.device_array import DeviceArray
 from ...compiler.templates import launch
 from ...graph.eager import contiguous, converted
-from ...graph.program import empty
 from ...memory import pools, transfer
-from ...memory.arrays import as_reals
+from ...memory.arrays import as_reals, empty
 from ..index.sorting import flat_blocks
 
 _tables: dict = {}          # (device, ids of places and weights, dtype) -> (their device arrays, and both themselves)

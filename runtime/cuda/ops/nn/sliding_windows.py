@@ -9,8 +9,8 @@ from .....ir.ops.nn import conv as cv
 from .....ir.ops.nn import linear_maps
 from .....ir.ops.nn.windows import window_counts
 from ...graph.eager import contiguous, converted, run
-from ...graph.program import filled
 from ...memory import transfer
+from ...memory.arrays import filled
 from ..index import gathers
 from .resample import mapped
 
