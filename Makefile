@@ -41,7 +41,7 @@ lint: $(READY)
 # The root is the package, whatever its folder is called: mypy finds it under its name through a link.
 types: $(READY)
 	@mkdir -p $(VENV)/types && ln -sfn "$(CURDIR)" $(VENV)/types/ingot
-	MYPYPATH=$(VENV)/types:tests $(BIN)/mypy -p ingot -m typing_samples
+	MYPYPATH=$(VENV)/types:tests/support $(BIN)/mypy -p ingot -m typing_samples
 
 test: $(READY) lint types
 	$(BIN)/python -m pytest -m "not slow and not gpu and not peer" $(WORKERS) $(ARGS)
@@ -57,12 +57,12 @@ test-slow: $(READY)
 
 ARCH ?= 90
 test-ptx: $(READY)
-	$(BIN)/python -m pytest -m "not slow and not gpu" --timeout 600 --ptx $(ARCH) tests/test_cuda_*.py tests/test_triton_*.py $(ARGS)
+	$(BIN)/python -m pytest -m "not slow and not gpu" --timeout 600 --ptx $(ARCH) tests/runtime/cuda tests/passes/codegen/triton tests/passes/schedule/test_concat_placement.py $(ARGS)
 
 # A machine with a GPU may have all that is needed, and no network: then nothing is installed. Each test compiles kernels, which
 # takes longer than they run, so several processes share the device.
 GPU_NEEDS := hypothesis llvmlite ml_dtypes networkx numpy pytest rich safetensors triton xdist
-GPU_TESTS := -m pytest -m gpu -n auto --maxprocesses 8 --dist worksteal tests/test_cuda_device.py tests/test_cuda_footguns.py
+GPU_TESTS := -m pytest -m gpu -n auto --maxprocesses 8 --dist worksteal tests/runtime/cuda/test_real_device.py tests/runtime/cuda/test_pitfalls.py
 test-gpu:
 	@if $(PYTHON) -c "import sys, importlib.util as u; sys.exit(not all(map(u.find_spec, sys.argv[1:])))" $(GPU_NEEDS); \
 	then $(PYTHON) $(GPU_TESTS) $(ARGS); else $(MAKE) $(READY) && $(BIN)/python $(GPU_TESTS) $(ARGS); fi

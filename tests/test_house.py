@@ -271,7 +271,7 @@ def test_import_is_light():
 def test_tests_begin_with_numpy_and_pytest_alone():
     """What every test needs; some machines have no more, and run those of the house."""
     missing = (HEAVY | {"ml_dtypes"}) - {"torch", "jax"}
-    code = f"import sys; sys.modules |= dict.fromkeys({sorted(missing)}); import conftest"
+    code = f"import sys; sys.modules |= dict.fromkeys({sorted(missing)}); sys.path.append('support'); import conftest"
     out = subprocess.run([sys.executable, "-c", code], cwd=ROOT / "tests", capture_output=True, text=True)
     assert not out.returncode, out.stderr
 
@@ -336,7 +336,7 @@ def test_the_quickest_row_of_each_test_is_not_left_out():
 def test_tests_that_need_torch_are_marked_peer():
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         text = path.read_text()
-        if "torch" not in text or path.name in ("test_house.py", "test_cuda_device.py"):
+        if "torch" not in text or path.name in ("test_house.py", "test_real_device.py"):
             continue
         tree = ast.parse(text)
         whole = any(isinstance(node, ast.Assign) and "pytestmark" in ast.unparse(node) and "mark.peer" in ast.unparse(node)

@@ -35,7 +35,7 @@ REASONS = {
         from_dlpack from_file frombuffer load save""",
     "carries every row between numpy and the library": """
         from_numpy Tensor.numpy""",
-    "registers what runs in the backward pass: tests/test_autograd_hooks.py": """
+    "registers what runs in the backward pass: tests/runtime/autograd/test_hooks.py": """
         Tensor.backward Tensor.register_hook Tensor.register_post_accumulate_grad_hook Tensor.retain_grad""",
     "tells where memory is": """
         Tensor.data_ptr Tensor.storage Tensor.untyped_storage""",

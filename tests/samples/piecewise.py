@@ -93,7 +93,7 @@ def _clamp_by(rng):
 
 @samples("fake_quantize")
 def _fake_quantize(rng):
-    """The gradient is not the slope, which is zero: see tests/test_quantize.py."""
+    """The gradient is not the slope, which is zero: see tests/runtime/api/nn/test_quantize_dequantize.py."""
     for shape, sizes, low, high in (((), (), -8, 7), ((5,), (1,), 0, 15), ((2, 3), (1, 3), -2, 1), ((0, 3), (1, 3), 0, 3),
                                     ((2, 3, 4), (1, 3, 1), -128, 127), ((2, 3), (2, 3), -4, 3)):
         scale = np.asarray(2.0 ** rng.integers(-4, 1, sizes))

@@ -8,7 +8,8 @@ There is no fast-math and no contraction: each instruction rounds once, and `fma
 Zeros keep their sign, subnormals are computed (never flushed), infinities, nan and domain errors give what numpy gives.
 """
 
-# Largest error seen, in units of the last place, over dense samples of the whole domain (tests/test_scalars.py holds them):
+# Largest error seen, in units of the last place, over dense samples of the whole domain
+# (tests/passes/codegen/scalars/test_scalar_functions.py holds them):
 #
 #     function     f32    f64      function   f32    f64      function    f32    f64
 #     exp          0.8    1.0      sin cos    0.51   1.0      erf         2.0    1.5

@@ -6,7 +6,7 @@ within one, and what is subnormal may count as 0; so arguments are brought to wh
 apart.
 
 Largest error in units of the last place, by units that round correctly and by units as far off as they may be
-(tests/test_scalar_units.py holds them):
+(tests/passes/codegen/scalars/test_special_function_units.py holds them):
 
     exp      1.0  2.6    sigmoid  2.3  5.2    gelu (a)        1.5  2.4
     exp2     0.8  2.1    silu     2.8  5.8    gelu_slope (b)  1.2  1.5

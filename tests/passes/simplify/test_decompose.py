@@ -15,7 +15,7 @@ from samples import (
     rows,
     table,  # noqa: F401  (fills SAMPLES)
 )
-from test_graph import graphs_of, one_node
+from tests.ir.graph.test_graph import graphs_of, one_node
 
 COMPOSITES = sorted(n for n in set(SAMPLES) & set(OPS) if type(OPS[n].lower) is Composite)
 
