@@ -1,6 +1,6 @@
 """ONNX: models written by `to_onnx` (or `export`, as PyTorch calls it) and read by `from_onnx`.
 
-The tables of operators are the `in_*` files (ONNX to ingot) and the `out_*` files (ingot to ONNX).
+The tables of operators are in the rooms `importers` (ONNX to ingot) and `writers` (ingot to ONNX).
 """
 
 from ..errors.errors import ExportError as OnnxExporterError

@@ -1,6 +1,5 @@
-"""Memory of repeated calls: a public function called again with arguments of the same kinds runs the operators of its first
-call directly.
+"""Repeated calls: a function called again with the same kinds of arguments runs the operators of its first call directly.
 
-Way in: `call_memo.first_call`, `view_memo.viewing`, `compile_threshold` (from runtime/cpu/often). Invariant: an entry is used
-only if everything that its call depended on is the same.
+Way in: `call_memo.first_call`, `view_memo.viewing`, and `compile_threshold`, which counts calls until compiling pays. An entry
+is used only if all that its call depended on is the same.
 """
