@@ -265,7 +265,7 @@ def test_overwritten_value_names_both_places():
     h = x * 1
     y = h * h
     h.add_(1)      # the line that wrote
-    with pytest.raises(RuntimeError, match=r"mul saved a tensor.*overwritten by add_ at .*test_autograd_engine\.py:\d+") as e:
+    with pytest.raises(RuntimeError, match=r"mul saved a tensor.*overwritten by add_ at .*test_engine\.py:\d+") as e:
         y.sum().backward()
     assert "MulBackward0" in "".join(e.value.__notes__)
 
