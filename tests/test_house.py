@@ -123,17 +123,8 @@ def order_of(layer: str) -> list:
 ORDER = [room for layer in LAYERS for room in order_of(layer)]
 PLACE = {room: i for i, room in enumerate(ORDER)}
 # Imports that still go upwards, and how each will end.
-BACKEND = "the backend enters itself through a Protocol of runtime/core"
 UPWARD = {
     ("jit/tracing/trace.py", "jit/torchscript/example_trace.py"): "example_trace enters itself in trace.py",
-    ("runtime/autograd/gradient_buffers.py", "runtime/cpu/loops/copies.py"): BACKEND,
-    ("runtime/autograd/gradient_buffers.py", "runtime/cpu/loops/kernels.py"): BACKEND,
-    ("runtime/core/creation.py", "runtime/cpu/memory/alloc.py"): BACKEND,
-    ("runtime/core/device.py", "runtime/cuda/backend.py"): BACKEND,
-    ("runtime/core/dispatch.py", "runtime/cpu/graph/eager.py"): BACKEND,
-    ("runtime/core/dispatch.py", "runtime/cpu/loops/copies.py"): BACKEND,
-    ("runtime/core/inplace.py", "runtime/cpu/graph/inplace_kernels.py"): BACKEND,
-    ("runtime/core/node.py", "runtime/cpu/graph/composites.py"): BACKEND,
     ("runtime/cpu/calls/conv_steps.py", "runtime/cpu/loops/copies.py"): "plain() moves to loops/copies.py",
     ("runtime/cpu/index/indexed_writes.py", "runtime/cpu/nn/eager_sequence.py"):
         "kernels that add into rows move to indexed_writes.py",
@@ -142,9 +133,6 @@ UPWARD = {
     ("runtime/cpu/nn/losses.py", "runtime/cpu/graph/composites.py"): "families only mark what is worth compiling",
     ("runtime/cuda/driver/context.py", "runtime/cuda/compiler/triton_driver.py"): "the backend enters what a new context needs",
     ("runtime/cuda/memory/transfer.py", "runtime/cuda/compiler/kernels.py"): "kernels that copy get a file of their own",
-    ("runtime/memo/call_recorder.py", "runtime/cpu/graph/composites.py"): BACKEND,
-    ("runtime/profiler/session.py", "runtime/cpu/graph/program.py"): BACKEND,
-    ("runtime/profiler/session.py", "runtime/cpu/graph/timed.py"): BACKEND,
 }
 
 
@@ -187,6 +175,15 @@ def test_rooms_import_downwards():
                 upward.add((file, target))
     assert upward - UPWARD.keys() == set(), "a room imports a room above it; see the orders in docstrings of layers"
     assert UPWARD.keys() - upward == set(), "these imports are gone: take them out of the table"
+
+
+def test_the_runtime_knows_no_backend():
+    """Tensors, gradients and public functions reach kernels through runtime/core/backend.py."""
+    for path in FILES:
+        file = path.relative_to(ROOT).as_posix()
+        if file.startswith(("runtime/core/", "runtime/api/", "runtime/autograd/", "runtime/foreach/", "runtime/memo/")):
+            reached = [target for target in imported_files(path) if target.startswith(("runtime/cpu/", "runtime/cuda/"))]
+            assert not reached, f"{file} imports {reached}"
 
 
 @pytest.mark.parametrize("room", ORDER)

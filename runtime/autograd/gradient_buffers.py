@@ -6,15 +6,12 @@ import sys
 import numpy as np
 
 from ...ir.dtype import BY_NP, FLOAT8, FLOAT_CHARS
-from ...ir.lazy import lazy
 from ...ir.ops.core import elementwise as ew
 from ...ir.ops.core.shape import contiguous
+from ..core.backend import HOST
 from ..core.node import LARGE
 from ..core.tensor import Tensor, wrap
 from ..core.writes import overlaps
-
-copies = lazy(__package__, "..cpu.loops.copies")
-kernels = lazy(__package__, "..cpu.loops.kernels")
 
 
 def add_to(total, g):
@@ -24,7 +21,7 @@ def add_to(total, g):
     kind = BY_NP.get(total.dtype)
     if total.size < LARGE or kind is None or not kind.is_floating_point or kind in FLOAT8 or total.dtype != g.dtype:
         return np.add(total, g, total)
-    return kernels.binary("add", kind)(total, g, out=total)
+    return HOST.binary("add", kind)(total, g, out=total)
 
 
 def takes_sums(a) -> bool:
@@ -51,7 +48,7 @@ def own(g: Tensor) -> Tensor:
         arrays, owners = _references(g)
         if arrays <= _ALONE and (g._a.base is None or owners <= _ALONE_OWNER):
             return g
-    return wrap(copies.in_rows(g._a) if g._a.__class__ is np.ndarray and g._a.size >= LARGE else g._a.copy())
+    return wrap(HOST.in_rows(g._a) if g._a.__class__ is np.ndarray and g._a.size >= LARGE else g._a.copy())
 
 
 def copied(g: Tensor) -> Tensor:

@@ -7,12 +7,10 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError, IngotError, ShapeError
-from ...ir.lazy import lazy
 from ...ir.reference.scalar_functions import as_kind
+from .backend import HOST
 from .state import Defaults
 from .tensor import Tensor, wrap
-
-alloc = lazy(__package__, "..cpu.memory.alloc")
 
 
 def default_for(a: np.ndarray, from_python: bool) -> np.ndarray:
@@ -161,9 +159,9 @@ def array_of(data, dtype=None) -> np.ndarray:
 
 def _copied(a, dtype):
     """A copy in C order; a large one begins at a line of the caches, as whatever kernels make."""
-    if a.nbytes < alloc.SMALL_BYTES:
+    if a.nbytes < HOST.SMALL_BYTES:
         return np.array(a, dtype=dtype, order="C")
-    copy = alloc.empty(a.shape, dtype)
+    copy = HOST.empty(a.shape, dtype)
     np.copyto(copy, a, casting="unsafe")
     return copy
 

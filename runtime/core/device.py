@@ -1,10 +1,10 @@
-"""Devices: where tensors live. The CPU is always there; a backend for another kind enters itself in DRIVERS."""
+"""Devices: where tensors live. The CPU is always there; backends of other kinds are in `DRIVERS`."""
 
 from functools import lru_cache
-from typing import Any
 
 from ...ir.errors import ArgumentError, DeviceError, DTypeError
 from ...ir.lazy import lazy
+from .backend import DRIVERS
 from .device_array import BACKENDS, DeviceArray
 from .state import Defaults
 from .tensor import Tensor
@@ -12,13 +12,6 @@ from .tensor import Tensor
 KINDS = ("cpu", "cuda", "mps", "xpu", "hip", "meta")
 EVERYWHERE = ("cpu", "meta")        # those that every machine has, one of each
 
-# What a backend offers, by kind of device: an object with count(), current(), set_current(index), synchronize(index),
-# empty_cache(), name(index), capability(index), properties(index), total_memory(index), free_memory(index),
-# memory(index) -> dict of byte counts by name, reset_peak(index), reset_totals(index), stream(index), event(timing); and for
-# arrays there:
-# to_device(array, index, wait), to_host(array, wait), run(op, inputs, params), write(dst, src), filled(shape, dtype, value,
-# index), mark(index), contiguous, copied and converted(array), traced(graph, owned, targets).
-DRIVERS: dict[str, Any] = {"cuda": lazy(__package__, "..cuda.backend")}
 BACKENDS.update(DRIVERS, meta=lazy(__package__, ".meta"))
 
 

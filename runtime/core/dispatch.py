@@ -12,12 +12,12 @@ import numpy as np
 
 from ...ir.dtype import DType
 from ...ir.errors import ArgumentError, DimError, DTypeError, IngotError, OutOfMemoryError, ShapeError, kind_of
-from ...ir.lazy import lazy
 from ...ir.opdef.aval import Aval, broadcast_shapes
 from ...ir.opdef.op import BINDERS, NO_GRAD, Nothing, Op, find_binder, run_reference
 from ...ir.ops.core.shape import reshape
 from ...ir.symbols.substitute import at_hint
 from . import specialized_calls
+from .backend import HOST
 from .device_array import MESH, DeviceArray
 from .node import INEXACT, aval_of
 from .state import tls
@@ -28,8 +28,6 @@ from .taping import written as taped
 from .tensor import Tensor, class_for, wrap
 
 _new = object.__new__
-copies = lazy(__package__, "..cpu.loops.copies")
-eager = lazy(__package__, "..cpu.graph.eager")
 KERNELS: dict[Op, Callable] = {}   # what runs an operator on arrays, called like its reference; filled on first use
 
 
@@ -37,7 +35,7 @@ def kernel_of(op: Op):
     """What runs an operator on this machine's arrays."""
     kernel = KERNELS.get(op)
     if kernel is None:
-        kernel = eager.kernel_for(op)
+        kernel = HOST.kernel_for(op)
         kernel = KERNELS[op] = routed(op, kernel) if _routes else kernel
     return kernel
 
@@ -138,7 +136,7 @@ def by_rows(result):
         return result
     if result is None or result.flags.c_contiguous:
         return result
-    return copies.dense(result) if result.__class__ is _ndarray else result.copy()
+    return HOST.dense(result) if result.__class__ is _ndarray else result.copy()
 
 
 def call_symbolic(m, op: Op, args, params):

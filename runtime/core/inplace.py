@@ -8,15 +8,14 @@ computed beside.
 
 import numpy as np
 
-from ...ir.lazy import lazy
 from ...ir.opdef.op import Op
+from .backend import HOST
 from .device_array import DeviceArray, place_of
 from .dispatch import KERNELS
 from .state import tls
 from .tensor import Tensor
 from .writes import is_quiet, wrote_plainly
 
-inplace_kernels = lazy(__package__, "..cpu.graph.inplace_kernels")
 SMALL = 1 << 12             # elements of an array of the host below which to copy all takes less time than to ask whether some
                             # may be written in place; on a device every copy is a launch
 _WRITERS: dict = {}         # what writes an operator's result into numpy's array, by operator: it takes that, then the operands
@@ -28,7 +27,7 @@ def write_over(run, op: Op, array, arrays, params) -> bool:
         return run(array.backend.overwrite, op, array, arrays, params)
     found = _WRITERS.get(op)
     if found is None:
-        found = _WRITERS[op] = inplace_kernels.writer_for(op)
+        found = _WRITERS[op] = HOST.writer_for(op)
     return run(found, array, *arrays, **params)
 
 

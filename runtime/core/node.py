@@ -18,12 +18,12 @@ from ...ir.opdef.aval import Aval
 from ...ir.ops.core.complex_numbers import conj
 from ...ir.ops.core.shape import expand
 from ...ir.symbols.symbolic import hint
+from .backend import HOST
 from .device_array import DeviceArray
 from .structure import HookTable, add_hook
 
 tensors = lazy(__package__, ".tensor")
 data_swaps = lazy(__package__, ".data_swaps")
-composites = lazy(__package__, "..cpu.graph.composites")
 LARGE = 1 << 15                  # elements from which the operations of a gradient rule are worth a kernel
 OFTEN = 128                      # calls of a rule on small arrays that take about as long as compiling it
 TRACE_LINES, CHECK_NAN = 1, 2    # what anomaly mode does: note the line of each operation, and stop at the first nan
@@ -169,7 +169,7 @@ class Node:
                 made = g.backend.gradients(self.op, needs, arguments, self.params)
             else:
                 often = 1 if one.size >= LARGE else OFTEN
-                made = composites.joint_rule(self.op, needs, arguments, self.params, often)
+                made = HOST.joint_rule(self.op, needs, arguments, self.params, often)
             if made is not None:
                 found = iter(made)
                 return [next(found) if need else None for need in needs]
@@ -183,7 +183,7 @@ class Node:
             made = g.backend.gradients(self.op, goals, arguments, self.params)
         else:
             often = OFTEN if g.size < LARGE and not any_large(values) else 1
-            run = composites.rules_of(self.op, goals).find(arguments, self.params, often)
+            run = HOST.rules_of(self.op, goals).find(arguments, self.params, often)
             made = None if run is None else run(arguments)
         if made is None or len(goals) == 1:
             return None if made is None else list(made)

@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.lazy import lazy
+from ..core.backend import HOST
 from ..core.device_array import DeviceArray
 from ..core.state import tls
 from ..core.writes import check_writable, wrote_plainly
-
-kernels = lazy(__package__, "..cpu.loops.kernels")
 
 KINDS = {np.dtype(np.float32): dt.float32, np.dtype(np.float64): dt.float64}       # of what is swept, but for `lists.py`
 
@@ -65,4 +63,4 @@ def _scalars(numbers, kind) -> tuple:
 
 @functools.lru_cache(None)
 def _kernel(build, inputs, outputs, kind):
-    return kernels.elementwise(build.__name__, (kind,) * inputs, (kind,) * outputs, build)
+    return HOST.elementwise(build.__name__, (kind,) * inputs, (kind,) * outputs, build)

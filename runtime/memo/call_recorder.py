@@ -14,16 +14,14 @@ from ...ir import dtype as dt
 from ...ir.config import overridden
 from ...ir.errors import IngotError
 from ...ir.graph.graph import Builder
-from ...ir.lazy import lazy
 from ...ir.ops.core.shape import select, slice_
 from ..core import specialized_calls
+from ..core.backend import HOST
 from ..core.dispatch import call, call_view, looks
 from ..core.op_observers import AtDoor
 from ..core.tensor import Tensor, wrap
 from .call_memo import TAPED, TENSORS, is_kept_table
 from .compile_threshold import often
-
-composites = lazy(__package__, "..cpu.graph.composites")
 
 _MANY = 64              # operators of which more are not written out
 _LONG = 1e-3            # seconds of a call of which understanding the arguments is no part worth mentioning
@@ -341,7 +339,7 @@ def compiled_run(watched: Watched, outs: list) -> Callable | None:
             made = b.append(step.op, tuple([_in_graph(v, values) for v in step.operands]),
                             {name: _in_graph(v, values) for name, v in step.params.items()})
             values.update(zip(step.out, made) if type(step.out) is tuple else [(step.out, made)])
-        compiled = composites.Whole(b.finish([values[v] for v in outs]))
+        compiled = HOST.Whole(b.finish([values[v] for v in outs]))
     except IngotError:
         return None
     if not compiled.is_native:

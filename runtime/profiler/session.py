@@ -7,16 +7,13 @@ import threading
 import time
 from typing import Any
 
-from ...ir.lazy import lazy
 from ...ir.opdef.op import operations
+from ..core.backend import HOST
 from ..core.op_observers import AtDoor
 from ..core.state import OPEN_PROFILES
 from ..core.storage import user_line
 from ..core.tensor import Tensor
 from .events import FunctionEvent
-
-program = lazy(__package__, "..cpu.graph.program")
-timed = lazy(__package__, "..cpu.graph.timed")
 
 
 class Session(AtDoor):
@@ -106,11 +103,11 @@ class Session(AtDoor):
 
     def run(self, job, compiled, arrays) -> list:
         """Runs compiled code with a clock; that of other threads without."""
-        if threading.get_native_id() != self._thread or not isinstance(compiled, program.CompiledGraph):
+        if threading.get_native_id() != self._thread or not isinstance(compiled, HOST.CompiledGraph):
             return compiled.run(arrays)
         whole = self.begin(job.piece.name, "compiled")
         try:
-            results, moments = timed.run_timed(compiled, arrays)
+            results, moments = HOST.run_timed(compiled, arrays)
         finally:
             self.end(whole)
         names = job.step_names(compiled)

@@ -10,19 +10,17 @@ import numpy as np
 
 from ....ir import dtype as dt
 from ....ir.errors import DTypeError
-from ....ir.lazy import lazy
 from ....ir.opdef.aval import Aval
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core import random as rn
 from ....ir.ops.core.complex_numbers import of_pairs
+from ...core.backend import HOST
 from ...core.device import CPU
 from ...core.dispatch import KERNELS, kernel_of
 from ...core.random import default_generator, draw_key, draw_key_beside, key_at
 from ...core.state import Defaults, tls
 from ...core.tensor import Tensor, wrap
 from ...memo.compile_threshold import LEAST
-
-composites = lazy(__package__, "...cpu.graph.composites")
 
 
 def float_dtype(dtype, takes_complex=False) -> dt.DType:
@@ -102,7 +100,7 @@ def made_of_next(fn, generator, device, *tensors, **params):
     if m.special or key._a.__class__ is not np.ndarray:
         return fn(key, *tensors, **params)
     arrays = (key._a, *[t._a for t in tensors])
-    run = composites.drawn_by(fn).find(arrays, params, LEAST)
+    run = HOST.drawn_by(fn).find(arrays, params, LEAST)
     made = m.run(fn, *arrays, **params) if run is None else run(arrays)
     return tuple(map(wrap, made)) if made.__class__ is tuple else wrap(made)
 

@@ -7,15 +7,17 @@ import numpy as np
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError
 from ...core import float32_precision
+from ...core.backend import HOST
 from ...core.state import Defaults
 from ...core.tensor import Tensor
-from ...cpu.calls.pool import get_num_threads, set_num_threads
 
 __all__ = ["are_deterministic_algorithms_enabled", "can_cast", "finfo", "get_deterministic_debug_mode",
            "get_float32_matmul_precision", "get_num_interop_threads", "get_num_threads", "iinfo",
            "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled", "promote_types",
            "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal", "set_num_interop_threads",
            "set_num_threads", "set_warn_always", "typename", "use_deterministic_algorithms"]
+
+get_num_threads, set_num_threads = HOST.get_num_threads, HOST.set_num_threads
 
 
 class finfo:

@@ -6,13 +6,13 @@ import numpy as np
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
-from ....ir.lazy import lazy
 from ....ir.opdef.aval import integers
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core import shape as sh
 from ....ir.ops.core.complex_numbers import complex_
 from ....ir.symbols.substitute import as_float, as_int
 from ....ir.symbols.symbolic import is_symbol
+from ...core.backend import HOST
 from ...core.placement import put
 from ...core.state import Defaults, tls
 from ...core.tensor import Tensor, numel_of, shape_of, wrap
@@ -20,8 +20,6 @@ from ..register.layouts import require_strided
 from ..register.register import FUNCTIONS, api
 from ..register.type_promotion import number_dtype
 from .tensor_factories import counted, dtype_for, filled, finish, made, mark_for, number_of, of_counts, require_device
-
-evenly_spaced = lazy(__package__, "...cpu.loops.evenly_spaced")
 
 
 def _sequence_dtype(dtype, *numbers):
@@ -79,7 +77,7 @@ def _progression(n, start, step, d, mark):
     if kind is dt.int64 and start == 0 and step == 1:
         return counted(n, d, mark) if d is not dt.bool_ else ew.cast.call(counted(n, mark=mark), dtype=d)
     if mark is None and kind is dt.float64 and n > 0 and _is_by_kernel(d):
-        return wrap(evenly_spaced.evenly(n, d, -0.0 if not start and step > 0 else start, step))     # -0 leaves a zero its sign
+        return wrap(HOST.evenly(n, d, -0.0 if not start and step > 0 else start, step))     # -0 leaves a zero its sign
     return of_counts(_stepped, n, start, step, kind, d, mark=mark)
 
 
@@ -153,7 +151,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     require_device(device)
     (d, low, high), mark, (n,) = _ends(start, end, dtype, out), mark_for(device), integers(steps, "steps")
     if mark is None and n > 1 and _is_by_kernel(d):
-        made = wrap(evenly_spaced.evenly(n, d, low, (high - low) / (n - 1), high, n // 2))
+        made = wrap(HOST.evenly(n, d, low, (high - low) / (n - 1), high, n // 2))
         return _delivered(made, out, requires_grad, "linspace", device, pin_memory)
     made = _between(low, high, n, lambda x: ew.cast.call(x, dtype=d), mark)
     return _delivered(made, out, requires_grad, "linspace", device, pin_memory)
