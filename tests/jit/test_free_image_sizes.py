@@ -124,7 +124,7 @@ def test_onnx_runtime_agrees_at_all_sizes(fn):
 
 def test_a_size_that_another_way_is_taken_for_is_found():
     """ONNX has nobody who would ask: sizes that break what a recording relied on are tried."""
-    with pytest.raises(jit.ExportError, match=r"does not give what eager gives.*\(13, 3\).*test_free_image_sizes.*asks whether"):
+    with pytest.raises(jit.ExportError, match=r"does not give what eager gives.*\(13, 3\).*free_image_sizes.*asks whether"):
         jit.to_onnx(lambda x: x * 2 if x.shape[0] == 13 else x, ingot.ones(4, 3), dynamic={"x": {0: "n"}})
 
 

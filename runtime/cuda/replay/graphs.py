@@ -14,6 +14,7 @@ from ....ir.errors import ArgumentError, DeviceError
 from ...core.random import default_generator
 from ..driver import context as contexts
 from ..driver import streams
+from ..driver.streams import is_current_stream_capturing as is_current_stream_capturing
 from ..memory import pools, status_words
 from .captured_random import Draws
 
