@@ -1,5 +1,6 @@
 """Checks of gradients against differences: `gradcheck` for the first derivative, `gradgradcheck` for the second."""
 
+import inspect
 import sys
 import types
 
@@ -346,3 +347,4 @@ class _CallableModule(types.ModuleType):
 
 
 sys.modules[__name__].__class__ = _CallableModule
+__signature__ = inspect.signature(gradcheck)       # what `help` and `inspect` tell of the module as a function

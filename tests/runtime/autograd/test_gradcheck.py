@@ -1,5 +1,7 @@
 """gradcheck itself, the functional derivatives, and the function transforms."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -263,6 +265,7 @@ def test_vmap_dims():
 
 def test_public_paths_of_autograd():
     import ingot.autograd.gradcheck as module
+    assert inspect.signature(module) == inspect.signature(module.gradcheck)
     from ingot.autograd.functional import hessian
 
     assert module.gradcheck is gradcheck and hessian is functional.hessian
