@@ -433,3 +433,15 @@ def test_operations_wait_for_those_before_them():
         assert order == [True, "next"]
     finally:
         dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("place", [-1, 1, 3])
+def test_a_place_must_be_in_the_group(place):
+    dist.init_process_group(store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        with pytest.raises(ValueError, match=f"the group has no rank {place}"):
+            dist.broadcast_object_list([1], group_src=place)
+        with pytest.raises(ValueError, match="not both"):
+            dist.broadcast_object_list([1], src=0, group_src=0)
+    finally:
+        dist.destroy_process_group()

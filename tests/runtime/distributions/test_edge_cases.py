@@ -47,6 +47,13 @@ def test_densities_of_what_is_no_number_are_none():
     assert D.GeneralizedPareto(0.0, 1.0, -0.5, validate_args=False).log_prob(ingot.tensor(3.0)) == -float("inf")
 
 
+@pytest.mark.parametrize("probs", [0.0, -0.5, 1.5, float("nan"), [0.5, 0.0]], ids=str)
+def test_geometric_needs_a_chance_of_success(probs):
+    with pytest.raises(ValueError, match=r"probabilities|probs"):
+        D.Geometric(ingot.tensor(probs))
+    assert D.Geometric(ingot.tensor(1.0)).mean == 0
+
+
 def test_of_no_trials_come_no_counts():
     ingot.manual_seed(SEED)
     x = D.NegativeBinomial(ingot.tensor([0.0, 3.0]), ingot.tensor(0.6)).sample((2000,))

@@ -110,6 +110,25 @@ def test_code_in_pickles_does_not_run(tmp_path):
     assert not target.exists()
 
 
+WRONG_PICKLES = {
+    "a number for a storage": (b"K\x07Q", "unknown kind of external object"),
+    "no fields of a storage": (b"X\x07\x00\x00\x00storage\x85Q", "unknown kind of external object"),
+    "a state for nothing": (b"b", "empty stack"), "an item for nothing": (b"a", "empty stack"),
+    "nothing to remember": (b"q\x00", "looks at an empty stack"), "a list that was not begun": (b"e", "pickle"),
+    "nothing": (b"", "empty stack"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_PICKLES)
+def test_pickles_that_are_wrong_say_so(name):
+    code, said = WRONG_PICKLES[name]
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as z:
+        z.writestr("archive/data.pkl", b"\x80\x02" + code + b".")
+    with pytest.raises(FileError, match=said):
+        loaded(out.getvalue())
+
+
 @pytest.mark.parametrize("protocol", [2, 4])
 def test_names_in_files_are_told_without_running_anything(tmp_path, protocol):
     """Also those that a pickle spells in two texts, from its memory the second time."""
