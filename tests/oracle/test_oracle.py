@@ -8,7 +8,7 @@ import ingot
 from oracle import comparing, differences, files
 from oracle.kinds import KINDS
 
-LARGEST_GROUP = 24                  # rows that one quick test traces
+LARGEST_GROUP = 48                  # rows that one test traces
 LARGEST_FOLDER = 12_000_000         # bytes of all files
 
 
@@ -24,20 +24,15 @@ def groups() -> list:
 
 
 GROUPS = groups()
-SAMPLED = {"fft", "functional", "functions", "linalg", "special", "windows"}  # families with many dtypes
 
 
 def in_parts() -> list:
-    """Return the groups with the rows in which `make test` traces, and beside them the others, which are slow."""
+    """Return the groups, the large ones in parts."""
     found = []
     for family, rows in (group.values for group in GROUPS):
-        quick = [r for r in rows if family not in SAMPLED or "float64" in r.name][:LARGEST_GROUP]
         label = f"{family}:{rows[0].name.split('/')[0]}"
-        if quick:
-            found.append(pytest.param(family, quick, id=label))
-        rest = [r for r in rows if not any(r is q for q in quick)]
-        if rest:
-            found.append(pytest.param(family, rest, id=f"{label}, rest", marks=pytest.mark.slow))
+        for start in range(0, len(rows), LARGEST_GROUP):
+            found.append(pytest.param(family, rows[start:start + LARGEST_GROUP], id=f"{label} {start}" if start else label))
     return found
 
 
