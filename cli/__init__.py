@@ -1,4 +1,4 @@
-"""What a person types after `python -m ingot`: commands for exported models.
+"""Commands of `python -m ingot` for exported models.
 
 Every command writes results to standard output, progress and errors to standard error, and returns 0, or 1 with one line that
 begins with "error:". Wrong arguments give 2.

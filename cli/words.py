@@ -1,4 +1,4 @@
-"""What commands share: words on standard error, arrays in files, sizes in text."""
+"""Helpers of commands: words on standard error, arrays in files, sizes in text."""
 
 import sys
 

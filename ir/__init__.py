@@ -1,4 +1,4 @@
-"""What a program is: element types, operators, graphs, kernels. Pure data on numpy.
+"""Programs as pure data: element types, operators, graphs, kernels.
 
 Rooms, from the bottom to the top: the files here, symbols, opdef, reference, ops/core, ops/index, ops/linalg, ops/nn,
 ops/math, ops/quantized, ops/packed, graph, kernel, draw.

@@ -1,4 +1,4 @@
-"""Where an operation comes from: the user's line, and the module whose call was under way."""
+"""Source locations of operations: the user's line, and the module whose call was under way."""
 
 
 class Where(tuple):

@@ -1,4 +1,4 @@
-"""Where the boxes of a drawing go: layers from top to bottom, few crossings, straight long lines.
+"""Layout of drawings: layers from top to bottom, few crossings, straight long lines.
 
 Boxes stand in topological order. A net leads from one box to all that read it and is one line with branches: between
 layers it runs through bends, one for each layer it passes, shared by all its readers.

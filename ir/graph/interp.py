@@ -1,4 +1,4 @@
-"""What a graph means: node after node on numpy, by the records' references. Slow and obvious; the oracle of the tests."""
+"""Interpreter of graphs: node after node on numpy, by the records' references. Slow and obvious; the oracle of the tests."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What the compiler knows of a value without its data: dtype and shape."""
+"""Abstract values: dtype and shape, without data."""
 
 import operator
 from contextlib import suppress

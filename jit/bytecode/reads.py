@@ -1,4 +1,4 @@
-"""What Python state a function reads: chains such as `cfg.scale`, `self.training` or `table["k"]`, seen in its bytecode.
+"""Python state that a function reads: chains such as `cfg.scale`, `self.training` or `table["k"]`, seen in its bytecode.
 
 A trace is only right while everything it read from Python is as it was. The reads are found per code object, once, and are
 evaluated when a frame of that code starts; what they gave becomes guards. Writes to Python state that outlives the call

@@ -1,4 +1,4 @@
-"""What instructions of the interpreter do with the values on its stack, as far as it takes to follow some of them.
+"""Simulation of the interpreter's stack, as far as it takes to follow some values.
 
 A `Walk` goes through instructions that run one after the other. Of each value it keeps what `marked` says when an instruction
 makes it; None where nothing is known. Instructions that it does not know, and jumps, end it.

@@ -1,4 +1,4 @@
-"""Whose code is whose: the user's, which is watched while a call is recorded, or a library's, which is not."""
+"""User code, which is traced, and library code, which is trusted: the decision between them."""
 
 import sysconfig
 import types

@@ -1,4 +1,4 @@
-"""What all conditions on the world outside of a recording have in common."""
+"""Base classes of conditions on state outside of a recording."""
 
 from ...runtime.core.structure import Structure
 

@@ -1,4 +1,4 @@
-"""What tracing refuses, with the user's line and a way out."""
+"""Errors of tracing, with the user's line and a way out."""
 
 from ...ir.errors import IngotError
 

@@ -1,4 +1,4 @@
-"""Where a graph looks like a small one, the pattern."""
+"""Matches of a small graph, the pattern, in a larger one."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,4 +1,4 @@
-"""Where the time of traced functions goes: kernel by kernel, beside what the machine could do at most.
+"""Profiles of traced functions: time of each kernel, beside the machine's peak.
 
     with jit.profile() as p:
         for x, y in batches:

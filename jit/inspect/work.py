@@ -1,4 +1,4 @@
-"""What each step of a compiled graph is, in numbers: the one description that explanations, profiles and pages show."""
+"""Steps of a compiled graph in numbers: the one description that explanations, profiles and pages show."""
 
 import math
 from dataclasses import dataclass, field

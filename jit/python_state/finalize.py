@@ -1,4 +1,4 @@
-"""What a recorded run comes to on Python's side: guards of what it read, if nothing happened that calls could not repeat."""
+"""Guards of what a recorded run read, made at its end if every action in it can be repeated."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the chains of a code object lead to when it starts to run, as guards of a recorded call."""
+"""Attribute reads of a frame, turned into guards of a recorded call."""
 
 import sys
 from collections import deque

@@ -1,4 +1,4 @@
-"""What a recording leaves in the end: results, updates, gradients, as a `Recording`."""
+"""Outputs of a recording: results, updates and gradients, as a `Recording`."""
 
 from dataclasses import replace
 from typing import Any

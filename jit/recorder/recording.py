@@ -1,4 +1,4 @@
-"""What a recorder writes down, as data: inputs and where they come from, cuts, results, gradients."""
+"""Recordings as plain data: inputs with their sources, cuts, results, gradients."""
 
 import weakref
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,4 @@
-"""Who else hears of the operators that run while a function is recorded (`debugging.py`)."""
+"""Observers of the operators that run while a function is recorded (`debugging.py`)."""
 
 from ...ir.symbols.substitute import at_hint
 from ...runtime.core.tensor import Tensor

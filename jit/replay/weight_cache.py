@@ -1,4 +1,4 @@
-"""What a compiled graph makes of weights alone: made once, and again when a weight was written or replaced."""
+"""Cache of values that depend on weights alone: computed once, and again when a weight was written or replaced."""
 
 import ctypes
 import os

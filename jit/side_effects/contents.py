@@ -1,4 +1,4 @@
-"""What a recorded run does to lists, deques and dictionaries that outlive it: `log.append(loss)`, `table["n"] = out`.
+"""Updates of lists, deques and dictionaries that outlive a recorded run: `log.append(loss)`, `table["n"] = out`.
 
 A container is looked at when the function first reaches it, and again in the end. What is new in it is a write like others
 (`effects.py`).

@@ -1,4 +1,4 @@
-"""What a recorded run reads and writes of modules where no chain leads: `model.eval()`, `for m in model.modules(): m.p = 0.1`.
+"""Reads and writes of modules that no attribute chain shows: `model.eval()`, `for m in model.modules(): m.p = 0.1`.
 
 Modules are remembered as they are when the function first reaches them, with all that they contain.
 """

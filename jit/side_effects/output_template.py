@@ -1,4 +1,4 @@
-"""What a recorded call gives: its results as a structure over tensors, and what it writes to Python state."""
+"""Template of a recorded call's results, as a structure over tensors, and of its writes to Python state."""
 
 from dataclasses import dataclass
 from functools import cached_property

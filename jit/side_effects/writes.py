@@ -1,4 +1,4 @@
-"""What a recorded run writes to Python state that outlives the call: noted before, looked at in the end."""
+"""Writes to Python state that outlives the call: values from before, compared at the end."""
 
 import inspect
 import types

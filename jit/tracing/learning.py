@@ -1,4 +1,4 @@
-"""What a traced function does when it meets something new: it is recorded, and what is recorded becomes an entry."""
+"""Cache misses of a traced function: the call is recorded and becomes an entry."""
 
 import warnings
 from collections import Counter

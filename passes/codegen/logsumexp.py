@@ -1,4 +1,4 @@
-"""What backends share of losses over alignments (`ir/ops/nn/ctc.py`)."""
+"""log-sum-exp of two numbers, for CTC losses on all backends (`ir/ops/nn/ctc.py`)."""
 
 from math import inf
 

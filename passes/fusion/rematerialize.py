@@ -1,4 +1,4 @@
-"""What the forward pass of a training step keeps for the backward one is made again there, where that costs little.
+"""Rematerialise cheap forward values in the backward pass.
 
     y = mul(h, w)                         y = mul(h, w)
     ... read now: matmul(y, a)            ... y is dead from here on

@@ -1,4 +1,4 @@
-"""What the layout pass does with the operators of training: gradients of convolutions and pools, batch normalisation.
+"""Layout rules for operators of training: gradients of convolutions and pools, batch normalisation.
 
 Rules as in `layout.py`: each puts a node's results in blocks and says so, or declines. Gradients of weights, statistics, and
 numbers for each channel stay plain.

@@ -1,4 +1,4 @@
-"""What a graph makes of weights alone is cut off, to be made once and kept until a weight is written.
+"""Split off values that depend on weights alone, to be computed once and kept until a weight is written.
 
     cut = split_derived(graph, stable)
 

@@ -1,4 +1,4 @@
-"""What a graph for a device computes from values of the host alone is cut off, to be computed there.
+"""Split off the part of a device graph that needs host values alone, to be computed on the host.
 
     cut = split_host(graph, host, keep)
 

@@ -1,4 +1,4 @@
-"""What one fused kernel computes, found from what it has to store.
+"""Bodies of fused kernels, found from the values that they store.
 
 The kernel runs over a shape; some of its dims may be reduced. Every stored value is demanded at every point, its operands
 are demanded in turn, through whatever views lie between, down to values in memory. Views cost nothing: they only change the

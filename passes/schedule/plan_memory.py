@@ -1,4 +1,4 @@
-"""Where the values of a fused graph live, and in which steps it runs.
+"""Memory plan of a fused graph: its steps, and the place of each value.
 
 `arrange` gives the steps of a graph in order: fused kernels, products with their epilogues, called nodes. It looks at sizes
 only to judge what is worth joining, so an arrangement serves other sizes too. `place` makes a plan of it for sizes that are

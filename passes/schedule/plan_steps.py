@@ -1,4 +1,4 @@
-"""What the plan of a graph is made of: its steps, and what each of them reads and writes (`plan_memory.py`)."""
+"""Steps of a graph's plan, with the values that each reads and writes (`plan_memory.py`)."""
 
 from dataclasses import dataclass, field
 from typing import Any

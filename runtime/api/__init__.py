@@ -1,4 +1,4 @@
-"""What users call: arguments as PyTorch has them, turned into calls of operator records.
+"""Public functions: arguments as PyTorch has them, turned into calls of operator records.
 
 The modules that nearly every program uses load with ingot. The others (`LATE`) load together when a name is asked for that
 is not there yet, on the module or on a tensor (which has a `LateMethod` in its place): see `load_rest`. Functions that the top

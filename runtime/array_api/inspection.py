@@ -1,4 +1,4 @@
-"""What the array API implementation offers (`__array_namespace_info__`)."""
+"""Inspection of the array API implementation (`__array_namespace_info__`)."""
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError

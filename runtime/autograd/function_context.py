@@ -1,4 +1,4 @@
-"""What a user's `Function` keeps for its backward and its jvp."""
+"""Context of a user's `Function`: values kept for its backward and its jvp."""
 
 from ..core.composite_tensors import PARTS
 from ..core.data_swaps import checked, successor

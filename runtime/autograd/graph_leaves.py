@@ -1,4 +1,4 @@
-"""Where histories end."""
+"""Leaves at which histories end."""
 
 from ..core.node import Leaf, Output
 

@@ -1,4 +1,4 @@
-"""What the CPU offers."""
+"""Answers about the CPU."""
 
 from ...ir.target import host
 

@@ -1,4 +1,4 @@
-"""What tensors that share memory have in common: a version, and who they are."""
+"""Storages: the version that tensors which share memory have in common, and the list of these tensors."""
 
 import sys
 import weakref

@@ -1,4 +1,4 @@
-"""What runs in a worker process of a DataLoader."""
+"""Main loop of a DataLoader's worker process."""
 
 import contextlib
 import faulthandler

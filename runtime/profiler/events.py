@@ -1,4 +1,4 @@
-"""What a profile holds: events, their averages by name, and the table and files made of them. Times are in microseconds."""
+"""Contents of a profile: events, their averages by name, and the table and files made of them. Times are in microseconds."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What observers have in common: factories of them, and steps for the ranges that they have seen."""
+"""Base of observers: factories of them, and steps for the ranges that they have seen."""
 
 from functools import partial
 

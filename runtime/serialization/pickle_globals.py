@@ -1,4 +1,4 @@
-"""What the pickles of a file name, without building anything of it."""
+"""Names in the pickles of a file, found without building anything."""
 
 import io
 import pickletools

@@ -1,4 +1,4 @@
-"""What families of elementwise operators share: shape and dtype rules, low-precision references, the record makers.
+"""Shared rules of elementwise operators: shape and dtype rules, low-precision references, the record makers.
 
 A Python number may stand for an argument of an elementwise operator; it takes the dtype of the tensors beside it.
 """

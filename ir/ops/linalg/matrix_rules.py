@@ -1,4 +1,4 @@
-"""What the operators on matrices have in common: which they take, adjoints, triangles."""
+"""Shared rules of operators on matrices: argument checks, adjoints, triangles."""
 
 from ... import dtype as dt
 from ...errors import DTypeError, ShapeError

@@ -1,4 +1,4 @@
-"""What the recurrent layers' rules are made of: the steps of a walk along time, forward or back."""
+"""Steps of recurrent layers along time, forward and backward."""
 
 import numpy as np
 

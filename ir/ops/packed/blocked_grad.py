@@ -1,4 +1,4 @@
-"""What training does with images in blocked channels (`blocked.py`): gradients of convolutions and pools, batch normalisation.
+"""Training on images in blocked channels (`blocked.py`): gradients of convolutions and pools, batch normalisation.
 
 The layout pass makes these operators. Values with a number for each channel (statistics, gains, their gradients) and gradients
 of weights stay plain arrays.

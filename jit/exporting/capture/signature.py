@@ -1,4 +1,4 @@
-"""What goes into an exported model and what comes out: names, dtypes, fixed and named sizes, the structure around them."""
+"""Inputs and outputs of an exported model: names, dtypes, fixed and named sizes, the structure around them."""
 
 from dataclasses import dataclass, field
 

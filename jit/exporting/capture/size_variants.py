@@ -1,4 +1,4 @@
-"""What an export records: the function's graph with its named sizes as symbols, and again with sizes of 1 and 0.
+"""Recordings of an export: the function's graph with its named sizes as symbols, and again with sizes of 1 and 0.
 
 A symbolic size is at least 2, for 1 means another thing to broadcasting, and nothing is there to reduce where a size is 0. So
 there are recordings in which some sizes are 1 or 0; a file has them all, and a call takes the one that its sizes ask for.

@@ -1,4 +1,4 @@
-"""What a model file has ready for this kind of machine: compiled kernels, and whole graphs as images."""
+"""Precompiled code in model files for this kind of machine: compiled kernels, and whole graphs as images."""
 
 import bisect
 from dataclasses import dataclass

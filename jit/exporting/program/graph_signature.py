@@ -1,4 +1,4 @@
-"""What goes into the graph of an exported program and what comes out, under PyTorch's names (`export.graph_signature`)."""
+"""Inputs and outputs of an exported program's graph, under PyTorch's names (`export.graph_signature`)."""
 
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto

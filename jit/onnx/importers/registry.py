@@ -1,4 +1,4 @@
-"""What the importers of ONNX operators share: their table, one node as they see it, and ingot's functions."""
+"""Registry of ONNX importers: their table, one node as they see it, and ingot's functions."""
 
 from collections.abc import Callable
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""What functions over spatial dims share: one number for each dim, and inputs with or without a batch."""
+"""Arguments of functions over spatial dims: one number for each dim, and inputs with or without a batch."""
 
 import operator
 

@@ -1,4 +1,4 @@
-"""What this machine can do at most, by our own generated kernels: float32 multiply-adds, and bytes to and from memory."""
+"""Peaks of this machine, measured by generated kernels: float32 multiply-adds, and bytes to and from memory."""
 
 import ctypes
 import time

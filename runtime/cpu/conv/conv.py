@@ -18,7 +18,7 @@ from ..gemm import gemm
 from ..memory import alloc
 from . import conv_algorithm, conv_depthwise, conv_grad_plan, conv_layout, conv_plan, winograd
 from .conv_algorithm import Algorithm
-from .conv_bias import Bias
+from .conv_layout import Bias
 from .conv_plan import Geometry, Window
 
 DTYPES = (np.dtype(np.float32), np.dtype(np.float64))

@@ -19,7 +19,7 @@ from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from ..memory import alloc
 from . import conv_depthwise_planar, conv_layout, conv_plan
-from .conv_bias import Bias
+from .conv_layout import Bias
 from .conv_plan import Geometry, Scatter, Window
 
 _FAR_BYTES = 8 << 20                # an x that comes from memory

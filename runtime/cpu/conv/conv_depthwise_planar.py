@@ -12,7 +12,7 @@ from ..calls.conv_steps import OPERANDS, W, X, Y, plain
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from ..memory import alloc
-from .conv_bias import Bias
+from .conv_layout import Bias
 from .conv_plan import Geometry, Window
 
 _MASKED_BYTES = 32                  # vectors from which loading some of their lanes is an instruction

@@ -8,9 +8,11 @@ import functools
 from dataclasses import dataclass
 from math import prod
 
+import numpy as np
+
 from ....ir.target import host
 from ....passes.codegen.llvm.conv import conv_reorder as reorder
-from ..calls import conv_steps
+from ..calls import call, conv_steps
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_by
 
@@ -236,3 +238,26 @@ def pack_depthwise_weight(steps, source, target, blocks: Blocks, places, inputs:
         "target_row_chunk": kept * inputs * blocks.pixel, "columns": inputs * taps, "columns_total": inputs * taps,
         "width": blocks.width, "fill": 1, "column_table": steps.table(table),
     }, {"source": source, "target": target})
+
+
+class Bias:
+    """Each group's bias padded to whole vectors; zeros where there is none."""
+
+    def __init__(self, groups: int, outputs: int, lanes: int, dtype):
+        self.groups, self.outputs, self.dtype = groups, outputs, dtype
+        self.width = -(-outputs // lanes) * lanes
+        self.nothing = self._words(np.zeros((groups, self.width), dtype))
+
+    def __call__(self, b):
+        """(what must stay alive during the call, operand words)."""
+        if b is None:
+            return self.nothing
+        if self.width == self.outputs and b.flags.c_contiguous:
+            return self._words(b)
+        padded = np.zeros((self.groups, self.width), self.dtype)
+        padded[:, :self.outputs] = b.reshape(self.groups, self.outputs)
+        return self._words(padded)
+
+    @staticmethod
+    def _words(array):
+        return array, np.array([call.address_of(array), 0, 0], np.int64)         # no array, no ReLU (`Usual`)

@@ -1,4 +1,4 @@
-"""What only moves elements, or writes one everywhere, in eager mode; see `eager.py`."""
+"""Kernels that move elements or fill arrays, in eager mode; see `eager.py`."""
 
 import functools
 import math

@@ -1,4 +1,4 @@
-"""What runs functions of elements (trait "exact" or not) on arrays in eager mode; see `eager.py`."""
+"""Kernels of elementwise functions (trait "exact" or not) in eager mode; see `eager.py`."""
 
 import functools
 import inspect

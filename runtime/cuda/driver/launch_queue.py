@@ -1,4 +1,4 @@
-"""What waits for a kernel that is still being compiled: launches, copies, fills and marks, kept in their order.
+"""Queue behind a kernel that is still being compiled: launches, copies, fills and marks, kept in their order.
 
 A kernel that is in no cache is compiled by a thread (`compile.py`) while the program goes on. Its launch, and all that the
 driver is asked to put into a stream after it, waits here for another thread, which asks the driver as soon as it can (`_work`).

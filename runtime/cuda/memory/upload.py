@@ -1,4 +1,4 @@
-"""What a run takes from the host: arrays side by side in one piece of memory, which travels in one upload."""
+"""Uploads of a run: host arrays side by side in one piece of memory, which travels in one upload."""
 
 from collections import deque
 from itertools import accumulate

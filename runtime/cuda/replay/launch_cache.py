@@ -1,4 +1,4 @@
-"""What eager operators ask of the driver, noted once and repeated.
+"""Cache of the driver calls of eager operators, recorded once and repeated.
 
 Which kernels an operator launches, on which places in memory, follows from the layouts of its operands, its parameters and
 the switches that are set. Working that out (plans, tiles, copies of operands that lie unfit) takes longer than the launches: a

@@ -1,4 +1,4 @@
-"""What is kept for calls of one structure, whatever their sizes.
+"""Plans for calls of one structure and any sizes.
 
 What is made for the first call of a structure is for its sizes alone, as most programs have no others: that takes half as long.
 When others come, sizes and strides of a call's arrays are symbols (`ir/symbols/symbolic.py`) while something is made for it,

@@ -1,4 +1,4 @@
-"""What goes wrong between processes."""
+"""Errors between processes."""
 
 from ....ir.errors import IngotError
 from ...backends.unavailable_functions import refused as refusal

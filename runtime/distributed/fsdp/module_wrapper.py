@@ -1,4 +1,4 @@
-"""What modules that wrap another one have in common."""
+"""Base of modules that wrap another one."""
 
 from ...nn.base.module import Module
 

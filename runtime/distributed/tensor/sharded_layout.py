@@ -1,4 +1,4 @@
-"""Where the parts of a tensor lie on a mesh: which elements each process has.
+"""Layout of a tensor's parts on a mesh: which elements each process has.
 
 Dims of the mesh that part one dim of the tensor do so one after the other, each the parts that those before it made: in the
 order of the mesh, but for `_StridedShard`, which comes after later ones.

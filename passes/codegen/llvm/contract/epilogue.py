@@ -1,4 +1,4 @@
-"""What happens to a finished accumulator before its only store: how contractions fuse with what follows them.
+"""Epilogues of contractions: work on a finished accumulator before its only store.
 
 An epilogue is called with the function being written, the accumulated value (a vector or, at dot products, a scalar) and its
 `Place`; it gives the value to go on with. Operands (a bias, a residual) come at run time as words in a block whose address the

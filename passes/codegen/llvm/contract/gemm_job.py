@@ -1,4 +1,4 @@
-"""What every road of the matrix product shares: the words of a job, and what one of its items covers."""
+"""Jobs of matrix products, shared by all variants: the words of a job, and the part of the result that one item covers."""
 
 from dataclasses import dataclass
 

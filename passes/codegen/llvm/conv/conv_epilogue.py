@@ -1,4 +1,4 @@
-"""What may follow a blocked convolution before its only store: `Lines` of work, or the `Usual` few, chosen at run time.
+"""Epilogues of blocked convolutions before their only store: `Lines` of work, or the `Usual` few, chosen at run time.
 
 These are epilogues as in `epilogue.py`, called with a `BlockedPlace`: channels are columns, and an array of the result's own
 layout is read at the result's own offset. `following` says which of them a kernel has for given lines.

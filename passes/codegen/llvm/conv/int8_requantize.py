@@ -1,4 +1,4 @@
-"""What convolutions of bytes do with finished sums of i32; `ir/ops/quantized/int8_conv.py` says what comes out."""
+"""Requantisation of int8 convolutions: finished i32 sums become results (`ir/ops/quantized/int8_conv.py`)."""
 
 from .....ir.ops.quantized.int8_conv import BLOCK
 from ..ir.types import F32, F64, I8, I16, I32, lanes_of, like, vector

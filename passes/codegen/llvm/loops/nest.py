@@ -1,4 +1,4 @@
-"""What every kernel's code shares: its arguments, its addresses, its instructions, its tasks.
+"""Base of loop kernels: arguments, addresses, instructions, tasks.
 
 A compiled kernel reads one array of 64-bit slots: the buffers' addresses in order, the symbols in order, then what the launch
 works out (`CHUNKS`, `SCRATCH`). Its module defines

@@ -1,4 +1,4 @@
-"""What pool tasks share: a job's words by name, and which items a chunk of it takes."""
+"""Pool tasks: a job's words by name, and the items of each chunk."""
 
 from ..ir.types import I64, PTR, VOID, Value
 

@@ -1,4 +1,4 @@
-"""What follows a product, inside its tile: lines of an epilogue (`passes/fusion/fuse_epilogue.py`) as Triton text.
+"""Epilogues of products inside their tiles, as lines of Triton text (`passes/fusion/fuse_epilogue.py`).
 
 The tile `z_tile` comes rounded to the product's dtype, as a kernel of its own would read it, so what follows has the bits
 that it has apart. An operand `b0` is a parameter of that name, with the strides `r_b0` of rows and `t_b0` of batches where it

@@ -1,4 +1,4 @@
-"""What comes before a product, inside its tiles: a factor that is computed where it is loaded
+"""Prologues of products inside their tiles: a factor that is computed where it is loaded
 (`passes/fusion/fuse_prologue.py`).
 
 The lines are those of an epilogue (`epilogue.py`) at the places of a factor's tile, without a product among them. Elements

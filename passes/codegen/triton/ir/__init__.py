@@ -1,4 +1,4 @@
-"""What every Triton kernel shares: `Source` and `Parameter` (nest), `TritonBuilder`, which spells scalar instructions, dot
+"""Base of Triton kernels: `Source` and `Parameter` (nest), `TritonBuilder`, which spells scalar instructions, dot
 products with stated precision, and kernels that move rows (`row_indexing.made` makes a Source).
 
 Text is made without Triton and without a GPU.

@@ -1,4 +1,4 @@
-"""What is said of products of tiles: their dtypes, and how a dot is told to multiply and add."""
+"""Dot products of tiles: their dtypes, and how a dot multiplies and adds."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What every Triton kernel shares: parameters, tiles, addresses, instructions.
+"""Base of Triton kernels: parameters, tiles, addresses, instructions.
 
 A kernel works on tiles of two axes: axis 0 has ROWS elements, axis 1 has COLS (one-dimensional kernels have COLS alone).
 Each dim of the loop nest has an index that varies along some of the axes, or along none (one number per program). A value
