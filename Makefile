@@ -11,8 +11,8 @@ READY := $(VENV)/.ready
 
 help:
 	@echo "make demo       install, then show the main job end to end"
-	@echo "make test       install, then lint, types and tests (about a quarter of an hour on 2 cores)"
-	@echo "make test-peers compare with PyTorch itself, which it installs: live, and the files of its results (6 minutes)"
+	@echo "make test       install, then lint, types and tests (about ten minutes on 2 cores)"
+	@echo "make test-peers compare with PyTorch itself, which it installs: live, and the files of its results (7 minutes)"
 	@echo "make test-slow  the tests that need more time, and rows of tables that take long"
 	@echo "make test-ptx   GPU tests without a GPU, running what Triton compiles (an hour; ARCH=80 or 90)"
 	@echo "make test-gpu   the tests that need an NVIDIA GPU (a few minutes on 16 cores)"
