@@ -1,138 +1,80 @@
-"""The order of the graph passes, and how one runs: verified, timed, printed if it changed something, switched off by fuel."""
+"""All pass lists: simplification, then eager code and traces on the CPU, then on CUDA.
 
-import gc
-import itertools
-import re
-import sys
-import threading
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+A pass maps a graph to a graph and returns the same object if it changed nothing. Passes that depend on a backend's choices are
+parameters of the lists: the CPU binds them in `runtime/cpu/graph/machine_passes.py`, CUDA in `runtime/cuda/backend.py`.
+`rewrite/pass_manager.py` runs a list.
+"""
 
-from ..ir import config
-from ..ir.errors import GraphError, IngotError
+from collections.abc import Callable
+
 from ..ir.graph.graph import Graph
-from ..ir.graph.text import show
-from ..ir.graph.verify import verify
+from .fusion.expand_pads import pads_as_joins
+from .fusion.pads_to_concat import join_pads
+from .fusion.sink_concat import sunk_joins
+from .layout.assign_layouts import laid_out
+from .layout.pad_columns import even_columns
+from .networks.fold_batch_norm import fold_batch_norm
+from .networks.fuse_batch_norm import fuse_batch_norm
+from .networks.fuse_conv_epilogue import fuse_conv_epilogue
 from .simplify.canonicalize import canonicalize
+from .simplify.class_losses import class_losses
 from .simplify.conjugates import conjugates
 from .simplify.cse import cse
 from .simplify.dce import dce
 from .simplify.decompose import decompose
 from .simplify.fold_constants import fold_constants
+from .simplify.gelu_parts import gelu_parts
+from .simplify.mean_pools import mean_pools
+from .simplify.row_composites import row_bodies
 from .simplify.simplify import simplify
+from .simplify.wide_attention import wide_attention
+from .simplify.zero_signs import zero_signs
 
-SIMPLER = (canonicalize, fold_constants, simplify, conjugates, cse, dce)
+Pass = Callable[[Graph], Graph]
+
+SIMPLER: tuple[Pass, ...] = (canonicalize, fold_constants, simplify, conjugates, cse, dce)
 
 PIPELINE = (
     *SIMPLER,        # on composites, so that patterns meet clean graphs
     decompose,
-    *SIMPLER,        # on what the bodies brought
+    *SIMPLER,        # on decomposed bodies
 )
 
-REQUIRED = frozenset((decompose,))   # never switched off by fuel: what follows relies on them
-_MOST_NEW = 30_000                   # objects that passes may leave behind before what is garbage among them is looked for
+
+def cpu_eager(decompose_bodies: Pass) -> tuple[Pass, ...]:
+    """Return the passes of eager composites and gradient rules on the CPU."""
+    return (*SIMPLER, row_bodies, class_losses, decompose_bodies, *SIMPLER)
 
 
-@dataclass(frozen=True)
-class Step:
-    """What one pass did."""
-
-    name: str
-    graph: Graph
-    changed: bool
-    seconds: float
+def cpu_portable(decompose_bodies: Pass) -> tuple[Pass, ...]:
+    """Return the passes of CPU graphs that hold on every machine: exported graphs have been through them."""
+    return (
+        *SIMPLER, row_bodies, class_losses, decompose_bodies, gelu_parts, wide_attention,
+        *SIMPLER, join_pads, fold_batch_norm, fuse_batch_norm,
+    )
 
 
-class Fuel:
-    """Counts the optional changes of this process."""
-
-    def __init__(self):
-        self.spent = 0
-        self._lock = threading.Lock()
-
-    def take(self, limit: int) -> bool:
-        """Whether one more change is allowed; it then counts."""
-        with self._lock:
-            if 0 <= limit <= self.spent:
-                return False
-            self.spent += 1
-            return True
+def cpu_trace(decompose_bodies: Pass, blocked_layout: Pass, packed_recurrence: Pass, chained_convs: Pass,
+              sliced_batches: Pass) -> tuple[Pass, ...]:
+    """Return the passes of traces and loaded models on this CPU."""
+    return (
+        *cpu_portable(decompose_bodies), blocked_layout, mean_pools, packed_recurrence,
+        *SIMPLER, fuse_conv_epilogue, chained_convs, sliced_batches,
+    )
 
 
-FUEL = Fuel()
-_dumps = itertools.count()
+def cuda_eager(decompose_bodies: Pass) -> tuple[Pass, ...]:
+    """Return the passes of single operators and gradient rules on a GPU."""
+    return (*SIMPLER, class_losses, decompose_bodies, *SIMPLER)
 
 
-def run(graph: Graph, passes: Sequence[Callable] = PIPELINE, *, steps: list | None = None, fuel: Fuel = FUEL) -> Graph:
-    """Runs passes in order. `steps`, if given, receives a Step for each."""
-    settings, known = config.current(), {}
-    if settings.verify:
-        verify(graph, known)
-    _dump(settings, "input", graph)
-    for one in passes:
-        graph = _run_one(one, graph, settings, steps, fuel, known)
-        _drop_garbage()
-    if settings.debug >= 3:
-        _say(f"graph {graph.name} after all passes:\n{show(graph)}")
-    return graph
-
-
-def _run_one(one, before, settings, steps, fuel, known):
-    start = time.perf_counter()
-    after = _guarded(one, before)
-    seconds = time.perf_counter() - start
-    if after is not before and one not in REQUIRED and not fuel.take(settings.fuel):
-        _say(f"no fuel left for pass {one.__name__} on graph {before.name}")
-        after = before
-    changed = after is not before
-    if changed:
-        _examine(one, after, settings, known)
-    if settings.debug >= 2:
-        _say(f"pass {one.__name__:<16} {1e3 * seconds:8.2f} ms  {len(before.nodes)} -> {len(after.nodes)} nodes"
-             f"{'' if changed else '  (unchanged)'}")
-    if steps is not None:
-        steps.append(Step(one.__name__, after, changed, seconds))
-    return after
-
-
-def _drop_garbage():
-    """Frees graphs that passes replaced, where collections are switched off: their nodes and values point at each other.
-    Between passes one graph alone is alive, so little is looked at in vain."""
-    if not gc.isenabled() and gc.get_count()[0] > _MOST_NEW:
-        gc.collect(0)
-
-
-def _guarded(one, graph):
-    """Runs a pass; whatever goes wrong inside is one error that names the pass."""
-    try:
-        return one(graph)
-    except Exception as e:
-        kind = type(e) if isinstance(e, IngotError) else GraphError
-        raise kind(f"pass {one.__name__} failed on graph {graph.name}: {e}") from e
-
-
-def _examine(one, graph, settings, known):
-    """What happens to a changed graph: verified, printed, dumped, as the switches say."""
-    if settings.verify:
-        try:
-            verify(graph, known)
-        except GraphError as e:
-            raise GraphError(f"pass {one.__name__} made a wrong graph: {e}\n{show(graph)}") from None
-    asked = {name.strip() for name in settings.print.split(",")}
-    if settings.debug >= 4 or "all" in asked or one.__name__ in asked:
-        _say(f"graph {graph.name} after {one.__name__}:\n{show(graph)}")
-    _dump(settings, one.__name__, graph)
-
-
-def _dump(settings, name, graph):
-    if settings.dump:
-        folder = Path(settings.dump)
-        folder.mkdir(parents=True, exist_ok=True)
-        safe = re.sub(r"[^A-Za-z0-9_.-]", "_", graph.name)
-        (folder / f"{next(_dumps):04d}_{safe}_{name}.txt").write_text(show(graph, full_paths=True) + "\n")
-
-
-def _say(text):
-    print(text, file=sys.stderr)
+def cuda_trace(decompose_bodies: Pass, ordered_images: Pass) -> tuple[Pass, ...]:
+    """Return the passes of traces and loaded models on a GPU."""
+    return (
+        *cuda_eager(decompose_bodies), join_pads, zero_signs,
+        *SIMPLER,
+        laid_out, sunk_joins,
+        laid_out, sunk_joins,        # again: a transpose that sank below a concat may now apply to its parts
+        ordered_images, even_columns,
+        *SIMPLER, pads_as_joins,
+    )

@@ -239,6 +239,20 @@ def test_passes_never_name_an_operator():
             assert name not in names, f"{path}:{line} names {name!r}; ask the record or a trait"
 
 
+def test_pass_lists_stand_in_one_file():
+    own = ROOT / "passes" / "pipelines.py"
+    names = {"pipelines.SIMPLER"}
+    for node in ast.walk(ast.parse(own.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level == 1:
+            names |= {a.name for a in node.names}
+    for path in FILES:
+        displays = ast.walk(ast.parse(path.read_text())) if path != own else ()
+        for node in displays:
+            if isinstance(node, (ast.Tuple, ast.List)):
+                found = [x for x in node.elts if ast.unparse(x.value if isinstance(x, ast.Starred) else x) in names]
+                assert len(found) < 2, f"{path}:{node.lineno} is a list of passes; they stand in passes/pipelines.py"
+
+
 def test_packages_are_all_listed():
     listed = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
     there = {"ingot", "ingot-stubs", "ingot.examples.data"}

@@ -20,71 +20,23 @@ from ...ir.opdef.aval import Aval
 from ...ir.ops.core.host_call import host_call
 from ...ir.symbols.scope import Scope
 from ...ir.symbols.substitute import owned_by, replaced
-from ...passes import pipelines
-from ...passes.fusion.pads_to_concat import join_pads
 from ...passes.layout.in_memory_order import in_memory_order
-from ...passes.layout.layout import layout
-from ...passes.networks.chain_convs import chain_convs
-from ...passes.networks.fold_batch_norm import fold_batch_norm
-from ...passes.networks.fuse_batch_norm import fuse_batch_norm
-from ...passes.networks.fuse_conv_epilogue import fuse_conv_epilogue
 from ...passes.networks.hoist_weights import split_derived
-from ...passes.networks.image_slices import batch_slices
-from ...passes.networks.pack_recurrent import pack_recurrent
-from ...passes.simplify.class_losses import class_losses
-from ...passes.simplify.decompose import decompose
-from ...passes.simplify.gelu_parts import gelu_parts
-from ...passes.simplify.mean_pools import mean_pools
-from ...passes.simplify.row_composites import row_bodies
-from ...passes.simplify.wide_attention import wide_attention
+from ...passes.rewrite import pass_manager
 from ...runtime.core.device_array import DeviceArray
 from ...runtime.core.state import COUNTERS, OPEN_PROFILES, tls
-from ...runtime.cpu.graph.eager import kept_whole
+from ...runtime.cpu.graph import machine_passes
 from ..inspect.report import announce
 from .weight_cache import Derived
 
-blocked = lazy(__package__, "...runtime.cpu.conv.blocked")
-cache_sizes = lazy(__package__, "...runtime.cpu.memory.cache_sizes")
-pool = lazy(__package__, "...runtime.cpu.calls.pool")
 program = lazy(__package__, "...runtime.cpu.graph.program")
-recurrent = lazy(__package__, "...runtime.cpu.nn.recurrent")
 alloc = lazy(__package__, "...runtime.cpu.memory.alloc")
 work = lazy(__package__, "..inspect.work")
 
 
-def decompose_bodies(graph: Graph) -> Graph:
-    """Composites become their bodies, but for those that eager code runs as one kernel of their own."""
-    return decompose(graph, kept_whole(graph))
-
-
-def blocked_layout(graph: Graph) -> Graph:
-    """Convolutions and what is with them, in the blocks that this machine's kernels read."""
-    return layout(graph, blocked.choose)
-
-
-def packed_recurrence(graph: Graph) -> Graph:
-    """Recurrent layers with weights in the order that this machine's kernels read."""
-    return pack_recurrent(graph, recurrent.packing)
-
-
-def chained_convs(graph: Graph) -> Graph:
-    """Convolutions in a row that this machine had better run for some rows of an image at a time."""
-    return chain_convs(graph, blocked.chain_pieces)
-
-
-def sliced_batches(graph: Graph) -> Graph:
-    """Layers of large batches for as many images at a time as this machine's last cache takes."""
-    return batch_slices(graph, cache_sizes.kept_between_steps(pool.get_num_threads()))
-
-
-PASSES = (*pipelines.SIMPLER, row_bodies, class_losses, decompose_bodies, gelu_parts, wide_attention,
-          *pipelines.SIMPLER, join_pads, fold_batch_norm, fuse_batch_norm, blocked_layout, mean_pools, packed_recurrence,
-          *pipelines.SIMPLER, fuse_conv_epilogue, chained_convs, sliced_batches)
-
-
 @contextmanager
 def without_collections():
-    """Compiling makes many objects of which most live on: it says itself where looking for garbage pays (`pipeline.run`)."""
+    """Switch garbage collection off: most objects of a compilation live on, and `pass_manager.run` collects where it pays."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -180,11 +132,11 @@ class Recorded:
 
     def steps(self) -> list:
         """The graph as recorded, then after each pass."""
-        found = [pipelines.Step("recorded", self.graph, True, 0.0)]
-        fuel = pipelines.Fuel()
+        found = [pass_manager.Step("recorded", self.graph, True, 0.0)]
+        fuel = pass_manager.Fuel()
         fuel.spent = self.spent
         with config.override(**asdict(self.settings) | {"debug": 0, "print": "", "dump": ""}):
-            pipelines.run(self.given, self.passes, steps=found, fuel=fuel)
+            pass_manager.run(self.given, self.passes, steps=found, fuel=fuel)
         return found
 
 
@@ -218,8 +170,8 @@ class Job:
     def passed(self, recorded, passes, given=None):
         """A recorded graph (or what was made of it before) after passes."""
         given = recorded if given is None else given
-        self.recorded = Recorded(recorded, given, passes, config.current(), pipelines.FUEL.spent)
-        made = pipelines.run(given, passes)
+        self.recorded = Recorded(recorded, given, passes, config.current(), pass_manager.FUEL.spent)
+        made = pass_manager.run(given, passes)
         gc.collect(1)       # graphs that passes left behind, before what is made of the last one needs memory
         return made
 
@@ -286,7 +238,7 @@ class Job:
             return self.compiled
 
     def _make(self, graph):
-        graph = self.passed(graph, PASSES)
+        graph = self.passed(graph, machine_passes.TRACE)
         owned, targets = self.wishes()
         graph, self.derived = self.without_derived(graph, targets)
         return program.CompiledGraph(graph, program.compiled_kernel_of, owned, targets)

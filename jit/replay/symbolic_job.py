@@ -11,8 +11,9 @@ from typing import Any
 from ...ir.lazy import lazy
 from ...passes.simplify.lift_numbers import lift_numbers
 from ...runtime.core.device_array import DeviceArray
+from ...runtime.cpu.graph import machine_passes
 from ..inspect.report import announce
-from .compile_segment import PASSES, Job, Piece, Ready, without_collections
+from .compile_segment import Job, Piece, Ready, without_collections
 from .for_sizes import ForSizes
 
 alloc = lazy(__package__, "...runtime.cpu.memory.alloc")
@@ -35,7 +36,7 @@ class Variant(ForSizes):
         graph, job.slots = job.piece.graph(job.wanted, scope)
         lifted = lift_numbers(graph)
         owned, targets = job.wishes()
-        graph = job.passed(graph, PASSES if backend is None else backend.PASSES, lifted.graph)
+        graph = job.passed(graph, machine_passes.TRACE if backend is None else backend.PASSES, lifted.graph)
         self.derived: Any = None
         if backend is None:
             graph, self.derived = job.without_derived(graph, targets)

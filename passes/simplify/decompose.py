@@ -10,11 +10,13 @@ from ...ir.graph.graph import Builder, Graph, Node, Value
 from ...ir.opdef.op import Composite, Op, Reduce, Scalar, View
 from ...ir.ops.core.elementwise import cast
 from ...ir.ops.core.shape import full
+from ..rewrite.pass_manager import required
 from ..rewrite.rewrite import rebuild
 
 _LOW = (dt.float16, dt.bfloat16)
 
 
+@required
 def decompose(graph: Graph, keep=frozenset()) -> Graph:
     """Replaces every composite by what its body does, down to operators that are none. Those in `keep` stay whole."""
     if not any(_is_composite(n.op, keep) for n in graph.nodes):

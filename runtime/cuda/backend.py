@@ -7,13 +7,7 @@ import numpy as np
 from ...ir.errors import DeviceError
 from ...ir.graph.graph import Graph
 from ...passes import pipelines
-from ...passes.fusion.expand_pads import pads_as_joins
-from ...passes.fusion.pads_to_concat import join_pads
-from ...passes.fusion.sink_concat import sunk_joins
-from ...passes.layout.assign_layouts import laid_out
 from ...passes.layout.channels_last import channels_last
-from ...passes.layout.pad_columns import even_columns
-from ...passes.simplify.zero_signs import zero_signs
 from ..core.device_array import DeviceArray
 from .compiler import precision
 from .driver import context as contexts
@@ -49,9 +43,7 @@ why_not = library.why_not
 current = contexts.current
 set_current = contexts.set_current
 run = eager.run
-_JOINS = (laid_out, sunk_joins)       # twice: what is turned behind a join may be done to its parts
-PASSES = (*eager.PASSES, join_pads, zero_signs, *pipelines.SIMPLER, *_JOINS, *_JOINS, ordered_images, even_columns,
-          *pipelines.SIMPLER, pads_as_joins)
+PASSES = pipelines.cuda_trace(eager.decompose_bodies, ordered_images)
 traced = Traced
 sized = Sized
 contiguous = eager.contiguous
@@ -65,8 +57,6 @@ gradients = gradient_graphs.gradients
 key = draws.key
 to_host = transfer.to_host
 write = inplace_ops.write
-
-
 
 
 def to_device(a, index: int | None = None, wait: bool = True) -> DeviceArray:

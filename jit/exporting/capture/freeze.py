@@ -8,6 +8,7 @@ from ....ir.graph.graph import Builder, Graph, Value
 from ....ir.opdef.op import View
 from ....ir.symbols.substitute import has_symbols
 from ....passes import pipelines
+from ....passes.rewrite import pass_manager
 from ....passes.simplify.canonicalize import is_fill
 from ....runtime.core.dispatch import kernel_of
 from ....runtime.core.state import tls
@@ -33,7 +34,7 @@ def freeze(graph: Graph, weights: dict, arguments: int) -> tuple:
             continue
         new = b.copy(n, [env[x] if type(x) is Value else x for x in n.inputs])
         env.update((v, w) for v, w in zip(n.outputs, new.outputs) if v not in env)
-    graph = pipelines.run(b.finish([env[v] for v in graph.outputs]), pipelines.SIMPLER)
+    graph = pass_manager.run(b.finish([env[v] for v in graph.outputs]), pipelines.SIMPLER)
     return without_unused(graph, {**weights, **{made[v]: a for v, a in folded.items()}}, arguments)
 
 

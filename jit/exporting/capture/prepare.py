@@ -10,11 +10,9 @@ from dataclasses import dataclass
 
 from ....ir.graph.graph import Builder, Graph, Value
 from ....ir.opdef.params import params_key
-from ....passes import pipelines
 from ....passes.networks.hoist_weights import split_derived
-from ...replay import compile_segment
-
-PORTABLE = compile_segment.PASSES[:compile_segment.PASSES.index(compile_segment.blocked_layout)]
+from ....passes.rewrite import pass_manager
+from ....runtime.cpu.graph import machine_passes
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class Prepared:
 def prepared(graph: Graph, arguments: int, taken, numbers: int = 0) -> Prepared:
     """The graph for this machine; its inputs are `arguments` arguments, then the weights of the numbers `taken`, then so many
     `numbers` of each call's own."""
-    graph = pipelines.run(graph, compile_segment.PASSES)
+    graph = pass_manager.run(graph, machine_passes.TRACE)
     weights = range(arguments, len(graph.inputs) - numbers)
     cut = split_derived(graph, frozenset(weights))
     if cut is None:

@@ -14,9 +14,10 @@ from ....ir.graph.graph import Graph
 from ....ir.graph.printer import format_line
 from ....ir.symbols.scope import LEAST
 from ....ir.symbols.symbolic import SymInt
-from ....passes import pipelines
+from ....passes.rewrite import pass_manager
 from ....runtime.api.register.register import FUNCTIONS
 from ....runtime.autograd.grad_mode import no_grad
+from ....runtime.cpu.graph import machine_passes
 from ...errors.errors import ExportError, PinnedSize
 from ...tracing.dynamic_shapes import SIZE, Symbols
 from ...tracing.record_graph import for_elsewhere
@@ -29,7 +30,6 @@ from .example_inputs import Dims, Example, dims_of, others, recordable
 from .freeze import freeze as frozen
 from .freeze import without_unused
 from .module_calls import ModuleCalls
-from .prepare import PORTABLE
 from .signature import Signature, TensorSpec
 from .size_conditions import holds
 
@@ -255,7 +255,7 @@ def optimized(made: Recorded, freeze: bool) -> tuple:
         arrays = {name: t.detach()._a for name, t in v.weights.items()}
         scope = next((x.scope for x in v.graph.symbols.values()), None)
         before = set(scope.conditions) if scope is not None else set()
-        graph = pipelines.run(v.graph, PORTABLE)
+        graph = pass_manager.run(v.graph, machine_passes.PORTABLE)
         graph, kept = frozen(graph, arrays, count) if freeze else without_unused(graph, arrays, count)
         if scope is not None and set(scope.conditions) - before:
             graph, kept = without_unused(v.graph, arrays, count)      # the passes decided something by today's sizes

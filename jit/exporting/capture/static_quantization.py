@@ -16,18 +16,18 @@ import numpy as np
 from ....ir.errors import ArgumentError
 from ....ir.graph.graph import Graph, Value
 from ....ir.symbols.substitute import has_symbols
-from ....passes import pipelines
 from ....passes.quantize.int8_chains import sources_of
 from ....passes.quantize.quantize import observed, quantize
+from ....passes.rewrite import pass_manager
 from ....passes.schedule.specialize_shapes import bind_graph
 from ....runtime.core.dispatch import kernel_of
 from ....runtime.core.state import tls
+from ....runtime.cpu.graph import machine_passes
 from ....runtime.quantization.calibration_ranges import RANGES
 from ...errors.errors import ExportError
 from .arguments import arguments_of
 from .example_inputs import Example
 from .freeze import freeze as frozen
-from .prepare import PORTABLE
 from .size_variants import Recorded
 
 
@@ -128,7 +128,7 @@ class _Variant:
         self.arrays = {name: t.detach()._a for name, t in variant.weights.items()}
         scope = next((x.scope for x in variant.graph.symbols.values()), None)
         before = set(scope.conditions) if scope is not None else set()
-        self.graph, self.count = pipelines.run(variant.graph, PORTABLE), count
+        self.graph, self.count = pass_manager.run(variant.graph, machine_passes.PORTABLE), count
         if scope is not None and set(scope.conditions) - before:
             raise ExportError("the model's graph depends on the sizes that may change; quantise it without dynamic=")
         self.known = Constants(dict(zip(self.graph.inputs[count:], self.arrays.values())))

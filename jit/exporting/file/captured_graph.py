@@ -9,13 +9,13 @@ from ....ir.graph.printer import value_names
 from ....ir.graph.text import parse
 from ....ir.ops import load_all
 from ....ir.source_location import module_of
-from ....passes import pipelines
+from ....passes.rewrite import pass_manager
 from ....passes.schedule.specialize_shapes import bind_graph
+from ....runtime.cpu.graph import machine_passes
 from ...errors.errors import ExportError
 from ..capture import treespec
 from ..capture.freeze import without_unused
 from ..capture.module_calls import RECORDED, CallSignature, ModuleCall
-from ..capture.prepare import PORTABLE
 from . import archive
 
 
@@ -84,7 +84,7 @@ def _at_sizes(graph, weights, count, sizes) -> tuple | None:
     """What a graph is for some sizes, to compare; None where it does not take them."""
     try:
         bound = bind_graph(graph, {name: sizes[name] for name in graph.names}) if graph.symbols else graph
-        graph, kept = without_unused(pipelines.run(bound, PORTABLE), dict.fromkeys(weights), count)
+        graph, kept = without_unused(pass_manager.run(bound, machine_passes.PORTABLE), dict.fromkeys(weights), count)
     except IngotError:
         return None
     return graph.key, tuple(kept)

@@ -4,7 +4,7 @@ import numpy as np
 
 from ....ir.errors import DeviceError, FileError
 from ....ir.symbols.scope import LEAST
-from ....passes import pipelines
+from ....passes.rewrite import pass_manager
 from ....passes.schedule import specialize_shapes
 from ....passes.schedule.batched_launches import EndStep, ManyStep
 from ....passes.schedule.device_plan import KernelStep
@@ -31,7 +31,7 @@ def graph_for(model: Model, sizes: dict) -> tuple:
     graph = model.graph_of(variant)
     if graph.symbols:
         graph = specialize_shapes.bind_graph(graph, {name: sizes[name] for name in graph.names})
-    graph = pipelines.run(graph, backend.PASSES)
+    graph = pass_manager.run(graph, backend.PASSES)
     return DeviceGraph(graph, eager.run_into, frozenset(range(len(graph.outputs)))), variant.weights
 
 

@@ -21,16 +21,13 @@ from ....ir.opdef.aval import Aval
 from ....ir.opdef.op import Op
 from ....ir.ops.core.constant import constant
 from ....ir.ops.core.shape import expand, permute
-from ....passes import pipelines
+from ....passes.rewrite import pass_manager
 from ....passes.rewrite.rewrite import rebuild
 from ....passes.schedule.plan_steps import Fused
-from ....passes.simplify.class_losses import class_losses
-from ....passes.simplify.decompose import decompose
-from ....passes.simplify.row_composites import row_bodies
 from ...autograd.gradient_rules import write_joint_rule, write_rules
 from ...memo.compile_threshold import LEAST, often
 from ..loops import copies
-from . import eager, program
+from . import eager, machine_passes, program
 
 _KINDS = {d.np for d in dt.ALL if d not in dt.FLOAT8}
 _MOST = 512             # kinds of calls that are remembered for each operator
@@ -39,22 +36,14 @@ _ndarray = np.ndarray
 _lock = threading.RLock()
 
 
-def decompose_bodies(graph):
-    """Composites become their bodies, but for those with a kernel of their own."""
-    return decompose(graph, eager.kept_whole(graph))
-
-
-PASSES = (*pipelines.SIMPLER, row_bodies, class_losses, decompose_bodies, *pipelines.SIMPLER)
-
-
 class Whole:
     """A graph of an operator, compiled; its results are arrays of their own. Literal arrays in it are made once, and given to
     it with those of each call."""
 
     def __init__(self, graph):
         self._literals: list = []
-        made = self._made = program.CompiledGraph(rebuild(pipelines.run(graph, PASSES), self._taken_out), eager.kernel_for,
-                                                  frozenset(range(len(graph.outputs))))
+        simpler = rebuild(pass_manager.run(graph, machine_passes.EAGER), self._taken_out)
+        made = self._made = program.CompiledGraph(simpler, eager.kernel_for, frozenset(range(len(graph.outputs))))
         self.steps, self.is_native = made.steps, made.is_native
         self.run = self._run if self._literals else made.run
 
@@ -161,7 +150,7 @@ class Compiled:
         """How many calls take as long as compiling them, found by the first kind that came often enough to ask."""
         if self._often is None:
             try:
-                self._often = often(len(decompose_bodies(self._graph(args, params)[0]).nodes))
+                self._often = often(len(machine_passes.decompose_bodies(self._graph(args, params)[0]).nodes))
             except IngotError:      # there is no such graph, as compiling it will find
                 self._often = LEAST
         return self._often

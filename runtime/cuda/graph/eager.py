@@ -26,9 +26,9 @@ from ....ir.ops.core.shape import as_strided, full, iota
 from ....ir.ops.core.to_device import place
 from ....ir.symbols.substitute import data_evaluator
 from ....passes import pipelines
+from ....passes.rewrite import pass_manager
 from ....passes.rewrite.kernel_body import LOW, can_fuse
 from ....passes.schedule.device_plan import CallStep
-from ....passes.simplify.class_losses import class_losses
 from ....passes.simplify.decompose import decompose
 from ...core.device_array import DeviceArray
 from ...cpu.graph import eager as host_kernels
@@ -44,7 +44,7 @@ def decompose_bodies(graph: Graph) -> Graph:
     return decompose(graph, frozenset([n.op for n in graph.nodes if n.op in OWN]))
 
 
-PASSES = (*pipelines.SIMPLER, class_losses, decompose_bodies, *pipelines.SIMPLER)
+PASSES = pipelines.cuda_eager(decompose_bodies)
 _ON_HOST, _IN_ORDER = object(), object()     # plans: computed by the CPU; computed of contiguous copies
 INTO: dict = {}         # those that write into arrays: (inputs, params, device, into) -> the same
 OWN: dict = {}          # operators with device code of their own: (inputs, params, device) -> result, or NotImplemented
@@ -188,7 +188,7 @@ def planned(op, inputs, params, sizes, over=None):
     if wide and not many and out.dtype is dt.float32:
         out = b.append(cast, (out,), {"dtype": like})
     outs = out if many else (out,)
-    graph = pipelines.run(b.finish(outs), PASSES)
+    graph = pass_manager.run(b.finish(outs), PASSES)
     if any(n.op is op and not can_fuse(n) for n in graph.nodes):
         return _ON_HOST
     targets = {} if over is None else {0: taken.index(over)}
@@ -212,7 +212,7 @@ def _composed(body, inputs, params, sizes):
     b = Builder(body.__name__)
     operands = [None if x is None else stored(b, f"x{i}", x, sizes) for i, x in enumerate(inputs)]
     outs = body(*operands, **sizes.of_params(params))
-    graph = pipelines.run(b.finish([v for v in outs if v is not None]), PASSES)
+    graph = pass_manager.run(b.finish([v for v in outs if v is not None]), PASSES)
     made = DeviceGraph(graph, run_into, frozenset(range(len(graph.outputs))), names=sizes.symbols)
     return made, tuple([v is not None for v in outs])
 

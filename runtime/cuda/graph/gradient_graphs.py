@@ -7,7 +7,7 @@ from ....ir.errors import IngotError
 from ....ir.graph.graph import Builder
 from ....ir.opdef.aval import Aval
 from ....ir.opdef.op import Op
-from ....passes import pipelines
+from ....passes.rewrite import pass_manager
 from ....passes.rewrite.kernel_body import LOW
 from ...autograd.gradient_rules import write_joint_rule, write_rules
 from ...core.device_array import DeviceArray
@@ -69,7 +69,7 @@ def _graph(call, args, params, sizes) -> DeviceGraph | None:
     except IngotError:
         _plain.add((call.op, call.goals))
         return None
-    graph = pipelines.run(b.finish(outs), eager.PASSES)
+    graph = pass_manager.run(b.finish(outs), eager.PASSES)
     numbers = frozenset([n for n, x in enumerate(filter(_is_read, args)) if x.__class__ in _NUMBERS])
     return DeviceGraph(graph, eager.run_into, frozenset(range(len(outs))), numbers, names=sizes.symbols)
 

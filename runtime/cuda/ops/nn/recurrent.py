@@ -21,6 +21,7 @@ from .....passes import pipelines
 from .....passes.codegen.recurrent_cells import CELLS
 from .....passes.codegen.triton.ir.nest import NUMBER, POINTER
 from .....passes.codegen.triton.sequence import recurrent as text
+from .....passes.rewrite import pass_manager
 from ....core.device_array import DeviceArray
 from ...compiler import precision
 from ...compiler.templates import prepared
@@ -41,7 +42,7 @@ def _graph(make, avals, params) -> DeviceGraph:
     """The graph of `make(*values, **params)`, ready to run; None among the avals stands for nothing."""
     b = Builder(make.__name__.strip("_"))
     values = [a if a is None else b.input(f"x{i}", a) for i, a in enumerate(avals)]
-    return DeviceGraph(pipelines.run(b.finish(make(*values, **dict(params))), pipelines.PIPELINE), run_into)
+    return DeviceGraph(pass_manager.run(b.finish(make(*values, **dict(params))), pipelines.PIPELINE), run_into)
 
 
 def _computed(make, arrays, params=(), places=()) -> list:

@@ -10,7 +10,7 @@ import mock_cuda
 import mock_cuda_triton
 from ingot import jit, nn
 from ingot.nn import functional as F
-from ingot.passes import pipelines
+from ingot.passes.rewrite import pass_manager
 from ingot.runtime.cuda import backend
 from ingot.runtime.cuda.compiler import compile as compiler
 from ingot.runtime.cuda.graph import eager
@@ -35,7 +35,7 @@ class Work:
 def work(monkeypatch):
     noted = Work()
     with mock_cuda.installed():
-        build, run = compiler.build, pipelines.run
+        build, run = compiler.build, pass_manager.run
 
         def counted(graph, passes, **more):
             noted.passes += passes is backend.PASSES and not graph.name.startswith("eager_")
@@ -48,7 +48,8 @@ def work(monkeypatch):
         def refused(op, *rest):
             pytest.fail(f"{op.name} ran on the host")
 
-        for module, name, function in ((compiler, "build", compiled), (pipelines, "run", counted), (eager, "on_host", refused)):
+        for module, name, function in ((compiler, "build", compiled), (pass_manager, "run", counted),
+                                       (eager, "on_host", refused)):
             mock_cuda_triton.relabelled(function)       # (traces do not watch installed packages)
             monkeypatch.setattr(module, name, function)
         yield noted

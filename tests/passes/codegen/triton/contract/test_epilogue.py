@@ -25,6 +25,7 @@ from ingot.passes.codegen.triton.contract import matmul, matmul_hopper
 from ingot.passes.codegen.triton.conv import conv, conv_depthwise
 from ingot.passes.codegen.triton.ir.nest import SIZE
 from ingot.passes.codegen.triton.loops import configs
+from ingot.passes.rewrite import pass_manager
 from ingot.passes.schedule.device_plan import CallStep, KernelStep, ProductStep, plan
 from ingot.runtime.cuda.compiler import compile as compiler
 from tests.passes.codegen.triton.test_compile_loops import ARCHS, built, caches, variant  # noqa: F401 (a fixture)
@@ -175,7 +176,7 @@ def epilogue_of(kind, function):
                                                             ("r", (1024, 1024)))]
     z = matmul_op(x, w)
     z = ew.add(z, expand(reshape(bias, shape=(1, 1024)), shape=z.shape))
-    graph = pipelines.run(b.finish([ew.add(function(z), r)]), pipelines.PIPELINE)
+    graph = pass_manager.run(b.finish([ew.add(function(z), r)]), pipelines.PIPELINE)
     step, = plan(graph).steps
     assert type(step) is ProductStep
     return step.epilogue
@@ -226,7 +227,7 @@ def convolution_of(kind, groups):
                                                                       ("var", dt.float32))]
     y = conv_op(x, w, None, stride=(1, 1), padding=((1, 1), (1, 1)), dilation=(1, 1), groups=groups)
     y = ew.add(ew.maximum(batch_norm(y, gain, shift, mean, var, eps=1e-5), 0.0), r)
-    step, = plan(pipelines.run(b.finish([y]), pipelines.PIPELINE)).steps
+    step, = plan(pass_manager.run(b.finish([y]), pipelines.PIPELINE)).steps
     assert type(step) is ProductStep
     return step.epilogue
 

@@ -1,4 +1,4 @@
-"""The pipeline: order, verification, printing, dumps, fuel, errors."""
+"""The pass manager: order, verification, printing, dumps, fuel, errors."""
 
 import gc
 
@@ -12,8 +12,9 @@ from ingot.ir.errors import GraphError
 from ingot.ir.graph.graph import Graph, Node
 from ingot.ir.graph.interp import interpret
 from ingot.ir.graph.text import parse
-from ingot.passes import pipelines
-from ingot.passes.pipelines import PIPELINE, Fuel, Step, run
+from ingot.passes.pipelines import PIPELINE
+from ingot.passes.rewrite import pass_manager
+from ingot.passes.rewrite.pass_manager import Fuel, Step, run
 from ingot.passes.rewrite.rewrite import rebuild
 from ingot.passes.simplify.cse import cse
 from ingot.passes.simplify.dce import dce
@@ -33,7 +34,7 @@ TEXT = """
 def test_every_pass_is_a_step_and_the_graph_ends_decomposed():
     steps = []
     g = graph_of(TEXT)
-    after = run(g, steps=steps)
+    after = run(g, PIPELINE, steps=steps)
     assert [s.name for s in steps] == [p.__name__ for p in PIPELINE]
     assert all(isinstance(s, Step) and s.seconds >= 0 for s in steps) and steps[-1].graph is after
     assert [s.name for s in steps[:6] if s.changed] == ["cse", "dce"]
@@ -45,12 +46,12 @@ def test_every_pass_is_a_step_and_the_graph_ends_decomposed():
 @pytest.mark.parametrize("seed", range(40))
 def test_the_whole_pipeline_keeps_the_meaning(seed):
     g = random_graph(np.random.default_rng([4, seed]), 30)
-    check_same_meaning(g, run(g), seed)
+    check_same_meaning(g, run(g, PIPELINE), seed)
 
 
 def test_a_graph_that_is_fine_comes_back_itself():
     g = graph_of("graph g(%x: f32[2]) {\n  %0: f32[2] = exp(%x)\n  return %0\n}")
-    assert run(g) is g
+    assert run(g, PIPELINE) is g
 
 
 def test_a_wrong_pass_is_caught_and_named():
@@ -74,7 +75,7 @@ def test_a_failing_pass_is_one_error_that_names_it():
 def test_a_broken_graph_never_enters():
     g = graph_of(TEXT)
     with pytest.raises(GraphError, match="before it is defined"):
-        run(Graph("bad", g.inputs, g.nodes[2:], g.outputs))
+        run(Graph("bad", g.inputs, g.nodes[2:], g.outputs), PIPELINE)
 
 
 def test_changed_graphs_are_printed_as_asked(capsys):
@@ -111,7 +112,7 @@ def test_fuel_stops_optional_passes_and_bisects():
 def test_rebuilding_is_the_only_way_passes_touch_graphs():
     g = random_graph(np.random.default_rng(9), 15)
     before = str(g)
-    run(g)
+    run(g, PIPELINE)
     interpret(g, arrays_for(g, np.random.default_rng(0)))
     assert str(g) == before and rebuild(g, lambda *_: None) is g
 
@@ -124,7 +125,7 @@ def test_graphs_that_passes_leave_behind_are_freed_while_collections_are_off(mon
         return sum(type(x) is Node for x in gc.get_objects())
 
     g = graph_of(TEXT)
-    monkeypatch.setattr(pipelines, "_MOST_NEW", 500)
+    monkeypatch.setattr(pass_manager, "_MOST_NEW", 500)
     gc.collect()
     before = alive()
     gc.disable()
