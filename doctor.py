@@ -67,7 +67,7 @@ def look_at_threads():
 
 
 def look_at_cache():
-    """Where compiled kernels are kept."""
+    """Check the folder of compiled kernels."""
     info = cache.info()
     folder = info["folder"]
     where = f"{folder}, {info['entries']} entries, {info['bytes'] / 2**20:.1f} of {info['cap'] / 2**20:.0f} MB"
@@ -80,8 +80,10 @@ def look_at_cache():
 
 
 def why_not_writable(folder: str) -> str | None:
-    """What happens where a file is made in a folder, or the one that it would be made in, and written; None if nothing does.
-    Permissions alone do not tell: disks are full, and file systems read only."""
+    """Write a file in a folder, or in the nearest parent that exists, and return the error, or None.
+
+    Permissions alone do not tell: disks may be full, and file systems read-only.
+    """
     while not os.path.exists(folder):
         folder = os.path.dirname(folder)
     try:

@@ -39,7 +39,7 @@ def _system() -> str:
 
 
 def get_env_info() -> SystemEnv:
-    """What there is."""
+    """Return the versions and devices of this machine."""
     there = cuda.is_available()
     packages = {name: doctor.version_of(name) for name in (*doctor.REQUIRED, *doctor.EXTRAS)}
     return SystemEnv(

@@ -327,7 +327,7 @@ class SameModule(Loader):
 
 
 class _Program(Loader):
-    """What `python -m` runs for a public path: the `main` of its module."""
+    """A loader for `python -m` of a public path: it runs the `main` of the module."""
 
     def get_code(self, name):
         """The program."""

@@ -30,7 +30,7 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def arguments(argv):
-    """What the command line asks for."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     parser.add_argument("names", nargs="*", help="groups or workloads (default: all)")
@@ -61,7 +61,7 @@ def arguments(argv):
 
 
 def events_of(worker, limit: float, until: float = math.inf):
-    """What a worker process reports, then why it stopped. Silence for `limit` seconds ends it, and so does the time `until`."""
+    """Yield the events of a worker process, then why it stopped: it ended, was silent for `limit` seconds, or `until` came."""
     lines: queue.Queue = queue.Queue()
     reader = threading.Thread(target=lambda: [*map(lines.put, worker.stdout), lines.put(None)], daemon=True)
     reader.start()

@@ -115,7 +115,7 @@ def through_cudnn(fn):
 
 
 def last(lib: Library, what):
-    """An image, or a network for images, as torch had better have it: with channels last. ingot puts them there by itself."""
+    """Put an image, or a network for images, into channels-last layout for torch. ingot chooses that layout itself."""
     is_plain = lib.name != "torch" or getattr(what, "ndim", 4) != 4
     return what if is_plain else what.to(memory_format=lib.module.channels_last)
 

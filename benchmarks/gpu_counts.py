@@ -1,8 +1,8 @@
-"""What kernels ask of a GPU's multiprocessors, without one: some programs of each run as PTX, and their instructions, sectors
-of memory, waits for shared memory and tensor operations are counted, for the kernels of training steps or of single calls.
-`python -m benchmarks.gpu_counts name ...`; without a name it lists what there is.
+"""Counts of the work of kernels on a GPU's multiprocessors, taken without a GPU.
 
-`gpu_ledger` says how long memory and arithmetic of a step take at least; this says where something else takes longer.
+Some programs of each kernel run as PTX. Counted are instructions, sectors of memory, waits for shared memory and tensor
+operations, for the kernels of training steps or of single calls. `python -m benchmarks.gpu_counts name ...`; without a name it
+lists the names. `gpu_ledger` gives the least time that memory and arithmetic of a step take; these counts show other limits.
 """
 
 import argparse
@@ -28,8 +28,8 @@ RATES = {"bf16": "bfloat16", "f16": "float16", "tf32": "tf32", "f64": "float64"}
 
 @dataclass(frozen=True)
 class Chip:
-    """What multiprocessors do in a second: instructions of warps, those of them that special units compute, bytes that come
-    from the second-level cache, rows of shared memory."""
+    """Rates per second of all multiprocessors: instructions of warps, instructions of special function units, bytes from the
+    second-level cache, rows of shared memory."""
 
     issued: float
     special: float
@@ -49,7 +49,7 @@ def times(counts: ptx.Counts, chip: Chip = H100) -> dict:
 
 
 def counted(variant, grid, parameters) -> ptx.Counts:
-    """What one launch takes, without a driver."""
+    """Count one launch, without a driver."""
     made = compiler._run_triton(variant)
     return ptx.counted(made.asm["ptx"], grid, 32 * made.metadata.num_warps, made.metadata.shared, parameters, PROGRAMS)
 

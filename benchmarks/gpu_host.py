@@ -44,7 +44,7 @@ class NativeLedger(Unwatched):
 
 
 def calls() -> dict:
-    """What is called, by name."""
+    """Return the calls to time, by name."""
     x, y = (ingot.ones(64, 64, device="cuda") for _ in range(2))
     image, ids = ingot.ones(2, 8, 16, 16, device="cuda"), ingot.zeros(64, dtype=ingot.int64, device="cuda")
     heads, leaf = x.view(1, 4, 16, 64), ingot.ones(64, 64, device="cuda").requires_grad_()
@@ -110,7 +110,7 @@ def traced() -> dict:
 
 
 def calls_of_sizes() -> dict:
-    """What makes a call for a size, by name: its operands are there before it is timed."""
+    """Return constructors of a call for a size, by name; they make its operands before it is timed."""
     table, key, cache = (ingot.ones(*s, device="cuda") for s in ((64, 64), (1, 4, 1, 16), (2, 4, 4096, 16)))
     linear, norm = nn.Linear(64, 64).to("cuda"), nn.LayerNorm(64).to("cuda")
     net = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.LayerNorm(64), nn.Linear(64, 64)).to("cuda")

@@ -1,8 +1,8 @@
-"""What a training step asks a GPU to do, launch by launch, without one: the bytes and operations of each kernel, and the least
-time that they take on an H100. `python -m benchmarks.gpu_ledger [name ...]`
+"""A list of the kernel launches of a training step, made without a GPU: `python -m benchmarks.gpu_ledger [name ...]`
 
---json writes the sums where `python -m benchmarks gpu` reads them, to print them beside what it measures. --compile compiles
-what is launched, into the cache: a machine with that chip, the same Triton and that cache compiles nothing.
+For each kernel it gives the bytes, the operations, and the least time they take on an H100. --json writes the sums to the file
+that `python -m benchmarks gpu` prints beside its measurements. --compile compiles the launched kernels into the cache: a
+machine with that chip, the same Triton and that cache compiles nothing.
 """
 
 import argparse

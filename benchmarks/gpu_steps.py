@@ -36,7 +36,7 @@ class Step:
 
 
 def floors() -> dict:
-    """What was written by `python -m benchmarks.gpu_ledger --json`, by the names of steps."""
+    """Return the results of `python -m benchmarks.gpu_ledger --json`, by the names of steps."""
     return json.loads(FLOORS.read_text()) if FLOORS.exists() else {}
 
 

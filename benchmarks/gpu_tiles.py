@@ -42,7 +42,7 @@ def trying():
 
 
 def row(name, default, times) -> Result:
-    """What was found for one kernel."""
+    """Return the fastest tiles of one kernel as a result."""
     if not times:
         return Result(name, {}, note="no candidate is fit")
     said = ", ".join([f"{in_words(seconds)} {candidate}" for seconds, candidate in times[:SHOWN]])
@@ -51,7 +51,7 @@ def row(name, default, times) -> Result:
 
 
 def shapes(plan) -> list:
-    """(name, work) of what is tried."""
+    """Return (name, work) of each kernel to try."""
     mine = libraries(plan, compiled=False)[0]
 
     def tensors(*sizes, dtype=LOW, grads=False):

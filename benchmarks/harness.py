@@ -1,8 +1,8 @@
-"""Measuring several libraries on the same work in one process, fairly, after checking that they agree.
+"""A fair comparison of several libraries on the same work in one process, after a check that their results agree.
 
-Each round runs every library once (A B, then B A, so that none always finds what the same one left in the caches), each after
-a rest that lasts until the threads of the one before have stopped spinning (OpenBLAS' do for 100 ms). A figure is the median
-over rounds; each round repeats the call until it lasts long enough to time.
+Each round runs every library once, in turns (A B, then B A), so none always finds the caches that the same other one left.
+Before each run, the threads of the one before stop spinning (OpenBLAS' spin for 100 ms). A figure is the median over rounds.
+Each round repeats the call until it lasts long enough to time.
 """
 
 import gc
@@ -111,7 +111,7 @@ def difference(mine, reference) -> float:
 
 @dataclass
 class Check:
-    """What the first calls showed: seconds of all of them, how far results are from the reference, and who failed with what."""
+    """Results of the first calls: their seconds, the distance from the reference, and the errors of libraries that failed."""
 
     first: dict[str, float] = field(default_factory=dict)
     errors: dict[str, float] = field(default_factory=dict)
@@ -120,7 +120,7 @@ class Check:
 
 
 def check(case: Case) -> Check:
-    """Calls every library and compares what comes out. Who raises or disagrees is named in `failed`."""
+    """Call every library and compare the results. Libraries that raise or disagree are named in `failed`."""
     found, results = Check(), {}
     for name, call in case.calls.items():
         start = time.perf_counter()

@@ -22,8 +22,8 @@ F32, BF16, C64, F64 = "float32", "bfloat16", "complex64", "float64"
 
 @dataclass(frozen=True)
 class Work:
-    """What is called, `fn(lib, *tensors)`, with tensors of these; how many of the first get gradients; in which dtypes; and
-    whether it is also called with images whose channels lie last."""
+    """A call `fn(lib, *tensors)` and its tensors. The first `grads` of them get gradients; `kinds` are the dtypes. With `last`
+    it is also called with channels-last images."""
 
     fn: object
     given: tuple
@@ -73,7 +73,7 @@ def case(name, work, plan, kind, last, grads) -> Case:
 
 
 def call(lib: Library, work, arrays, kind, last, grads):
-    """What a library does for a case."""
+    """Return the call of a library for a case."""
     dtype, tensors = getattr(lib.module, kind), []
     for n, a in enumerate(arrays):
         t = lib.tensor(a)
@@ -339,7 +339,7 @@ def spd(x):
 
 
 def few(solved):
-    """What is solved for matrices of three rows that are well posed."""
+    """Return work that solves many well-posed matrices of three rows."""
     return Work(lambda lib, x: solved(lib.linalg, spd(x) + lib.eye(3)), (FEW,))
 
 

@@ -42,7 +42,7 @@ def shown(result: Result) -> float | None:
 
 
 def asked(result: Result) -> float:
-    """What that ratio should be."""
+    """Return the ratio to reach."""
     return result.bars.get("eager" if result.ratio is None else "best", 1.0)
 
 

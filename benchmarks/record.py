@@ -29,7 +29,7 @@ class Record:
 
     @classmethod
     def resumed(cls, path: Path) -> "Record":
-        """What an earlier run left in a file, or nothing."""
+        """Read the record of an earlier run, if there is a file."""
         if not path.exists():
             return cls(path)
         held = json.loads(path.read_text())
@@ -57,7 +57,7 @@ class Record:
 
 
 def about(args, seconds) -> dict:
-    """What was run where."""
+    """Describe the command, the machine and the versions."""
     return {"date": str(date.today()), "command": " ".join(["python -m benchmarks", *args.given]), "cpu": cpu_name(),
             "target": str(host()), "cores": os.cpu_count(), "python": sys.version.split()[0], "versions": versions(),
             "device": device(), "tuned": config.current().cuda_tune, "quick": args.quick,
@@ -65,7 +65,7 @@ def about(args, seconds) -> dict:
 
 
 def cpu_name() -> str:
-    """What the processor calls itself."""
+    """Return the processor's own name."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), host().level)

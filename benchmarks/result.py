@@ -1,4 +1,4 @@
-"""What a workload showed, what was expected of it, and tables of both as text."""
+"""Results of a workload, their expected ratios, and tables of both as text."""
 
 import math
 from dataclasses import asdict, dataclass, field
@@ -144,7 +144,7 @@ def _floor(result):
 
 
 def _start(result, column):
-    """What the first calls cost, in seconds or in bytes."""
+    """Spell the cost of the first calls, in seconds or in bytes."""
     value = result.first.get("ingot") if column == "first calls" else result.starts.get(column)
     return "" if value is None else in_words(value, "B" if column == "memory" else "s")
 

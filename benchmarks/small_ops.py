@@ -20,7 +20,7 @@ def cases(table, plan, tolerance=1e-4):
 
 
 def eager(lib) -> str:
-    """What a library is called that runs one operator at a time."""
+    """Return the label of a library that runs one operator at a time."""
     return "ingot eager" if lib.name == "ingot" else lib.name
 
 
@@ -41,7 +41,7 @@ def on_several(arrays, fn, grads=()):
 
 
 def then(*steps):
-    """What runs first and what is returned, in a lambda."""
+    """Return the last of several values: statements of a lambda."""
     return steps[-1]
 
 
@@ -327,7 +327,7 @@ def steps_of(optimizer, **options):
 
 
 def whole_step(lib, model, x, y):
-    """What a training loop does for a batch."""
+    """Return a step of a training loop for one batch."""
     optimizer = lib.optim.Adam(model.parameters(), lr=1e-8)
 
     def call():
@@ -389,7 +389,7 @@ STEPS = {
 
 
 def workload(table, doc, make=cases, every=3, **facts):
-    """What makes the cases of a table; of every third entry in quick runs, if not said otherwise."""
+    """Return a workload of the cases of a table; quick runs take every third entry by default."""
     def work(plan):
         yield from make(dict([*table.items()][::plan.pick(1, every, 1)]), plan, **facts)
     work.__doc__ = doc

@@ -1,5 +1,7 @@
-"""What a traced function costs before it is fast: its calls until all is compiled, with an empty disk cache and in a process
-that finds everything there, and the memory of its calls. Each workload has processes of its own for this."""
+"""Costs of a traced function before it is fast: the calls until all is compiled, and the memory of its calls.
+
+Each workload runs in processes of its own, with an empty disk cache and with a full one.
+"""
 
 import tempfile
 from dataclasses import replace

@@ -22,7 +22,7 @@ def variables(threads: int) -> dict[str, str]:
 
 
 def started(program: str, plan, folder: str | None = None, **arguments) -> dict:
-    """What a program of `programs.py` reports; with the compile cache in `folder`, if one is given."""
+    """Run a program of `programs.py`, with the compile cache in `folder` if one is given, and return its report."""
     env = variables(plan.threads) | ({"INGOT_CACHE_DIR": folder} if folder else {})
     order = command("programs", program, json.dumps(arguments))
     done = subprocess.run(order, env=env, text=True, capture_output=True, stdin=subprocess.DEVNULL, cwd=ROOT)

@@ -1,4 +1,4 @@
-"""What tracing costs: a call of almost nothing, guards, compiling for the first time, starting from the disk cache, depth."""
+"""Costs of tracing: a call of almost nothing, guards, the first compilation, a start from the disk cache, depth."""
 
 import tempfile
 import time

@@ -50,7 +50,7 @@ def run_export(args) -> int:
 
 
 def found(source: str):
-    """What `package.module:name` names, made ready for inference."""
+    """Import `package.module:name` and prepare it for inference."""
     module_name, colon, name = source.partition(":")
     if not colon or not module_name or not name:
         raise ArgumentError(f"expected package.module:name, got {source!r}")
@@ -120,7 +120,7 @@ def run_convert(args) -> int:
 
 
 def sizes_of(texts) -> dict:
-    """What `--size` says: {name: size}."""
+    """Parse the values of `--size` as {name: size}."""
     fixed = {}
     for text in texts:
         name, equals, number = text.partition("=")

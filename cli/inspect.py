@@ -40,7 +40,7 @@ def run(args) -> int:
 
 
 def facts(model) -> dict:
-    """What is known of a model, as data."""
+    """Describe a model as data."""
     weights = model.weights.values()
     return {"file": model.path, "ingot": model.version, "signature": model.signature.as_json(), "targets": list(model.targets),
             "nodes": len(model.graph.nodes), "weights": len(model.weights), "parameters": sum(t.numel() for t in weights),
@@ -48,7 +48,7 @@ def facts(model) -> dict:
 
 
 def lines(model) -> list:
-    """What is known of a model, as lines of text."""
+    """Describe a model as lines of text."""
     known = facts(model)
     found = [f"{model.path}: {model.graph.name}, written by ingot {model.version}", "", "inputs"]
     found += [f"  {spec}" for spec in model.inputs] + ["outputs"] + [f"  {spec}" for spec in model.outputs]

@@ -18,11 +18,11 @@ class CartPole:
         return self.rng.uniform(-0.05, 0.05, (count, 4))
 
     def observe(self) -> np.ndarray:
-        """What can be seen of each cart."""
+        """Return the observation of each cart."""
         return self.state.astype(np.float32)
 
     def step(self, right: np.ndarray):
-        """Pushes each cart right or left. Gives which episodes ended, and for those the number of steps they lasted."""
+        """Push each cart right or left. Return which episodes ended, and how many steps these lasted."""
         x, v, angle, w = self.state.T
         force = np.where(right, FORCE, -FORCE)
         cos, sin, total = np.cos(angle), np.sin(angle), CART + POLE

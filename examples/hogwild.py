@@ -22,7 +22,7 @@ def network():
 
 
 def train(rank, model, losses, start, args):
-    """What each process does: SGD on the shared model, on all digits in an order of its own."""
+    """Train the shared model by SGD, on all digits in an order of the process's own."""
     ingot.set_num_threads(1)
     ingot.manual_seed(10 + rank)
     training, _ = digits.load()

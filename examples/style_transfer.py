@@ -51,7 +51,7 @@ def pretrain(features, epochs):
 
 
 def gram(x):
-    """Which features appear together, wherever that is: the texture."""
+    """Return how often features appear together, anywhere in the image: the texture."""
     n, c, h, w = x.shape
     flat = x.view(n, c, h * w)
     return flat @ flat.transpose(1, 2) / (c * h * w)

@@ -95,7 +95,7 @@ def pytest_collection_finish():
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item, nextitem):
-    """What is left of a file is kept by caches: a collection need not look through that, either."""
+    """Freeze the objects that remain after a file: caches keep them, so a collection need not look through them."""
     if nextitem is not None and nextitem.path != item.path:
         gc.collect()
         gc.freeze()

@@ -34,7 +34,7 @@ def layer_of(parts) -> int:
 
 
 class Said(NamedTuple):
-    """What a file says, without its syntax tree, which takes a hundred times the memory."""
+    """Facts of a file, without its syntax tree, which takes a hundred times the memory."""
 
     imports: list                   # (line, path parts inside the package, inside a function?); foreign ones as ("@name",)
     public: list                    # (name of what is defined, line, has a docstring?)
@@ -79,7 +79,7 @@ def lazily_loaded(node, package):
 
 
 def targets_of(node, package) -> list:
-    """What a node imports."""
+    """Return the targets of an import."""
     if isinstance(node, ast.ImportFrom) and node.level:
         base = package[: len(package) - node.level + 1]
         module = base + tuple((node.module or "").split(".") if node.module else ())
@@ -280,7 +280,7 @@ def test_import_is_light():
 
 
 def test_tests_begin_with_numpy_and_pytest_alone():
-    """What every test needs; some machines have no more, and run those of the house."""
+    """conftest needs only these, since some machines have no other packages."""
     missing = (HEAVY | {"ml_dtypes"}) - {"torch", "jax"}
     code = f"import sys; sys.modules |= dict.fromkeys({sorted(missing)}); sys.path.append('support'); import conftest"
     out = subprocess.run([sys.executable, "-c", code], cwd=ROOT / "tests", capture_output=True, text=True)

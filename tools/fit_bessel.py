@@ -28,7 +28,7 @@ def series(f):
 
 
 def powers(found):
-    """What float32 results need of a series, as a polynomial in t, constant term first."""
+    """Return the terms of a series that float32 results need, as a polynomial in t, constant term first."""
     top = max(map(abs, found))
     last = max(j for j, c in enumerate(found) if abs(c) > SHORT * top)
     total = [mpf(0)] * (last + 1)

@@ -112,7 +112,7 @@ def erfinv_ratio(t):
 
 
 def stirling_rest(r):
-    """What Stirling's formula leaves of log gamma(1 / r)."""
+    """Return log gamma(1 / r) less Stirling's formula."""
     z = 1 / r
     return mp.loggamma(z) - ((z - mpf(1) / 2) * (mp.log(z) - 1) + (mp.log(2 * mp.pi) - 1) / 2)
 

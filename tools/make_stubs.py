@@ -207,8 +207,8 @@ def first_line(thing) -> str:
 def numpy_spellings(parameters: list) -> list:
     """The parameter lists under which a function can be called.
 
-    Where the renamed arguments may be left out, numpy's names are further keywords. Where one is required there are two lists;
-    in the second everything from it on goes by name.
+    Optional renamed arguments have numpy's names as further keywords. A required one makes two lists; in the second, it and all
+    later ones are keyword-only.
     """
     names = {p.name for p in parameters}
     renamed = [p for p in parameters if p.name in NUMPY_NAMES and NUMPY_NAMES[p.name] not in names

@@ -17,7 +17,7 @@ PHRASES = re.compile(r"\b(it is so that|that which|to whoever|had better)\b", re
 SENTENCE_END = re.compile(r"(?<=[.!?])[)\"'`*]*\s+")
 ITEM = re.compile(r"\s*([-*+]|\d+\.|>+)\s+")
 LINK = re.compile(r"\]\([^)]*\)")
-FIELD = re.compile(r":\w[^:]*: |\w+: ")        # `:param x: ...` and `x: ...` begin a text of their own
+FIELD = re.compile(r":\w[^:]*: |\w+: |[\w, *]+?  +")        # `:param x: ...`, `x: ...` and `x  ...` begin a text of their own
 
 
 class Finding(NamedTuple):

@@ -1,4 +1,4 @@
-"""What all of these programs are."""
+"""The base class of research programs."""
 
 from ..training import Task
 

@@ -1,4 +1,4 @@
-"""What is changed is not read behind."""
+"""Programs whose host steps change state that the function does not read behind them."""
 
 import types
 

@@ -1,12 +1,12 @@
-"""What all programs have in common, and the tables that they are in."""
+"""Tables of programs with host steps, and the functions they share."""
 
 import ingot
 
 VALUES = (1, 2, 1, 3, 2, 2, 1, 1, 4, 1, 2)
-BEHIND: dict = {}           # what a host step changes is read behind it
-BESIDE: dict = {}           # it is not
-WRITTEN: dict = {}          # a host step reads what the function has written, or what another one has
-GIVEN: dict = {}            # it changes what is an argument: where it begins to do so in a replay, an error says so
+BEHIND: dict = {}           # the function reads behind a host step what that changed
+BESIDE: dict = {}           # it does not
+WRITTEN: dict = {}          # a host step reads state that the function or another host step wrote
+GIVEN: dict = {}            # a host step changes an argument; if it begins to do so in a replay, that is an error
 
 
 def behind(f):

@@ -1,4 +1,4 @@
-"""What host steps change is an argument."""
+"""Programs whose host steps change arguments."""
 
 import dataclasses
 

@@ -30,7 +30,7 @@ if __name__ == "__main__":
 
 
 def python(*arguments, **environment):
-    """What a new Python prints; its errors are errors of the test."""
+    """Return the output of a new Python; its errors fail the test."""
     ran = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env={**os.environ, **environment})
     assert ran.returncode == 0, ran.stderr
     return ran.stdout.strip()

@@ -1,4 +1,4 @@
-"""What a person types: `python -m ingot ...` and `python -m benchmarks`, run as they would run it."""
+"""Commands as a person types them: `python -m ingot ...` and `python -m benchmarks`."""
 
 import subprocess
 import sys

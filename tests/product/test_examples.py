@@ -17,13 +17,13 @@ SHARED = {"options", "digits", "shapes", "cartpole"}     # what several programs
 
 @dataclass(frozen=True)
 class Expected:
-    """What a short run must reach.
+    """The goals of a short run.
 
     falls      the last losses (mean of the last tenth) are at most this share of the first (mean of the first tenth)
     result     a condition on what main() returns beside the losses
     compiles   the most recordings that the traced functions may need together
-    exact      whether every loss is the same bit for bit when traced. Where convolutions have few channels, those of a compiled
-               step, which lie in blocks, add products in another order: the first losses must agree, and the rest is learned
+    exact      whether every traced loss is the same bit for bit. Blocked convolutions of few channels add products in another
+               order: there the first losses must agree, and the rest is learned
     """
 
     falls: float

@@ -1,4 +1,4 @@
-"""What packages ask for when they are imported: parts of the dispatcher, switches and rules of other compilers."""
+"""Names that packages need at import: parts of the dispatcher, switches and rules of other compilers."""
 
 import itertools
 

@@ -108,7 +108,7 @@ def _plain(x, module):
 
 
 def _difference(want, got):
-    """What is different between two results, or an empty string."""
+    """Describe the difference of two results; an empty string if there is none."""
     if isinstance(want, (tuple, list)):
         if not isinstance(got, (tuple, list)) or len(want) != len(got):
             return f"structure {type(got).__name__}"

@@ -1,4 +1,4 @@
-"""What programs as people write them need: each case is a few lines of a real one, with the answer that PyTorch gives."""
+"""Fragments of real user programs: each case is a few lines, with PyTorch's answer."""
 
 import types
 

@@ -61,7 +61,7 @@ class Library:
         return np.frombuffer(bytes(self.cpu.mem_read(at, like.nbytes)), like.dtype).reshape(like.shape)
 
     def call(self, name, *arguments) -> int:
-        """What a function returns."""
+        """Call a function and return its status."""
         arm = self.arm
         for register, value in zip((arm.UC_ARM64_REG_X0, arm.UC_ARM64_REG_X1), arguments):
             self.cpu.reg_write(register, value)

@@ -15,7 +15,7 @@ def plain(x):
 
 
 def life(program, wrap, *args):
-    """What four calls give, and four more after a change, and what is seen then; and the wrapped function."""
+    """Return the results of four calls, of four more after a change, and what is seen then; and the wrapped function."""
     ingot.manual_seed(0)
     fn, change, seen = program(*args)
     call, found = wrap(fn), []

@@ -19,7 +19,7 @@ def header() -> str:
 
 
 def number_in_header(name: str) -> int:
-    """What a name of an enumeration stands for."""
+    """Return the number of a name of an enumeration."""
     said = re.search(rf"\b{name}(?:\s*=\s*|\s+)(0x[0-9a-fA-F]+|\d+)", header())
     assert said, name
     return int(said.group(1), 0)

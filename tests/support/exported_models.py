@@ -109,6 +109,6 @@ def small_file(folder):
 
 
 def quiet(fn, *args):
-    """What a function gives without gradients."""
+    """Call a function without gradients."""
     with ingot.no_grad():
         return fn(*args)

@@ -42,12 +42,12 @@ REAL_CACHE, REAL_LOAD = compiler.cache, compiler._load
 
 
 def build(variant) -> compiler.Binary:
-    """What stands for machine code."""
+    """Return the mock of a variant's machine code."""
     return _with_ptx(variant) if mock_cuda_chip.compiled_for else _stand_in(variant)
 
 
 def _with_ptx(variant) -> compiler.Binary:
-    """What Triton makes of a variant, whose PTX runs on numpy."""
+    """Compile a variant by Triton; its PTX runs on numpy."""
     made = _built.get(variant)
     if made is None:
         compiled = compiler._run_triton(variant)

@@ -1,4 +1,4 @@
-"""What the mock driver keeps of streams, events, threads and captures, and what a driver forbids."""
+"""The mock driver's state of streams, events, threads and captures, and the calls a driver forbids."""
 
 import threading
 
@@ -43,7 +43,7 @@ class Event:
 
 
 class Thread(threading.local):
-    """What the driver knows of a thread: the device whose context is current, its capture, and what may be asked meanwhile."""
+    """The driver's state of a thread: the device of its current context, its capture, and the capture mode."""
 
     device = capture = None
     mode = 0
@@ -71,8 +71,10 @@ BESIDE_A_COPY = frozenset((
 
 
 def refused_launch(kernel, config, cluster, asked, arch) -> int:
-    """What a driver answers to a launch, as far as its sizes go. `cluster` are blocks that run together along the first dim,
-    `asked` the bytes of shared memory that the function was allowed."""
+    """Return a driver's status for the sizes of a launch.
+
+    `cluster` is the number of blocks that run together along the first dim, `asked` the bytes of shared memory allowed.
+    """
     block, threads = tuple(config.block), config.block[0] * config.block[1] * config.block[2]
     if not all(1 <= n <= most for n, most in zip((*config.grid, *block), (*MOST_PROGRAMS, *MOST_THREADS))) or threads > 1024:
         return INVALID

@@ -30,7 +30,7 @@ def put_into(reference, value):
 
 
 class Queues:
-    """What of a driver has to do with the order in which things run; the rest of it is `mock_cuda_driver.MockDriver`."""
+    """The functions of a driver that concern order: streams, events and graphs. `mock_cuda_driver.MockDriver` has the rest."""
 
     defaults: list
     streams: dict
@@ -113,7 +113,7 @@ class Queues:
         return OK
 
     def cuStreamDestroy_v2(self, stream):
-        """What is in it still runs; the next stream may get its handle."""
+        """Let queued work run on; the next stream may get the handle."""
         self.ended.append(self.streams.pop(stream))
         self.spare.append(stream)
         return OK

@@ -67,7 +67,7 @@ class Memory:
 
     @property
     def writer(self):
-        """Who wrote each element, 0 for nobody; made for buffers that are written."""
+        """The program that wrote each element, 0 for none; made for buffers that are written."""
         if self._writer is None:
             self._writer = np.zeros(self.flat.size, np.int64)
         return self._writer

@@ -291,7 +291,7 @@ class Language:
 
     @staticmethod
     def _lanes(pointer, mask):
-        """Where the elements lie, and which of them are meant."""
+        """Return the offsets of the elements, and a mask of those that are accessed."""
         offset = np.asarray(pointer.offset, np.int64)
         if mask is None:
             return offset, ...
@@ -361,7 +361,7 @@ for _name, _fn, _only in (("floor", np.floor, None), ("ceil", np.ceil, None), ("
 
 @functools.cache
 def _parted(length, axis):
-    """What takes the first and the second half along an axis."""
+    """Return indices of the first and the second half along an axis."""
     half, before = length // 2, (slice(None),) * axis
     return (*before, slice(half)), (*before, slice(half, 2 * half))
 
@@ -401,7 +401,7 @@ _KINDS = {f"{k}{8 * size}": np.dtype(f"{k}{size}") for k in "iuf" for size in (1
 
 @functools.lru_cache(512)
 def _space(text, thread):
-    """What a text defines, for a thread: its language holds the program that runs."""
+    """Return the definitions of a text for a thread; its language holds the running program."""
     space = {"triton": _Triton, "tl": Language()}
     exec(_compiled(text), space)
     return space

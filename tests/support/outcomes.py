@@ -1,4 +1,4 @@
-"""What a call gives, as data: to compare a traced function with the eager one."""
+"""Results and errors of calls as data, to compare a traced function with the eager one."""
 
 import numpy as np
 

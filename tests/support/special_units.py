@@ -13,7 +13,7 @@ def flushed(x):
 
 
 def _unit(function, x, off):
-    """What float64 gives, and so many units of the last place, rounded."""
+    """Return the float64 result plus `off` units of the last place, rounded to float32."""
     exact = function(flushed(x).astype(np.float64))
     step = np.spacing(np.abs(exact).astype(np.float32)).astype(np.float64)
     return flushed((exact + off * np.where(np.isfinite(step), step, 0)).astype(np.float32))

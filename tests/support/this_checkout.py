@@ -38,8 +38,10 @@ def make_importable():
 
 
 def share_bytecode():
-    """Where Python is told to write no bytecode, processes that tests start would each compile every source that they import,
-    which takes longer than what they do: they get a folder for it that lasts as long as this run."""
+    """Give child processes a folder for bytecode that lasts as long as this run.
+
+    If Python may write no bytecode, each child would compile every source it imports, which takes longer than its work.
+    """
     if sys.dont_write_bytecode and "PYTHONPYCACHEPREFIX" not in os.environ:
         folder = os.environ["PYTHONPYCACHEPREFIX"] = tempfile.mkdtemp(prefix="ingot-tests-")
         atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -96,7 +96,7 @@ for group, name in order["work"]:
 
 
 def test_a_run_that_has_no_more_time_is_gone_on_with(monkeypatch, tmp_path, capsys):
-    """What was measured is in the file at any time; a later run measures the rest, and rows that were cut short anew."""
+    """The file holds all measurements at any time. A later run measures the rest, and interrupted rows anew."""
     file, work = tmp_path / "run.json", ["five_ops", "guards", "add"]
     given = [*work, "--threads", "1", "--quick", "--peers", "", "--json", str(file), "--resume"]
     stand_in(monkeypatch, COUNTED % "five_ops")

@@ -54,7 +54,7 @@ def test_traced_and_eager_agree(group, name):
 
 @pytest.fixture
 def precision():
-    """Whatever work says about float32 products is unsaid afterwards."""
+    """Restore the precision of float32 products afterwards."""
     products, convolutions = ingot.get_float32_matmul_precision(), ingot.backends.cudnn.allow_tf32
     yield
     ingot.set_float32_matmul_precision(products)

@@ -23,6 +23,7 @@ LONG = " ".join(["word"] * (LONGEST + 1))
     (f"| {LONG} |", [f"{LONGEST + 1} words"]),
     (f"```\n{LONG}\n```", []),
     (f"    {LONG}", []),
+    (f"name    the name\nsize    {LONG[10:]}", []),
     (f"Heading\n\n```python\nWhat = 1\n```\n{LONG}", [f"{LONGEST + 1} words"]),
 ])
 def test_faults_of_a_text(text, faults):

@@ -277,7 +277,7 @@ def test_kernels_as_they_are_compiled(name, compiled):
 
 
 def test_the_smaller_zero_is_the_negative_one(compiled):
-    """Whatever the order in which lanes exchange them."""
+    """The order in which lanes exchange zeros does not matter."""
     x = ingot.tensor([[0.0, -0.0] * 40, [-0.0, 0.0] * 40, [0.0] * 79 + [-0.0]])
     for dtype in (ingot.float32, ingot.float64):
         y = x.to(dtype).cuda()
@@ -286,7 +286,7 @@ def test_the_smaller_zero_is_the_negative_one(compiled):
 
 @pytest.mark.parametrize("call, least", [("channels last", 0.99), ("channels last, bfloat16", 0.99), ("matrix turned", 0.8)])
 def test_sectors_needed_of_those_touched(call, least, tmp_path, monkeypatch):
-    """What is read in one order and written in another."""
+    """Kernels that read in one order and write in another."""
     if importlib.util.find_spec("triton") is None:
         pytest.skip("Triton is not installed")
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
@@ -322,7 +322,7 @@ def test_the_benchmark_of_what_kernels_ask_for(capsys, monkeypatch, tmp_path):
 
 @pytest.mark.slow
 def test_a_step_is_traced_whoever_runs_the_benchmark(capsys, monkeypatch, tmp_path):
-    """What `python -m` runs is a user's module."""
+    """A module run by `python -m` is user code."""
     if importlib.util.find_spec("triton") is None:
         pytest.skip("Triton is not installed")
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))

@@ -118,8 +118,8 @@ def files_of(root: Path) -> list:
 
 @dataclass
 class Plan:
-    """Which tests a mutation must pass: batches of (tests, recorded seconds), whether time left some out, and whether any of
-    them executes the mutated function."""
+    """The tests of a mutation: batches of (tests, recorded seconds), whether time left some out, and whether any of them
+    executes the mutated function."""
 
     batches: list
     cut: bool

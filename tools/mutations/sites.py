@@ -73,7 +73,7 @@ class Site:
 
 
 class Defaults:
-    """Which keyword arguments have defaults, for functions and classes of the product by their plain names."""
+    """The keyword arguments that have defaults, for functions and classes of the product by their plain names."""
 
     def __init__(self):
         self._optional: dict = {}

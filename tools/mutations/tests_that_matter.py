@@ -93,7 +93,7 @@ def importers(root: Path, file: str) -> list:
 
 @dataclass
 class Map:
-    """Which test executes which function."""
+    """A map of tests and the functions they execute."""
 
     tests: list
     seconds: list

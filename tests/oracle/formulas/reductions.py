@@ -310,7 +310,7 @@ def found(name, rng):
 
 @formula("run_starts")
 def run_starts(x):
-    """Which entries differ from the one before."""
+    """Return a mask of entries that differ from the one before."""
     differs = (x[1:] != x[:-1]).flatten(1).any(1) if x.ndim > 1 else x[1:] != x[:-1]
     return torch.cat([torch.ones(min(len(x), 1), dtype=torch.bool), differs])
 

@@ -9,9 +9,10 @@ from . import kind
 def run(library, row, wrap):
     """Call `target(*args, **kwargs)`; a target that ends in one underscore writes to a copy of its first tensor.
 
-    Options: `before`, the path of a function of (first argument, dimension -1), applied first; `after`, the name of a Python
-    function of (result, first argument), whose result is compared: what does not depend on signs and orders; `written`, the
-    places among the tensors of those that the call writes to, which are results too.
+    Options:
+    before   path of a function of (first argument, dimension -1), applied first
+    after    name of a Python function of (result, first argument) whose result is compared, free of signs and orders
+    written  positions of the tensors that the call writes to, which are results too
     """
     before = lookup(library, row.options["before"]) if "before" in row.options else None
     after = FUNCTIONS[row.options["after"]](library) if "after" in row.options else None

@@ -31,9 +31,13 @@ def call_it(module, *args, **kwargs):
 def run(library, row, wrap):
     """Build the module, call it `times` times, differentiate the last call.
 
-    Options: `inputs` and `call` (arguments of the calls), `state` (the state dict, which the writing tool draws), `train`,
-    `times`, `dtype`; `lazy`, the module gets its shapes from a first call; `program`, the name of a function that is called
-    in place of the module, with it and the inputs; `recorded`, False for a program that a trace does not take.
+    Options:
+    inputs, call    arguments of the calls
+    state           the state dict, drawn by the writing tool
+    train, times, dtype
+    lazy            the module gets its shapes from a first call
+    program         name of a function to call in place of the module, with it and the inputs
+    recorded        False for a program that cannot be traced
     """
     module = make(library, row)
     program = FUNCTIONS[row.options["program"]](library) if "program" in row.options else call_it

@@ -72,9 +72,13 @@ def gradient(library, array, is_sparse: bool):
 def run(library, row, wrap):
     """Step with given gradients.
 
-    Options: `parameters` (arrays), `gradients` (one list of arrays, or None, for each step), `groups`, `sparse`, `turned`,
-    `shown` (steps after which parameters are results; the last always is), `changes` ({step: options that the groups have from
-    this step on}), `resume` (the step before which a new optimizer takes over the state dict).
+    Options:
+    parameters  arrays
+    gradients   one list of arrays, or None, for each step
+    groups, sparse, turned
+    shown       steps after which parameters are results; the last always is
+    changes     {step: options of the groups from this step on}
+    resume      the step before which a new optimizer takes over the state dict
     """
     with precision_of(library, row.options["parameters"]):
         return stepped(library, row, wrap)
@@ -226,9 +230,12 @@ def run_closure(library, row, wrap):
 def run_scaler(library, row, wrap):
     """Step an optimizer through a gradient scaler, with losses that overflow where the row says so.
 
-    Options: `parameters`, `factors` (of the losses, one for each step), `optimizer`, `optimizer_kwargs`, `unscale`, `apart`
-    (each parameter has an optimizer, and the factors are for the first one's loss), `set` ({step: scale that is set after it}),
-    `resume` (the step before which a new scaler takes over the state dict).
+    Options:
+    parameters, optimizer, optimizer_kwargs, unscale
+    factors  of the losses, one for each step
+    apart    each parameter has an optimizer, and the factors are for the first one's loss
+    set      {step: scale that is set after it}
+    resume   the step before which a new scaler takes over the state dict
     """
     options, parameters = row.options, parameters_of(library, row)
     groups = [[p] for p in parameters] if options.get("apart") else [parameters]

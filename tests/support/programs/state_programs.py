@@ -198,7 +198,7 @@ class Config:
 
 
 def chosen(x, config):
-    """What a loss does that looks up, or chooses, its kind in a configuration."""
+    """A loss that looks up, or chooses, its kind in a configuration."""
     if config.kind is None:
         config.kind = "mean" if x.ndim else "sum"
     config.steps += 1
