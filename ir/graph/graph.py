@@ -21,9 +21,8 @@ import numpy as np
 from .. import dtype as dt
 from ..dtype import DType
 from ..errors import GraphError
-from ..opdef.arity import count_words, operand_bounds
 from ..opdef.aval import Aval, broadcast_shapes, same_shape
-from ..opdef.op import BINDERS, Op
+from ..opdef.op import BINDERS, Op, count_words, operand_bounds
 from ..opdef.params import canonical_param, canonical_params, param_key, params_key
 from ..ops.core.constant import LIMIT, constant
 from ..ops.core.elementwise import cast

@@ -1,8 +1,7 @@
 """The rules of a graph, checked: one message for each rule that is broken, naming the node and the user's line."""
 
 from ..errors import GraphError, IngotError
-from ..opdef.arity import count_words, operand_bounds
-from ..opdef.op import OPS
+from ..opdef.op import OPS, count_words, operand_bounds
 from ..opdef.params import canonical_params, params_key
 from ..ops.core.elementwise_rules import NUMBERS
 from ..symbols.symbolic import is_symbol

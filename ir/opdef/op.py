@@ -5,9 +5,10 @@ tensor dispatches, a graph value appends a node, a numpy array runs the referenc
 runs eagerly, while tracing, and as the oracle of the tests.
 """
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, wraps
+from functools import cache, cached_property, wraps
 from math import prod
 from typing import Any
 
@@ -356,6 +357,41 @@ def _item_read(following):
     is_number = constant.opname in ("LOAD_CONST", "LOAD_SMALL_INT") and type(constant.argval) is int
     is_taken = taken.opname == "BINARY_SUBSCR" or (taken.opname == "BINARY_OP" and taken.argrepr == "[]")
     return constant.argval if is_number and is_taken else None
+
+
+ANY = 1 << 30
+
+
+@cache
+def operand_bounds(op: Op) -> tuple:
+    """The fewest and the most operands of an operator."""
+    bounds = [_positional(op.infer), _positional(op.ref)]
+    ufunc = getattr(op.ref, "ufunc", None)
+    if ufunc is not None:
+        bounds.append((ufunc.nin, ufunc.nin))
+    if isinstance(op.vjp, tuple):
+        bounds.append((0, len(op.vjp)))
+    return max(b[0] for b in bounds), min(b[1] for b in bounds)
+
+
+def _positional(fn) -> tuple:
+    try:
+        parameters = inspect.signature(fn).parameters.values()
+    except (TypeError, ValueError):
+        return 0, ANY
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return 0, ANY
+    named = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return sum(p.default is p.empty for p in named), len(named)
+
+
+def count_words(fewest: int, most: int) -> str:
+    """The bounds in words, for messages."""
+    if most >= ANY:
+        return f"at least {fewest} operands" if fewest else "any number of operands"
+    if fewest == most:
+        return f"{fewest} operand{'s' * (fewest != 1)}"
+    return f"{fewest} to {most} operands"
 
 
 def _function_of_numbers(name: str) -> Callable | None:

@@ -18,12 +18,12 @@ import math
 import operator
 import sys
 from collections.abc import Callable
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import polynomial as poly
-from . import quotient
 
 
 def _mark(x, spec, frame):
@@ -251,6 +251,52 @@ for _name in ("and_", "or_", "xor", "lshift", "rshift"):
 setattr(SymInt, "__invert__", lambda self: ~self.__index__())  # noqa: B010  (as those above)
 
 
+_LARGEST = 1000     # the largest denominator that a plain float is taken to have
+_SMALL = 1 << 10    # coefficients up to which sizes times a coefficient have less than 53 bits
+
+
+class Quotient(NamedTuple):
+    """Polynomials whose quotient a float is, up to rounding. It is certain if the float is the quotient, rounded once: what
+    `floor` makes of the float is what it makes of the quotient then, as the integers have less than 53 bits."""
+
+    p: tuple
+    q: tuple
+    is_certain: bool
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the float is the quotient, without rounding."""
+        by = poly.constant_of(self.q)
+        return self.is_certain and by is not None and by & (by - 1) == 0
+
+
+@lru_cache(256)
+def quotient_of_number(x):
+    """The quotient that a plain number is, such as 3/10 for 0.3; None if no small one is nearest to it."""
+    if not math.isfinite(x) or abs(x) > _LARGEST ** 3:
+        return None
+    from fractions import Fraction  # here, since few numbers are multiplied with sizes
+
+    numerator, denominator = Fraction(x).limit_denominator(_LARGEST).as_integer_ratio()
+    return Quotient(poly.constant(numerator), poly.constant(denominator), True) if numerator / denominator == x else None
+
+
+def combined_quotient(plain, x: Quotient, y: Quotient) -> Quotient | None:
+    """What an operation makes of two quotients, if it is one of arithmetic's four."""
+    if plain is operator.mul:
+        p, q = poly.times(x.p, y.p), poly.times(x.q, y.q)
+    elif plain is operator.truediv:
+        p, q = poly.times(x.p, y.q), poly.times(x.q, y.p)
+    elif plain in (operator.add, operator.sub):
+        join = poly.plus if plain is operator.add else poly.minus
+        p, q = join(poly.times(x.p, y.q), poly.times(y.p, x.q)), poly.times(x.q, y.q)
+    else:
+        return None
+    p, q = poly.lowest_terms(p, q)
+    is_small = max([abs(c) for _, c in (*p, *q)], default=0) <= _SMALL
+    return Quotient(p, q, x.is_exact and y.is_exact and is_small)
+
+
 # Numbers.
 
 _SIGNS = {operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/", operator.pow: "**",
@@ -341,14 +387,14 @@ def _quotient_of(x):
         return x.quotient
     if type(x) is SymInt:
         is_size = None not in [x.scope.lows[name] for name in poly.names(x.poly)]
-        return quotient.Quotient(x.poly, poly.constant(1), is_size)
-    return quotient.of_number(x)
+        return Quotient(x.poly, poly.constant(1), is_size)
+    return quotient_of_number(x)
 
 
 def _quotient(plain, a, b):
     """The quotient that the result of an operation is, if it is plainly one."""
     x, y = _quotient_of(a), _quotient_of(b)
-    return None if x is None or y is None else quotient.combined(plain, x, y)
+    return None if x is None or y is None else combined_quotient(plain, x, y)
 
 
 def _floored(scope, plain, a, b, text, value):
@@ -358,10 +404,10 @@ def _floored(scope, plain, a, b, text, value):
         return None
     whole = scope.wrap(ratio.p) // scope.wrap(ratio.q)
     is_certain = x.is_exact and y.is_exact
-    found = quotient.Quotient(_poly_of(whole), poly.constant(1), is_certain)
+    found = Quotient(_poly_of(whole), poly.constant(1), is_certain)
     if plain is operator.mod:
-        taken = quotient.combined(operator.mul, y, found)
-        return quotient.combined(operator.sub, x, taken) if is_certain and taken is not None else None
+        taken = combined_quotient(operator.mul, y, found)
+        return combined_quotient(operator.sub, x, taken) if is_certain and taken is not None else None
     if hint(whole) != value:
         return None
     if not is_certain:

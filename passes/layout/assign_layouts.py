@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from ...ir.graph.graph import Builder, Graph, Node
 from ...ir.opdef.op import View
 from ...ir.ops.core.shape import cat, contiguous, permute, reshape
-from ...ir.ops.nn.attention import attention, attention_grad
-from ...ir.ops.nn.attention_dropout import dropped_attention, dropped_attention_grad
+from ...ir.ops.nn.attention import attention, attention_grad, dropped_attention, dropped_attention_grad
 from ..rewrite.rewrite import rebuild
 from ..rewrite.strided import Pattern, row_major, through
 

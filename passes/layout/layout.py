@@ -21,8 +21,8 @@ from ...ir.ops.core import elementwise as ew
 from ...ir.ops.core.reduce import sum_
 from ...ir.ops.core.shape import cat, expand, full, pad, reshape, slice_
 from ...ir.ops.linalg.products import matmul
-from ...ir.ops.nn.batch_norm import batch_norm
 from ...ir.ops.nn.conv import conv, conv_input_grad, conv_weight_grad
+from ...ir.ops.nn.norm import batch_norm
 from ...ir.ops.nn.pool import avg_pool, is_whole, max_pool, plane_put
 from ...ir.ops.packed.blocked import (
     avg_pool_blocked,

@@ -7,7 +7,7 @@ numbers for each channel stay plain.
 from typing import Any
 
 from ...ir.graph.graph import Node
-from ...ir.ops.nn import batch_norm as norm
+from ...ir.ops.nn import norm
 from ...ir.ops.nn.conv import conv_input_grad, conv_weight_grad
 from ...ir.ops.nn.pool import avg_pool_grad, plane_put
 from ...ir.ops.packed.blocked_grad import (

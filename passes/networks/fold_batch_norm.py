@@ -8,8 +8,8 @@ from ...ir.dtype import float32, float64
 from ...ir.graph.graph import Graph, Value
 from ...ir.ops.core.elementwise import add, mul, neg, rsqrt, sub
 from ...ir.ops.core.shape import reshape
-from ...ir.ops.nn.batch_norm import batch_norm
 from ...ir.ops.nn.conv import conv
+from ...ir.ops.nn.norm import batch_norm
 from ..rewrite.rewrite import Rule, apply
 
 

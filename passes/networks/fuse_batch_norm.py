@@ -6,7 +6,7 @@ Every result has the bits that the operators apart give; what is saved are sweep
 from ...ir.graph.graph import Builder, Graph, Node, Value
 from ...ir.ops.core.elementwise import le, where
 from ...ir.ops.nn.activations import relu
-from ...ir.ops.nn.batch_norm import batch_norm_grad, batch_norm_relu_grad, batch_norm_relu_train, batch_norm_train
+from ...ir.ops.nn.norm import batch_norm_grad, batch_norm_relu_grad, batch_norm_relu_train, batch_norm_train
 from ..rewrite.rewrite import rebuild
 from ..simplify.canonicalize import is_literal, number_of
 

@@ -12,8 +12,8 @@ from ...ir.graph.graph import Graph, Node, Value
 from ...ir.opdef.op import View
 from ...ir.ops.core import elementwise as ew
 from ...ir.ops.core.shape import cat, expand, reshape
-from ...ir.ops.linalg.products import matmul
-from ...ir.ops.nn.activations import linear, relu
+from ...ir.ops.linalg.products import linear, matmul
+from ...ir.ops.nn.activations import relu
 from ...ir.ops.nn.conv import conv
 from ...ir.ops.nn.pool import avg_pool, max_pool
 

@@ -13,8 +13,9 @@ from ...ir.opdef.op import Op
 from ...ir.ops.core import elementwise as ew
 from ...ir.ops.core.reduce import amax, sum_
 from ...ir.ops.core.shape import expand
-from ...ir.ops.nn.activations import linear, log_softmax, softmax
+from ...ir.ops.linalg.products import linear
 from ...ir.ops.nn.norm import layer_norm, layer_norm_grad, rms_norm, rms_norm_grad
+from ...ir.ops.nn.softmax import log_softmax, softmax
 from ...ir.symbols.substitute import as_float
 from ..rewrite.rewrite import rebuild
 

@@ -5,8 +5,7 @@ bit: so it is native code like its neighbours, and the casts join these.
 from ...ir import dtype as dt
 from ...ir.graph.graph import Builder, Graph, Node, Value
 from ...ir.ops.core import elementwise as ew
-from ...ir.ops.nn.attention import attention, attention_grad
-from ...ir.ops.nn.attention_bounds import bounded_attention, bounded_attention_grad
+from ...ir.ops.nn.attention import attention, attention_grad, bounded_attention, bounded_attention_grad
 from ..rewrite.rewrite import rebuild
 
 _OPERATORS = frozenset((attention, attention_grad, bounded_attention, bounded_attention_grad))

@@ -10,7 +10,7 @@ from ...ir.ops.core import reduce as rd
 from ...ir.ops.core.complex_numbers import magnitude
 from ...ir.ops.core.shape import diagonal as _diagonal
 from ...ir.ops.core.shape import expand, full, permute, reshape
-from ...ir.ops.linalg import checked_factorizations, determinant, least_squares
+from ...ir.ops.linalg import checked_factorizations, determinant
 from ...ir.ops.linalg import factorizations as fa
 from ...ir.ops.linalg import products as la
 from ...ir.ops.linalg import triangular as tri
@@ -249,7 +249,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
     m, n = A.shape[-2:]
     whole = rcond is None or driver == "gels" or rcond < 0      # (that driver takes any matrix as one of full rank)
     rcond = max(m, n) * _epsilon(A) if whole else float(rcond)
-    solution, rank = least_squares.lstsq(A, b, rcond=rcond)
+    solution, rank = fa.lstsq(A, b, rcond=rcond)
     gap = ew.square(magnitude(ew.sub(la.matmul(A, solution), b)))
     residuals = rd.sum_(gap, dim=(gap.ndim - 2,), keepdim=False)
     if driver in _WITH_VALUES:

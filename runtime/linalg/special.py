@@ -4,8 +4,9 @@ import math
 
 from ...ir.errors import DTypeError
 from ...ir.ops.core import elementwise as ew
-from ...ir.ops.math import bessel, incomplete_gamma, normal_distribution, polynomials
-from ...ir.ops.nn import piecewise
+from ...ir.ops.core import pointwise
+from ...ir.ops.math import bessel, normal_distribution, polynomials
+from ...ir.ops.math import gamma as gamma_ops
 from ..api.math.elementwise import unary
 from ..api.register.register import FUNCTIONS, deliver, rename_all
 from ..api.register.type_promotion import result_type, to_dtype
@@ -50,7 +51,7 @@ def _floating(x, name) -> Tensor:
 
 def entr(input, *, out=None):
     """-x log x; 0 at 0 and -inf below."""
-    return deliver(piecewise.entr(_floating(input, "entr")), out, "entr")
+    return deliver(pointwise.entr(_floating(input, "entr")), out, "entr")
 
 
 def xlog1py(input, other, *, out=None):
@@ -95,12 +96,12 @@ def erfcx(input, *, out=None):
 def gammainc(input, other, *, out=None):
     """The regularised lower incomplete gamma function: the probability that a gamma number of concentration `input` is at
     most `other`."""
-    return deliver(incomplete_gamma.gammainc(*_pair(input, other)), out, "gammainc")
+    return deliver(gamma_ops.gammainc(*_pair(input, other)), out, "gammainc")
 
 
 def gammaincc(input, other, *, out=None):
     """The regularised upper incomplete gamma function, 1 - gammainc, accurate where it is small."""
-    return deliver(incomplete_gamma.gammaincc(*_pair(input, other)), out, "gammaincc")
+    return deliver(gamma_ops.gammaincc(*_pair(input, other)), out, "gammaincc")
 
 
 def zeta(input, other, *, out=None):

@@ -7,7 +7,8 @@ import numpy as np
 from ... import dtype as dt
 from ...errors import DTypeError
 from ...opdef.aval import Aval
-from ...opdef.op import NO_GRAD, OPS, Scalar, op
+from ...opdef.batch_rules import LEADING
+from ...opdef.op import NO_GRAD, OPS, Host, Scalar, op
 from ...reference import scalar_functions
 from ...symbols.symbolic import is_symbol
 from .elementwise_rules import common, elementwise, infer_same, is_inexact, tensors
@@ -387,3 +388,24 @@ cast = op("cast", infer=lambda x, *, dtype: Aval(x.shape, dtype), ref=_cast,
           traits=("exact", "float8"), doc="The same values in another dtype; floats to integers truncate.")
 copy = op("copy", infer=lambda x: x, ref=scalar_functions.copied, vjp=(lambda g, out, x: g,), lower=Scalar("copy"),
           traits=("exact", "float8"), doc="The same values in new memory.")
+
+
+def _infer_frexp(x):
+    if not x.dtype.is_floating_point:
+        raise DTypeError(f"frexp takes floating point numbers, got {x}; cast with .to()")
+    return x, x.with_dtype(dt.int32)
+
+
+def _frexp(x):
+    wide = x if x.dtype.kind == "f" else x.astype(np.float32)
+    mantissa, exponent = np.frexp(wide)
+    return np.asarray(mantissa).astype(x.dtype), np.asarray(exponent, np.int32)
+
+
+def _frexp_vjp(g, out, x, *, needs):
+    exponent = cast(out[1], dtype=dt.of(x))
+    return (mul(g, exp2(neg(exponent))),)
+
+
+frexp = op("frexp", infer=_infer_frexp, ref=_frexp, vjp=_frexp_vjp, saves=(0,), lower=Host(), batch=LEADING,
+           doc="Mantissas with sizes in [0.5, 1), and the powers of two that they are multiplied by.")

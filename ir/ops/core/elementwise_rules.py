@@ -150,3 +150,16 @@ def elementwise(name, fn, vjp=NO_GRAD, *, takes="any", gives="same", scalar="", 
     ref = reference(fn, widens, "" if "float8" in traits else name, "" if accept(dt.complex64) else name,
                     name if takes in _NO_BOOL else "")
     return op(name, infer=rule, ref=ref, vjp=vjp, lower=Scalar(scalar or name), traits=kinds | set(traits), doc=doc)
+
+
+def check_pair(name, x, y):
+    """Raises unless two tensors have one floating point dtype and one shape."""
+    if not x.dtype.is_floating_point or x.dtype is not y.dtype:
+        raise DTypeError(f"{name} takes two tensors of one floating point dtype, got {x} and {y}; cast one with .to()")
+    if x.shape != y.shape:
+        raise ShapeError(f"{name} takes tensors of one shape, got {x} and {y}")
+
+
+def is_low(a) -> bool:
+    """Whether an array is float16 or bfloat16 (of numpy's kind V)."""
+    return a.dtype.itemsize == 2 and a.dtype.kind in "fV"

@@ -11,22 +11,10 @@ from ...opdef.op import Composite, op
 from ...symbols.substitute import as_float
 from . import elementwise as ew
 from .complex_numbers import real
+from .elementwise_rules import is_low
+from .pointwise import in_wide
 from .reduce import amax, amin, back, count_of, infer_reduce, shares, sum_
-from .scan import is_low
 from .shape import full, reshape
-
-
-def in_wide(body):
-    """A body that computes float16 and bfloat16 in float32 and rounds once."""
-
-    def wide(*args, **params):
-        d = dt.of(args[0])
-        carried = dt.accumulator(d)
-        if carried is d:
-            return body(*args, **params)
-        return ew.cast(body(*[ew.cast(a, dtype=carried) for a in args], **params), dtype=d)
-
-    return wide
 
 
 def _wide_ref(fn):

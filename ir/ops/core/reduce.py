@@ -8,7 +8,8 @@ from ...opdef.batch_rules import ALONG
 from ...opdef.op import NO_GRAD, Composite, Reduce, op
 from ...reference.float8 import KINDS
 from . import elementwise as ew
-from .scan import is_low, products_of_others
+from .elementwise_rules import is_low
+from .scan import products_of_others
 from .shape import expand, permute, reshape
 
 

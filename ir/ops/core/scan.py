@@ -11,6 +11,7 @@ from ...opdef.derived_gradients import derived_vjp
 from ...opdef.op import OPS, Template, op
 from ...reference.scalar_functions import copied, logaddexp
 from . import elementwise as ew
+from .elementwise_rules import is_low
 from .shape import flip, full, pad
 
 _FEW_ROWS = 8   # below this many rows a scan runs row by row over Python floats: a numpy call per step would cost more
@@ -26,11 +27,6 @@ def infer_scan(name, floats=False):
         return x
 
     return infer
-
-
-def is_low(a) -> bool:
-    """Whether an array holds float16 or bfloat16."""
-    return a.dtype.itemsize == 2 and a.dtype.kind not in "iu"
 
 
 def _wide(fn):

@@ -308,6 +308,13 @@ later = op("later", infer=lambda x, after: x, ref=lambda x, after: x.copy(), vjp
            traits=("exact", "float8"),
            doc="A value, read only when another one has been made. A view to compiled programs, which alone use it.")
 
+group = op("group", infer=lambda *xs: tuple(xs), ref=lambda *xs: tuple(xs),
+           vjp=lambda g, out, *xs, needs: g if type(g) is tuple else (g,), saves=(), lower=Composite(lambda *xs: xs),
+           batch=LEADING,
+           traits=("exact", "keeps_order", "one_by_one"),
+           doc="Its floating point arguments, with one history node for all of them.")
+
+
 # Copies.
 
 

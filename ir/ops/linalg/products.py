@@ -4,11 +4,15 @@ from math import prod
 
 import numpy as np
 
+from ... import dtype as dt
 from ...errors import DTypeError, ShapeError
-from ...opdef.op import Composite, Template, op
+from ...opdef.aval import Aval
+from ...opdef.op import Composite, Host, Template, op
 from ..core import elementwise as ew
-from ..core.batching import all_repeated
+from ..core import reduce as rd
+from ..core.batching import all_repeated, lifted, repeated
 from ..core.elementwise_rules import reference
+from ..core.pointwise import in_single
 from ..core.shape import expand, permute, reshape, roll
 
 
@@ -123,3 +127,129 @@ cross = op("cross", infer=_infer_cross, ref=_cross_body, lower=Composite(_cross_
            vjp=(lambda g, out, x, y, *, dim: cross(y, g, dim=dim), lambda g, out, x, y, *, dim: cross(g, x, dim=dim)),
            traits=("rule_as_one",),
            doc="The cross product of vectors of 3 along a dim.")
+
+
+def _infer_grouped(x, y, ends):
+    if x.dtype is not y.dtype or not x.dtype.is_inexact:
+        raise DTypeError(f"grouped_mm takes two floating point tensors of one dtype, got {x} and {y}; cast one with .to()")
+    if ends.dtype is not dt.int32 and ends.dtype is not dt.int64:
+        raise DTypeError(f"grouped_mm takes offs of int32, got {ends}")
+    if (x.ndim, y.ndim) not in ((2, 3), (3, 2), (2, 2)) or ends.ndim != 1:
+        raise ShapeError(f"grouped_mm takes offs for two matrices, or a matrix and one for each group, got {x}, {y} and {ends}")
+    if x.shape[-1] != y.shape[-2]:
+        raise ShapeError(f"grouped_mm of {x} and {y}: the first has {x.shape[-1]} columns, the second {y.shape[-2]} rows")
+    groups = x.shape[0] if x.ndim == 3 else y.shape[0] if y.ndim == 3 else ends.shape[0]
+    if ends.shape[0] != groups:
+        raise ShapeError(f"grouped_mm of {x} and {y} takes one offset for each of {groups} groups, got {ends}")
+    both = x.ndim == y.ndim == 2
+    return Aval((*((groups,) if both else ()), x.shape[-2], y.shape[-1]), x.dtype)
+
+
+def grouped_products(multiply, x, y, ends):
+    """The groups' grouped_products, each by `multiply`; what lies behind the last group is zero."""
+    ends = np.asarray(ends).tolist()
+    length = x.shape[0] if y.ndim == 3 else y.shape[1] if x.ndim == 3 else x.shape[1]
+    starts = [0, *ends[:-1]]
+    if any(a > b for a, b in zip(starts, ends)) or (ends and ends[-1] > length):
+        raise ShapeError(f"grouped_mm: offs must rise to at most {length}, got {ends}")
+    both = x.ndim == y.ndim == 2
+    out = np.zeros((*((len(ends),) if both else ()), x.shape[-2], y.shape[-1]), x.dtype)
+    for g, (a, b) in enumerate(zip(starts, ends)):
+        if a == b:
+            continue
+        if y.ndim == 3:
+            out[a:b] = multiply(x[a:b], y[g])
+        elif x.ndim == 3:
+            out[:, a:b] = multiply(x[g], y[:, a:b])
+        else:
+            out[g] = multiply(x[:, a:b], y[a:b])
+    return out
+
+
+def _by_numpy(x, y):
+    return np.matmul(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype) if x.itemsize < 4 else np.matmul(x, y)
+
+
+def _grouped_vjp(g, out, x, y, ends, *, needs):
+    return (grouped_matmul(g, transpose_last(y), ends) if needs[0] else None,
+            grouped_matmul(transpose_last(x), g, ends) if needs[1] else None, None)
+
+
+grouped_matmul = op(
+    "grouped_matmul", infer=_infer_grouped, ref=lambda x, y, ends: grouped_products(_by_numpy, x, y, ends), vjp=_grouped_vjp,
+    saves=(1, 2, 3), lower=Host(), traits=("autocast_low",),
+    flops=lambda args, outs, params: 2 * prod(args[0].shape[-2:]) * args[1].shape[-1],
+    doc="Group g ends at ends[g] and begins where the one before ends. Of a matrix x and one y for each group: rows of x in "
+        "group g times y[g]. Of one x for each group and a matrix y: x[g] times the columns of y in group g. Of two matrices: "
+        "for each group the product of the columns of x and rows of y in it.")
+
+
+# The linear layer.
+
+
+def _infer_linear(x, w, b):
+    kinds = [a for a in (x, w, b) if a is not None]
+    if any(a.dtype is not x.dtype for a in kinds):
+        raise DTypeError(f"linear takes tensors of one dtype, got {' and '.join(map(str, kinds))}; cast one with .to()")
+    if x.ndim < 1 or w.ndim != 2 or x.shape[-1] != w.shape[1]:
+        raise ShapeError(f"linear of {x} with weight {w}: the weight is (out_features, in_features) and in_features must be "
+                         f"the input's last size")
+    if b is not None and b.shape != w.shape[:1]:
+        raise ShapeError(f"linear with weight {w} takes a bias of shape ({w.shape[0]},), got {b}")
+    return x.with_shape((*x.shape[:-1], w.shape[0]))
+
+
+def _linear(x, w, b):
+    out = np.matmul(x.reshape(-1, x.shape[-1]) if x.size else x.reshape(rows_of(x.shape), x.shape[-1]), w.T)
+    if b is not None:
+        out += b
+    return out.reshape(*x.shape[:-1], w.shape[0])
+
+
+def rows_of(shape) -> int:
+    """How many rows a value has when all but its last dimension count as rows."""
+    return prod(shape[:-1])
+
+
+def as_rows(x):
+    """The value as a matrix: all but the last dimension are rows."""
+    return x if len(x.shape) == 2 else reshape(x, shape=(rows_of(x.shape), x.shape[-1]))
+
+
+def _linear_body(x, w, b):
+    out = matmul(as_rows(x), permute(w, dims=(1, 0)))
+    out = out if len(x.shape) == 2 else reshape(out, shape=(*x.shape[:-1], w.shape[0]))
+    return out if b is None else ew.add(out, expand(b, shape=out.shape))
+
+
+def _linear_x(g, out, x, w, b):
+    back = matmul(as_rows(g), w)
+    return back if len(x.shape) == 2 else reshape(back, shape=x.shape)
+
+
+def _linear_w(g, out, x, w, b):
+    return matmul(permute(as_rows(g), dims=(1, 0)), as_rows(x))
+
+
+def _linear_b(g, out, x, w, b):
+    return rd.sum_(as_rows(g), dim=(0,), keepdim=False)
+
+
+def _batch_linear(size, op, args, held, params):
+    x, w, b = args
+    if not held[1] and not held[2]:
+        return op(x, w, b)
+    inner = x.shape[held[0]:]
+    if not held[1]:
+        found = op(x, w, None)
+    else:
+        flat = reshape(x, shape=(*x.shape[:held[0]], prod(inner[:-1]), inner[-1]))
+        flat = flat if held[0] else repeated(flat, size)
+        found = reshape(matmul(flat, permute(w, dims=(0, 2, 1))), shape=(size, *inner[:-1], w.shape[1]))
+    return found if b is None else ew.add(found, lifted(b, len(inner)) if held[2] else b)
+
+
+linear = op("linear", infer=_infer_linear, ref=in_single(_linear), vjp=(_linear_x, _linear_w, _linear_b),
+            lower=Composite(_linear_body), batch=_batch_linear, traits=("autocast_low", "self_checking", "reads_turned_weight"),
+            flops=lambda args, outs, params: 2 * prod(outs[0].shape) * args[0].shape[-1],
+            doc="x @ w.T + b; w is (out_features, in_features), b may be None.")

@@ -1,5 +1,4 @@
-"""Special functions and distributions (gamma, Bessel, orthogonal polynomials, normal distribution, binomial) and Fourier
-transforms.
+"""Special functions (gamma, Bessel, orthogonal polynomials, normal distribution), gamma random numbers, Fourier transforms.
 
-Stands above `nn` because the maker `pointwise` of `nn/piecewise` defines some of them.
+Scalar kernels compute most of them; transforms and polynomials of varying degree run on the host or by device launches.
 """

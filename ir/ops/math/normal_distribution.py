@@ -7,7 +7,7 @@ import numpy as np
 
 from ...reference import scalar_functions
 from ..core import elementwise as ew
-from ..nn.piecewise import pointwise
+from ..core.pointwise import pointwise
 
 _MIDDLE = (-1.23916583867381258016e0, 1.39312609387279679503e1, -5.66762857469070293439e1, 9.80010754185999661536e1,
            -5.99633501014107895267e1)

@@ -7,8 +7,7 @@ from ...opdef.batch_rules import LEADING
 from ...opdef.op import NO_GRAD, Host, op
 from ...reference.scalar_functions import hurwitz_zeta
 from ..core import elementwise as ew
-from ..core.elementwise_rules import elementwise
-from .incomplete_gamma import check_pair
+from ..core.elementwise_rules import check_pair, elementwise
 
 # name: (the polynomial of degree 1, that of degree k + 1 from those of degrees k and k - 1)
 FAMILIES = {

@@ -14,16 +14,17 @@ from collections.abc import Callable
 import numpy as np
 
 from ... import dtype as dt
-from ...errors import DTypeError, ShapeError
+from ...errors import ArgumentError, DTypeError, ShapeError
 from ...opdef.batch_rules import LEADING
 from ...opdef.derived_gradients import derived_vjp
 from ...opdef.op import Composite, Template, op
 from ..core import elementwise as ew
 from ..core import reduce as rd
 from ..core.batching import all_repeated, lifted
-from ..core.shape import expand, iota, reshape, sum_to
+from ..core.pointwise import in_single, in_wide
+from ..core.random import bernoulli_mask, check_key
+from ..core.shape import expand, flip, fold_windows, iota, reshape, select, sum_to, unfold
 from ..linalg.products import matmul, transpose_last
-from .activations import in_single
 
 
 def _infer_attention(q, k, v, mask, *, causal, scale):
@@ -287,3 +288,177 @@ attention = op("attention", infer=_infer_attention, ref=in_single(_attention, 1)
                lower=Template("attention"), numbers=("scale",), given=by_scaled_queries(lambda: attention, 0),
                batch=_batch_attention, traits=("autocast_low",), flops=lambda args, outs, params: _flops(*args[:3]),
                doc="softmax(q k' * scale + mask) v, and the logsumexp of each row of scores.")
+
+
+def _check_bounds(q, k, bounds, table):
+    said = f"bounded_attention of q {q}, k {k}"
+    for what, x, tail in (("bounds", bounds, (q.shape[-2], 2)), ("table", table, (q.shape[-2] + k.shape[-2] - 1,))):
+        if x is None:
+            continue
+        lead = q.shape[:-2]
+        fits = x.ndim == len(lead) + len(tail) and x.shape[len(lead):] == tail
+        if not fits or any(n not in (1, m) for n, m in zip(x.shape, lead)):
+            raise ShapeError(f"{said}: {what} must be {(*lead, *tail)}, leading dimensions perhaps 1, got {x}")
+    if bounds is not None and bounds.dtype is not dt.int64:
+        raise DTypeError(f"{said}: bounds are int64, got {bounds}")
+    if table is not None and table.dtype is not q.dtype:
+        raise DTypeError(f"{said}: the table is {q.dtype}, got {table}")
+
+
+def _infer_bounded(q, k, v, bounds, table, *, scale, squash):
+    _check_bounds(q, k, bounds, table)
+    return _infer_attention(q, k, v, None, causal=False, scale=scale)
+
+
+def _by_distance(table, shape):
+    """A table's numbers laid out over scores."""
+    last = len(table.shape) - 1
+    windows = unfold(table, dim=last, size=shape[-1], step=1)      # of row w: from table[w] on, which is the row L - 1 - w
+    return expand(flip(windows, dims=(last,)), shape=shape)
+
+
+def _seen(bounds, like, shape):
+    """Which scores are of keys within a query's bounds."""
+    column = iota(like, shape=tuple(shape), dim=len(shape) - 1, dtype=dt.int64)
+    low, high = (_rows(select(bounds, dim=len(bounds.shape) - 1, index=i), shape) for i in (0, 1))
+    return ew.logical_and(ew.ge(column, low), ew.lt(column, high))
+
+
+def _bounded_scores(q, k, bounds, table, scale, squash):
+    """(scores, the slope of the tanh that they went through or None); -inf for what is not seen."""
+    s, slope = ew.mul(matmul(q, transpose_last(k)), scale), None
+    shape = s.shape
+    if squash is not None:
+        bent = ew.tanh(ew.mul(s, squash[0]))
+        s, slope = ew.mul(bent, squash[1]), ew.mul(ew.sub(1.0, ew.mul(bent, bent)), squash[0] * squash[1])
+    if table is not None:
+        s = ew.add(s, _by_distance(table, shape))
+    if bounds is not None:
+        s = ew.where(_seen(bounds, q, shape), s, -math.inf)
+    return s, slope
+
+
+def _softmax_product(s, v, kept=lambda p: p):
+    """Return softmax(s) @ v, with the probabilities passed through `kept`, and the logsumexp of each row."""
+    top = rd.amax(s, dim=(len(s.shape) - 1,), keepdim=False)
+    safe = ew.where(ew.isneginf(top), 0.0, top)
+    p = ew.exp(ew.sub(s, _rows(safe, s.shape)))
+    total = _last_sum(p)
+    nothing = ew.eq(total, 0.0)
+    out = matmul(kept(p), v)
+    out = ew.div(out, _rows(ew.where(nothing, 1.0, total), out.shape))
+    return out, ew.where(nothing, math.inf, ew.add(safe, ew.log(total)))
+
+
+def _bounded_body(q, k, v, bounds, table, *, scale, squash):
+    k, v = (_spread_heads(x, q.shape[-3]) for x in (k, v))
+    return _softmax_product(_bounded_scores(q, k, bounds, table, scale, squash)[0], v)
+
+
+def _infer_bounded_grad(g, q, k, v, bounds, table, lse, delta, *, scale, squash, table_grad):
+    check_statistics("bounded_attention_grad", q, lse, delta)
+    return (q, k, v, table) if table_grad else (q, k, v)
+
+
+def _bounded_grad_body(g, q, k, v, bounds, table, lse, delta, *, scale, squash, table_grad):
+    key_heads = k.shape[-3]
+    k, v = (_spread_heads(x, q.shape[-3]) for x in (k, v))
+    s, slope = _bounded_scores(q, k, bounds, table, scale, squash)
+    p = ew.exp(ew.sub(s, _rows(lse, s.shape)))
+    ds = ew.mul(p, ew.sub(matmul(g, transpose_last(v)), _rows(delta, s.shape)))
+    inner = ew.mul(ds if slope is None else ew.mul(ds, slope), scale)
+    found = (matmul(inner, k), _gather_heads(matmul(transpose_last(inner), q), key_heads),
+             _gather_heads(matmul(transpose_last(p), g), key_heads))
+    return (*found, distances_summed(ds, table.shape)) if table_grad else found
+
+
+def distances_summed(ds, shape):
+    """The gradient of a table from that of the scores that it was laid out over."""
+    last = len(ds.shape) - 2
+    size = ds.shape[last] + ds.shape[last + 1] - 1
+    return sum_to(fold_windows(flip(ds, dims=(last,)), shape=(*ds.shape[:last], size), dim=last, step=1), shape=shape)
+
+
+bounded_attention_grad = op(
+    "bounded_attention_grad", infer=_infer_bounded_grad, ref=in_single(_bounded_grad_body),
+    vjp=derived_vjp(in_wide(_bounded_grad_body)), saves=(1, 2, 3, 4, 5, 6, 7, 8),
+    lower=Composite(in_wide(_bounded_grad_body)), batch=LEADING, numbers=("scale",),
+    given=by_scaled_queries(lambda: bounded_attention_grad, 1),
+    flops=lambda args, outs, params: _flops(args[1], args[2], args[3], with_q=3, with_v=2),
+    doc="The gradients of bounded_attention for q, k, v and (with table_grad) the table; delta is each row's g . out.")
+
+
+def _bounded_vjp(g, out, q, k, v, bounds, table, *, scale, squash, needs):
+    g_out, g_lse = g
+    delta = row_delta(g_out, out[0], g_lse)
+    gq, gk, gv, *rest = bounded_attention_grad(g_out, q, k, v, bounds, table, out[1], delta, scale=scale, squash=squash,
+                                               table_grad=needs[4])
+    return gq, gk, gv, None, rest[0] if rest else None
+
+
+bounded_attention = op(
+    "bounded_attention", infer=_infer_bounded, ref=in_single(_bounded_body, 1), vjp=_bounded_vjp, saves=(0, 1, 2, 3, 4, 5),
+    lower=Composite(in_wide(_bounded_body, 1)), traits=("autocast_low",), batch=LEADING,
+    numbers=("scale",), given=by_scaled_queries(lambda: bounded_attention, 0),
+    flops=lambda args, outs, params: _flops(*args[:3]),
+    doc="softmax(outer * tanh(inner * q k' * scale) + table) v over each query's keys, and the logsumexp of its scores.")
+
+
+def _infer_dropped(q, k, v, mask, key, *, causal, scale, p):
+    check_key("dropped_attention", key)
+    if not 0 <= p < 1:
+        raise ArgumentError(f"dropped_attention takes a probability from 0 to below 1, got {p}")
+    return _infer_attention(q, k, v, mask, causal=causal, scale=scale)
+
+
+def _kept(x, key, p):
+    """Probabilities, or what comes back to them, after dropout."""
+    seen = bernoulli_mask(key, shape=tuple(x.shape), p=1.0 - p)
+    return ew.where(seen, ew.mul(x, 1.0 / (1.0 - p)), 0.0)
+
+
+def _dropped_body(q, k, v, mask, key, *, causal, scale, p):
+    k, v = (_spread_heads(x, q.shape[-3]) for x in (k, v))
+    return _softmax_product(masked_scores(q, k, mask, causal, scale), v, lambda shares: _kept(shares, key, p))
+
+
+def _infer_dropped_grad(g, q, k, v, mask, lse, delta, key, *, causal, scale, p, mask_grad):
+    check_statistics("dropped_attention_grad", q, lse, delta)
+    return (q, k, v, q.with_shape(mask.shape)) if mask_grad else (q, k, v)
+
+
+def _dropped_grad_body(g, q, k, v, mask, lse, delta, key, *, causal, scale, p, mask_grad):
+    key_heads = k.shape[-3]
+    k, v = (_spread_heads(x, q.shape[-3]) for x in (k, v))
+    s = masked_scores(q, k, mask, causal, scale)
+    shares = ew.exp(ew.sub(s, _rows(lse, s.shape)))
+    ds = ew.mul(shares, ew.sub(_kept(matmul(g, transpose_last(v)), key, p), _rows(delta, s.shape)))
+    found = (ew.mul(matmul(ds, k), scale), _gather_heads(ew.mul(matmul(transpose_last(ds), q), scale), key_heads),
+             _gather_heads(matmul(transpose_last(_kept(shares, key, p)), g), key_heads))
+    return (*found, sum_to(ds, shape=mask.shape)) if mask_grad else found
+
+
+dropped_body, dropped_grad_body = in_wide(_dropped_body, 1), in_wide(_dropped_grad_body)
+
+dropped_attention_grad = op(
+    "dropped_attention_grad", infer=_infer_dropped_grad, ref=in_single(_dropped_grad_body), vjp=derived_vjp(dropped_grad_body),
+    saves=(1, 2, 3, 4, 5, 6, 7, 8), lower=Composite(dropped_grad_body), numbers=("scale", "p"), given=dropped_grad_body,
+    traits=("random",),
+    flops=lambda args, outs, params: _flops(args[1], args[2], args[3], with_q=3, with_v=2),
+    doc="The gradients of dropped_attention for q, k, v and (with mask_grad) the mask; delta is each row's g . out.")
+
+
+def _dropped_vjp(g, out, q, k, v, mask, key, *, causal, scale, p, needs):
+    g_out, g_lse = g
+    delta = row_delta(g_out, out[0], g_lse)
+    wanted = bool(needs[3]) and dt.of(mask) is not dt.bool_
+    gq, gk, gv, *rest = dropped_attention_grad(g_out, q, k, v, mask, out[1], delta, key, causal=causal, scale=scale, p=p,
+                                               mask_grad=wanted)
+    return gq, gk, gv, rest[0] if rest else None, None
+
+
+dropped_attention = op(
+    "dropped_attention", infer=_infer_dropped, ref=in_single(_dropped_body, 1), vjp=_dropped_vjp, saves=(0, 1, 2, 3, 4, 5),
+    lower=Composite(dropped_body), traits=("random", "autocast_low"), numbers=("scale", "p"), given=dropped_body,
+    flops=lambda args, outs, params: _flops(*args[:3]),
+    doc="dropout(softmax(q k' * scale + mask), p) v with what a key draws, and the logsumexp of each row of scores.")

@@ -6,8 +6,8 @@ from ...errors import ArgumentError, AutogradError, ShapeError
 from ...opdef.aval import Aval
 from ...opdef.op import Template, op
 from ..core.batching import all_repeated, joined, parted
+from ..core.pointwise import in_single
 from ..core.shape import permute, reshape
-from .activations import in_single
 
 
 def _infer_ctc(log_probs, targets, input_lengths, target_lengths, *, blank):

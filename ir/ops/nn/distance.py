@@ -9,11 +9,11 @@ from ...opdef.derived_gradients import derived_vjp
 from ...opdef.op import Composite, op
 from ..core import elementwise as ew
 from ..core import reduce as rd
-from ..core.moments import in_wide, vector_norm
+from ..core.moments import vector_norm
+from ..core.pointwise import in_single, in_wide
 from ..core.shape import contiguous, expand, full, reshape
 from ..index.indexing import gather, scatter
 from ..linalg.products import matmul, transpose_last
-from .activations import in_single
 
 
 def _infer(x, y, *, ord):

@@ -10,11 +10,11 @@ from ...opdef.aval import Aval
 from ...opdef.op import NO_GRAD, Composite, Template, op
 from ..core import elementwise as ew
 from ..core.batching import all_repeated, numbered, repeated
+from ..core.pointwise import in_single
 from ..core.reduce import sum_
 from ..core.shape import expand, iota, reshape
 from ..index.indexing import index as take
 from ..index.sort import argsort, searchsorted
-from .activations import in_single
 
 
 def _infer_embedding(weight, index, *, padding_idx, by_frequency):

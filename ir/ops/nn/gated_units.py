@@ -5,10 +5,8 @@ import numpy as np
 from ...opdef.batch_rules import ALONG
 from ...opdef.op import Composite, op
 from ..core import elementwise as ew
-from ..core.moments import in_wide
+from ..core.pointwise import in_single, in_wide, pointwise
 from ..core.shape import cat, slice_
-from .activations import in_single
-from .piecewise import pointwise
 
 
 def _sigmoid(x):

@@ -3,6 +3,7 @@
 Classes lie along dimension 1, `target` has the input's shape without it. No one-hot tensor is ever made.
 """
 
+
 import numpy as np
 
 from ... import dtype as dt
@@ -15,8 +16,9 @@ from ...symbols.substitute import as_float
 from ..core import elementwise as ew
 from ..core import reduce as rd
 from ..core.batching import all_repeated, joined, parted
+from ..core.pointwise import in_single, pointwise, wants_float
 from ..core.shape import expand, full, reshape
-from .activations import in_single, wants_float
+from .activations import softplus
 
 REDUCTIONS = NONE, MEAN, SUM = "none", "mean", "sum"
 
@@ -344,3 +346,91 @@ cross_entropy = op("cross_entropy", infer=_infer_cross_entropy, ref=in_single(_c
                    vjp=(_cross_entropy_vjp, None, None), lower=Composite(_cross_entropy_body),
                    numbers=("label_smoothing",), traits=("autocast_wide", "gaps", "refuses"),
                    doc="The loss of logits against class indices, and each row's logsumexp, which the gradient uses.")
+
+
+_LEAST_LOG = -100.0
+_LEAST_SPREAD = 1e-12       # of x (1 - x), which the gradient divides by
+
+
+def _logs(x):
+    """log(x) and log(1 - x), at least -100."""
+    return [ew.maximum(v, _LEAST_LOG) for v in (ew.log(x), ew.log1p(ew.neg(x)))]
+
+
+def _probability_body(x, target):
+    yes, no = _logs(x)
+    return ew.sub(ew.mul(ew.sub(target, 1.0), no), ew.mul(target, yes))
+
+
+def _probability_loss(x, target):
+    with np.errstate(all="ignore"):
+        yes, no = np.maximum(np.log(x), _LEAST_LOG), np.maximum(np.log1p(-x), _LEAST_LOG)
+    return (target - 1) * no - target * yes
+
+
+def _by_probability(g, out, x, target):
+    p, t = ew.widened(x), ew.widened(target)
+    spread = ew.maximum(ew.mul(p, ew.sub(1.0, p)), _LEAST_SPREAD)
+    return ew.narrowed(ew.div(ew.mul(ew.widened(g), ew.sub(p, t)), spread), x)
+
+
+def _by_target(g, out, x, target):
+    yes, no = _logs(ew.widened(x))
+    return ew.narrowed(ew.mul(ew.widened(g), ew.sub(no, yes)), x)
+
+
+cross_entropy_of_probability = pointwise(
+    "cross_entropy_of_probability", _probability_body, _probability_loss, (_by_probability, _by_target),
+    traits=("autocast_wide",), doc="-(t log x + (1 - t) log(1 - x)), each log at least -100.")
+
+
+def _logit_body(x, target):
+    return ew.add(ew.mul(ew.sub(1.0, target), x), softplus(ew.neg(x)))
+
+
+def _by_logit(g, out, x, target):
+    return ew.narrowed(ew.mul(ew.widened(g), ew.sub(ew.sigmoid(ew.widened(x)), ew.widened(target))), x)
+
+
+cross_entropy_of_logit = pointwise(
+    "cross_entropy_of_logit", _logit_body, lambda x, target: (1 - target) * x + np.logaddexp(0, -x),
+    (_by_logit, lambda g, out, x, target: ew.neg(ew.mul(g, x))), traits=("autocast_wide",),
+    doc="That of sigmoid(x), without overflow.")
+
+
+def _squared_body(x, y):
+    gap = ew.sub(x, y)
+    return ew.mul(gap, gap)
+
+
+def _squared_slope(g, x, y):
+    gap = ew.sub(ew.widened(x), ew.widened(y))
+    return ew.narrowed(ew.mul(ew.mul(ew.widened(g), 2.0), gap), x)
+
+
+squared_gap = pointwise("squared_gap", _squared_body, lambda x, y: (x - y) * (x - y),
+                        (lambda g, out, x, y: _squared_slope(g, x, y), lambda g, out, x, y: _squared_slope(g, y, x)),
+                        doc="(x - y)^2")
+
+
+def _huber_body(x, y, *, bound, curve, slope):
+    gap = ew.abs_(ew.sub(x, y))
+    far = ew.mul(ew.sub(gap, 0.5 * bound), slope)
+    return ew.where(ew.le(gap, bound), ew.mul(ew.mul(gap, gap), curve), far)
+
+
+def _huber(x, y, *, bound, curve, slope):
+    gap = np.abs(x - y)
+    return np.where(gap <= bound, gap * gap * curve, (gap - 0.5 * bound) * slope)
+
+
+def _huber_slope(g, x, y, bound, curve, slope):
+    gap = ew.sub(ew.widened(x), ew.widened(y))
+    steep = ew.where(ew.gt(gap, bound), slope, ew.where(ew.lt(gap, -bound), -slope, ew.mul(gap, 2 * curve)))
+    return ew.narrowed(ew.mul(ew.widened(g), steep), x)
+
+
+huber = pointwise("huber", _huber_body, _huber,
+                  (lambda g, out, x, y, *, bound, curve, slope: _huber_slope(g, x, y, bound, curve, slope),
+                   lambda g, out, x, y, *, bound, curve, slope: _huber_slope(g, y, x, bound, curve, slope)),
+                  doc="curve * (x - y)^2 where |x - y| <= bound, the line (|x - y| - bound / 2) * slope beyond.")

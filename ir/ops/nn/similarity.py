@@ -6,10 +6,10 @@ from ...errors import DTypeError, ShapeError
 from ...opdef.batch_rules import ALONG
 from ...opdef.op import Composite, op
 from ..core import elementwise as ew
-from ..core.moments import in_wide, vector_norm
+from ..core.moments import vector_norm
+from ..core.pointwise import in_single, in_wide
 from ..core.reduce import kept, reduced_shape, sum_
 from ..core.shape import expand, reshape
-from .activations import in_single
 
 
 def _check_float(name, x):

@@ -11,8 +11,8 @@ import numpy as np
 from ... import dtype as dt
 from ...errors import ShapeError
 from ...opdef.op import NO_GRAD, OPS, Template, op
-from ..nn import batch_norm as norm
 from ..nn import conv as plain_conv
+from ..nn import norm
 from ..nn import pool as plain_pool
 from .blocked import _from, _infer_from, _plain_aval, _to, blocks_of, check_taps, lines_of, run_epilogue
 

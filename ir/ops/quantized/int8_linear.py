@@ -10,7 +10,7 @@ from ... import dtype as dt
 from ...errors import ArgumentError, DTypeError, ShapeError
 from ...opdef.aval import Aval
 from ...opdef.op import NO_GRAD, Host, Template, op
-from ..nn import recurrent, recurrent_steps
+from ..nn import recurrent
 
 MOST_DEPTH = 1 << 16        # columns of a weight up to which no sum of products of 8 bits leaves 32 bits
 STEPS = 255                 # that a row is divided into
@@ -104,7 +104,7 @@ def _layer(z, mask, h, c, weight, scale, bias, *, layer, reverse):
 
 recurrent_int8 = op(
     "recurrent_int8", infer=_infer_layer, ref=_layer, vjp=NO_GRAD, lower=Template("recurrent"),
-    batch=recurrent_steps.batch_of_sequences(2, 2),
+    batch=recurrent.batch_of_sequences(2, 2),
     flops=lambda args, outs, params: 2 * prod(args[0].shape) * args[2].shape[-1],
     doc="A recurrent layer whose state is multiplied with a weight of int8 as by linear_int8: (all states,), and the last "
         "cells of an LSTM.")

@@ -1,5 +1,6 @@
 """Ranges that follow what is seen while training goes on, and the steps that ranges are divided into."""
 
+
 import numpy as np
 
 from ... import dtype as dt
@@ -7,7 +8,8 @@ from ...errors import ArgumentError, ShapeError
 from ...opdef.aval import Aval
 from ...opdef.op import NO_GRAD, Composite, op
 from ..core import elementwise as ew
-from ..core.shape import full
+from ..core.pointwise import in_single, in_wide, wants_float
+from ..core.shape import expand, full
 
 AFFINE, SYMMETRIC, FITTED, FLOATING = KINDS = ("affine", "symmetric", "fitted", "floating")
 
@@ -95,3 +97,42 @@ range_steps = op("range_steps", infer=_infer_steps, ref=_steps, vjp=NO_GRAD, low
                  doc="The size of steps from `least` to `most` over ranges that 0 is a part of (at least eps), and the step "
                      "that 0 is: the nearest ('affine'); `middle`, for ranges that go as far up as down ('symmetric'), or "
                      "have one step more below, as bytes do ('fitted'); a float ('floating').")
+
+
+def _infer_fake_quantize(x, inverse, scale, zero, *, low, high, whole):
+    wants_float("fake_quantize", x)
+    for name, v in (("scale", scale), ("inverse", inverse), ("zero", zero)):
+        if v.dtype is not x.dtype or v.ndim != x.ndim or any(n not in (1, size) for n, size in zip(v.shape, x.shape)):
+            raise ShapeError(f"fake_quantize of {x} takes a {name} of its dtype that can be laid out over it, got {v}")
+    return x
+
+
+def _step_of(x, inverse, zero, whole):
+    """The number of the step that is nearest to x, before it is limited."""
+    count, zero = ew.mul(x, expand(inverse, shape=x.shape)), expand(zero, shape=x.shape)
+    return ew.add(ew.round_(count), zero) if whole else ew.round_(ew.add(count, zero))
+
+
+def _fake_quantize_body(x, inverse, scale, zero, *, low, high, whole):
+    step = _step_of(x, inverse, zero, whole)
+    step = ew.where(ew.ge(step, low), step, low)
+    step = ew.where(ew.le(step, high), step, high)
+    return ew.mul(ew.sub(step, expand(zero, shape=x.shape)), expand(scale, shape=x.shape))
+
+
+def _fake_quantize(x, inverse, scale, zero, *, low, high, whole):
+    step = np.round(x * inverse) + zero if whole else np.round(x * inverse + zero)
+    step = np.where(step >= low, step, x.dtype.type(low))
+    return (np.where(step <= high, step, x.dtype.type(high)) - zero) * scale
+
+
+def _fake_quantize_x(g, out, x, inverse, scale, zero, *, low, high, whole):
+    step = _step_of(x, inverse, zero, whole)
+    return ew.where(ew.logical_and(ew.ge(step, low), ew.le(step, high)), g, 0.0)
+
+
+fake_quantize = op("fake_quantize", infer=_infer_fake_quantize, ref=in_single(_fake_quantize), traits=("takes_float",),
+                   vjp=(_fake_quantize_x, None, None, None), lower=Composite(in_wide(_fake_quantize_body)),
+                   doc="x as it comes back from the nearest of steps of size `scale`, numbered from low to high, where `zero` "
+                       "is 0, a whole number or one between (nan is the lowest step). The gradient is that of x itself, where "
+                       "x is between the limits.")

@@ -5,8 +5,7 @@ import math
 import numpy as np
 
 from ....ir import dtype as dt
-from ....ir.ops.nn.batch_norm import batch_norm
-from ....ir.ops.nn.norm import layer_norm, rms_norm
+from ....ir.ops.nn.norm import batch_norm, layer_norm, rms_norm
 from ....ir.ops.nn.resample import grid_sample
 from ....runtime.nn import functional as F
 from .registry import ing, ints, onnx_op, to_tensor, whole_axis

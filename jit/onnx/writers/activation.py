@@ -4,6 +4,7 @@ import math
 
 from ....ir import dtype as dt
 from ....ir.ops.nn import activations
+from ....ir.ops.nn import softmax as softmax_ops
 from .graph_writer import emits
 from .math import straight
 
@@ -94,5 +95,5 @@ def _softmax(kind):
     return write
 
 
-emits(activations.softmax)(_softmax("Softmax"))
-emits(activations.log_softmax)(_softmax("LogSoftmax"))
+emits(softmax_ops.softmax)(_softmax("Softmax"))
+emits(softmax_ops.log_softmax)(_softmax("LogSoftmax"))

@@ -5,11 +5,12 @@ import math
 import numpy as np
 
 from ....ir import dtype as dt
-from ....ir.ops.linalg import determinant, grouped_products, products
-from ....ir.ops.nn import activations, norm
+from ....ir.ops.core import shape as shape_ops
+from ....ir.ops.linalg import determinant, products
 from ....ir.ops.nn import attention as at
+from ....ir.ops.nn import norm
 from ....ir.ops.nn import resample as rs
-from ....ir.ops.nn.batch_norm import batch_norm
+from ....ir.ops.nn.norm import batch_norm
 from ....ir.symbols.symbolic import is_symbol
 from .graph_writer import emits
 from .recorded_ops import Ref
@@ -36,7 +37,7 @@ def _never(w, item):
     return None
 
 
-@emits(activations.linear, when=lambda node, opset: node.inputs[0].dtype.is_inexact, lazy=_never)
+@emits(products.linear, when=lambda node, opset: node.inputs[0].dtype.is_inexact, lazy=_never)
 def _linear(w, item, x, weight, b):
     bias = None if b is None else w.name(b)
     if x.ndim == 2:
@@ -45,7 +46,7 @@ def _linear(w, item, x, weight, b):
     return found if bias is None else w.node("Add", found, bias)
 
 
-@emits(grouped_products.grouped_matmul)
+@emits(products.grouped_matmul)
 def _grouped_matmul(w, item, x, y, ends):
     """The groups' products one behind the other, and zeros for what lies behind the last group."""
     groups = ends.shape[0]
@@ -74,7 +75,7 @@ def _grouped_matmul(w, item, x, y, ends):
     return w.node("Pad", w.node("Concat", *made, axis=axis), w.node("Concat", *behind, axis=0))
 
 
-@emits(activations.group)
+@emits(shape_ops.group)
 def _group(w, item, *xs):
     return [w.name(x) for x in xs]
 

@@ -4,8 +4,8 @@ import numpy as np
 
 from ....ir import dtype as dt
 from ....ir.ops.core.shape import select
+from ....ir.ops.linalg.products import linear
 from ....ir.ops.nn import recurrent as rc
-from ....ir.ops.nn.activations import linear
 from .graph_writer import emits
 
 

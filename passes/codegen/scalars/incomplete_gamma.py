@@ -12,7 +12,6 @@ import numpy as np
 
 from ....ir import dtype as dt
 from ....ir.ops.math import gamma
-from ....ir.ops.math import incomplete_gamma as own
 from .erf_gamma import digamma, erfc, lgamma
 from .exponential import exp, expm1, log, log1p
 
@@ -50,9 +49,9 @@ def _fraction(s, live, a, x, left):
 
 def _rest_of_small(s, a, x):
     """Q(a, x) where 1 - P would have no digits: -expm1 of log P."""
-    power = a * log(s, x) - a * own.horner(own.LOG_GAMMA, a)
+    power = a * log(s, x) - a * gamma.horner(gamma.LOG_GAMMA, a)
     term = total = None
-    for n in range(1, own.SMALL_TERMS):
+    for n in range(1, gamma.SMALL_TERMS):
         term = -x if term is None else term * x * (-1.0 / n)
         total = term / (a + float(n)) if total is None else total + term / (a + float(n))
     return -expm1(s, power) - exp(s, power) * a * total
@@ -61,10 +60,10 @@ def _rest_of_small(s, a, x):
 def _of_large(s, a, x, upper):
     """P or Q where sums would be too long: Temme's expansion around x = a."""
     off = (x - a) / a
-    off = s.select(off > own.NEAR, own.NEAR, s.select(off < -own.NEAR, -own.NEAR, off))
-    bend = off * off * own.horner(own.OFF_LOG, off)
-    eta = off * s.sqrt(2.0 * own.horner(own.OFF_LOG, off))
-    side = exp(s, -a * bend) / s.sqrt(a * (2.0 * math.pi)) * (own.horner(own.TEMME, eta) - 1.0 / (a * 540.0))
+    off = s.select(off > gamma.NEAR, gamma.NEAR, s.select(off < -gamma.NEAR, -gamma.NEAR, off))
+    bend = off * off * gamma.horner(gamma.OFF_LOG, off)
+    eta = off * s.sqrt(2.0 * gamma.horner(gamma.OFF_LOG, off))
+    side = exp(s, -a * bend) / s.sqrt(a * (2.0 * math.pi)) * (gamma.horner(gamma.TEMME, eta) - 1.0 / (a * 540.0))
     at = eta * s.sqrt(a * 0.5)
     return erfc(s, at) * 0.5 + side if upper else erfc(s, -at) * 0.5 - side
 
@@ -79,7 +78,7 @@ def _shares(s, a, x, upper):
 
 def _in_double(s, a, x, left, upper):
     valid = (a > 0) & (x > 0) & (a < INF) & (x < INF)
-    large, some = valid & (a > own.LARGE), valid & (a <= own.LARGE)
+    large, some = valid & (a > gamma.LARGE), valid & (a <= gamma.LARGE)
     low = some & (x < a + 1.0)
     high = some & (x >= a + 1.0)
     of_low = _series(s, low, s.select(low, a, 1.0), s.select(low, x, 1.0), left)
@@ -88,9 +87,9 @@ def _in_double(s, a, x, left, upper):
     share = s.select(low, of_low, of_high * a_) * exp(s, a_ * log(s, x_) - x_ - lgamma(s, a_ + 1.0))
     share = s.select(high if upper else low, share, 1.0 - share)
     if upper:
-        small = low & (a < own.SMALL)
-        share = s.select(small, _rest_of_small(s, s.select(small, a, own.SMALL), s.select(small, x, 1.0)), share)
-    share = s.select(large, _of_large(s, s.select(large, a, own.LARGE), s.select(large, x, own.LARGE), upper), share)
+        small = low & (a < gamma.SMALL)
+        share = s.select(small, _rest_of_small(s, s.select(small, a, gamma.SMALL), s.select(small, x, 1.0)), share)
+    share = s.select(large, _of_large(s, s.select(large, a, gamma.LARGE), s.select(large, x, gamma.LARGE), upper), share)
     share = s.select(share > 1.0, 1.0, s.select(share < 0.0, 0.0, share))
     none, whole = (1.0, 0.0) if upper else (0.0, 1.0)
     beyond = (a.eq(0) & (x > 0)) | ((a > 0) & (a < INF) & x.eq(INF))

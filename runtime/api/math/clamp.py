@@ -5,8 +5,8 @@ from math import inf, nan
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError
 from ....ir.ops.core import elementwise as ew
-from ....ir.ops.nn.activations import clamp as clamp_between
-from ....ir.ops.nn.piecewise import clamp_by
+from ....ir.ops.core.pointwise import clamp as clamp_between
+from ....ir.ops.core.pointwise import clamp_by
 from ...core.device_array import DeviceArray
 from ...core.placement import beside
 from ...core.state import tls

@@ -6,9 +6,9 @@ from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError
 from ....ir.opdef.aval import integers
 from ....ir.ops.core import elementwise as ew
-from ....ir.ops.math import bessel, binomial_numbers
-from ....ir.ops.nn import piecewise
-from ....ir.ops.nn.activations import group
+from ....ir.ops.core import pointwise
+from ....ir.ops.core.shape import group
+from ....ir.ops.math import bessel
 from ...core.state import Defaults, tls
 from ...core.tensor import Tensor
 from ..register import return_types
@@ -68,7 +68,7 @@ api(inplace=True, name="i0")(unary(bessel.i0))
 @api(checked=True)
 def frexp(input, *, out=None) -> return_types.frexp:
     """Mantissas with sizes in [0.5, 1), and the powers of two that they are multiplied by."""
-    return return_types.deliver_all(return_types.frexp, binomial_numbers.frexp(input), out)
+    return return_types.deliver_all(return_types.frexp, ew.frexp(input), out)
 
 
 @api(inplace=True)
@@ -93,7 +93,7 @@ def ldexp(input, other, *, out=None):
     return operate(ew.mul, x, operate(ew.exp2, power), out=out)
 
 
-@api(inplace=(piecewise.lerp, piecewise.lerp_by), remembered=True)
+@api(inplace=(pointwise.lerp, pointwise.lerp_by), remembered=True)
 @rounds_once
 def lerp(input, end, weight, *, out=None):
     """input + weight * (end - input), exact at both ends."""
@@ -107,14 +107,14 @@ def lerp(input, end, weight, *, out=None):
     if isinstance(weight, Tensor):
         w = to_dtype(weight, d)
         whole = d.is_floating_point and x.shape == y.shape == w.shape
-        result = piecewise.lerp_by(x, y, w) if whole else piecewise.lerp_by.lower.body(x, y, w)
+        result = pointwise.lerp_by(x, y, w) if whole else pointwise.lerp_by.lower.body(x, y, w)
     else:
         whole = d.is_floating_point and x.shape == y.shape
         if whole and not tls.m.listened:
-            result = piecewise.lerp(x, y, weight=float(weight))
+            result = pointwise.lerp(x, y, weight=float(weight))
         else:                               # to recorders the weight is an operand
             x, y = group(x, y) if whole else (x, y)         # gradients add up before they meet those from elsewhere, as there
-            result = piecewise.lerp.lower.body(x, y, weight=weight)
+            result = pointwise.lerp.lower.body(x, y, weight=weight)
     return deliver(result, out, "lerp")
 
 
@@ -160,7 +160,7 @@ def rad2deg(input, *, out=None):
     return scale(ew.mul, promote(ew.sin, input)[0], 180 / math.pi, out)
 
 
-@api(inplace=piecewise.nan_to_num, remembered=True)
+@api(inplace=pointwise.nan_to_num, remembered=True)
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
     """Replaces nan (by 0 unless said) and infinities (by the largest finite numbers unless said), in both parts of complex
     numbers, of which those with such a part have no gradient."""
@@ -173,8 +173,8 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
     low, high = dt_limits(input.dtype)
     chosen = {"nan": nan or 0.0, "posinf": high if posinf is None else posinf, "neginf": low if neginf is None else neginf}
     if tls.m.listened:       # to recorders the numbers are operands
-        return deliver(piecewise.nan_to_num.lower.body(input, **chosen), out, "nan_to_num")
-    return deliver(piecewise.nan_to_num(input, **{k: float(v) for k, v in chosen.items()}), out, "nan_to_num")
+        return deliver(pointwise.nan_to_num.lower.body(input, **chosen), out, "nan_to_num")
+    return deliver(pointwise.nan_to_num(input, **{k: float(v) for k, v in chosen.items()}), out, "nan_to_num")
 
 
 def dt_limits(d):

@@ -3,7 +3,7 @@
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError
 from ....ir.ops.index import indexing as ix
-from ....ir.ops.linalg import grouped_products
+from ....ir.ops.linalg import products
 from ...core.placement import beside
 from ..register.register import api
 from ..register.type_promotion import to_dtype
@@ -31,7 +31,7 @@ def grouped_mm(mat_a, mat_b, offs=None, bias=None, out_dtype=None):
         raise ArgumentError("grouped_mm takes offs, which say where each group ends, unless both operands have a matrix for "
                             "each")
     else:
-        made = grouped_products.grouped_matmul(mat_a, mat_b, offs)
+        made = products.grouped_matmul(mat_a, mat_b, offs)
     if bias is not None:
         made = add(made, _for_each_row(bias, mat_a, mat_b, offs))
     return made if kind is None else to(made, kind)

@@ -6,7 +6,7 @@ from ....ir.opdef.aval import canonical_dim
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core.shape import reshape
 from ....ir.ops.nn import activations as ops
-from ....ir.ops.nn import piecewise
+from ....ir.ops.nn import softmax as softmax_ops
 from ....ir.symbols.substitute import as_float
 from ...core.inplace import overwrite
 from ...core.node import INEXACT
@@ -104,7 +104,7 @@ def prelu(input, weight):
     if weight.ndim > 1 or (n != 1 and n != channels):
         raise ShapeError(f"prelu of {input.aval} takes a weight of one element or of {channels}, got {weight.aval}")
     shape = (1, n, *(1,) * (input.ndim - 2)) if n != 1 else (1,) * input.ndim
-    return piecewise.prelu(input, reshape(weight, shape=shape))
+    return ops.prelu(input, reshape(weight, shape=shape))
 
 
 def with_a_dim(fn, input, dim):
@@ -120,7 +120,7 @@ def with_a_dim(fn, input, dim):
 def softmax(input, dim, dtype=None, *, out=None):
     """exp(x) / sum(exp(x)) along a dimension."""
     x = floating(input if dtype is None else to_dtype(input, dt.as_dtype(dtype)), "softmax")
-    result = with_a_dim(ops.softmax, x, dim)
+    result = with_a_dim(softmax_ops.softmax, x, dim)
     return result if out is None else deliver(result, out, "softmax")
 
 
@@ -128,7 +128,7 @@ def softmax(input, dim, dtype=None, *, out=None):
 def log_softmax(input, dim, dtype=None, *, out=None):
     """log(softmax(x)) along a dimension."""
     x = floating(input if dtype is None else to_dtype(input, dt.as_dtype(dtype)), "log_softmax")
-    result = with_a_dim(ops.log_softmax, x, dim)
+    result = with_a_dim(softmax_ops.log_softmax, x, dim)
     return result if out is None else deliver(result, out, "log_softmax")
 
 
@@ -136,5 +136,5 @@ def log_softmax(input, dim, dtype=None, *, out=None):
 def softmax_gradient(grad_output, output, dim, input_dtype):
     """The gradient of a softmax's input from that of its output, for a `backward` of one's own."""
     g, y = (reshape(t, shape=output.shape or (1,)) for t in (grad_output, output))
-    gradient = ops.softmax_grad(g, y, dim=canonical_dim(dim, output.ndim))
+    gradient = softmax_ops.softmax_grad(g, y, dim=canonical_dim(dim, output.ndim))
     return to_dtype(reshape(gradient, shape=output.shape), dt.as_dtype(input_dtype))

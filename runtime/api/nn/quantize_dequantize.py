@@ -3,8 +3,7 @@
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ....ir.opdef.aval import canonical_dim
-from ....ir.ops.nn.piecewise import fake_quantize
-from ....ir.ops.quantized.quantization_ranges import AFFINE, FITTED, followed_range, range_steps
+from ....ir.ops.quantized.quantization_ranges import AFFINE, FITTED, fake_quantize, followed_range, range_steps
 from ...autograd.grad_mode import no_grad
 from ...core.state import tls
 from ...core.tensor import Tensor, shape_of

@@ -13,7 +13,6 @@ from ....ir.ops.core import reduce as rd
 from ....ir.ops.core.scan import cumsum
 from ....ir.ops.core.shape import expand, full
 from ....ir.ops.index.sort import arg_topk, argsort, searchsorted
-from ....ir.ops.math import binomial_numbers
 from ....ir.ops.math import gamma as gm
 from ....ir.symbols.substitute import as_float, as_int
 from ...autograd.missing_rules import without_rule
@@ -322,7 +321,7 @@ def poisson(input, generator=None):
 def binomial(count, prob, generator=None):
     """How many of `count` trials succeed, each with probability `prob`."""
     n, p = FUNCTIONS["broadcast_tensors"](count.detach(), prob.detach())
-    return without_rule("binomial", binomial_numbers.binomial(draw_key_beside(n, generator), n, p), count, prob)
+    return without_rule("binomial", rn.binomial(draw_key_beside(n, generator), n, p), count, prob)
 
 
 @api(checked=True)

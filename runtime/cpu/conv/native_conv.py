@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ....ir.ops.nn import batch_norm as norm_ops
 from ....ir.ops.nn import conv as conv_ops
+from ....ir.ops.nn import norm as norm_ops
 from ....passes.codegen.llvm.conv import batch_norm as norm_code
 from ..calls import pool
 from ..calls.conv_steps import EXTRA, W, X, Y

@@ -2,7 +2,6 @@
 
 from ....ir import dtype as dt
 from ....ir.ops.linalg import products
-from ....ir.ops.nn import activations
 from ....ir.ops.quantized import int8_linear
 from ....ir.target import host
 from ....passes.codegen.llvm.contract import gemm as codegen
@@ -54,7 +53,7 @@ def _takes(a, b):
     return a.dtype in _FLOATS and a.dtype == b.dtype and (a.dtype != dt.float16.np or host().half_conversions)
 
 
-@native(activations.linear)
+@native(products.linear)
 def linear(node, operands, results):
     """The product that eager linear layers are: with the rows of the weight, the bias added before the sum is rounded."""
     (x, w, b), (out,) = operands, results

@@ -20,33 +20,10 @@ from ....ir.opdef.op import Composite, Op, Reduce, Scalar
 from ....ir.ops.core import complex_numbers, moments, random, reduce, scan, shape
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.index import indexing, sort
-from ....ir.ops.linalg import (
-    checked_factorizations,
-    determinant,
-    eigen,
-    factorizations,
-    grouped_products,
-    least_squares,
-    products,
-    triangular,
-)
-from ....ir.ops.math import binomial_numbers, fourier, gamma, polynomials
-from ....ir.ops.nn import (
-    activations,
-    attention,
-    attention_bounds,
-    batch_norm,
-    conv,
-    ctc,
-    distance,
-    embedding,
-    loss,
-    norm,
-    pool,
-    recurrent,
-    resample,
-    sampled_points,
-)
+from ....ir.ops.linalg import checked_factorizations, determinant, eigen, factorizations, products, triangular
+from ....ir.ops.math import fourier, gamma, polynomials
+from ....ir.ops.nn import attention, conv, ctc, distance, embedding, loss, norm, pool, recurrent, resample, sampled_points
+from ....ir.ops.nn import softmax as softmax_ops
 from ....ir.ops.packed import recurrent_packed
 from ....ir.ops.quantized import int8_conv, int8_linear
 from ...memo.compile_threshold import LEAST
@@ -276,7 +253,7 @@ def int_sum(op: Op):
 # Rows.
 
 
-@TABLE.makes(activations.softmax, activations.log_softmax, norm.layer_norm, norm.rms_norm, norm.layer_norm_grad,
+@TABLE.makes(softmax_ops.softmax, softmax_ops.log_softmax, norm.layer_norm, norm.rms_norm, norm.layer_norm_grad,
              norm.rms_norm_grad)
 def rows(op: Op):
     """The kernels of `normalization.py`."""
@@ -299,14 +276,14 @@ def matmul(op: Op):
     return run
 
 
-@TABLE.makes(grouped_products.grouped_matmul)
+@TABLE.makes(products.grouped_matmul)
 def grouped_matmul(op: Op):
     """One generated product after the other."""
     multiply = matmul(products.matmul)
 
     def run(x, y, ends):
         op.infer(*[Aval(a.shape, dt.from_numpy(a.dtype)) for a in (x, y, ends)])
-        return grouped_products.products(multiply, x, y, ends)
+        return products.grouped_products(multiply, x, y, ends)
 
     return run
 
@@ -330,7 +307,7 @@ def windows_of_bytes(op: Op):
              determinant.cofactor, determinant.slogdet, factorizations.cholesky, factorizations.qr, factorizations.svd,
              factorizations.svdvals, factorizations.eigh,
              factorizations.eigvalsh, factorizations.pinv, checked_factorizations.solve_ex, checked_factorizations.inv_ex,
-             checked_factorizations.cholesky_ex, least_squares.lstsq,
+             checked_factorizations.cholesky_ex, factorizations.lstsq,
              eigen.eig, eigen.eigvals)
 def factors(op: Op):
     """The kernels of `eager_factors.py`."""
@@ -350,7 +327,7 @@ def transforms(op: Op):
 
 
 @TABLE.makes(random.uniform, random.normal, random.bernoulli_mask, random.mask_below, random.randint, random.poisson,
-              gamma.standard_gamma, binomial_numbers.binomial)
+              gamma.standard_gamma, random.binomial)
 def draws(op: Op):
     """The streams of `eager_draws.py`."""
     return eager_draws.TABLE.make(op)
@@ -382,8 +359,8 @@ def order(op: Op):
 @TABLE.makes(sampled_points.taps_take, sampled_points.taps_put, sampled_points.taps_dots, conv.conv, conv.conv_input_grad,
               conv.conv_weight_grad, pool.max_pool, pool.adaptive_max_pool, pool.avg_pool, pool.avg_pool_grad, pool.plane_put,
               pool.max_pool_grad, resample.resample, resample.resample_grad, resample.border_pad, resample.border_pad_grad,
-              batch_norm.batch_norm, batch_norm.batch_norm_train, batch_norm.batch_norm_grad,
-              batch_norm.batch_norm_relu_train, batch_norm.batch_norm_relu_grad)
+              norm.batch_norm, norm.batch_norm_train, norm.batch_norm_grad,
+              norm.batch_norm_relu_train, norm.batch_norm_relu_grad)
 def neural(op: Op):
     """The kernels of `eager_nn.py`."""
     return eager_nn.TABLE.make(op)
@@ -392,8 +369,8 @@ def neural(op: Op):
 # Attention, recurrent layers, the linear layer, lookups.
 
 
-@TABLE.makes(attention.attention, attention.attention_grad, attention_bounds.bounded_attention,
-              attention_bounds.bounded_attention_grad, int8_linear.recurrent_int8, activations.linear,
+@TABLE.makes(attention.attention, attention.attention_grad, attention.bounded_attention,
+              attention.bounded_attention_grad, int8_linear.recurrent_int8, products.linear,
               recurrent.rnn_sequence, recurrent.rnn_sequence_grad,
               recurrent.lstm_sequence, recurrent.lstm_sequence_grad, recurrent.lstm_states, recurrent.gru_sequence,
               recurrent.gru_sequence_grad, recurrent.gru_states, recurrent_packed.pack_recurrent,

@@ -11,7 +11,7 @@ import numpy as np
 from ....ir import dtype as dt
 from ....ir.opdef.op import Op
 from ....ir.ops.core import random
-from ....ir.ops.math import binomial_numbers, gamma
+from ....ir.ops.math import gamma
 from ....passes.codegen import rejection_kernels
 from ..calls.kernel_table import KernelTable
 from ..loops import kernels
@@ -123,7 +123,7 @@ def randint(op: Op):
 _REJECTED: dict[Op, tuple[Any, Any]] = {
     random.poisson: (rejection_kernels.poisson, random.check_rates),
     gamma.standard_gamma: (rejection_kernels.standard_gamma, gamma.check_concentrations),
-    binomial_numbers.binomial: (rejection_kernels.binomial, binomial_numbers.check_trials)}
+    random.binomial: (rejection_kernels.binomial, random.check_trials)}
 
 
 @TABLE.makes(*_REJECTED)

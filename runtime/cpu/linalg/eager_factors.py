@@ -8,7 +8,7 @@ import numpy as np
 from ....ir import blas_threads
 from ....ir.errors import LinAlgError
 from ....ir.opdef.op import Op
-from ....ir.ops.linalg import checked_factorizations, determinant, eigen, factorizations, least_squares
+from ....ir.ops.linalg import checked_factorizations, determinant, eigen, factorizations
 from ....ir.ops.linalg import triangular as systems
 from ....ir.ops.linalg.triangular import require_info
 from ..calls import pool
@@ -258,7 +258,7 @@ def orthogonal(op: Op):
     return run
 
 
-@TABLE.makes(least_squares.lstsq)
+@TABLE.makes(factorizations.lstsq)
 def lstsq(op: Op):
     """By QR where all singular values surely count, of the transposed matrix where it is wide; else by these."""
 

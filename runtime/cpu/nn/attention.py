@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....ir import dtype as dt
-from ....ir.ops.nn.attention_bounds import distances_summed
+from ....ir.ops.nn.attention import distances_summed
 from ....ir.target import host
 from ....passes.codegen.llvm.attention import attention as codegen
 from ....passes.codegen.llvm.attention import attention_grad as codegen_grad

@@ -14,8 +14,8 @@ import numpy as np
 from ....ir import dtype as dt
 from ....ir.lazy import lazy
 from ....ir.opdef.op import Op
-from ....ir.ops.nn import batch_norm as norm_ops
 from ....ir.ops.nn import conv as conv_ops
+from ....ir.ops.nn import norm as norm_ops
 from ....ir.ops.nn import pool as pool_ops
 from ....ir.ops.nn import resample as resample_ops
 from ....ir.ops.nn import sampled_points as taps_ops

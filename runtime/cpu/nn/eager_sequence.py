@@ -11,9 +11,8 @@ from ....ir import dtype as dt
 from ....ir.opdef.aval import Aval
 from ....ir.opdef.op import Op
 from ....ir.ops.index import indexing
-from ....ir.ops.nn import activations
+from ....ir.ops.linalg import products
 from ....ir.ops.nn import attention as attention_ops
-from ....ir.ops.nn import attention_bounds as bounds_ops
 from ....ir.ops.nn import embedding as embedding_ops
 from ....ir.ops.nn import recurrent as recurrent_ops
 from ....ir.ops.packed import recurrent_packed as packed_ops
@@ -73,7 +72,7 @@ def attend_grad(op: Op):
     return widened(run)
 
 
-@TABLE.makes(bounds_ops.bounded_attention)
+@TABLE.makes(attention_ops.bounded_attention)
 def attend_within(op: Op):
     """Attention over each query's own keys, without the scores' matrix."""
 
@@ -85,7 +84,7 @@ def attend_within(op: Op):
     return widened(run, 1)
 
 
-@TABLE.makes(bounds_ops.bounded_attention_grad)
+@TABLE.makes(attention_ops.bounded_attention_grad)
 def attend_within_grad(op: Op):
     """Its gradients, with probabilities computed again."""
 
@@ -255,7 +254,7 @@ def _product_with_bias(dtype):
     return gemm.product_of(dtype, ColumnBias(_STORED[dtype]))
 
 
-@TABLE.makes(activations.linear)
+@TABLE.makes(products.linear)
 def linear(op: Op):
     """The product, with the bias added to each sum before it is stored."""
 

@@ -3,7 +3,6 @@
 import numpy as np
 
 from ....ir.ops.nn import attention as ops
-from ....ir.ops.nn import attention_bounds as bounds
 from ....passes.layout.plain_operands import ROWS
 from ..calls import pool
 from ..calls.lowering_rules import native
@@ -40,7 +39,7 @@ def attend_grad(node, operands, results):
     return plan.native([0, 1, 2, 3, None if mask is None else 4, 5, 6, 7, 8, 9, None, None])
 
 
-@native(bounds.bounded_attention, reads=ROWS)
+@native(ops.bounded_attention, reads=ROWS)
 def attend_within(node, operands, results):
     """Attention over each query's own keys."""
     (q, k, v, edges, table), (out, _) = operands, results
@@ -52,7 +51,7 @@ def attend_within(node, operands, results):
     return plan.native([0, 1, 2, None if table is None else 4, 5, 6, None if edges is None else 3])
 
 
-@native(bounds.bounded_attention_grad, reads=ROWS)
+@native(ops.bounded_attention_grad, reads=ROWS)
 def attend_within_grad(node, operands, results):
     """Its gradients, but for the table's."""
     (g, q, k, v, edges, table, lse, delta), (dq, dk, dv, *_) = operands, results

@@ -4,7 +4,8 @@ import math
 
 from ....ir import dtype as dt
 from ....ir.opdef.op import Op
-from ....ir.ops.nn import activations, norm
+from ....ir.ops.nn import norm
+from ....ir.ops.nn import softmax as softmax_ops
 from ..calls.kernel_table import KernelTable
 from ..loops import kernels
 
@@ -18,7 +19,7 @@ def is_floating(*arrays) -> bool:
     return all([a is None or a.dtype in _FLOAT_KINDS for a in arrays])  # noqa: C419  (quicker than a generator)
 
 
-@TABLE.makes(activations.softmax, activations.log_softmax)
+@TABLE.makes(softmax_ops.softmax, softmax_ops.log_softmax)
 def along_one_dim(op: Op):
     """Softmax and its logarithm."""
     kind, ref = op.name, op.ref

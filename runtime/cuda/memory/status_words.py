@@ -13,7 +13,7 @@ import numpy as np
 from ....ir.errors import ArgumentError, DimError, LinAlgError
 from ....ir.ops.core import random as rn
 from ....ir.ops.linalg import checked_factorizations, factorizations, triangular
-from ....ir.ops.math import binomial_numbers, gamma
+from ....ir.ops.math import gamma
 from ....ir.ops.nn import ctc
 from ...core.device_array import DeviceArray
 from ..driver import context as contexts
@@ -27,7 +27,7 @@ _DIVISIONS = ("floor_divide", "trunc_divide", "remainder", "fmod")      # whose 
 _REFUSALS = {"repeat_interleave": "repeat_interleave: counts must not be negative",
              "grouped_mm": "grouped_mm: offs must rise to at most the length of what they cut",
              ctc.ctc_loss.name: "ctc_loss: a length or a target is out of range", rn.poisson.name: rn.RATES,
-             gamma.standard_gamma.name: gamma.CONCENTRATIONS, binomial_numbers.binomial.name: binomial_numbers.TRIALS,
+             gamma.standard_gamma.name: gamma.CONCENTRATIONS, rn.binomial.name: rn.TRIALS,
              "lu_unpack": "lu_unpack: pivots are rows, from 1 on"}
 _FACTORED = frozenset([op.name for op in (factorizations.cholesky, checked_factorizations.cholesky_ex, triangular.lu_factor,
                                           factorizations.solve,

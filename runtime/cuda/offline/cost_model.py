@@ -23,7 +23,6 @@ from ....ir.kernel.kernel import LOAD, SWEEP, buffer_of
 from ....ir.ops.index import indexing as ix
 from ....ir.ops.linalg.products import matmul
 from ....ir.ops.nn import attention as at
-from ....ir.ops.nn import attention_dropout as dropout
 from ....ir.ops.nn import conv as cv
 from ....ir.ops.nn import recurrent as rc
 from ....ir.ops.packed import conv_channels_last as last
@@ -39,7 +38,7 @@ from .planning import Planner
 _PAGE = 1 << 21
 _FORWARD = frozenset((cv.conv, last.conv_last))
 _BACK = frozenset((cv.conv_input_grad, last.conv_last_input_grad))
-_ATTENTION = frozenset((at.attention, at.attention_grad, dropout.dropped_attention, dropout.dropped_attention_grad))
+_ATTENTION = frozenset((at.attention, at.attention_grad, at.dropped_attention, at.dropped_attention_grad))
 _FILTERS = frozenset((cv.conv_weight_grad, last.conv_last_weight_grad))
 _CONVOLUTIONS = _FORWARD | _BACK | _FILTERS
 _STEPS = frozenset((rc.rnn_sequence, rc.lstm_sequence, rc.lstm_states, rc.gru_sequence, rc.gru_states))
@@ -396,7 +395,7 @@ def _flops(node) -> int:
     if node.op in _STEPS_BACK:          # (the gradient of weights is a product, which has a row of its own)
         return node.op.flops(node.inputs, node.outputs, node.params) // 2
     if node.op in _ATTENTION:
-        first = node.op in (at.attention_grad, dropout.dropped_attention_grad)
+        first = node.op in (at.attention_grad, at.dropped_attention_grad)
         scores = prod(shapes[first][:-1]) * shapes[first + 1][-2] // (2 if node.params["causal"] else 1)
         return (10 if first else 4) * scores * shapes[first][-1]
     return 0

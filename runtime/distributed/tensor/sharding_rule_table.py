@@ -9,7 +9,6 @@ from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core import shape as sh
 from ....ir.ops.index import indexing as ix
 from ....ir.ops.linalg import products as la
-from ....ir.ops.nn import activations
 from ....ir.ops.nn import attention as at
 from ....ir.ops.nn import conv as cv
 from ....ir.ops.nn import embedding as em
@@ -139,7 +138,7 @@ def _matmul(call):
     return Names(((*lead_x, "m", "k"), (*lead_y, "k", "n")), ((*lead, "m", "n"),), linear=((True, False), (False, True)))
 
 
-@rule_of(activations.linear)
+@rule_of(la.linear)
 def _linear(call):
     x, b = call.shapes[0], call.shapes[2]
     rows = tuple([("row", d) for d in range(len(x) - 1)])

@@ -8,9 +8,8 @@ from ....ir.errors import ArgumentError, ShapeError
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core import reduce as rd
 from ....ir.ops.core.shape import expand
-from ....ir.ops.nn import activations as ops_nn
-from ....ir.ops.nn.attention import attention, masked_scores
-from ....ir.ops.nn.attention_dropout import dropped_attention
+from ....ir.ops.nn import softmax as softmax_ops
+from ....ir.ops.nn.attention import attention, dropped_attention, masked_scores
 from ....ir.symbols.substitute import as_float
 from ...api.register.register import FUNCTIONS, remembered
 from ...core.random import draw_key_beside
@@ -66,10 +65,10 @@ def _stored(q, k, v, mask, p, causal, scale):
     k, v = (t if t.shape[-3] == q.shape[-3] else t.repeat_interleave(q.shape[-3] // t.shape[-3], dim=-3) for t in (k, v))
     scores = masked_scores(q, k, mask, causal, scale)
     if mask is None:
-        shares = ops_nn.softmax(scores, dim=scores.ndim - 1)
+        shares = softmax_ops.softmax(scores, dim=scores.ndim - 1)
     else:
         nothing = expand(ew.isneginf(rd.amax(scores, dim=(scores.ndim - 1,), keepdim=True)), shape=tuple(scores.shape))
-        shares = ops_nn.softmax(ew.where(nothing, 0.0, scores), dim=scores.ndim - 1)
+        shares = softmax_ops.softmax(ew.where(nothing, 0.0, scores), dim=scores.ndim - 1)
         shares = ew.where(nothing, 0.0, shares)
     return ew.narrowed(dropout(shares, p) @ v, like)
 
@@ -191,7 +190,7 @@ def _attend(q, k, v, mask, dropout_p, need_weights):
     scores = (q * (1 / math.sqrt(q.shape[-1]))) @ k.transpose(-1, -2)
     if mask is not None:
         scores = scores + mask
-    shares = ops_nn.softmax(scores, dim=3)
+    shares = softmax_ops.softmax(scores, dim=3)
     if dropout_p > 0:
         shares = dropout(shares, dropout_p)
     return shares @ v, shares

@@ -7,7 +7,7 @@ from ....ir.errors import ArgumentError, ShapeError
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core import random as rnd
 from ....ir.ops.core.shape import expand
-from ....ir.ops.nn.piecewise import drop
+from ....ir.ops.nn.activations import drop
 from ....ir.symbols.substitute import as_float
 from ...api.nn.activations import SELU_ALPHA, SELU_SCALE, finish, floating
 from ...api.random.generator_draws import next_drawn_beside

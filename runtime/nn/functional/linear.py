@@ -4,8 +4,8 @@ from ....ir.errors import ShapeError
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core import reduce as rd
 from ....ir.ops.core.shape import expand, permute, reshape
+from ....ir.ops.linalg import products
 from ....ir.ops.linalg.products import matmul
-from ....ir.ops.nn import activations as ops
 from ...api.math import grouped_mm as grouped
 from ...api.register.register import deliver, remembered
 from ...api.register.type_promotion import as_given_in_autocast, rounds_once
@@ -18,12 +18,12 @@ def linear(input, weight, bias=None, *, out=None):
         return deliver(linear(input, weight, bias), out, "linear")
     rows = shape_of(weight)
     if len(rows) == 1:
-        found = ops.linear.call(input, reshape(weight, shape=(1, *weight.shape)), None)
+        found = products.linear.call(input, reshape(weight, shape=(1, *weight.shape)), None)
         found = reshape(found, shape=input.shape[:-1])
         return found if bias is None else found + bias
     if bias is not None and shape_of(bias) != rows[:1]:
-        return ops.linear.call(input, weight, None) + bias
-    return ops.linear.call(input, weight, bias)
+        return products.linear.call(input, weight, None) + bias
+    return products.linear.call(input, weight, bias)
 
 
 @remembered
@@ -36,7 +36,7 @@ def bilinear(input1, input2, weight, bias=None):
         raise ShapeError(f"bilinear takes inputs (*, in1) and (*, in2) and a weight (out, in1, in2), got {input1.aval}, "
                          f"{input2.aval} and {weight.aval}")
     outs, first, second = weight.shape
-    rows = ops.rows_of(input1.shape)
+    rows = products.rows_of(input1.shape)
     by_first = reshape(permute(weight, dims=(1, 0, 2)), shape=(first, outs * second))
     left = reshape(matmul(reshape(input1, shape=(rows, first)), by_first), shape=(rows, outs, second))
     right = expand(reshape(input2, shape=(rows, 1, second)), shape=(rows, outs, second))

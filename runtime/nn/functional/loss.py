@@ -13,11 +13,11 @@ from ....ir.ops.core import moments as mo
 from ....ir.ops.core import reduce as rd
 from ....ir.ops.core.complex_numbers import magnitude
 from ....ir.ops.core.shape import reshape
+from ....ir.ops.linalg import products
 from ....ir.ops.nn import activations as ops_nn
-from ....ir.ops.nn import ctc
+from ....ir.ops.nn import ctc, softmax
 from ....ir.ops.nn import loss as ops
-from ....ir.ops.nn.binary_loss import cross_entropy_of_logit, cross_entropy_of_probability
-from ....ir.ops.nn.piecewise import huber, squared_gap
+from ....ir.ops.nn.loss import cross_entropy_of_logit, cross_entropy_of_probability, huber, squared_gap
 from ....ir.symbols.substitute import as_float
 from ...api.math.reductions import holds_anywhere
 from ...api.nn import activations as core
@@ -211,7 +211,7 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
         raise ShapeError(f"linear_cross_entropy with a weight {linear_weight.aval} takes a batch of inputs, got {input.aval}")
     bias = None if linear_bias is None else FUNCTIONS["broadcast_to"](
         linear_bias.reshape(tuple(linear_bias.shape) + (1,) * (len(shape) - linear_bias.ndim)), shape).reshape(classes)
-    logits = ops_nn.linear(input, linear_weight.reshape(classes, linear_weight.shape[-1]), bias)
+    logits = products.linear(input, linear_weight.reshape(classes, linear_weight.shape[-1]), bias)
     logits = logits.reshape(tuple(input.shape[:-1]) + shape)
     return cross_entropy(logits, target, weight, ignore_index=-100 if ignore_index is None else ignore_index,
                          reduction=reduction, label_smoothing=label_smoothing)
@@ -228,7 +228,7 @@ def _soft_cross_entropy(input, target, weight, ignore_index, reduction, label_sm
     target = to_dtype(target, input.dtype)
     if label_smoothing:
         target = target * (1 - label_smoothing) + label_smoothing / input.shape[classes]
-    logs = ops_nn.log_softmax(input, dim=classes)
+    logs = softmax.log_softmax(input, dim=classes)
     if weight is not None:
         logs = logs * weight.reshape([-1 if d == classes else 1 for d in range(input.ndim)])
     loss = -rd.sum_(ew.mul(logs, target), dim=(classes,), keepdim=False)

@@ -5,7 +5,7 @@ from math import prod
 from ....ir.errors import ArgumentError, ShapeError
 from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core.shape import reshape
-from ....ir.ops.nn import batch_norm as batch_ops
+from ....ir.ops.nn import norm as batch_ops
 from ....ir.ops.nn import similarity
 from ....ir.ops.nn.pool import avg_pool
 from ....ir.symbols.substitute import as_float

@@ -15,8 +15,7 @@ import numpy as np
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, ShapeError
-from ....ir.ops.nn.attention import attention
-from ....ir.ops.nn.attention_bounds import bounded_attention
+from ....ir.ops.nn.attention import attention, bounded_attention
 from ....ir.symbols.substitute import as_float
 from ...api.register.register import FUNCTIONS
 from ...core.state import tls

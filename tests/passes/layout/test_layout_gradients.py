@@ -14,8 +14,8 @@ from ingot.ir.graph.interp import interpret
 from ingot.ir.graph.verify import verify
 from ingot.ir.opdef.aval import Aval
 from ingot.ir.ops.core.shape import pad
-from ingot.ir.ops.nn import batch_norm as norm
 from ingot.ir.ops.nn import conv as conv_ops
+from ingot.ir.ops.nn import norm
 from ingot.ir.ops.nn import pool as pool_ops
 from ingot.ir.ops.packed import blocked as ops
 from ingot.ir.ops.packed import blocked_grad as grads

@@ -8,7 +8,7 @@ from graphs import check_untouched, graph_of
 from ingot import jit, nn
 from ingot.ir.graph.interp import interpret
 from ingot.ir.graph.verify import verify
-from ingot.ir.ops.nn.batch_norm import batch_norm
+from ingot.ir.ops.nn.norm import batch_norm
 from ingot.passes.networks.fold_batch_norm import fold_batch_norm
 
 TEXT = """

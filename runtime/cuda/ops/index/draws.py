@@ -10,7 +10,7 @@ import numpy as np
 from .....ir import dtype as dt
 from .....ir.kernel.kernel_builder import KernelBuilder
 from .....ir.ops.core import random as rn
-from .....ir.ops.math import binomial_numbers, gamma
+from .....ir.ops.math import gamma
 from .....passes.codegen import rejection_kernels
 from .....passes.codegen.triton.index import linear_maps as text
 from ....core.device_array import DeviceArray
@@ -155,6 +155,6 @@ def _rejecting(write, rules):
 
 OPERATORS = {rn.poisson: _rejecting(rejection_kernels.poisson, ("rate",)),
              gamma.standard_gamma: _rejecting(rejection_kernels.standard_gamma, ("concentration",)),
-             binomial_numbers.binomial: _rejecting(rejection_kernels.binomial, ("count", "probability"))}
+             rn.binomial: _rejecting(rejection_kernels.binomial, ("count", "probability"))}
 OPERATORS |= {rn.uniform: uniform, rn.normal: normal, rn.bernoulli_mask: bernoulli_mask, rn.mask_below: mask_below,
               rn.randint: randint}

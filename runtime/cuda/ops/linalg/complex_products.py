@@ -9,8 +9,7 @@ from .....ir.errors import DTypeError
 from .....ir.ops.core import complex_numbers as co
 from .....ir.ops.core import elementwise as ew
 from .....ir.ops.core.shape import expand, iota, reshape
-from .....ir.ops.linalg.grouped_products import grouped_matmul
-from .....ir.ops.linalg.products import matmul
+from .....ir.ops.linalg.products import grouped_matmul, matmul
 from .....ir.ops.nn import conv as cv
 from ....core.device_array import DeviceArray
 from ...graph.eager import composed, contiguous, copied

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from .....ir import config
 from .....ir import dtype as dt
 from .....ir.opdef.aval import Aval
-from .....ir.ops.linalg.grouped_products import grouped_matmul
+from .....ir.ops.linalg.products import grouped_matmul
 from .....ir.symbols.symbolic import power_of_two
 from .....passes.codegen.triton.contract import grouped_matmul as text
 from ....core.device_array import DeviceArray

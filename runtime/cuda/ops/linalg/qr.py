@@ -7,7 +7,7 @@ from .....ir import dtype as dt
 from .....ir.ops.core import elementwise as ew
 from .....ir.ops.core.reduce import sum_
 from .....ir.ops.core.shape import iota, slice_
-from .....ir.ops.linalg import factorizations, least_squares, symmetric_indefinite
+from .....ir.ops.linalg import factorizations, symmetric_indefinite
 from .....ir.symbols.symbolic import power_of_two
 from .....passes.codegen.triton.linalg import householder as text
 from ....core.device_array import DeviceArray
@@ -141,4 +141,4 @@ def lstsq(inputs, params, device):
     return contiguous(x[..., :k, :]), rank
 
 
-OPERATORS = {factorizations.qr: qr, symmetric_indefinite.geqrf: geqrf, least_squares.lstsq: lstsq}
+OPERATORS = {factorizations.qr: qr, symmetric_indefinite.geqrf: geqrf, factorizations.lstsq: lstsq}

@@ -6,7 +6,7 @@ import functools
 from .....ir import dtype as dt
 from .....ir.kernel.kernel_builder import KernelBuilder
 from .....ir.ops.core import elementwise as ew
-from .....ir.ops.math import binomial_numbers, polynomials
+from .....ir.ops.math import polynomials
 from ....core.device_array import DeviceArray
 from ...compiler.kernels import Prepared
 from ...driver import streams
@@ -75,4 +75,4 @@ def _like(x) -> tuple:
     return (dt.from_numpy(x.dtype),)
 
 
-OPERATORS = {binomial_numbers.frexp: frexp, ew.polygamma: polygamma, polynomials.polynomial: polynomial}
+OPERATORS = {ew.frexp: frexp, ew.polygamma: polygamma, polynomials.polynomial: polynomial}

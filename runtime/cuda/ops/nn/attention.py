@@ -9,7 +9,6 @@ from .....ir import config
 from .....ir import dtype as dt
 from .....ir.ops.core.reduce import sum_
 from .....ir.ops.nn import attention as at
-from .....ir.ops.nn import attention_dropout as dropout
 from .....passes.codegen.triton.attention import attention as text
 from .....passes.codegen.triton.attention import attention_configs as tiles
 from .....passes.codegen.triton.attention import attention_dropout
@@ -207,7 +206,7 @@ def attention(inputs, params, device, into=(None, None)):
     if not (k.shape[-2] and q.shape[-1]):
         return NotImplemented
     if not _in_tiles(q, v):
-        in_steps = dropout.forward_steps if key else steps.attention
+        in_steps = at.dropped_body if key else steps.attention
         inputs = (*inputs[:4], *[_there(k, device) for k in key])
         return composed(in_steps, inputs, params, device) if q.size and v.size else NotImplemented
     s = Shapes(q, k, v, mask, params)
@@ -231,7 +230,7 @@ def attention_grad(inputs, params, device, into=(None, None, None, None)):
         return NotImplemented
     if not _in_tiles(q, v):
         if key:
-            return composed(dropout.grad_steps, (*inputs[:7], _there(key[0], device)), params, device)
+            return composed(at.dropped_grad_body, (*inputs[:7], _there(key[0], device)), params, device)
         *found, gm = composed(steps.attention_grad, inputs, params, device)
         return *found, empty(device, (0,) * q.ndim, q.dtype) if gm is None else gm
     s = Shapes(q, k, v, mask, params, backward=True)
@@ -259,6 +258,6 @@ def _narrowed(x, shape, device):
     return x.look(shape, DeviceArray(x.kind, x.memory, shape, x.dtype).strides)
 
 
-OPERATORS = {at.attention: attention, at.attention_grad: attention_grad, dropout.dropped_attention: attention,
-             dropout.dropped_attention_grad: attention_grad}
+OPERATORS = {at.attention: attention, at.attention_grad: attention_grad, at.dropped_attention: attention,
+             at.dropped_attention_grad: attention_grad}
 INTO = OPERATORS       # those that write into arrays that are given

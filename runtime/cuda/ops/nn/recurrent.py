@@ -16,7 +16,7 @@ from .....ir.ops.core.reduce import sum_
 from .....ir.ops.core.shape import expand, full, permute, reshape, slice_
 from .....ir.ops.linalg.products import matmul
 from .....ir.ops.nn import recurrent as rc
-from .....ir.ops.nn.recurrent_steps import plus
+from .....ir.ops.nn.recurrent import plus
 from .....passes import pipelines
 from .....passes.codegen.recurrent_cells import CELLS
 from .....passes.codegen.triton.ir.nest import NUMBER, POINTER

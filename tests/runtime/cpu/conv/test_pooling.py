@@ -5,7 +5,7 @@ import pytest
 
 from ingot.ir import target
 from ingot.ir.errors import ShapeError
-from ingot.ir.ops.nn import batch_norm as norm_ops
+from ingot.ir.ops.nn import norm as norm_ops
 from ingot.ir.ops.nn import pool as ops
 from ingot.passes.codegen.llvm.conv import batch_norm as norm_code
 from ingot.passes.codegen.llvm.conv import pooling as pool_code

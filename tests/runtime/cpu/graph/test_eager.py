@@ -9,7 +9,7 @@ import ingot
 from ingot import jit
 from ingot.ir.errors import DimError, DTypeError, ShapeError
 from ingot.ir.opdef.op import OPS
-from ingot.ir.ops.nn import activations
+from ingot.ir.ops.linalg import products
 from ingot.ir.ops.nn.embedding import embedding
 from ingot.runtime.api.math import python_operators
 from ingot.runtime.core.dispatch import kernel_of
@@ -173,7 +173,7 @@ ONES = {"float32": ingot.float32, "float64": ingot.float64, "int64": ingot.int64
 
 
 @pytest.mark.parametrize("op, params, shapes", [
-    *[(activations.linear, {}, s) for s in [((2, 3), (4, 3), (4,)), ((2, 3), (4, 2), (4,)), ((3,), (4, 3), (3,)),
+    *[(products.linear, {}, s) for s in [((2, 3), (4, 3), (4,)), ((2, 3), (4, 2), (4,)), ((3,), (4, 3), (3,)),
                                             ((), (4, 3), None),
                                             ((2, 3), (3,), None), ((2, 3), (4, 3, 1), None)]],
     *[(embedding, {"padding_idx": None, "by_frequency": False}, s) for s in [((5, 3), (2,)), ((5,), (2,)), ((5, 3, 2), (2,))]]])

@@ -9,9 +9,8 @@ import pytest
 import ingot
 import ingot.nn.functional as F
 from ingot.ir import target
-from ingot.ir.ops.nn.activations import linear
-from ingot.ir.ops.nn.attention import attention, attention_grad
-from ingot.ir.ops.nn.attention_bounds import bounded_attention, bounded_attention_grad
+from ingot.ir.ops.linalg.products import linear
+from ingot.ir.ops.nn.attention import attention, attention_grad, bounded_attention, bounded_attention_grad
 from ingot.passes.codegen import fast_activations
 from ingot.passes.codegen.llvm.attention.attention import AttentionKernel
 from ingot.passes.codegen.llvm.attention.attention_grad import AttentionGradKernel

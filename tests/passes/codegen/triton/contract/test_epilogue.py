@@ -17,8 +17,8 @@ from ingot.ir.opdef.aval import Aval
 from ingot.ir.ops.core import elementwise as ew
 from ingot.ir.ops.core.shape import expand, reshape
 from ingot.ir.ops.linalg.products import matmul as matmul_op
-from ingot.ir.ops.nn.batch_norm import batch_norm
 from ingot.ir.ops.nn.conv import conv as conv_op
+from ingot.ir.ops.nn.norm import batch_norm
 from ingot.nn import functional as F
 from ingot.passes import pipelines
 from ingot.passes.codegen.triton.contract import matmul, matmul_hopper

@@ -11,7 +11,7 @@ import mock_cuda
 from covering import thinned
 from ingot import jit, linalg
 from ingot.ir.errors import ArgumentError, LinAlgError
-from ingot.ir.ops.linalg import least_squares
+from ingot.ir.ops.linalg import factorizations
 from ingot.passes.codegen.triton.linalg import householder
 from ingot.passes.codegen.triton.linalg import lu as lu_text
 from ingot.runtime.cuda.graph import eager
@@ -425,5 +425,5 @@ def test_least_squares_of_what_has_less_rank_are_the_hosts(monkeypatch):
     monkeypatch.setattr(eager, "on_host", lambda op, inputs, params, device: asked.append(op.name) or NotImplemented)
     for given in (np.ones((4, 3)), np.zeros((3, 3)), np.full((3, 3), np.nan)):
         a, b = ingot.tensor(given).cuda(), ingot.ones(len(given), 2, dtype=ingot.float64).cuda()
-        eager.run(least_squares.lstsq, (a._a, b._a), {"rcond": 1e-10})
+        eager.run(factorizations.lstsq, (a._a, b._a), {"rcond": 1e-10})
     assert asked == ["lstsq"] * 3

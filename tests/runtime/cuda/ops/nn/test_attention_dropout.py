@@ -8,7 +8,7 @@ import pytest
 import ingot
 import mock_cuda
 from ingot import jit, nn
-from ingot.ir.ops.nn.attention_dropout import dropped_attention
+from ingot.ir.ops.nn.attention import dropped_attention
 from ingot.nn import functional as F
 from ingot.runtime.cuda.graph import eager
 from ingot.runtime.cuda.ops.nn import attention
