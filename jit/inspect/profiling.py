@@ -22,7 +22,7 @@ import numpy as np
 
 from ...ir.graph.printer import format_line
 from ...ir.lazy import lazy
-from ...runtime.api.register.dtype_info import get_num_threads
+from ...runtime.api.register.process_settings import get_num_threads
 from ...runtime.core.state import OPEN_PROFILES
 from ..errors.errors import TraceError
 from .page import page

@@ -14,6 +14,7 @@ from contextlib import ContextDecorator
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DeviceError, DTypeError, kind_of
 from ...ir.ops.core.elementwise import cast
+from ..api.register.register import FUNCTIONS
 from ..core.device import KINDS, available
 from ..core.node import FREED, Leaf
 from ..core.state import tls
@@ -223,3 +224,40 @@ class autocast(ContextDecorator):
 def autocast_decorator(autocast_instance, func):
     """A function that runs inside of an autocast."""
     return autocast_instance(func)
+
+
+def is_autocast_cpu_enabled() -> bool:
+    """Whether autocast is on for the CPU."""
+    return is_autocast_enabled("cpu")
+
+
+def get_autocast_cpu_dtype():
+    """The low dtype that autocast uses on the CPU."""
+    return get_autocast_dtype("cpu")
+
+
+def get_autocast_gpu_dtype():
+    """The low dtype that autocast uses on CUDA devices."""
+    return get_autocast_dtype("cuda")
+
+
+def set_autocast_cpu_enabled(enabled: bool):
+    """Switches autocast for the CPU on or off."""
+    set_autocast_enabled("cpu", enabled)
+
+
+def set_autocast_cpu_dtype(dtype):
+    """Sets the low dtype that autocast uses on the CPU."""
+    set_autocast_dtype("cpu", dtype)
+
+
+def set_autocast_gpu_dtype(dtype):
+    """Sets the low dtype that autocast uses on CUDA devices."""
+    set_autocast_dtype("cuda", dtype)
+
+
+for _f in (autocast, clear_autocast_cache, get_autocast_cpu_dtype, get_autocast_dtype, get_autocast_gpu_dtype,
+           is_autocast_available, is_autocast_cache_enabled, is_autocast_cpu_enabled, is_autocast_enabled,
+           set_autocast_cache_enabled, set_autocast_cpu_dtype, set_autocast_cpu_enabled, set_autocast_dtype,
+           set_autocast_enabled, set_autocast_gpu_dtype):
+    FUNCTIONS[_f.__name__] = _f

@@ -11,42 +11,32 @@ import sys
 import threading
 
 from ..core import printing
-from ..interop import device_functions as exchange
-from ..interop import numpy_ufuncs as ufuncs
-from .math import clamp as limits
-from .math import elementwise
-from .math import matrix_products as linalg
-from .math import python_operators as operators
-from .math import reductions as reduce
-from .register import gradient_methods as autograd
-from .register import modes_and_constants as context
+from ..interop import numpy_ufuncs, tensor_protocols
+from .math import clamp, elementwise, matrix_products, python_operators, reductions
+from .register import modes_and_constants
 from .register.lazy_method_names import NAMES
 from .register.lazy_methods import LateMethod, stand_for
 from .register.register import FUNCTIONS
 from .tensor_classes import subclasses
-from .views import conversions as convert
-from .views import indexing
-from .views import ranges as counting
-from .views import reshaping as shape
-from .views import tensor_factories as creation
+from .views import conversions, indexing, ranges, reshaping, tensor_factories
 
 _RUNTIME = __name__.rpartition(".")[0]
-LATE = ("amp.autocast_functions", "api.math.multi_dot", "api.math.complex_numbers", "api.math.composite_elementwise",
+LATE = ("amp.autocast_mode", "api.math.multi_dot", "api.math.complex_numbers", "api.math.composite_elementwise",
         "func.control_flow", "api.nn.convolution", "api.views.view_copies", "api.nn.distances", "api.math.einsum",
-        "api.random.inplace_random", "foreach.foreach_functions", "api.views.gather_scatter", "api.math.grouped_mm",
-        "api.nn.pixel_shuffle", "namespaces.top_level_info", "api.views.join_split", "api.tensor_classes.legacy_types",
-        "linalg.top_level_linalg", "api.nn.activations", "api.nn.normalization", "api.views.flip_roll", "api.nn.pooling",
+        "api.random.inplace_random", "foreach.foreach_functions", "api.views.gather_scatter", "api.nn.pixel_shuffle",
+        "namespaces.top_level_info", "api.views.join_split", "api.tensor_classes.legacy_types", "linalg.top_level_linalg",
+        "api.nn.activations", "api.nn.normalization", "api.views.flip_roll", "api.nn.pooling",
         "api.nn.quantize_dequantize", "api.register.quantized_dtypes", "api.random.random_tensors",
-        "api.views.storage_views", "api.math.gradient_and_histogram", "api.math.scaled_mm", "api.math.cumulative",
-        "namespaces.legacy_functions", "api.math.segment_reduce", "multiprocessing.sharing_methods", "api.math.sort",
-        "api.sparse", "signal.stft", "api.math.statistics", "api.tensor_classes.typed_storage", "api.math.symbolic_numbers",
-        "signal.window_functions")
+        "api.views.storage_views", "api.math.numerical_gradient", "api.math.scaled_mm", "api.math.cumulative",
+        "namespaces.legacy_functions", "api.math.segment_reduce", "multiprocessing.shared_tensors", "api.math.sort",
+        "api.sparse", "signal.stft", "api.math.statistics", "api.tensor_classes.typed_storage",
+        "api.math.symbolic_numbers", "signal.window_functions")
 
 TWINS = f"{_RUNTIME}.nn.layers.top_level_functional"
 
-__all__ = ["FUNCTIONS", "LATE", "TWINS", "LateMethod", "autograd", "context", "convert", "counting", "creation", "elementwise",
-           "exchange", "indexing", "limits", "linalg", "load_rest", "load_twins", "operators", "printing", "reduce", "shape",
-           "subclasses", "ufuncs"]
+__all__ = ["FUNCTIONS", "LATE", "TWINS", "LateMethod", "clamp", "conversions", "elementwise", "indexing", "load_rest",
+           "load_twins", "matrix_products", "modes_and_constants", "numpy_ufuncs", "printing", "python_operators", "ranges",
+           "reductions", "reshaping", "subclasses", "tensor_factories", "tensor_protocols"]
 
 _loaded = False
 _loading = threading.RLock()     # re-entrant: a late module may ask for a name of another one

@@ -12,7 +12,7 @@ from ..core.state import tls
 from ..core.tensor import Tensor, numel_of, shape_of, wrap
 from .engine import Backward, accumulate, run_leaf_prehooks, run_post_accumulate
 from .gradient_buffers import copied, own
-from .gradient_edges import GradientEdge, is_known, nothing_known, tensor_at
+from .graph_edges import GradientEdge, is_known, nothing_known, tensor_at
 from .piecewise_linear import tied
 
 

@@ -23,9 +23,8 @@ from ..core.node import CHECK_NAN, ComplexNode, Leaf, Node, Output, aval_of
 from ..core.state import tls
 from ..core.tensor import Tensor, wrap
 from ..core.writes import write
-from .gradient_buffers import add_to, can_add_to, copied, own, takes_sums
+from .gradient_buffers import accumulate_sparse, add_to, can_add_to, copied, is_sparse, own, sum_of, takes_sums
 from .piecewise_linear import tie
-from .sparse_gradients import accumulate_sparse, is_sparse, sum_of
 
 _accumulating = threading.RLock()
 _number = attrgetter("number")

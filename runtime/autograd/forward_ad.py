@@ -16,7 +16,7 @@ from ..core.tensor import Tensor, shape_of
 from .backward import pulled_without_hooks
 from .functional import _grads, constant_like
 from .grad_mode import enable_grad
-from .graph_leaves import ends_of
+from .graph_edges import ends_of
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 _LEVELS: list = []      # of the duals made at each open level: (dual, its beginning, tangent)

@@ -2,14 +2,17 @@
 
 import ctypes
 import sys
+from typing import Any
 
 import numpy as np
 
 from ...ir.dtype import BY_NP, FLOAT8, FLOAT_CHARS
 from ...ir.ops.core import elementwise as ew
+from ...ir.ops.core.elementwise import add
 from ...ir.ops.core.shape import contiguous
 from ..core.backend import HOST
 from ..core.node import LARGE
+from ..core.state import tls
 from ..core.tensor import Tensor, wrap
 from ..core.writes import overlaps
 
@@ -82,3 +85,30 @@ def _holders(held: list) -> tuple:
 
 _ALONE, _ALONE_OWNER = _references(wrap(np.zeros((2, 1)).reshape(1, 2)))
 _ONE_HOLDER, _ONE_HOLDER_OF_OWNER = _holders([np.zeros((2, 1)).reshape(1, 2)])
+
+
+def is_sparse(g) -> bool:
+    """Whether a gradient is a sparse tensor (arrays never are)."""
+    return isinstance(g, Tensor) and g.is_sparse
+
+
+def sum_of(old, g) -> Any:
+    """The sum of two gradients that arrive at one place: sparse if both are."""
+    if is_sparse(old):
+        old, g = g, old
+    if not is_sparse(g):
+        return add(old, g)
+    if isinstance(old, Tensor):
+        return g + old
+    return (g + wrap(old))._a
+
+
+def accumulate_sparse(leaf, g) -> None:
+    """Adds a sparse gradient to a leaf's, or any gradient to one that is sparse."""
+    recorder = tls.m.recorder
+    if recorder is not None:
+        recorder.grad_read(leaf)
+    old = leaf.grad
+    leaf.grad = g if old is None else sum_of(old, g)
+    if recorder is not None:
+        recorder.grad_set(leaf)

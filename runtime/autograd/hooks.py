@@ -11,7 +11,7 @@ from ..core.state import tls
 from ..core.structure import RemovableHandle, add_hook
 from ..core.tensor import Tensor
 from ..core.writes import keep_gradient as keep_gradient
-from .gradient_edges import GradientEdge, get_gradient_edge
+from .graph_edges import GradientEdge, get_gradient_edge
 from .saved_tensor_hooks import allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 
 __all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",

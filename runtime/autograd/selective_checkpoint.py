@@ -12,7 +12,7 @@ from ..core.op_observers import AtDoor
 from ..core.state import tls
 from ..core.taping import record
 from ..core.tensor import Tensor
-from .function_context import alias
+from .function import alias
 
 # Functions of the API whose operators have other names.
 FUNCTIONS_OF = {"addmm": ("matmul", "linear"), "baddbmm": ("matmul",), "bmm": ("matmul",), "mm": ("matmul",),

@@ -1326,7 +1326,8 @@ class Tensor:
     @builtins.property
     def shape(self) -> Size: ...
     def share_memory_(self) -> Tensor:
-        """Moves the memory of this tensor, and of every tensor that shares it, to where other processes can map it."""
+        """Moves the memory of this tensor, and of every tensor that shares it, to where other processes can map it; that of
+        devices"""
     def short(self, memory_format=...) -> Tensor:
         """This tensor as int16."""
     def sigmoid(self, *, out=None) -> Tensor:

@@ -15,8 +15,7 @@ from ..autograd import functional
 from ..autograd.backward import grad as _grad
 from ..autograd.engine import reach
 from ..autograd.grad_mode import enable_grad, is_grad_enabled
-from ..autograd.gradient_edges import source_of
-from ..autograd.graph_leaves import ends_of
+from ..autograd.graph_edges import ends_of, source_of
 from ..core.node import Leaf, Node
 from ..core.state import tls
 from ..core.tensor import Tensor, numel_of, shape_of, wrap

@@ -16,7 +16,7 @@ from ...ir.opdef.batch_rules import view_links
 from ...ir.opdef.op import NO_GRAD, Composite, Op
 from ...ir.ops.core.batching import batched, lifted, repeated
 from ...ir.symbols.substitute import at_hint
-from ..autograd.graph_leaves import ends_of
+from ..autograd.graph_edges import ends_of
 from ..core import dispatch, writes
 from ..core.device_array import BACKENDS, DeviceArray
 from ..core.state import tls

@@ -15,6 +15,7 @@ from ...ir.errors import ArgumentError, AutogradError, DeviceError, DTypeError
 from ...ir.lazy import lazy
 from ...ir.ops.index.assign import run_chain
 from ..api.register.register import FUNCTIONS
+from ..core import device as devices
 from ..core.device import DRIVERS, available, require
 from ..core.device_array import DeviceArray, contiguous_strides
 from ..core.dispatch import route_kernels
@@ -432,3 +433,6 @@ def to_device(self, device, /, *, stream=None):
 
 Tensor.__array_namespace__ = __array_namespace__
 Tensor.to_device = to_device
+
+FUNCTIONS.update(device=devices.Device, get_default_device=devices.get_default_device,
+                 set_default_device=devices.set_default_device, from_dlpack=from_dlpack)

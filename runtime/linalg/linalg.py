@@ -25,11 +25,13 @@ from ..api.register.type_promotion import rounds_once, single_in_autocast, to_dt
 from ..core.state import tls
 from ..core.tensor import Tensor
 from .matrix_factors import (
+    batched,
     cholesky_ex,
     eig,
     eigvals,
     householder_product,
     inv_ex,
+    is_vector,
     ldl_factor,
     ldl_factor_ex,
     ldl_solve,
@@ -40,9 +42,9 @@ from .matrix_factors import (
     matrix_sqrth,
     polar,
     solve_ex,
+    turned,
 )
 from .matrix_functions import matrix_exp, matrix_power
-from .matrix_shapes import batched, is_vector, turned
 
 __all__ = ["LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
            "householder_product", "inv", "inv_ex", "ldl_factor", "ldl_factor_ex", "ldl_solve", "lstsq", "lu", "lu_factor",

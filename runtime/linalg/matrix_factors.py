@@ -3,18 +3,19 @@ those that say what failed (`*_ex`). All take batches, float32 and float64, comp
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, ShapeError
+from ...ir.opdef.aval import broadcast_shapes
 from ...ir.ops.core import elementwise as ew
-from ...ir.ops.core.shape import full, iota, reshape, slice_
+from ...ir.ops.core.shape import expand, full, iota, reshape, slice_
 from ...ir.ops.linalg import checked_factorizations, eigen, symmetric_indefinite
 from ...ir.ops.linalg import factorizations as fa
 from ...ir.ops.linalg import products as la
 from ...ir.ops.linalg import triangular as tri
 from ...ir.ops.linalg.matrix_rules import check_matrix
+from ...ir.ops.linalg.products import transpose_last
 from ..api.register import return_types
 from ..api.register.register import deliver
 from ..api.register.type_promotion import single_in_autocast
 from ..autograd.missing_rules import without_rule
-from .matrix_shapes import batched, is_vector, turned
 
 __all__ = ["cholesky_ex", "eig", "eigvals", "geqrf", "householder_product", "inv_ex", "ldl_factor", "ldl_factor_ex",
            "ldl_solve", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "lu_unpack", "matrix_sqrth", "ormqr", "polar",
@@ -218,3 +219,21 @@ def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
         raise ShapeError(f"ormqr takes a matrix with as many rows as the reflections have, got {input.aval} and {other.aval}")
     inner = la.matmul(fa.adjoint(t) if transpose else t, la.matmul(fa.adjoint(v), other))
     return deliver(ew.sub(other, la.matmul(v, inner)), out, "ormqr")
+
+
+def batched(*xs):
+    """Matrices expanded to one batch shape."""
+    batch = broadcast_shapes(*(x.shape[:-2] for x in xs))
+    return [x if x.shape[:-2] == batch else expand(x, shape=batch + tuple(x.shape[-2:])) for x in xs]
+
+
+def turned(name, A, B):
+    """The matrices of X @ A = B as those of A @ X = B, whose solution is the transposed one."""
+    if is_vector(A, B):
+        raise ShapeError(f"{name}(left=False) takes matrices with as many columns as A, got {A.aval} and {B.aval}")
+    return transpose_last(A), transpose_last(B)
+
+
+def is_vector(A, B):
+    """Whether B is one vector for each matrix of A."""
+    return B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])

@@ -6,7 +6,7 @@ from ...ir.ops.linalg.products import transpose_last
 from ..api.register import return_types
 from ..api.register.register import api
 from . import linalg, low_rank, matrix_factors
-from .matrix_shapes import batched
+from .matrix_factors import batched
 
 api(name="norm")(linalg.general_norm)
 api(name="logdet")(linalg.logdet)

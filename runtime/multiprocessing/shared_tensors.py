@@ -6,25 +6,28 @@ import sys
 import numpy as np
 
 from ...ir.errors import AutogradError
+from ..api.register.register import api
 from ..core.device_array import DeviceArray
 from ..core.state import tls
 from ..core.tensor import Tensor, wrap
 from .shared_memory import block_of, empty
 
 
-def is_shared(t: Tensor) -> bool:
+@api(function=False)
+def is_shared(self) -> bool:
     """Whether the memory is one that other processes can map."""
-    return block_of(t._a) is not None
+    return block_of(self._a) is not None
 
 
-def share_memory_(t: Tensor) -> Tensor:
-    """Moves the memory of a tensor, and of every tensor that shares it, to where other processes can map it; that of devices
+@api(function=False)
+def share_memory_(self):
+    """Moves the memory of this tensor, and of every tensor that shares it, to where other processes can map it; that of devices
     stays."""
-    if t._a.__class__ is not DeviceArray and not is_shared(t):
+    if self._a.__class__ is not DeviceArray and not is_shared(self):
         if tls.m.recorder is not None:
             tls.m.recorder.refuse("it moves a tensor into shared memory", "do that outside of the function")
-        _move(t)
-    return t
+        _move(self)
+    return self
 
 
 def _move(t: Tensor):

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...ir import target
 from ...ir.version import VERSION
-from ..api.register.dtype_info import get_num_threads
+from ..api.register.process_settings import get_num_threads
 
 __all__ = ["parallel_info", "show"]
 

@@ -5,7 +5,7 @@ from types import ModuleType
 
 from ...ir.dtype import DType
 from ...ir.errors import DeviceError
-from ..api.register import dtype_info
+from ..api.register import dtype_info, process_settings
 from ..api.register.register import FUNCTIONS, api, no_tensor
 from ..api.register.type_promotion import result_type as _meet
 from ..core.device import DRIVERS, Device, available
@@ -14,8 +14,8 @@ from ..serialization import load, save
 
 _FACE = __name__.partition(".")[0]
 
-for _name in dtype_info.__all__:
-    FUNCTIONS[_name] = getattr(dtype_info, _name)
+for _module in dtype_info, process_settings:
+    FUNCTIONS.update((_name, getattr(_module, _name)) for _name in _module.__all__)
 FUNCTIONS.update(save=save, load=load)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...ir.errors import ArgumentError
-from ..api.register.dtype_info import get_num_threads, set_num_threads
+from ..api.register.process_settings import get_num_threads, set_num_threads
 
 __all__ = ["Compare", "Measurement", "Timer", "select_unit", "timer", "unit_to_english"]
 

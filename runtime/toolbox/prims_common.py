@@ -3,7 +3,7 @@
 import warnings
 
 from ...ir.errors import ArgumentError
-from ..api.register.dtype_info import are_deterministic_algorithms_enabled, is_deterministic_algorithms_warn_only_enabled
+from ..api.register.process_settings import are_deterministic_algorithms_enabled, is_deterministic_algorithms_warn_only_enabled
 from ..core.tensor import Tensor
 
 __all__ = ["alert_not_deterministic", "is_contiguous_or_false"]

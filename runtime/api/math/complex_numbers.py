@@ -3,11 +3,14 @@
 Parts are values of their own, not views: they cannot be written, so that no write gets lost; `z.real = value` writes into z.
 """
 
+import math
+
 import numpy as np
 
 from ....ir.errors import DTypeError
 from ....ir.ops.core import complex_numbers as co
 from ....ir.ops.core import elementwise as ew
+from ....ir.ops.core.shape import full
 from ...core.tensor import Tensor
 from ..register.lazy_methods import put_method
 from ..register.register import FUNCTIONS, api, deliver
@@ -143,3 +146,13 @@ def view_as_real(input):
 def view_as_complex(input):
     """The complex numbers of which the last dimension, of size 2, has the parts."""
     return _unwritable(co.of_pairs(input))
+
+
+@api(inplace=True)
+def angle(input, *, out=None):
+    """The angle of a number in the complex plane: of real ones 0 or, below zero, pi; nan stays nan."""
+    x = promote(ew.sin, input)[0]
+    if x.dtype.is_complex:
+        return deliver(ew.atan2(co.imag(x), co.real(x)), out, "angle")
+    turned = ew.where(ew.lt(x, 0.0), full(x, shape=(), value=math.pi, dtype=x.dtype), 0.0)
+    return deliver(ew.where(ew.isnan(x), x, turned), out, "angle")

@@ -1,6 +1,8 @@
 """Order statistics, counts and correlations."""
 
+import builtins
 import math
+import numbers
 from typing import Any
 
 import numpy as np
@@ -13,17 +15,18 @@ from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core import reduce as rd
 from ....ir.ops.core.complex_numbers import complex_, imag, real
 from ....ir.ops.core.moments import mean
-from ....ir.ops.core.shape import diagonal, expand, full, reshape
+from ....ir.ops.core.shape import diagonal, expand, full, reshape, slice_
 from ....ir.ops.index import order_statistics
 from ....ir.ops.index.indexing import scatter
 from ....ir.ops.index.sort import bin_counts
 from ....ir.ops.linalg import products as la
 from ....ir.ops.linalg.matrix_rules import adjoint
 from ....ir.symbols.substitute import as_float, as_int
+from ...autograd.missing_rules import without_rule
 from ...core.state import computes_with_numbers, tls
 from ...core.tensor import Tensor, wrap
 from ..register import return_types
-from ..register.register import api, deliver
+from ..register.register import FUNCTIONS, api, deliver
 from ..register.type_promotion import rounds_once, single_in_autocast, to_dtype, widened
 from ..views.tensor_factories import filled
 from .reductions import as_column, gather_along, holds_anywhere, promote_to_float
@@ -276,4 +279,116 @@ def corrcoef(input):
     return to_dtype(complex_(*within) if len(within) > 1 else within[0], found.dtype)
 
 
+# Histograms.
 
+
+def _part(x, d, start, stop):
+    n = x.shape[d]
+    return slice_(x, dim=d, start=start % n if start < 0 else start, step=1, stop=n + stop if stop <= 0 else stop)
+
+
+@api(checked=True)
+def histogram(input, bins=100, *, range=None, weight=None, density=False, out=None):
+    """(hist, bin_edges): how much falls between neighbouring edges; the last bin holds its upper edge."""
+    _check_sampled("histogram", input, [bins], weight)
+    x = reshape(input, shape=(input.numel(),))
+    edges, even = (bins.clone(), None) if isinstance(bins, Tensor) else _equal_edges(x, bins, range)
+    w = full(x, shape=x.shape, value=1.0, dtype=x.dtype) if weight is None else reshape(weight, shape=x.shape)
+    count = edges.shape[0] - 1
+    place, inside = _bins_of(x, edges, even)
+    held = ew.where(inside, w, 0.0)
+    hist = full(x, shape=(count,), value=0.0, dtype=x.dtype).index_add(0, ew.where(inside, place, 0), held)
+    if density:
+        widths = ew.sub(_part(edges, 0, 1, 0), _part(edges, 0, 0, -1))
+        total = rd.sum_(hist, dim=(0,), keepdim=True)
+        hist = ew.div(hist, ew.mul(widths, expand(total, shape=widths.shape)))
+    return return_types.deliver_all(return_types.histogram, (without_rule("histogram", hist, input, bins), edges), out)
+
+
+def _check_sampled(name, input, bins, weight):
+    """Raises for what is not counted: integers, edges or weights of another dtype, and fewer than two edges."""
+    if not input.dtype.is_floating_point:
+        raise DTypeError(f"{name} takes floating point numbers, got {input.aval}; cast with .to()")
+    edges = [("edges", b) for b in bins if isinstance(b, Tensor)]
+    for what, t in edges if weight is None else [*edges, ("a weight", weight)]:
+        if t.dtype is not input.dtype:
+            raise DTypeError(f"{name}: {what} must be of {input.dtype}, as the input is, got {t.aval}")
+        if what == "edges" and (t.ndim != 1 or t.shape[0] < 2):
+            raise ShapeError(f"{name} takes edges in one row of at least 2, got {t.aval}")
+
+
+def _equal_edges(input, bins, between):
+    """(edges of even bins, their ends as numbers)"""
+    if not isinstance(bins, numbers.Integral) or bins < 1:
+        raise ArgumentError(f"histogram: bins is a number of them, at least 1, or a tensor of edges, got {bins!r}")
+    if between is not None and len(between) != 2:
+        raise ArgumentError(f"histogram: range is two numbers, got {between!r}")
+    low, high = (float(v) for v in between) if between is not None else (0.0, 1.0)      # of nothing
+    if between is None and input.numel():
+        low, high = input.min().item(), input.max().item()
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    if not -math.inf < low < high < math.inf:
+        raise ArgumentError(f"histogram: there are no bins between {low} and {high}; give a finite range that increases")
+    return FUNCTIONS["linspace"](low, high, bins + 1, dtype=input.dtype, device=input.device), (low, high)
+
+
+def _bins_of(x, edges, even):
+    """(the bin of each element, whether it is in one at all); the ends of `even` bins are known as numbers."""
+    count = edges.shape[0] - 1
+    if even is not None and _tells_apart(x.dtype, even, count):
+        return _even_bins_of(x, edges, even, count)
+    place = FUNCTIONS["searchsorted"](edges, x, right=True) - 1
+    place = ew.where(ew.eq(x, expand(_part(edges, 0, count, count + 1), shape=x.shape)), count - 1, place)
+    return place, ew.logical_and(ew.ge(place, 0), ew.lt(place, count))
+
+
+def _tells_apart(dtype, ends, count) -> bool:
+    """Whether numbers of a dtype between two ends say within one which of so many even bins they are in."""
+    low, high = ends
+    return dtype in (dt.float32, dt.float64) and (high - low) / count > 16 * np.finfo(dtype.np).eps * max(abs(low), abs(high))
+
+
+def _even_bins_of(x, edges, ends, count):
+    """`_bins_of` by arithmetic, put right where rounding took a number over an edge."""
+    x, (low, high) = x.detach(), ends
+    first, last = (expand(_part(edges, 0, at, at + 1), shape=x.shape) for at in (0, count))
+    inside = ew.logical_and(ew.ge(x, first), ew.le(x, last))
+    place = ew.mul(ew.sub(ew.where(inside, x, low), low), count / (high - low)).to(dt.int64).clamp(0, count - 1)
+    place = ew.sub(place, ew.lt(x, edges[place]).to(dt.int64))
+    place = ew.add(place, ew.ge(x, edges[place + 1]).to(dt.int64))
+    return place.clamp(0, count - 1), inside
+
+
+@api(method=False, checked=True)
+def histogramdd(input, bins, *, range=None, weight=None, density=False, out=None) -> return_types.histogramdd:
+    """(hist, bin_edges) of points, which are the rows of the input; for each of its columns a number of bins, or edges."""
+    count = input.shape[-1]
+    points = reshape(input, shape=(math.prod(input.shape[:-1]), count))
+    given = list(bins) if isinstance(bins, (tuple, list)) else [bins] * count
+    if len(given) != count or (range is not None and len(range) != 2 * count):
+        raise ArgumentError(f"histogramdd of points in {count} dimensions takes {count} bins and {2 * count} ends of ranges")
+    _check_sampled("histogramdd", input, given, weight)
+    columns = [points[:, d].contiguous() for d in builtins.range(count)]
+    between = [None if range is None else range[2 * d:2 * d + 2] for d in builtins.range(count)]
+    pairs = [(b, None) if isinstance(b, Tensor) else _equal_edges(x, b, r) for x, b, r in zip(columns, given, between)]
+    edges = [e for e, _ in pairs]
+    sizes = [e.shape[0] - 1 for e in edges]
+    place = full(points, shape=points.shape[:1], value=0, dtype=dt.int64)
+    inside = full(points, shape=points.shape[:1], value=count > 0, dtype=dt.bool_)
+    for x, (e, even), n in zip(columns, pairs, sizes):
+        at, within = _bins_of(x, e, even)
+        inside = within & inside
+        place = place * n + at
+    w = full(points, shape=points.shape[:1], value=1.0, dtype=points.dtype) if weight is None else reshape(
+        weight, shape=points.shape[:1])
+    hist = full(points, shape=(math.prod(sizes),), value=0.0, dtype=points.dtype)
+    hist = hist.index_add(0, ew.where(inside, place, 0), ew.where(inside, w, 0.0)).reshape(sizes)
+    if density:
+        hist = hist / hist.sum()
+        for d, e in enumerate(edges):
+            hist = hist / (e[1:] - e[:-1]).reshape([-1 if k == d else 1 for k in builtins.range(count)])
+    hist = without_rule("histogramdd", hist, input, *edges)
+    if out is not None:
+        hist, edges = deliver(hist, out[0], "histogramdd"), [deliver(e, o, "histogramdd") for e, o in zip(edges, out[1])]
+    return return_types.histogramdd(hist, tuple(edges))

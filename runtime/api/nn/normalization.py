@@ -1,15 +1,20 @@
 """Normalisations as users call them: those that are also `ingot.*` functions, and what all of them share."""
 
+
 import numpy as np
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError, kind_of
-from ....ir.opdef.aval import integers
+from ....ir.opdef.aval import canonical_dim, integers
+from ....ir.ops.core import complex_numbers as co
+from ....ir.ops.core import elementwise as ew
+from ....ir.ops.core.moments import vector_norm
+from ....ir.ops.core.shape import expand
 from ....ir.ops.nn import norm as ops
 from ....ir.symbols.substitute import as_float
 from ...core.state import tls
 from ...core.tensor import Tensor, shape_of
-from ..register.register import api
+from ..register.register import api, deliver
 from ..register.type_promotion import to_dtype
 
 
@@ -72,3 +77,15 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
     x = floating(input, "group_norm")
     work, w, b = in_one_dtype(x, weight, bias)
     return to_dtype(ops.group_norm(work, w, b, groups=int(num_groups), eps=as_float(eps)), x.dtype)
+
+
+@api(inplace=True, remembered=True)
+def renorm(input, p, dim, maxnorm, *, out=None):
+    """Each slice along `dim` scaled down to a norm of at most maxnorm."""
+    if input.ndim < 2:
+        raise ShapeError(f"renorm takes a tensor of at least two dimensions, got {input.aval}")
+    d = canonical_dim(dim, input.ndim)
+    others = tuple(i for i in range(input.ndim) if i != d)
+    size = vector_norm(co.magnitude(input) if input.dtype.is_complex else input, ord=as_float(p), dim=others, keepdim=True)
+    scale = ew.where(ew.gt(size, maxnorm), ew.div(as_float(maxnorm), ew.add(size, 1e-7)), 1.0)
+    return deliver(ew.mul(input, expand(to_dtype(scale, input.dtype), shape=input.shape)), out, "renorm")

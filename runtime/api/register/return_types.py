@@ -1,4 +1,5 @@
-"""The named tuples that functions with several results return."""
+"""Named tuples that functions with several results return."""
+# ruff: noqa: UP014  a table
 
 from typing import Any, NamedTuple
 
@@ -7,74 +8,38 @@ from ....ir.package_name import in_full
 from ...core.tensor import Tensor
 from .register import deliver
 
-
-class Found(NamedTuple):
-    """Values, and the indices where they were."""
-
-    values: Tensor
-    indices: Tensor
-
-
-class max(Found):
-    """The result of max()."""
-
-
-class min(Found):
-    """The result of min()."""
-
-
-class median(Found):
-    """The result of median()."""
-
-
-class nanmedian(Found):
-    """The result of nanmedian()."""
-
-
-class mode(Found):
-    """The result of mode()."""
-
-
-class kthvalue(Found):
-    """The result of kthvalue()."""
-
-
-class sort(Found):
-    """The result of sort()."""
-
-
-class topk(Found):
-    """The result of topk()."""
-
-
-class cummax(Found):
-    """The result of cummax()."""
-
-
-class cummin(Found):
-    """The result of cummin()."""
-
-
-class aminmax(NamedTuple):
-    """The result of aminmax()."""
-
-    min: Tensor
-    max: Tensor
-
-
-class qr(NamedTuple):
-    """The result of qr()."""
-
-    Q: Tensor
-    R: Tensor
-
-
-class svd(NamedTuple):
-    """The result of svd()."""
-
-    U: Tensor
-    S: Tensor
-    Vh: Tensor
+max = NamedTuple("max", [("values", Tensor), ("indices", Tensor)])
+min = NamedTuple("min", [("values", Tensor), ("indices", Tensor)])
+median = NamedTuple("median", [("values", Tensor), ("indices", Tensor)])
+nanmedian = NamedTuple("nanmedian", [("values", Tensor), ("indices", Tensor)])
+mode = NamedTuple("mode", [("values", Tensor), ("indices", Tensor)])
+kthvalue = NamedTuple("kthvalue", [("values", Tensor), ("indices", Tensor)])
+sort = NamedTuple("sort", [("values", Tensor), ("indices", Tensor)])
+topk = NamedTuple("topk", [("values", Tensor), ("indices", Tensor)])
+cummax = NamedTuple("cummax", [("values", Tensor), ("indices", Tensor)])
+cummin = NamedTuple("cummin", [("values", Tensor), ("indices", Tensor)])
+aminmax = NamedTuple("aminmax", [("min", Tensor), ("max", Tensor)])
+qr = NamedTuple("qr", [("Q", Tensor), ("R", Tensor)])
+svd = NamedTuple("svd", [("U", Tensor), ("S", Tensor), ("Vh", Tensor)])
+eigh = NamedTuple("eigh", [("eigenvalues", Tensor), ("eigenvectors", Tensor)])
+slogdet = NamedTuple("slogdet", [("sign", Tensor), ("logabsdet", Tensor)])
+lstsq = NamedTuple("lstsq", [("solution", Tensor), ("residuals", Tensor), ("rank", Tensor), ("singular_values", Tensor)])
+histogram = NamedTuple("histogram", [("hist", Tensor), ("bin_edges", Tensor)])
+eig = NamedTuple("eig", [("eigenvalues", Tensor), ("eigenvectors", Tensor)])
+polar = NamedTuple("polar", [("U", Tensor), ("H", Tensor)])
+lu = NamedTuple("lu", [("P", Tensor), ("L", Tensor), ("U", Tensor)])
+lu_unpack = NamedTuple("lu_unpack", [("P", Tensor), ("L", Tensor), ("U", Tensor)])
+lu_factor = NamedTuple("lu_factor", [("LU", Tensor), ("pivots", Tensor)])
+lu_factor_ex = NamedTuple("lu_factor_ex", [("LU", Tensor), ("pivots", Tensor), ("info", Tensor)])
+ldl_factor = NamedTuple("ldl_factor", [("LD", Tensor), ("pivots", Tensor)])
+ldl_factor_ex = NamedTuple("ldl_factor_ex", [("LD", Tensor), ("pivots", Tensor), ("info", Tensor)])
+cholesky_ex = NamedTuple("cholesky_ex", [("L", Tensor), ("info", Tensor)])
+inv_ex = NamedTuple("inv_ex", [("inverse", Tensor), ("info", Tensor)])
+solve_ex = NamedTuple("solve_ex", [("result", Tensor), ("info", Tensor)])
+geqrf = NamedTuple("geqrf", [("a", Tensor), ("tau", Tensor)])
+triangular_solve = NamedTuple("triangular_solve", [("solution", Tensor), ("cloned_coefficient", Tensor)])
+frexp = NamedTuple("frexp", [("mantissa", Tensor), ("exponent", Tensor)])
+histogramdd = NamedTuple("histogramdd", [("hist", Tensor), ("bin_edges", tuple[Tensor, ...])])
 
 
 class svd_uv(NamedTuple):
@@ -83,29 +48,6 @@ class svd_uv(NamedTuple):
     U: Tensor
     S: Tensor
     V: Tensor
-
-
-class eigh(NamedTuple):
-    """The result of eigh()."""
-
-    eigenvalues: Tensor
-    eigenvectors: Tensor
-
-
-class slogdet(NamedTuple):
-    """The result of slogdet()."""
-
-    sign: Tensor
-    logabsdet: Tensor
-
-
-class lstsq(NamedTuple):
-    """The result of lstsq()."""
-
-    solution: Tensor
-    residuals: Tensor
-    rank: Tensor
-    singular_values: Tensor
 
 
 def deliver_all(kind, results, out) -> Any:
@@ -118,122 +60,6 @@ def deliver_all(kind, results, out) -> Any:
     return kind(*results)
 
 
-class histogram(NamedTuple):
-    """The result of histogram()."""
-
-    hist: Tensor
-    bin_edges: Tensor
-
-
-class eig(NamedTuple):
-    """The result of eig()."""
-
-    eigenvalues: Tensor
-    eigenvectors: Tensor
-
-
-class polar(NamedTuple):
-    """The result of polar()."""
-
-    U: Tensor
-    H: Tensor
-
-
-class lu(NamedTuple):
-    """The result of lu()."""
-
-    P: Tensor
-    L: Tensor
-    U: Tensor
-
-
-class lu_unpack(NamedTuple):
-    """The result of lu_unpack()."""
-
-    P: Tensor
-    L: Tensor
-    U: Tensor
-
-
-class lu_factor(NamedTuple):
-    """The result of lu_factor()."""
-
-    LU: Tensor
-    pivots: Tensor
-
-
-class lu_factor_ex(NamedTuple):
-    """The result of lu_factor_ex()."""
-
-    LU: Tensor
-    pivots: Tensor
-    info: Tensor
-
-
-class ldl_factor(NamedTuple):
-    """The result of ldl_factor()."""
-
-    LD: Tensor
-    pivots: Tensor
-
-
-class ldl_factor_ex(NamedTuple):
-    """The result of ldl_factor_ex()."""
-
-    LD: Tensor
-    pivots: Tensor
-    info: Tensor
-
-
-class cholesky_ex(NamedTuple):
-    """The result of cholesky_ex()."""
-
-    L: Tensor
-    info: Tensor
-
-
-class inv_ex(NamedTuple):
-    """The result of inv_ex()."""
-
-    inverse: Tensor
-    info: Tensor
-
-
-class solve_ex(NamedTuple):
-    """The result of solve_ex()."""
-
-    result: Tensor
-    info: Tensor
-
-
-class geqrf(NamedTuple):
-    """The result of geqrf()."""
-
-    a: Tensor
-    tau: Tensor
-
-
-class triangular_solve(NamedTuple):
-    """The result of triangular_solve()."""
-
-    solution: Tensor
-    cloned_coefficient: Tensor
-
-
-class frexp(NamedTuple):
-    """The result of frexp()."""
-
-    mantissa: Tensor
-    exponent: Tensor
-
-
-class histogramdd(NamedTuple):
-    """The result of histogramdd()."""
-
-    hist: Tensor
-    bin_edges: tuple[Tensor, ...]
-
-
 def in_lines(self) -> str:
     """What a result is as text: a line for each field."""
     fields = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self))
@@ -242,3 +68,5 @@ def in_lines(self) -> str:
 
 for _kind in [x for x in globals().values() if isinstance(x, type) and issubclass(x, tuple)]:
     type.__setattr__(_kind, "__repr__", in_lines)
+    if _kind is not svd_uv:
+        _kind.__doc__ = f"The result of {_kind.__name__}()."

@@ -1,7 +1,7 @@
 """Sparse tensors: what they are (`sparse_tensor.py`, `compressed_rows.py`), how they are made (`sparse_factories.py`), what
 functions do to them."""
 
-from . import sparse_conversions as conversions
+from . import compressed_rows as conversions
 from . import sparse_elementwise as elementwise
 from . import sparse_shapes as shapes
 from .compressed_rows import CompressedTensor

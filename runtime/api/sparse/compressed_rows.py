@@ -21,6 +21,7 @@ from ..views.conversions import to
 from ..views.join_split import stack
 from ..views.tensor_factories import counted, filled
 from .coo import CooTensor
+from .handler_table import handles
 from .sparse_tensor import Making, SparseTensor, kind_of_sparse, part
 
 
@@ -293,3 +294,17 @@ def from_dense(x, depth) -> CooTensor:
         hit = FUNCTIONS["any"](hit.flatten(depth), -1)
     at = FUNCTIONS["nonzero"](hit, as_tuple=True)
     return CooTensor(stack(at), ix.index(x, *at), x.shape, True)
+
+
+@handles("to_sparse")
+def _to_sparse(fn, input, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None) -> Any:
+    if sparse_dim is not None and sparse_dim != input.sparse_dim():
+        raise ArgumentError(f"to_sparse: a sparse tensor keeps its {input.sparse_dim()} sparse dimensions, got {sparse_dim}")
+    return in_layout(input, sparse_coo if layout is None else layout, blocksize, dense_dim)
+
+
+for _name, _layout in (("coo", sparse_coo), ("csr", sparse_csr), ("csc", sparse_csc)):
+    handles(f"to_sparse_{_name}")(lambda fn, input, dense_dim=None, layout=_layout: in_layout(input, layout, None, dense_dim))
+for _name, _layout in (("bsr", sparse_bsr), ("bsc", sparse_bsc)):
+    handles(f"to_sparse_{_name}")(
+        lambda fn, input, blocksize, dense_dim=None, layout=_layout: in_layout(input, layout, blocksize, dense_dim))

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from ....ir.dim_order import order_of
-from ....ir.errors import AutogradError, DTypeError, ShapeError
+from ....ir.errors import AutogradError, DeviceError, DTypeError, ShapeError
 from ....ir.ops.core import shape as sh
 from ....ir.ops.core.elementwise import copy
 from ...autograd.grad_mode import enable_grad
 from ...autograd.hooks import keep_gradient
-from ...core.device_array import address_of, zeros_beside
+from ...core.device_array import DeviceArray, address_of, zeros_beside
 from ...core.state import tls
 from ...core.storage import Storage
 from ...core.tensor import Tensor, numel_of, shape_of, whole_of
@@ -302,3 +302,11 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     if tls.m.recorder is not None:
         tls.m.recorder.rebound(self, source, "set_")
     return self
+
+
+@api(function=False)
+def record_stream(self, stream):
+    """Says that work in a stream uses the memory, which is then not taken for other things before that work is done."""
+    if self._a.__class__ is not DeviceArray:
+        raise DeviceError(f"record_stream is for tensors on a device, this one is on {self.device}")
+    self._a.memory.used_on(stream.cuda_stream)

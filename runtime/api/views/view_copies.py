@@ -2,20 +2,15 @@
 
 from functools import wraps
 
-import numpy as np
-
-from ....ir.errors import ArgumentError
 from ....ir.opdef.aval import canonical_dim
 from ....ir.ops.core import elementwise as ew
 from ...core.tensor import Tensor, whole_of
 from ...core.writes import overlaps
-from ..register.layouts import require_strided
 from ..register.register import FUNCTIONS, api, deliver
 from .conversions import contiguous
 from .join_split import split_with_sizes
 from .reshaping import diagonal, expand, narrow, permute, select, squeeze, t, transpose, unfold, unsqueeze, view
 from .storage_views import as_strided, flattened_storage
-from .tensor_factories import dtype_or_default, empty_strided, require_device
 
 
 def _slice(input, dim=0, start=None, end=None, step=1):
@@ -75,39 +70,3 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
 def slice_inverse(input, src, dim=0, start=None, end=None, step=1):
     """The window over input's memory that has the sizes and strides of src."""
     return as_strided(input, src.shape, src.stride(), src.storage_offset())
-
-
-@api(function=False)
-def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """An empty tensor with given strides, of this one's dtype unless said."""
-    if layout is not None:
-        require_strided("new_empty_strided", layout)
-    return empty_strided(size, stride, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
-
-
-@api(method=False)
-def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """An empty tensor whose dimensions lie in memory in the given order, the outermost first."""
-    if layout is not None:
-        require_strided("empty_permuted", layout)
-    if sorted(physical_layout) != list(range(len(size))):
-        raise ArgumentError(f"physical_layout must name each of {len(size)} dimensions once, got {tuple(physical_layout)}")
-    stride, step = [0] * len(size), 1
-    for d in reversed(physical_layout):
-        stride[d] = step
-        step *= max(1, size[d])
-    return empty_strided(size, stride, dtype=dtype, device=device, requires_grad=requires_grad)
-
-
-@api(method=False)
-def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=False):
-    """The numbers of a file, in its memory: writes reach the file (made long enough) if `shared`, else only the tensor."""
-    if layout is not None:
-        require_strided("from_file", layout)
-    require_device(device)
-    kind = dtype_or_default(dtype).np
-    if shared:
-        with open(filename, "ab") as file:
-            file.truncate(max(file.tell(), size * kind.itemsize))
-    mapped = np.memmap(filename, kind, "r+" if shared else "c", shape=(size,)) if size else np.empty(0, kind)
-    return FUNCTIONS["from_numpy"](np.asarray(mapped))

@@ -11,7 +11,7 @@ import numpy as np
 from ....ir.errors import ArgumentError
 from ...api.register.register import FUNCTIONS
 from ...serialization.save_load import load as load_file
-from .checkpoint_errors import CheckpointException
+from ..engines.distributed_errors import CheckpointException
 from .torch_format import TorchFolder, is_torchs
 
 __all__ = ["DefaultLoadPlanner", "DefaultSavePlanner", "FileSystemReader", "FileSystemWriter", "Stateful"]

@@ -5,10 +5,10 @@ from typing import Any
 from ....ir.errors import ArgumentError
 from ...autograd.grad_mode import no_grad
 from ...core.tensor import Tensor
+from ..engines.distributed_errors import CheckpointException
 from ..tensor.dtensor import DTensor
 from ..tensor.dtensor_factories import shared_out
 from ..tensor.sharded_tensor import Piece
-from .checkpoint_errors import CheckpointException
 from .folder_format import Stateful, flattened, folder_of, opened, state_of
 
 __all__ = ["load", "load_state_dict"]

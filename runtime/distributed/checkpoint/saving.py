@@ -15,12 +15,12 @@ from ....ir.errors import ArgumentError
 from ...core.tensor import Tensor
 from ...serialization.save_load import save as save_file
 from ..collectives.object_collectives import all_gather_object
+from ..engines.distributed_errors import CheckpointException
 from ..engines.futures import Future
 from ..engines.world import is_initialized, the_group
 from ..tensor.dtensor import DTensor
 from ..tensor.sharded_layout import place_in, without_terms
 from ..tensor.sharded_tensor import Piece
-from .checkpoint_errors import CheckpointException
 from .folder_format import INDEX, file_name, flattened, folder_of, numbers_of
 
 __all__ = ["async_save", "save", "save_state_dict"]

@@ -18,7 +18,7 @@ from ...core.tensor import Tensor
 from ...serialization import torch_files
 from ...serialization.safe_unpickler import Callable_, PickleMachine
 from ...serialization.save_load import load as load_file
-from .checkpoint_errors import CheckpointException
+from ..engines.distributed_errors import CheckpointException
 
 _MODULES = {"metadata": ("Metadata", "TensorStorageMetadata", "BytesStorageMetadata", "ChunkStorageMetadata", "MetadataIndex",
                          "TensorProperties", "_MEM_FORMAT_ENCODING", "StorageMeta"),

@@ -3,8 +3,8 @@
 from ....ir.errors import IngotError
 from ...backends.unavailable_functions import refused as refusal
 
-__all__ = ["DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "DistTimeoutError"]
-
+__all__ = ["CheckpointException", "DistBackendError", "DistError", "DistNetworkError", "DistStoreError",
+           "DistTimeoutError"]
 
 class DistError(IngotError, RuntimeError):
     """Base of the errors of `ingot.distributed`."""
@@ -29,3 +29,7 @@ class DistStoreError(DistError):
 
 class DistTimeoutError(DistBackendError, DistStoreError, TimeoutError):
     """Others did not come within the time allowed."""
+
+
+class CheckpointException(DistError):
+    """A checkpoint that cannot be written or read."""

@@ -6,9 +6,7 @@ from typing import Any
 
 from ...autograd.checkpoint import checkpoint
 from ...autograd.saved_tensor_hooks import save_on_cpu
-from .module_wrapper import Around
-from .unit_modules import ACTIVATIONS, clean
-from .wrap_policies import lambda_auto_wrap_policy, wrap_inside
+from .wrap_policies import ACTIVATIONS, Around, clean, lambda_auto_wrap_policy, wrap_inside
 
 __all__ = ["ActivationWrapper", "CheckpointImpl", "CheckpointWrapper", "OffloadWrapper", "apply_activation_checkpointing",
            "checkpoint_wrapper", "offload_wrapper"]

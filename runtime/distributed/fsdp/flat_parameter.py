@@ -23,7 +23,7 @@ from ..collectives.collectives import gather_arrays, host
 from ..collectives.object_collectives import all_gather_object
 from ..engines.world import member_of
 from .saved_parameters import let_go
-from .unit_modules import is_unit, named_modules_of_unit
+from .wrap_policies import is_unit, named_modules_of_unit
 
 _made: Any = weakref.WeakKeyDictionary()       # by group: how many units its ranks have made
 

@@ -21,12 +21,10 @@ from .flat_parameter import Groups, Unit, units_below, wants_gradients
 from .gradient_clipping import clip_gradients
 from .gradient_reduction import Sharer, current_round
 from .module_state import ModuleStates
-from .module_wrapper import Around
 from .optimizer_state import OptimizerStates
 from .settings import BackwardPrefetch, CPUOffload, MixedPrecision, ShardingStrategy
 from .summon_full_params import summoned
-from .unit_modules import PREFIX, clean, ignored_tensors, modules_of_unit
-from .wrap_policies import wrap_inside
+from .wrap_policies import PREFIX, Around, clean, ignored_tensors, modules_of_unit, wrap_inside
 
 __all__ = ["FullyShardedDataParallel"]
 

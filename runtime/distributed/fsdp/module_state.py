@@ -12,7 +12,7 @@ from . import settings as kinds
 from .flat_parameter import units_below
 from .settings import StateDictSettings, StateDictType
 from .summon_full_params import summoned
-from .unit_modules import PREFIX, named_modules_of_unit
+from .wrap_policies import PREFIX, named_modules_of_unit
 
 _CONFIGS: dict[StateDictType, tuple[Any, Any]] = {
     StateDictType.FULL_STATE_DICT: (kinds.FullStateDictConfig, kinds.FullOptimStateDictConfig),

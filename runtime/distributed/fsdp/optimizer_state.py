@@ -11,7 +11,7 @@ from ..engines.world import the_group
 from ..tensor.sharded_tensor import Piece
 from .module_state import ModuleStates, _stretch
 from .settings import OptimStateKeyType, StateDictType
-from .unit_modules import clean, is_unit
+from .wrap_policies import clean, is_unit
 
 
 class OptimizerStates:

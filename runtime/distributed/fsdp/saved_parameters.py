@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...autograd.function_context import SavedTensor
+from ...autograd.function import SavedTensor
 from ...core.device_array import DeviceArray
 from ...core.node import Leaf, Output
 from ...core.tensor import wrap

@@ -6,7 +6,7 @@ from ....ir.errors import ArgumentError, AutogradError
 from ...autograd.grad_mode import no_grad
 from ...core.state import tls
 from .flat_parameter import units_below
-from .unit_modules import is_unit
+from .wrap_policies import is_unit
 
 
 @contextlib.contextmanager

@@ -7,12 +7,11 @@ from typing import Any
 
 from ....ir.errors import ArgumentError, AutogradError
 from ...nn.base.container import ModuleDict, ModuleList
+from ...nn.base.module import Module
 from ...nn.layers.activation import MultiheadAttention
-from .unit_modules import modules_of_unit
 
 __all__ = ["CustomPolicy", "ModuleWrapPolicy", "always_wrap_policy", "enable_wrap", "lambda_auto_wrap_policy",
            "size_based_auto_wrap_policy", "transformer_auto_wrap_policy", "wrap"]
-
 
 def always_wrap_policy(*args, **kwargs) -> bool:
     """Every module is a unit."""
@@ -171,3 +170,69 @@ def wrap(module, **wrap_overrides: Any):
         return module
     wrapper, options = settings
     return wrapper(module, **{**options, **wrap_overrides})
+
+
+class Around(Module):
+    """A module around another one, whose attributes, items and state it has; that one is the child named `_inside`."""
+
+    _inside: str
+
+    def __getattr__(self, name):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            inner = self.__dict__.get("_modules", {}).get(self._inside)
+            if inner is None:
+                raise
+            return getattr(inner, name)
+
+    def __getitem__(self, key):
+        return self._modules[self._inside][key]
+
+    def _children_in_state(self, prefix):
+        return [(prefix, self._modules[self._inside])]
+
+
+PREFIX = "_fsdp_wrapped_module."
+ACTIVATIONS = "_checkpoint_wrapped_module."
+
+
+def clean(name: str) -> str:
+    """A name without what wraps modules."""
+    return name.replace(PREFIX, "").replace(ACTIVATIONS, "")
+
+
+def is_unit(module) -> bool:
+    """Whether a module is wrapped."""
+    return "_unit" in module.__dict__
+
+
+def named_modules_of_unit(module, path="", seen=None) -> Any:
+    """(what the names of its state begin with, module) of those that belong to one unit, each once."""
+    seen = set() if seen is None else seen
+    if module in seen or is_unit(module):
+        return
+    seen.add(module)
+    yield path, module
+    for inner, child in module._children_in_state(path):
+        yield from named_modules_of_unit(child, inner, seen)
+
+
+def modules_of_unit(module) -> list:
+    """The modules that belong to one unit."""
+    return [m for _, m in named_modules_of_unit(module)]
+
+
+def ignored_tensors(modules, states) -> tuple:
+    """(modules, ids of their parameters and buffers and of those named by themselves): what is left as it is on each rank."""
+    found, tensors = set(), []
+    for module in modules:
+        found.update(module.modules())
+    for state in states:
+        if hasattr(state, "_modules"):
+            found.update(state.modules())
+        else:
+            tensors.append(state)
+    for module in found:
+        tensors += [t for t in (*module._parameters.values(), *module._buffers.values()) if t is not None]
+    return found, {id(t) for t in tensors}

@@ -6,7 +6,7 @@ from ....ir.ops.core import reduce as rd
 from ....ir.ops.core.shape import expand, permute, reshape
 from ....ir.ops.linalg import products
 from ....ir.ops.linalg.products import matmul
-from ...api.math import grouped_mm as grouped
+from ...api.math import scaled_mm as grouped
 from ...api.register.register import deliver, remembered
 from ...api.register.type_promotion import as_given_in_autocast, rounds_once
 from ...core.tensor import shape_of

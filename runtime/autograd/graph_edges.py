@@ -1,4 +1,4 @@
-"""Gradient edges: places of a graph that stand for tensors which nobody holds any more."""
+"""Leaves at which histories end."""
 
 import numpy as np
 
@@ -7,6 +7,19 @@ from ...ir.errors import AutogradError
 from ...ir.opdef.aval import Aval
 from ..core.node import Leaf, Output, shown, source_of
 from ..core.tensor import Tensor, wrap
+
+
+def ends_of(tensors) -> set:
+    """The ends of the histories of some tensors."""
+    stack = [t._node for t in tensors if t._node is not None]
+    seen = set(stack)
+    while stack:
+        node = stack.pop()
+        for edge in () if type(node) is Leaf else (node.source,) if type(node) is Output else node.edges:
+            if edge is not None and edge not in seen:
+                seen.add(edge)
+                stack.append(edge)
+    return {node for node in seen if type(node) is Leaf}
 
 
 class GradientEdge(tuple):
