@@ -211,7 +211,7 @@ def _convert_indices_from_coo_to_csr(input, size, *, out_int32: builtins.bool = 
     """Where the rows begin of entries whose rows are sorted, and where the last one ends."""
 def _convert_indices_from_csr_to_coo(crow_indices, col_indices, *, out_int32: builtins.bool = False,
                                      transpose: builtins.bool = False) -> Tensor:
-    """The row and the column of each entry, from where rows begin; the column first if transposed."""
+    """Return the row and the column of each entry, from where rows begin; the column first if transposed."""
 def _foreach_abs(self, *operands, **options) -> Any:
     """abs() of each tensor of a list; operands are lists as long, or the same for all."""
 def _foreach_abs_(self, *operands, **options) -> Any:
@@ -395,23 +395,24 @@ def _foreach_trunc_(self, *operands, **options) -> Any:
 def _foreach_zero_(self) -> Any:
     """Zeros in each tensor of a list."""
 def _grouped_mm(mat_a, mat_b, offs=None, bias=None, out_dtype=None) -> Tensor:
-    """A product for each group of rows. offs[g] says where group g ends: of a matrix and one mat_b[g] for each group; of"""
+    """Return a product for each group of rows. offs[g] says where group g ends: of a matrix and one mat_b[g] for each
+    group; of"""
 def _scaled_mm(input, mat2, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None,
                use_fast_accum: builtins.bool = False, *, out=None) -> Tensor:
     """input @ mat2 * scale_a * scale_b + bias of float8 matrices, in `out_dtype` (the input's unless said). Scales are
     float32"""
 def _segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0,
                     unsafe: builtins.bool = False, initial=None) -> Tensor:
-    """The sum, mean, prod, max or min of stretches along an axis, given their lengths or where they begin (and the last
-    ends)."""
+    """Return the sum, mean, prod, max or min of stretches along an axis, given their lengths or where they begin (and the
+    last"""
 def _shape_as_tensor(input) -> Tensor:
     """The sizes of a tensor, as a tensor."""
 @overload
 def _softmax_backward_data(grad_output, output, dim, input_dtype) -> Tensor:
-    """The gradient of a softmax's input from that of its output, for a `backward` of one's own."""
+    """Return the gradient of a softmax's input from that of its output, for a `backward` of one's own."""
 @overload
 def _softmax_backward_data(grad_output, output, *, axis, input_dtype) -> Tensor:
-    """The gradient of a softmax's input from that of its output, for a `backward` of one's own."""
+    """Return the gradient of a softmax's input from that of its output, for a `backward` of one's own."""
 def _standard_gamma(alpha, generator=None) -> Tensor:
     """Gamma numbers of the given concentrations and rate 1, differentiable in the concentrations."""
 def abs(input, *, out=None) -> Tensor:
@@ -431,9 +432,9 @@ def acosh(input, *, out=None) -> Tensor:
 def acosh_(input, *, out=None) -> Tensor:
     """In-place version of acosh()."""
 def adaptive_avg_pool1d(input, output_size) -> Tensor:
-    """The mean of each of `output_size` even bins."""
+    """Return the mean of each of `output_size` even bins."""
 def adaptive_max_pool1d(input, output_size) -> builtins.tuple[Tensor, Tensor]:
-    """The largest element of each of `output_size` even bins, and where it was."""
+    """Return the largest element of each of `output_size` even bins, and where it was."""
 def add(input, other, *older, alpha=1, out=None) -> Tensor:
     """input + alpha * other"""
 def add_(input, other, *older, alpha=1, out=None) -> Tensor:
@@ -463,32 +464,32 @@ def addr(input, vec1, vec2, *older, beta=1, alpha=1, out=None) -> Tensor:
 def addr_(input, vec1, vec2, *older, beta=1, alpha=1, out=None) -> Tensor:
     """In-place version of addr()."""
 def adjoint(input) -> Tensor:
-    """The last two dimensions swapped, and conjugated if complex."""
+    """Return the last two dimensions swapped, and conjugated if complex."""
 def affine_grid_generator(theta, size, align_corners) -> Tensor:
     """The grid at which grid_sample transforms images of `size` by the affine maps `theta`."""
 def alias_copy(input) -> Tensor:
-    """The same tensor. A copy."""
+    """Return the same tensor. A copy."""
 def all(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Tensor:
-    """Whether all elements are nonzero (uint8 gives uint8)."""
+    """Return whether all elements are nonzero (uint8 gives uint8)."""
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan: builtins.bool = False) -> builtins.bool:
-    """Whether all elements are close."""
+    """Return whether all elements are close."""
 def alpha_dropout(input, p, train) -> Tensor:
     """Dropout that keeps the mean and variance of selu activations."""
 def alpha_dropout_(input, p, train) -> Tensor:
     """alpha_dropout() in place."""
 def amax(input, dim=(), keepdim: builtins.bool = False, *, out=None, axis=(), keepdims: builtins.bool = False) -> Tensor:
-    """Largest values; ties share the gradient equally."""
+    """Return largest values; ties share the gradient equally."""
 def amin(input, dim=(), keepdim: builtins.bool = False, *, out=None, axis=(), keepdims: builtins.bool = False) -> Tensor:
-    """Smallest values; ties share the gradient equally."""
+    """Return smallest values; ties share the gradient equally."""
 def aminmax(input, *, dim=None, keepdim: builtins.bool = False, out=None, axis=None,
             keepdims: builtins.bool = False) -> _return_types_module.aminmax:
-    """Smallest and largest values as (min, max)."""
+    """Return smallest and largest values as (min, max)."""
 def angle(input, *, out=None) -> Tensor:
-    """The angle of a number in the complex plane: of real ones 0 or, below zero, pi; nan stays nan."""
+    """Return the angle of a number in the complex plane: of real ones 0 or, below zero, pi; nan stays nan."""
 def angle_(input, *, out=None) -> Tensor:
     """In-place version of angle()."""
 def any(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Tensor:
-    """Whether any element is nonzero (uint8 gives uint8)."""
+    """Return whether any element is nonzero (uint8 gives uint8)."""
 def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None,
            requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
     """start, start + step, ... below end."""
@@ -521,7 +522,7 @@ def arctanh(input, *, out=None) -> Tensor:
 def arctanh_(input, *, out=None) -> Tensor:
     """In-place version of arctanh()."""
 def are_deterministic_algorithms_enabled() -> builtins.bool:
-    """What use_deterministic_algorithms set."""
+    """Return whether `use_deterministic_algorithms` was switched on."""
 def argmax(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None,
            keepdims: builtins.bool = False) -> Tensor:
     """Where the largest element is, of equals the first; without dim an index into the flattened tensor."""
@@ -529,13 +530,13 @@ def argmin(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=No
            keepdims: builtins.bool = False) -> Tensor:
     """Where the smallest element is, of equals the first; without dim an index into the flattened tensor."""
 def argsort(input, dim=-1, descending: builtins.bool = False, stable: builtins.bool = True, *, out=None, axis=-1) -> Tensor:
-    """The indices that sort along a dim."""
+    """Return the indices that sort along a dim."""
 def argwhere(input) -> Tensor:
-    """The positions of all elements that are not zero, as rows of a matrix."""
+    """Return the positions of all elements that are not zero, as rows of a matrix."""
 def as_strided(input, size, stride, storage_offset=None) -> Tensor:
     """Any strided window over the memory behind a tensor."""
 def as_strided_(input, size, stride, storage_offset=None) -> Tensor:
-    """The tensor itself becomes such a window."""
+    """Return the tensor itself becomes such a window."""
 def as_strided_copy(input, size, stride, storage_offset=None) -> Tensor:
     """Any strided window over the memory behind a tensor. A copy."""
 def as_strided_scatter(input, src, size, stride, storage_offset=None) -> Tensor:
@@ -543,8 +544,8 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None) -> Tensor:
 def as_tensor(data, dtype=None, device=None) -> Tensor:
     """Data as a tensor, without a copy where it already is one or is an aligned array of the right dtype."""
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> Tensor:
-    """An object as a tensor; `copy` True always copies, False never, None where needed. `requires_grad` False gives a
-    tensor"""
+    """Return an object as a tensor; `copy` True always copies, False never, None where needed. `requires_grad` False gives
+    a"""
 def asin(input, *, out=None) -> Tensor:
     """Elementwise asin."""
 def asin_(input, *, out=None) -> Tensor:
@@ -566,21 +567,21 @@ def atanh(input, *, out=None) -> Tensor:
 def atanh_(input, *, out=None) -> Tensor:
     """In-place version of atanh()."""
 def atleast_1d(*tensors) -> Any:
-    """Each tensor with at least 1 dimension."""
+    """Return each tensor with at least 1 dimension."""
 def atleast_2d(*tensors) -> Any:
-    """Each tensor with at least 2 dimensions."""
+    """Return each tensor with at least 2 dimensions."""
 def atleast_3d(*tensors) -> Any:
-    """Each tensor with at least 3 dimensions."""
+    """Return each tensor with at least 3 dimensions."""
 def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode: builtins.bool = False,
                count_include_pad: builtins.bool = True) -> Tensor:
-    """The mean of each window."""
+    """Return the mean of each window."""
 def baddbmm(input, batch1, batch2, *older, beta=1, alpha=1, out=None) -> Tensor:
     """beta * input + alpha * batch1 @ batch2"""
 def baddbmm_(input, batch1, batch2, *older, beta=1, alpha=1, out=None) -> Tensor:
     """In-place version of baddbmm()."""
 def bartlett_window(window_length, periodic: builtins.bool = True, *, dtype=None, layout=None, device=None,
                     requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
-    """A triangle that is 0 at its ends."""
+    """Return a triangle that is 0 at its ends."""
 def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled) -> Tensor:
     """Each channel to mean 0 and variance 1, by the batch's statistics in training, by the running ones otherwise."""
 def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
@@ -619,23 +620,23 @@ def bitwise_xor_(input, other, *, out=None) -> Tensor:
     """In-place version of bitwise_xor()."""
 def blackman_window(window_length, periodic: builtins.bool = True, *, dtype=None, layout=None, device=None,
                     requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
-    """A sum of two cosines with small side lobes."""
+    """Return a sum of two cosines with small side lobes."""
 def block_diag(*tensors) -> Tensor:
-    """A matrix with the given matrices along its diagonal."""
+    """Return a matrix with the given matrices along its diagonal."""
 def bmm(input, mat2, *, out=None) -> Tensor:
-    """The products of two equally long batches of matrices."""
+    """Return the products of two equally long batches of matrices."""
 def broadcast_shapes(*shapes) -> _tensor_module.Size:
-    """The shape that all shapes broadcast to."""
+    """Return the shape that all shapes broadcast to."""
 def broadcast_tensors(*tensors) -> builtins.tuple[Tensor, ...]:
-    """All tensors expanded to their common shape."""
+    """Return all tensors expanded to their common shape."""
 def broadcast_to(input, *sizes, size=None) -> Tensor:
     """Expanded to a shape."""
 def bucketize(input, boundaries, *, out_int32: builtins.bool = False, right: builtins.bool = False, out=None) -> Tensor:
-    """The index of the bucket between sorted boundaries that each value falls into."""
+    """Return the index of the bucket between sorted boundaries that each value falls into."""
 def can_cast(from_, to) -> builtins.bool:
-    """Whether a value of one dtype may be written into a tensor of another."""
+    """Return whether a value of dtype `from_` may be written into a tensor of dtype `to`."""
 def cartesian_prod(*tensors) -> Tensor:
-    """All combinations of one element of each vector, as rows."""
+    """Return all combinations of one element of each vector, as rows."""
 def cat(tensors, dim=0, *, out=None, axis=0) -> Tensor:
     """Joined along an existing dimension; 1-d tensors without elements are skipped."""
 def cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor:
@@ -651,14 +652,14 @@ def celu_(input, alpha=1.0) -> Tensor:
     """celu() in place."""
 cfloat: _dtype_module.DType
 def chain_matmul(*matrices, out=None) -> Tensor:
-    """The product of several matrices, multiplied in the order that costs least."""
+    """Return the product of several matrices, multiplied in the order that costs least."""
 chalf: _dtype_module.NamedDType
 def channel_shuffle(input, groups) -> Tensor:
-    """Takes the channels (dim 1) of `groups` groups in turn."""
+    """Take the channels (dim 1) of `groups` groups in turn."""
 channels_last: _memory_formats_module.MemoryFormat
 channels_last_3d: _memory_formats_module.MemoryFormat
 def cholesky(input, upper: builtins.bool = False, *, out=None) -> Tensor:
-    """The lower triangular factor of symmetric positive matrices (or its transpose)."""
+    """Return the lower triangular factor of symmetric positive matrices (or its transpose)."""
 def cholesky_inverse(L, upper: builtins.bool = False, *, out=None) -> Tensor:
     """The inverse of A, from its Cholesky factor."""
 def cholesky_solve(input, L, upper: builtins.bool = False, *, out=None) -> Tensor:
@@ -666,31 +667,31 @@ def cholesky_solve(input, L, upper: builtins.bool = False, *, out=None) -> Tenso
 def chunk(input, chunks, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
     """At most `chunks` pieces of one size (the last may be smaller), as views."""
 def clamp(input, min=None, max=None, *, out=None) -> Tensor:
-    """Limits values to [min, max]; either may be missing, a number or a tensor."""
+    """Limit values to [min, max]; either may be missing, a number or a tensor."""
 def clamp_(input, min=None, max=None, *, out=None) -> Tensor:
     """In-place version of clamp()."""
 def clamp_max(input, max, *, out=None) -> Tensor:
-    """Values above max become max."""
+    """Return values above max become max."""
 def clamp_max_(input, max, *, out=None) -> Tensor:
     """In-place version of clamp_max()."""
 def clamp_min(input, min, *, out=None) -> Tensor:
-    """Values below min become min."""
+    """Return values below min become min."""
 def clamp_min_(input, min, *, out=None) -> Tensor:
     """In-place version of clamp_min()."""
 def clear_autocast_cache() -> Tensor:
-    """Drops the casts of parameters that are kept now."""
+    """Drop the casts of parameters that are kept now."""
 def clip(input, min=None, max=None, *, out=None) -> Tensor:
-    """Limits values to [min, max]; either may be missing, a number or a tensor."""
+    """Limit values to [min, max]; either may be missing, a number or a tensor."""
 def clip_(input, min=None, max=None, *, out=None) -> Tensor:
     """In-place version of clip()."""
 def clone(input, *, memory_format=...) -> Tensor:
-    """A copy in new memory."""
+    """Return a copy in new memory."""
 def column_stack(tensors, *, out=None) -> Tensor:
     """Joined side by side; vectors are columns."""
 def combinations(input, r=2, with_replacement: builtins.bool = False) -> Tensor:
-    """All choices of r elements of a vector, as rows."""
+    """Return all choices of r elements of a vector, as rows."""
 def complex(real, imag, *, out=None) -> Tensor:
-    """Complex numbers of real and imaginary parts."""
+    """Return complex numbers of real and imaginary parts."""
 complex32: _dtype_module.NamedDType
 def concat(tensors, dim=0, *, out=None, axis=0) -> Tensor:
     """Joined along an existing dimension; 1-d tensors without elements are skipped."""
@@ -699,9 +700,9 @@ def concatenate(tensors, dim=0, *, out=None, axis=0) -> Tensor:
 def cond(pred, true_fn, false_fn, operands=()) -> Any:
     """true_fn(*operands) if pred, a bool or a tensor of one element, is true, else false_fn(*operands)."""
 def conj(input) -> Tensor:
-    """The complex conjugate; real tensors are returned as they are."""
+    """Return the complex conjugate; real tensors are returned as they are."""
 def conj_physical(input, *, out=None) -> Tensor:
-    """The complex conjugate; real tensors are returned as they are."""
+    """Return the complex conjugate; real tensors are returned as they are."""
 def conj_physical_(input, *, out=None) -> Tensor:
     """In-place version of conj_physical()."""
 def constant_pad_nd(input, pad, value=0) -> Tensor:
@@ -722,7 +723,7 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
 def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1) -> Tensor:
     """Transposed convolution over three spatial dims; weight (in, out / groups, *kernel)."""
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups) -> Tensor:
-    """A convolution over as many spatial dims as the weight has, or a transposed one."""
+    """Return a convolution over as many spatial dims as the weight has, or a transposed one."""
 def copysign(input, other, *, out=None) -> Tensor:
     """Elementwise copysign."""
 def copysign_(input, other, *, out=None) -> Tensor:
@@ -740,14 +741,14 @@ def cosh_(input, *, out=None) -> Tensor:
 def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=1) -> Tensor:
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
 def cosine_similarity(x1, x2, dim=1, eps=1e-08, *, axis=1) -> Tensor:
-    """The cosine of the angle between two tensors along a dimension; norms are at least eps."""
+    """Return the cosine of the angle between two tensors along a dimension; norms are at least eps."""
 def count_nonzero(input, dim=None, *more, keepdim: builtins.bool = False, axis=None,
                   keepdims: builtins.bool = False) -> Tensor:
     """How many elements are not zero, of all or along dims."""
 def cov(input, *, correction=1, fweights=None, aweights=None) -> Tensor:
     """Covariances between the rows of a matrix; each column is an observation."""
 def cross(input, other, dim=None, *, out=None, axis=None) -> Tensor:
-    """The cross product of vectors of 3 along `dim`: of the first dim of size 3 unless said."""
+    """Return the cross product of vectors of 3 along `dim`: of the first dim of size 3 unless said."""
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=1,
              zero_infinity: builtins.bool = False) -> Tensor:
     """Connectionist temporal classification of log_probs (T, N, C) or (T, C)."""
@@ -788,14 +789,14 @@ def cumsum_(input, dim, *, dtype=None, out=None) -> Tensor:
 def cumsum_(input, *, axis, dtype=None, out=None) -> Tensor:
     """In-place version of cumsum()."""
 def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1, axis=-1) -> Tensor:
-    """The running integral of y by the trapezoidal rule."""
+    """Return the running integral of y by the trapezoidal rule."""
 default_generator: _random_module.Generator
 def deg2rad(input, *, out=None) -> Tensor:
     """Degrees to radians."""
 def deg2rad_(input, *, out=None) -> Tensor:
     """In-place version of deg2rad()."""
 def det(A, *, out=None) -> Tensor:
-    """The determinant."""
+    """Return the determinant."""
 def detach(self) -> Tensor:
     """The same memory without the history."""
 def detach_(self) -> Tensor:
@@ -804,15 +805,15 @@ def detach_copy(self) -> Tensor:
     """The same memory without the history. A copy."""
 device = _Device
 def diag(input, diagonal=0, *, out=None) -> Tensor:
-    """A vector as a diagonal matrix, or a copy of a matrix's diagonal."""
+    """Return a vector as a diagonal matrix, or a copy of a matrix's diagonal."""
 def diag_embed(input, offset=0, dim1=-2, dim2=-1, *, axis1=-2) -> Tensor:
-    """Zeros with the last dimension on the diagonal of two new ones."""
+    """Return zeros with the last dimension on the diagonal of two new ones."""
 def diagflat(input, offset=0) -> Tensor:
-    """A diagonal matrix of all elements."""
+    """Return a diagonal matrix of all elements."""
 def diagonal(input, offset=0, dim1=0, dim2=1, *, axis1=0) -> Tensor:
-    """The diagonal of two dimensions, as a new last dimension (a view)."""
+    """Return the diagonal of two dimensions, as a new last dimension (a view)."""
 def diagonal_copy(input, offset=0, dim1=0, dim2=1, *, axis1=0) -> Tensor:
-    """The diagonal of two dimensions, as a new last dimension (a view). A copy."""
+    """Return the diagonal of two dimensions, as a new last dimension (a view). A copy."""
 def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1, *, axis1=0) -> Tensor:
     """input with src in place of a diagonal."""
 def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None, axis=-1) -> Tensor:
@@ -822,7 +823,7 @@ def digamma(input, *, out=None) -> Tensor:
 def digamma_(input, *, out=None) -> Tensor:
     """In-place version of digamma()."""
 def dist(input, other, p=2) -> Tensor:
-    """The norm of order p of input - other."""
+    """Return the norm of order p of input - other."""
 def div(input, other, *, rounding_mode=None, out=None) -> Tensor:
     """input / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
 def div_(input, other, *, rounding_mode=None, out=None) -> Tensor:
@@ -832,14 +833,14 @@ def divide(input, other, *, rounding_mode=None, out=None) -> Tensor:
 def divide_(input, other, *, rounding_mode=None, out=None) -> Tensor:
     """In-place version of divide()."""
 def dot(input, tensor, *, out=None) -> Tensor:
-    """The inner product of two vectors."""
+    """Return the inner product of two vectors."""
 double: _dtype_module.DType
 def dropout(input, p, train) -> Tensor:
     """Zeros elements with probability p while training, and scales the rest by 1 / (1 - p)."""
 def dropout_(input, p, train) -> Tensor:
     """dropout() in place."""
 def dsmm(mat1, mat2, *, out=None) -> Tensor:
-    """The product of two matrices, by its name for sparse ones in older programs."""
+    """Return the product of two matrices, by its name for sparse ones in older programs."""
 def dsplit(input, indices_or_sections) -> builtins.tuple[Tensor, ...]:
     """Equal pieces, or pieces cut at the indices listed, as views."""
 def dstack(tensors, *, out=None) -> Tensor:
@@ -847,7 +848,7 @@ def dstack(tensors, *, out=None) -> Tensor:
 dtype = _DType
 e: builtins.float
 def einsum(equation, *operands) -> Tensor:
-    """Sums of products of the operands as `equation` says, such as ``einsum("bij,bjk->bik", x, y)``."""
+    """Sum of products of the operands as `equation` says, such as ``einsum("bij,bjk->bik", x, y)``."""
 def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq: builtins.bool = False,
               sparse: builtins.bool = False) -> Tensor:
     """The rows of `weight` at the indices; a padding_idx below 0 means none."""
@@ -863,22 +864,22 @@ def embedding_renorm_(input, indices, max_norm, norm_type) -> Tensor:
     """Scales the rows of a table that the indices name down to max_norm, in place."""
 def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None,
           requires_grad: builtins.bool = False, pin_memory: builtins.bool = False, memory_format=None) -> Tensor:
-    """A tensor whose values are yet to be written (they are zeros until then)."""
+    """Return a tensor whose values are yet to be written (they are zeros until then)."""
 def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
                memory_format=None, pin_memory: builtins.bool = False) -> Tensor:
-    """A tensor of the shape and dtype of another, its values yet to be written."""
+    """Return a tensor of the shape and dtype of another, its values yet to be written."""
 def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None,
                    requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
-    """An empty tensor whose dimensions lie in memory in the given order, the outermost first."""
+    """Return an empty tensor whose dimensions lie in memory in the given order, the outermost first."""
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
                   pin_memory: builtins.bool = False) -> Tensor:
-    """An empty tensor with given strides."""
+    """Return an empty tensor with given strides."""
 def eq(input, other, *, out=None) -> Tensor:
     """Elementwise eq."""
 def eq_(input, other, *, out=None) -> Tensor:
     """In-place version of eq()."""
 def equal(input, other) -> builtins.bool:
-    """Whether two tensors have the same shape and elements."""
+    """Return whether two tensors have the same shape and elements."""
 def erf(input, *, out=None) -> Tensor:
     """Elementwise erf."""
 def erf_(input, *, out=None) -> Tensor:
@@ -900,14 +901,14 @@ def exp2_(input, *, out=None) -> Tensor:
 def exp_(input, *, out=None) -> Tensor:
     """In-place version of exp()."""
 def expand_copy(self, *sizes, size=None, implicit: builtins.bool = False) -> Tensor:
-    """Dimensions of size 1 repeated without copying; -1 keeps a size. A copy."""
+    """Return dimensions of size 1 repeated without copying; -1 keeps a size. A copy."""
 def expm1(input, *, out=None) -> Tensor:
     """Elementwise expm1."""
 def expm1_(input, *, out=None) -> Tensor:
     """In-place version of expm1()."""
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
         pin_memory: builtins.bool = False) -> Tensor:
-    """Ones on the diagonal, zeros elsewhere."""
+    """Return ones on the diagonal, zeros elsewhere."""
 def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, quant_max) -> Tensor:
     """`fake_quantize_per_tensor_affine` with a scale and a zero point for each index along `axis`: int32, or a float, which
     may"""
@@ -923,21 +924,21 @@ def feature_dropout(input, p, train) -> Tensor:
 def feature_dropout_(input, p, train) -> Tensor:
     """feature_dropout() in place."""
 def fill(input, value) -> Tensor:
-    """A copy with one value everywhere."""
+    """Return a copy with one value everywhere."""
 def fill_(self, value) -> Tensor:
-    """Writes one value everywhere."""
+    """Write one value everywhere."""
 def fix(input, *, out=None) -> Tensor:
     """Elementwise trunc."""
 def fix_(input, *, out=None) -> Tensor:
     """In-place version of fix()."""
 def flatten(input, start_dim=0, end_dim=-1) -> Tensor:
-    """Dims start_dim to end_dim as one."""
+    """Return dims start_dim to end_dim as one."""
 def flip(input, *which, dims=None, axis=None) -> Tensor:
-    """The order reversed along dims."""
+    """Return the order reversed along dims."""
 def fliplr(input) -> Tensor:
-    """The second dimension reversed."""
+    """Return the second dimension reversed."""
 def flipud(input) -> Tensor:
-    """The first dimension reversed."""
+    """Return the first dimension reversed."""
 float: _dtype_module.DType
 float4_e2m1fn_x2: _dtype_module.NamedDType
 float8_e4m3fnuz: _dtype_module.NamedDType
@@ -980,20 +981,21 @@ def frobenius_norm(input, dim, keepdim: builtins.bool = False, *, out=None) -> T
 def frobenius_norm(input, *, axis, keepdims: builtins.bool = False, out=None) -> Tensor:
     """The root of the sum of squares over dims (all of them if there are none)."""
 def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
-    """A tensor over the memory of any object that speaks DLPack (or of a capsule), without a copy unless asked for."""
+    """Return a tensor over the memory of any object that speaks DLPack (or of a capsule), without a copy unless asked
+    for."""
 def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None,
               pin_memory: builtins.bool = False) -> Tensor:
-    """The numbers of a file, in its memory: writes reach the file (made long enough) if `shared`, else only the tensor."""
+    """Return the numbers of a file, in its memory: writes reach the file (made long enough) if `shared`, else only the"""
 def from_numpy(ndarray) -> Tensor:
-    """A tensor over the memory of a numpy array."""
+    """Return a tensor over the memory of a numpy array."""
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad: builtins.bool = False) -> Tensor:
-    """A tensor over the memory of an object with the buffer protocol."""
+    """Return a tensor over the memory of an object with the buffer protocol."""
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None,
          requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
-    """One value everywhere; the dtype is that of a number of the value's kind unless said."""
+    """Return one value everywhere; the dtype is that of a number of the value's kind unless said."""
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
               memory_format=None, pin_memory: builtins.bool = False) -> Tensor:
-    """One value everywhere, of the shape and dtype of another tensor."""
+    """Return one value everywhere, of the shape and dtype of another tensor."""
 def fused_moving_avg_obs_fake_quant(input, observer_on, fake_quant_on, running_min, running_max, scale,
                                     zero_point, averaging_const, quant_min, quant_max, ch_axis,
                                     per_row_fake_quant: builtins.bool = False,
@@ -1017,27 +1019,27 @@ def geqrf(input, *, out=None) -> _return_types_module.geqrf:
     """QR as LAPACK's geqrf gives it: R, below it the vectors of Householder's reflections, and their factors. No
     gradient."""
 def ger(input, vec2, *, out=None) -> Tensor:
-    """Every element of one vector times every element of another."""
+    """Return every element of one vector times every element of another."""
 def get_autocast_cpu_dtype() -> Tensor:
-    """The low dtype that autocast uses on the CPU."""
+    """Return the low dtype that autocast uses on the CPU."""
 def get_autocast_dtype(device_type: builtins.str) -> _dtype_module.DType:
-    """The low dtype that autocast uses on a kind of device."""
+    """Return the low dtype that autocast uses on a kind of device."""
 def get_autocast_gpu_dtype() -> Tensor:
-    """The low dtype that autocast uses on CUDA devices."""
+    """Return the low dtype that autocast uses on CUDA devices."""
 def get_default_device() -> _device_module.Device:
     """Where new tensors are made when nothing is said."""
 def get_default_dtype() -> _dtype_module.DType:
     """The dtype of tensors made from Python floats, and of int inputs to float functions."""
 def get_deterministic_debug_mode() -> builtins.int:
-    """0, 1 (warn) or 2 (error)."""
+    """Return 0, 1 (warn) or 2 (error)."""
 def get_device(input) -> builtins.int:
     """The index of the accelerator that holds a tensor, -1 for the CPU."""
 def get_device_module(device=None) -> Any:
     """The module of a kind of devices (`ingot.cuda`); unless said that of the accelerator, or of the CPU without one."""
 def get_float32_matmul_precision() -> builtins.str:
-    """What set_float32_matmul_precision set, or another switch for the same (`backends.cuda.matmul.fp32_precision`)."""
+    """Return the precision that was set here or by an equivalent switch, such as `backends.cuda.matmul.fp32_precision`."""
 def get_num_interop_threads() -> builtins.int:
-    """What set_num_interop_threads set."""
+    """Return what `set_num_interop_threads` set."""
 def get_num_threads() -> builtins.int:
     """How many threads a kernel may use, the calling one among them."""
 def get_rng_state() -> Tensor:
@@ -1060,7 +1062,7 @@ def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners
 def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners) -> Tensor:
     """grid_sample with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05) -> Tensor:
-    """Each group of channels of each image to mean 0 and variance 1; weight and bias for each channel."""
+    """Return each group of channels of each image to mean 0 and variance 1; weight and bias for each channel."""
 def gru(input, second, third, *rest, **options) -> Any:
     """nn.GRU with its weights in a list, called (input, hx, params, has_biases, num_layers, dropout, train, bidirectional,
     batch_first), or packed (data, batch_sizes, hx, params, ...). Gives outputs and last states."""
@@ -1077,7 +1079,7 @@ def hamming_window(window_length, periodic: builtins.bool = True, alpha=0.54, be
     """alpha - beta * cos(2 pi n / N)"""
 def hann_window(window_length, periodic: builtins.bool = True, *, dtype=None, layout=None, device=None,
                 requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
-    """A raised cosine that is 0 at its ends."""
+    """Return a raised cosine that is 0 at its ends."""
 def hardshrink(input, lambd=0.5, *, out=None) -> Tensor:
     """0 where |input| <= lambd, the input elsewhere."""
 def heaviside(input, other, *, out=None) -> Tensor:
@@ -1098,7 +1100,7 @@ def hsmm(mat1, mat2, *, out=None) -> Tensor:
 def hsplit(input, indices_or_sections) -> builtins.tuple[Tensor, ...]:
     """Equal pieces, or pieces cut at the indices listed, as views."""
 def hspmm(mat1, mat2, *, out=None) -> Tensor:
-    """The product of a sparse matrix with a dense one, with the rows in which the sparse one has entries."""
+    """Return the product of a sparse matrix with a dense one, with the rows in which the sparse one has entries."""
 def hstack(tensors, *, out=None) -> Tensor:
     """Joined side by side: along dim 1, or 0 for vectors."""
 def hypot(input, other, *, out=None) -> Tensor:
@@ -1109,16 +1111,16 @@ def i0(input, *, out=None) -> Tensor: ...
 def i0_(input, *, out=None) -> Tensor:
     """In-place version of i0()."""
 def igamma(input, other, *, out=None) -> Tensor:
-    """The regularised lower incomplete gamma function: the probability that a gamma number of concentration `input` is
-    at"""
+    """Return the regularised lower incomplete gamma function: the probability that a gamma number of concentration `input`
+    is"""
 def igamma_(input, other, *, out=None) -> Tensor:
     """In-place version of igamma()."""
 def igammac(input, other, *, out=None) -> Tensor:
-    """The regularised upper incomplete gamma function, 1 - gammainc, accurate where it is small."""
+    """Return the regularised upper incomplete gamma function, 1 - gammainc, accurate where it is small."""
 def igammac_(input, other, *, out=None) -> Tensor:
     """In-place version of igammac()."""
 def imag(input) -> Tensor:
-    """The imaginary parts of a complex tensor."""
+    """Return the imaginary parts of a complex tensor."""
 @overload
 def index_add(input, dim, index, source, *, alpha=1, out=None) -> Tensor:
     """input with alpha * source added to the slices that an index vector names."""
@@ -1174,15 +1176,15 @@ def index_reduce_(input, *, axis, index, source, reduce, include_self: builtins.
     """In-place version of index_reduce()."""
 @overload
 def index_select(input, dim, index, *, out=None) -> Tensor:
-    """The slices along a dimension that an index vector names."""
+    """Return the slices along a dimension that an index vector names."""
 @overload
 def index_select(input, *, axis, index, out=None) -> Tensor:
-    """The slices along a dimension that an index vector names."""
+    """Return the slices along a dimension that an index vector names."""
 inf: builtins.float
 def initial_seed() -> builtins.int:
     """The seed of the default generator."""
 def inner(input, other, *, out=None) -> Tensor:
-    """Sums of products over the last dimension of both."""
+    """Sum of products over the last dimension of both."""
 def instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled) -> Tensor:
     """Each channel of each image to mean 0 and variance 1."""
 int: _dtype_module.DType
@@ -1194,47 +1196,47 @@ int5: _dtype_module.NamedDType
 int6: _dtype_module.NamedDType
 int7: _dtype_module.NamedDType
 def inverse(A, *, out=None) -> Tensor:
-    """The inverse."""
+    """Return the inverse."""
 def is_anomaly_check_nan_enabled() -> builtins.bool:
-    """Whether anomaly mode stops at nan."""
+    """Return whether anomaly mode stops at nan."""
 def is_anomaly_enabled() -> builtins.bool:
-    """Whether anomaly mode is on in the current thread."""
+    """Return whether anomaly mode is on in the current thread."""
 def is_autocast_available(device_type: builtins.str) -> builtins.bool:
-    """Whether autocast knows this kind of device."""
+    """Return whether autocast knows this kind of device."""
 def is_autocast_cache_enabled() -> builtins.bool:
-    """Whether autocast keeps casts of parameters."""
+    """Return whether autocast keeps casts of parameters."""
 def is_autocast_cpu_enabled() -> builtins.bool:
-    """Whether autocast is on for the CPU."""
+    """Return whether autocast is on for the CPU."""
 def is_autocast_enabled(device_type: builtins.str | None = None) -> builtins.bool:
-    """Whether autocast is on for a kind of device (for CUDA unless said)."""
+    """Return whether autocast is on for a kind of device (for CUDA unless said)."""
 def is_complex(input) -> builtins.bool:
-    """Whether the dtype is a complex dtype."""
+    """Return whether the dtype is a complex dtype."""
 def is_conj(input) -> builtins.bool:
     """False: conjugates are computed when they are asked for."""
 def is_deterministic_algorithms_warn_only_enabled() -> builtins.bool:
-    """Whether use_deterministic_algorithms was given warn_only."""
+    """Return whether use_deterministic_algorithms was given warn_only."""
 def is_floating_point(input) -> builtins.bool:
-    """Whether the dtype is a floating point dtype."""
+    """Return whether the dtype is a floating point dtype."""
 def is_grad_enabled() -> builtins.bool:
-    """Whether the current thread records operations."""
+    """Return whether the current thread records operations."""
 def is_inference(input) -> builtins.bool:
     """False: tensors made in inference mode are ordinary ones, which autograd may use afterwards."""
 def is_inference_mode_enabled() -> builtins.bool:
-    """Whether the current thread is in inference mode."""
+    """Return whether the current thread is in inference mode."""
 def is_neg(input) -> builtins.bool:
     """False: negative values are computed when they are asked for."""
 def is_nonzero(input) -> builtins.bool:
-    """Whether the one element is not zero."""
+    """Return whether the one element is not zero."""
 def is_same_size(self, other) -> builtins.bool:
-    """Whether both tensors have the same shape."""
+    """Return whether both tensors have the same shape."""
 def is_signed(input) -> builtins.bool:
-    """Whether the dtype has negative values."""
+    """Return whether the dtype has negative values."""
 def is_storage(obj) -> builtins.bool:
-    """Whether an object is the memory of a tensor."""
+    """Return whether an object is the memory of a tensor."""
 def is_tensor(obj) -> builtins.bool:
-    """Whether an object is a tensor."""
+    """Return whether an object is a tensor."""
 def is_warn_always_enabled() -> builtins.bool:
-    """What set_warn_always set."""
+    """Return what `set_warn_always` set."""
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan: builtins.bool = False) -> Tensor:
     """|input - other| <= atol + rtol * |other|"""
 def isfinite(input, *, out=None) -> Tensor:
@@ -1243,7 +1245,7 @@ def isfinite_(input, *, out=None) -> Tensor:
     """In-place version of isfinite()."""
 def isin(elements, test_elements, *, assume_unique: builtins.bool = False, invert: builtins.bool = False,
          out=None) -> Tensor:
-    """Whether each element occurs among the test elements."""
+    """Return whether each element occurs among the test elements."""
 def isinf(input, *, out=None) -> Tensor:
     """Elementwise isinf."""
 def isinf_(input, *, out=None) -> Tensor:
@@ -1264,7 +1266,7 @@ def isreal(input) -> Tensor:
     """Where numbers have no imaginary part."""
 def istft(input, n_fft, hop_length=None, win_length=None, window=None, center: builtins.bool = True,
           normalized: builtins.bool = False, onesided=None, length=None, return_complex: builtins.bool = False) -> Tensor:
-    """The numbers of which `stft` gives these spectra, as near as can be."""
+    """Return the numbers of which `stft` gives these spectra, as near as can be."""
 jagged: _layouts_module.layout
 def kaiser_window(window_length, periodic: builtins.bool = True, beta=12.0, *, dtype=None, layout=None,
                   device=None, requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
@@ -1272,10 +1274,10 @@ def kaiser_window(window_length, periodic: builtins.bool = True, beta=12.0, *, d
 def kl_div(input, target, reduction=1, *, log_target: builtins.bool = False) -> Tensor:
     """target * (log(target) - input) for log probabilities as input."""
 def kron(input, other, *, out=None) -> Tensor:
-    """The Kronecker product: every element of input times the whole of other."""
+    """Return the Kronecker product: every element of input times the whole of other."""
 def kthvalue(input, k, dim=-1, keepdim: builtins.bool = False, *, out=None, axis=-1,
              keepdims: builtins.bool = False) -> _return_types_module.kthvalue:
-    """The k-th smallest element along a dim (counted from 1) and where it is, as (values, indices)."""
+    """Return the k-th smallest element along a dim (counted from 1) and where it is, as (values, indices)."""
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05) -> Tensor:
     """To mean 0 and variance 1 over the last dims, then times weight, plus bias."""
 def lcm(input, other, *, out=None) -> Tensor:
@@ -1312,11 +1314,11 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     """`steps` values evenly from start to end, both included."""
 def load(f, map_location=None, pickle_module=None, *, weights_only: builtins.bool = True, mmap=None,
          **pickle_load_args) -> Any:
-    """Reads a file that `save` wrote, a .safetensors file, or a file of torch.save (without PyTorch)."""
+    """Read a file that `save` wrote, a .safetensors file, or a file of torch.save (without PyTorch)."""
 def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest=None, method=None,
            tracker=None, ortho_iparams=None, ortho_fparams=None, ortho_bparams=None) -> Tensor:
-    """The k largest (or smallest) eigenvalues of a symmetric matrix, or of A x = e B x, and their vectors, from the start X
-    and"""
+    """Return the k largest (or smallest) eigenvalues of a symmetric matrix, or of A x = e B x, and their vectors, from
+    the"""
 def log(input, *, out=None) -> Tensor:
     """Elementwise log."""
 def log10(input, *, out=None) -> Tensor:
@@ -1377,7 +1379,7 @@ def logit_(input, eps=None, *, out=None) -> Tensor:
     """In-place version of logit()."""
 def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None,
              requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
-    """Powers of `base` with exponents evenly from start to end."""
+    """Return powers of `base` with exponents evenly from start to end."""
 @overload
 def logsumexp(input, dim, keepdim: builtins.bool = False, *, out=None) -> Tensor:
     """log of the sum of exp(input) over dims, without overflow."""
@@ -1415,88 +1417,89 @@ def masked_scatter(input, mask, source) -> Tensor:
 def masked_scatter_(input, mask, source) -> Tensor:
     """In-place version of masked_scatter()."""
 def masked_select(input, mask, *, out=None) -> Tensor:
-    """The elements where the (broadcast) mask holds, as a vector."""
+    """Return the elements where the (broadcast) mask holds, as a vector."""
 def matmul(input, other, *, out=None) -> Tensor:
     """Matrix product: vectors, matrices, and batches of matrices that broadcast."""
 def matrix_exp(A) -> Tensor:
-    """The exponential of a matrix, by its series after halving, squared back; float16 and bfloat16 are rounded once."""
+    """Return the exponential of a matrix, by its series after halving, squared back; float16 and bfloat16 are rounded
+    once."""
 def matrix_power(A, n, *, out=None) -> Tensor:
-    """A to an integer power; negative powers of the inverse."""
+    """Return a to an integer power; negative powers of the inverse."""
 def max(input, dim=None, keepdim: builtins.bool = False, *, other=None, out=None, axis=None,
         keepdims: builtins.bool = False) -> Any:
-    """The largest element; along `dim` as (values, indices); with a second tensor the elementwise maximum."""
+    """Return the largest element; along `dim` as (values, indices); with a second tensor the elementwise maximum."""
 def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: builtins.bool = False) -> Any:
-    """The largest element of each window."""
+    """Return the largest element of each window."""
 def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1,
                             ceil_mode: builtins.bool = False) -> builtins.tuple[Tensor, Tensor]:
-    """The largest element of each window, and where it was."""
+    """Return the largest element of each window, and where it was."""
 def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: builtins.bool = False) -> Any:
-    """The largest element of each window."""
+    """Return the largest element of each window."""
 def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: builtins.bool = False) -> Any:
-    """The largest element of each window."""
+    """Return the largest element of each window."""
 def maximum(input, other, *, out=None) -> Tensor:
     """Elementwise maximum."""
 def maximum_(input, other, *, out=None) -> Tensor:
     """In-place version of maximum()."""
 def mean(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
          keepdims: builtins.bool = False) -> Tensor:
-    """Mean over dims (all unless said)."""
+    """Return mean over dims (all unless said)."""
 def median(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Any:
-    """The lower median of everything, or along a dim as (values, indices); nan if there is one."""
+    """Return the lower median of everything, or along a dim as (values, indices); nan if there is one."""
 memory_format = _MemoryFormat
 def meshgrid(*tensors, indexing='ij') -> builtins.tuple[Tensor, ...]:
     """Coordinate grids of vectors, as a tuple of views."""
 def min(input, dim=None, keepdim: builtins.bool = False, *, other=None, out=None, axis=None,
         keepdims: builtins.bool = False) -> Any:
-    """The smallest element; along `dim` as (values, indices); with a second tensor the elementwise minimum."""
+    """Return the smallest element; along `dim` as (values, indices); with a second tensor the elementwise minimum."""
 def minimum(input, other, *, out=None) -> Tensor:
     """Elementwise minimum."""
 def minimum_(input, other, *, out=None) -> Tensor:
     """In-place version of minimum()."""
 def mm(input, mat2, *, out=None) -> Tensor:
-    """The product of two matrices."""
+    """Return the product of two matrices."""
 def mode(input, dim=-1, keepdim: builtins.bool = False, *, out=None, axis=-1,
          keepdims: builtins.bool = False) -> _return_types_module.mode:
-    """The most frequent value along a dim (of equals the smallest) and where it is last, as (values, indices)."""
+    """Return the most frequent value along a dim (of equals the smallest) and where it is last, as (values, indices)."""
 def moveaxis(input, source, destination) -> Tensor:
-    """Dimensions moved to other places, the rest in order."""
+    """Return dimensions moved to other places, the rest in order."""
 def movedim(input, source, destination) -> Tensor:
-    """Dimensions moved to other places, the rest in order."""
+    """Return dimensions moved to other places, the rest in order."""
 def msort(input, *, out=None) -> Tensor:
-    """Sorted values along the first dim."""
+    """Return sorted values along the first dim."""
 def mul(input, other, *, out=None) -> Tensor:
     """input * other"""
 def mul_(input, other, *, out=None) -> Tensor:
     """In-place version of mul()."""
 def multi_dot(tensors, *, out=None) -> Tensor:
-    """The product of two or more matrices in the order that costs least; vectors may stand at the ends."""
+    """Return the product of two or more matrices in the order that costs least; vectors may stand at the ends."""
 def multinomial(input, num_samples, replacement: builtins.bool = False, *, generator=None, out=None) -> Tensor:
-    """Indices drawn with the given weights, from each row."""
+    """Return indices drawn with the given weights, from each row."""
 def multiply(input, other, *, out=None) -> Tensor:
     """input * other"""
 def multiply_(input, other, *, out=None) -> Tensor:
     """In-place version of multiply()."""
 def mv(input, vec, *, out=None) -> Tensor:
-    """A matrix times a vector."""
+    """Return a matrix times a vector."""
 def mvlgamma(input, p, *, out=None) -> Tensor:
-    """The logarithm of the multivariate gamma function of dimension p."""
+    """Return the logarithm of the multivariate gamma function of dimension p."""
 def mvlgamma_(input, p, *, out=None) -> Tensor:
     """In-place version of mvlgamma()."""
 nan: builtins.float
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
-    """Replaces nan (by 0 unless said) and infinities (by the largest finite numbers unless said), in both parts of
+    """Replace nan (by 0 unless said) and infinities (by the largest finite numbers unless said), in both parts of
     complex"""
 def nan_to_num_(input, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
     """In-place version of nan_to_num()."""
 def nanmean(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
             keepdims: builtins.bool = False) -> Tensor:
-    """Mean over dims of what is not nan."""
+    """Return mean over dims of what is not nan."""
 def nanmedian(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None,
               keepdims: builtins.bool = False) -> Any:
-    """The lower median of what is not nan, of everything or along a dim as (values, indices)."""
+    """Return the lower median of what is not nan, of everything or along a dim as (values, indices)."""
 def nanquantile(input, q, dim=None, keepdim: builtins.bool = False, *, interpolation='linear', out=None,
                 axis=None, keepdims: builtins.bool = False) -> Tensor:
-    """The q-th quantiles of what is not nan."""
+    """Return the q-th quantiles of what is not nan."""
 def nansum(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
            keepdims: builtins.bool = False) -> Tensor:
     """Sum over dims, nan counted as 0."""
@@ -1516,7 +1519,7 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training,
                       momentum, eps) -> builtins.tuple[Tensor, Tensor, Tensor]:
     """batch_norm, with the means and one over the standard deviations that it found in training."""
 def native_channel_shuffle(input, groups) -> Tensor:
-    """Takes the channels (dim 1) of `groups` groups in turn."""
+    """Take the channels (dim 1) of `groups` groups in turn."""
 def native_dropout(input, p, train) -> builtins.tuple[Tensor, Tensor]:
     """Dropout, and which elements it kept."""
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps) -> builtins.tuple[Tensor, Tensor, Tensor]:
@@ -1539,16 +1542,17 @@ def negative(input, *, out=None) -> Tensor:
 def negative_(input, *, out=None) -> Tensor:
     """In-place version of negative()."""
 def nelement(input) -> builtins.int:
-    """The number of elements."""
+    """Return the number of elements."""
 newaxis: None
 def nextafter(input, other, *, out=None) -> Tensor:
     """Elementwise nextafter."""
 def nextafter_(input, other, *, out=None) -> Tensor:
     """In-place version of nextafter()."""
 def nonzero(input, *, out=None, as_tuple: builtins.bool = False) -> Any:
-    """The positions of all elements that are not zero: rows of a matrix, or one vector for each dimension."""
+    """Return the positions of all elements that are not zero: rows of a matrix, or one vector for each dimension."""
 def nonzero_static(input, *, size, fill_value=-1, out=None) -> Tensor:
-    """The first `size` positions of elements that are not zero, as rows; rows of fill_value where there are fewer."""
+    """Return the first `size` positions of elements that are not zero, as rows; rows of fill_value where there are
+    fewer."""
 def norm(input, p='fro', dim=None, keepdim: builtins.bool = False, out=None, dtype=None, *, axis=None,
          keepdims: builtins.bool = False) -> Tensor:
     """`ingot.norm`: the vector norm of order p over dims (all unless said); 'fro' and 'nuc' as matrix_norm."""
@@ -1556,7 +1560,7 @@ def norm_except_dim(v, pow=2, dim=0) -> Tensor:
     """The norms of order `pow` of what lies along one dimension, its other dims kept with size 1; of all for dim=-1."""
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None,
            requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
-    """Normal numbers of the given mean and deviation, each a tensor or a number; two numbers need a size."""
+    """Return normal numbers of the given mean and deviation, each a tensor or a number; two numbers need a size."""
 def not_equal(input, other, *, out=None) -> Tensor:
     """Elementwise ne."""
 def not_equal_(input, other, *, out=None) -> Tensor:
@@ -1565,41 +1569,41 @@ def nuclear_norm(input, dim=(-2, -1), keepdim: builtins.bool = False, *, out=Non
                  keepdims: builtins.bool = False) -> Tensor:
     """The sum of the singular values of the matrices that two dims span."""
 def numel(input) -> builtins.int:
-    """The number of elements."""
+    """Return the number of elements."""
 def one_hot(tensor, num_classes=-1) -> Tensor:
-    """Rows of zeros with a one at each index."""
+    """Return rows of zeros with a one at each index."""
 def ones(*sizes, size=None, out=None, dtype=None, layout=None, device=None,
          requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
     """Ones."""
 def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
               memory_format=None, pin_memory: builtins.bool = False) -> Tensor:
-    """Ones of the shape and dtype of another tensor."""
+    """Return ones of the shape and dtype of another tensor."""
 def orgqr(A, tau, *, out=None) -> Tensor:
-    """The first columns of the product of Householder's reflections, as geqrf gives them."""
+    """Return the first columns of the product of Householder's reflections, as geqrf gives them."""
 def ormqr(input, tau, other, left: builtins.bool = True, transpose: builtins.bool = False, *, out=None) -> Tensor:
-    """The product of Q (its adjoint with `transpose`), given by Householder's reflections, with a matrix; or the other
-    way."""
+    """Return the product of Q (its adjoint with `transpose`), given by Householder's reflections, with a matrix; or the
+    other"""
 def outer(input, vec2, *, out=None) -> Tensor:
-    """Every element of one vector times every element of another."""
+    """Return every element of one vector times every element of another."""
 def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim: builtins.bool = False, *,
                       keepdims: builtins.bool = False) -> Tensor:
-    """The p-norm of x1 - x2 + eps along the last dimension."""
+    """Return the p-norm of x1 - x2 + eps along the last dimension."""
 def pca_lowrank(A, q=None, center: builtins.bool = True, niter=2) -> _return_types_module.svd_uv:
     """About q principal directions of the rows of A: svd_lowrank of A less the mean of its rows."""
 def pdist(input, p=2.0) -> Tensor:
-    """The p-norm distances of all pairs of rows, as the upper triangle row by row."""
+    """Return the p-norm distances of all pairs of rows, as the upper triangle row by row."""
 per_channel_affine: _quantized_dtypes_module.qscheme
 per_channel_affine_float_qparams: _quantized_dtypes_module.qscheme
 per_channel_symmetric: _quantized_dtypes_module.qscheme
 per_tensor_affine: _quantized_dtypes_module.qscheme
 per_tensor_symmetric: _quantized_dtypes_module.qscheme
 def permute(input, *order, dims=None, axis=None) -> Tensor:
-    """The dimensions in another order."""
+    """Return the dimensions in another order."""
 def permute_copy(input, *order, dims=None, axis=None) -> Tensor:
-    """The dimensions in another order. A copy."""
+    """Return the dimensions in another order. A copy."""
 pi: builtins.float
 def pinverse(input, rcond=1e-15) -> Tensor:
-    """The pseudo-inverse; singular values at most rcond times the largest count as 0."""
+    """Return the pseudo-inverse; singular values at most rcond times the largest count as 0."""
 def pixel_shuffle(input, upscale_factor) -> Tensor:
     """(..., C * r * r, H, W) to (..., C, H * r, W * r)"""
 def pixel_unshuffle(input, downscale_factor) -> Tensor:
@@ -1609,23 +1613,23 @@ def poisson(input, generator=None) -> Tensor:
 def poisson_nll_loss(input, target, log_input, full, eps, reduction) -> Tensor:
     """The negative log likelihood of counts."""
 def polar(abs, angle, *, out=None) -> Tensor:
-    """Complex numbers of distances from 0 and angles."""
+    """Return complex numbers of distances from 0 and angles."""
 def polygamma(n, input, *, out=None) -> Tensor:
-    """The n-th derivative of digamma."""
+    """Return the n-th derivative of digamma."""
 def positive(input) -> Tensor:
-    """The tensor itself (bool excepted)."""
+    """Return the tensor itself (bool excepted)."""
 def pow(input, exponent, *, out=None) -> Tensor:
     """input ** exponent"""
 def pow_(input, exponent, *, out=None) -> Tensor:
     """In-place version of pow()."""
 def prelu(input, weight) -> Tensor:
-    """The input above 0, weight * input below; the weight is one number or one for each channel (dimension 1)."""
+    """Return the input above 0, weight * input below; the weight is one number or one for each channel (dimension 1)."""
 preserve_format: _memory_formats_module.MemoryFormat
 def prod(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
          keepdims: builtins.bool = False) -> Tensor:
     """Product over a dim (all unless said); integers and bools are multiplied in int64."""
 def promote_types(type1, type2) -> _dtype_module.DType:
-    """The smallest dtype that both convert to."""
+    """Return the smallest dtype to which both dtypes convert."""
 def put(input, index, source, accumulate: builtins.bool = False) -> Tensor:
     """input with source written (or added) at positions of the flattened tensor."""
 def put_(input, index, source, accumulate: builtins.bool = False) -> Tensor:
@@ -1636,7 +1640,7 @@ def qr(input, some: builtins.bool = True, *, out=None) -> Tensor:
     """Q and R with Q @ R = input, reduced unless `some` is False."""
 def quantile(input, q, dim=None, keepdim: builtins.bool = False, *, interpolation='linear', out=None, axis=None,
              keepdims: builtins.bool = False) -> Tensor:
-    """The q-th quantiles (a number or a row of them), of everything or along a dim; nan if there is one."""
+    """Return the q-th quantiles (a number or a row of them), of everything or along a dim; nan if there is one."""
 quint2x4: _dtype_module.NamedDType
 quint4x2: _dtype_module.NamedDType
 quint8: _dtype_module.NamedDType
@@ -1646,16 +1650,16 @@ def rad2deg_(input, *, out=None) -> Tensor:
     """In-place version of rad2deg()."""
 def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None,
          requires_grad: builtins.bool = False, pin_memory: builtins.bool = False, **named) -> Tensor:
-    """Uniform in [0, 1), both parts of complex numbers."""
+    """Return uniform in [0, 1), both parts of complex numbers."""
 def rand_like(input, *, generator=None, dtype=None, layout=None, device=None,
               requires_grad: builtins.bool = False, memory_format=None) -> Tensor:
-    """Uniform in [0, 1), of the input's shape and dtype."""
+    """Return uniform in [0, 1), of the input's shape and dtype."""
 def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=..., layout=None, device=None,
             requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
-    """Integers uniform in [low, high), or in [0, high) as randint(high, size)."""
+    """Return integers uniform in [low, high), or in [0, high) as randint(high, size)."""
 def randint_like(input, low=0, high=None, *, generator=None, dtype=None, layout=None, device=None,
                  requires_grad: builtins.bool = False, memory_format=None) -> Tensor:
-    """Integers uniform in [low, high) (or [0, low)), of the input's shape and dtype."""
+    """Return integers uniform in [low, high) (or [0, low)), of the input's shape and dtype."""
 def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None,
           requires_grad: builtins.bool = False, pin_memory: builtins.bool = False, **named) -> Tensor:
     """Normal, of mean 0 and deviation 1; of complex numbers both parts, of half that variance."""
@@ -1664,14 +1668,14 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None,
     """Normal, of the input's shape and dtype."""
 def randperm(n, *, generator=None, out=None, dtype=..., layout=None, device=None,
              requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
-    """The integers 0 to n-1 in random order."""
+    """Return the integers 0 to n-1 in random order."""
 def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None,
           requires_grad: builtins.bool = False) -> Tensor:
     """start, start + step, ... up to and with end (kept for old code; use arange)."""
 def ravel(input) -> Tensor:
-    """All elements in row-major order; a view where possible."""
+    """Return all elements in row-major order; a view where possible."""
 def real(input) -> Tensor:
-    """The real parts; real tensors are returned as they are."""
+    """Return the real parts; real tensors are returned as they are."""
 def reciprocal(input, *, out=None) -> Tensor:
     """Elementwise reciprocal."""
 def reciprocal_(input, *, out=None) -> Tensor:
@@ -1686,10 +1690,10 @@ def remainder_(input, other, *, out=None) -> Tensor:
     """In-place version of remainder()."""
 @overload
 def renorm(input, p, dim, maxnorm, *, out=None) -> Tensor:
-    """Each slice along `dim` scaled down to a norm of at most maxnorm."""
+    """Return each slice along `dim` scaled down to a norm of at most maxnorm."""
 @overload
 def renorm(input, p, *, axis, maxnorm, out=None) -> Tensor:
-    """Each slice along `dim` scaled down to a norm of at most maxnorm."""
+    """Return each slice along `dim` scaled down to a norm of at most maxnorm."""
 @overload
 def renorm_(input, p, dim, maxnorm, *, out=None) -> Tensor:
     """In-place version of renorm()."""
@@ -1697,15 +1701,16 @@ def renorm_(input, p, dim, maxnorm, *, out=None) -> Tensor:
 def renorm_(input, p, *, axis, maxnorm, out=None) -> Tensor:
     """In-place version of renorm()."""
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None, axis=None) -> Tensor:
-    """Each element (or each index along a dimension) several times in a row; counts alone give each index that often."""
+    """Return each element (or each index along a dimension) several times in a row; counts alone give each index that
+    often."""
 def reshape(input, *sizes, shape=None) -> Tensor:
-    """The same elements under another shape; a view where strides allow, else a copy."""
+    """Return the same elements under another shape; a view where strides allow, else a copy."""
 def resize_as_(self, the_template, memory_format=None) -> Tensor:
     """resize_() to another tensor's shape, and with `preserve_format` to the order in which that lies in memory."""
 def resolve_conj(input) -> Tensor:
-    """The tensor itself: conjugates are always there."""
+    """Return the tensor itself: conjugates are always there."""
 def resolve_neg(input) -> Tensor:
-    """The tensor itself: negative values are always there."""
+    """Return the tensor itself: negative values are always there."""
 def result_type(tensor1, tensor2) -> _dtype_module.DType:
     """The dtype in which two tensors or numbers meet."""
 def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
@@ -1721,7 +1726,7 @@ def rnn_tanh(input, second, third, *rest, **options) -> Any:
 def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> Any:
     """One step of nn.RNNCell with these weights: the next state (or states)."""
 def roll(input, shifts, dims=None, *, axis=None) -> Tensor:
-    """Elements shifted along dims, those pushed out coming back at the other end."""
+    """Return elements shifted along dims, those pushed out coming back at the other end."""
 def rot90(input, k=1, dims=(0, 1), *, axis=(0, 1)) -> Tensor:
     """Rotated by 90 degrees k times in the plane of two dims."""
 def round(input, *, decimals=0, out=None) -> Tensor:
@@ -1746,7 +1751,7 @@ def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_seriali
     """Writes nested dicts, lists, tuples, sets, numbers, strings and tensors to a path or an open binary file."""
 def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
                   pin_memory: builtins.bool = False) -> Tensor:
-    """A 0-d tensor of the default dtype."""
+    """Return a 0-d tensor of the default dtype."""
 @overload
 def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None) -> Tensor:
     """input with out[index[i][j]][j] = src[i][j] for dim 0, and so on (or added or multiplied)."""
@@ -1773,10 +1778,12 @@ def scatter_add_(input, *, axis, index, src, out=None) -> Tensor:
     """In-place version of scatter_add()."""
 @overload
 def scatter_reduce(input, dim, index, src, reduce, *, include_self: builtins.bool = True, out=None) -> Tensor:
-    """Scatters src over input, combining by sum, prod, mean, amax or amin, with what was there or (include_self False)"""
+    """Scatter src over input, combining by sum, prod, mean, amax or amin, with what was there or (include_self False)
+    only"""
 @overload
 def scatter_reduce(input, *, axis, index, src, reduce, include_self: builtins.bool = True, out=None) -> Tensor:
-    """Scatters src over input, combining by sum, prod, mean, amax or amin, with what was there or (include_self False)"""
+    """Scatter src over input, combining by sum, prod, mean, amax or amin, with what was there or (include_self False)
+    only"""
 @overload
 def scatter_reduce_(input, dim, index, src, reduce, *, include_self: builtins.bool = True, out=None) -> Tensor:
     """In-place version of scatter_reduce()."""
@@ -1790,20 +1797,20 @@ def seed() -> builtins.int:
     """Seeds the default generator from the operating system; returns the seed."""
 def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0,
                    unsafe: builtins.bool = False, initial=None) -> Tensor:
-    """The sum, mean, prod, max or min of stretches along an axis, given their lengths or where they begin (and the last
-    ends)."""
+    """Return the sum, mean, prod, max or min of stretches along an axis, given their lengths or where they begin (and the
+    last"""
 @overload
 def select(input, dim, index) -> Tensor:
-    """One index along a dimension, which disappears."""
+    """Return one index along a dimension, which disappears."""
 @overload
 def select(input, *, axis, index) -> Tensor:
-    """One index along a dimension, which disappears."""
+    """Return one index along a dimension, which disappears."""
 @overload
 def select_copy(input, dim, index) -> Tensor:
-    """One index along a dimension, which disappears. A copy."""
+    """Return one index along a dimension, which disappears. A copy."""
 @overload
 def select_copy(input, *, axis, index) -> Tensor:
-    """One index along a dimension, which disappears. A copy."""
+    """Return one index along a dimension, which disappears. A copy."""
 @overload
 def select_scatter(input, src, dim, index) -> Tensor:
     """input with src in place of one index along a dimension."""
@@ -1815,32 +1822,32 @@ def selu(input) -> Tensor:
 def selu_(input) -> Tensor:
     """selu() in place."""
 def set_autocast_cache_enabled(enabled: builtins.bool) -> Tensor:
-    """Sets whether autocast keeps casts of parameters."""
+    """Set whether autocast keeps casts of parameters."""
 def set_autocast_cpu_dtype(dtype) -> Tensor:
-    """Sets the low dtype that autocast uses on the CPU."""
+    """Set the low dtype that autocast uses on the CPU."""
 def set_autocast_cpu_enabled(enabled: builtins.bool) -> Tensor:
-    """Switches autocast for the CPU on or off."""
+    """Switch autocast for the CPU on or off."""
 def set_autocast_dtype(device_type: builtins.str, dtype) -> Tensor:
-    """Sets the low dtype that autocast uses on a kind of device."""
+    """Set the low dtype that autocast uses on a kind of device."""
 def set_autocast_enabled(device_type, enabled=None) -> Tensor:
-    """Switches autocast on or off for a kind of device, until it is switched again."""
+    """Switch autocast on or off for a kind of device, until it is switched again."""
 def set_autocast_gpu_dtype(dtype) -> Tensor:
-    """Sets the low dtype that autocast uses on CUDA devices."""
+    """Set the low dtype that autocast uses on CUDA devices."""
 def set_default_device(device) -> None:
     """Sets where new tensors are made when nothing is said; None is the CPU."""
 def set_default_dtype(d) -> None:
     """Sets the dtype of tensors made from Python floats (a floating point dtype)."""
 def set_default_tensor_type(t) -> Tensor:
-    """Sets the dtype of tensors made from Python floats, and the device of new ones, by an old name:
+    """Set the dtype of tensors made from Python floats, and the device of new ones, by an old name:
     "torch.DoubleTensor","""
 def set_deterministic_debug_mode(debug_mode) -> None:
-    """Sets what use_deterministic_algorithms sets: "default", "warn", "error", or their numbers."""
+    """Set the mode of `use_deterministic_algorithms`: "default", "warn", "error", or 0, 1, 2."""
 def set_float32_matmul_precision(precision: builtins.str) -> None:
-    """"highest", "high" or "medium"; products of float32 are always computed in float32 on the CPU. On a GPU"""
+    """Set the precision of float32 products: "highest", "high" or "medium"."""
 def set_flush_denormal(mode: builtins.bool) -> builtins.bool:
-    """Whether denormal numbers could be switched to zero: ingot computes with them, so only False can be had."""
+    """Return whether the mode is possible. ingot computes with denormal numbers, so only False is."""
 def set_num_interop_threads(count: builtins.int) -> None:
-    """Accepted: ingot runs one operator after the other."""
+    """Record the number of threads. ingot runs one operator after the other."""
 def set_num_threads(count: builtins.int) -> None:
     """Set how many threads a kernel may use from now on. Results do not depend on it."""
 def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None) -> None:
@@ -1848,9 +1855,9 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
 def set_rng_state(new_state: Tensor) -> None:
     """Puts the default generator into a state."""
 def set_warn_always(b: builtins.bool) -> None:
-    """Whether a warning appears every time instead of once."""
+    """Set whether a warning appears every time instead of once."""
 def sgn(input, *, out=None) -> Tensor:
-    """The sign; of a complex number the one at distance 1 from 0 in its direction."""
+    """Return the sign; of a complex number the one at distance 1 from 0 in its direction."""
 def sgn_(input, *, out=None) -> Tensor:
     """In-place version of sgn()."""
 short: _dtype_module.DType
@@ -1879,16 +1886,15 @@ def sinh(input, *, out=None) -> Tensor:
 def sinh_(input, *, out=None) -> Tensor:
     """In-place version of sinh()."""
 def slice_copy(input, dim=0, start=None, end=None, step=1, *, axis=0) -> Tensor:
-    """A slice along a dimension. A copy."""
+    """Return a slice along a dimension. A copy."""
 def slice_inverse(input, src, dim=0, start=None, end=None, step=1, *, axis=0) -> Tensor:
-    """The window over input's memory that has the sizes and strides of src."""
+    """Return the window over input's memory that has the sizes and strides of src."""
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None, axis=0) -> Tensor:
     """input with src in place of a slice along a dimension."""
 def slogdet(A, *, out=None) -> _return_types_module.slogdet:
     """Sign and logarithm of the size of the determinant."""
 def smm(input, mat) -> Tensor:
-    """The product of a sparse matrix with a dense one, as a sparse matrix: all of the rows in which the first has
-    entries."""
+    """Return the product of a sparse matrix with a dense one, as a sparse matrix: all of the rows in which the first has"""
 @overload
 def softmax(input, dim, dtype=None, *, out=None) -> Tensor:
     """exp(x) / sum(exp(x)) along a dimension."""
@@ -1897,47 +1903,48 @@ def softmax(input, *, axis, dtype=None, out=None) -> Tensor:
     """exp(x) / sum(exp(x)) along a dimension."""
 def sort(input, dim=-1, descending: builtins.bool = False, stable: builtins.bool = True, *,
          out=None, axis=-1) -> _return_types_module.sort:
-    """Sorted values along a dim and where they were, as (values, indices)."""
+    """Return sorted values along a dim and where they were, as (values, indices)."""
 sparse_bsc: _layouts_module.layout
 def sparse_bsc_tensor(ccol_indices, row_indices, values, size=None, *, dtype=None, layout=None, device=None,
                       pin_memory: builtins.bool = False, requires_grad: builtins.bool = False,
                       check_invariants=None) -> Tensor:
-    """A sparse matrix of blocks, from where its columns of blocks begin, their rows and the blocks."""
+    """Return a sparse matrix of blocks, from where its columns of blocks begin, their rows and the blocks."""
 sparse_bsr: _layouts_module.layout
 def sparse_bsr_tensor(crow_indices, col_indices, values, size=None, *, dtype=None, layout=None, device=None,
                       pin_memory: builtins.bool = False, requires_grad: builtins.bool = False,
                       check_invariants=None) -> Tensor:
-    """A sparse matrix of blocks, from where its rows of blocks begin, their columns and the blocks."""
+    """Return a sparse matrix of blocks, from where its rows of blocks begin, their columns and the blocks."""
 def sparse_compressed_tensor(compressed_indices, plain_indices, values, size=None, *, dtype=None, layout=None,
                              device=None, pin_memory: builtins.bool = False,
                              requires_grad: builtins.bool = False, check_invariants=None) -> Tensor:
-    """A sparse matrix (or batch) from where its rows or columns begin, the numbers of the others, and its values."""
+    """Return a sparse matrix (or batch) from where its rows or columns begin, the numbers of the others, and its values."""
 sparse_coo: _layouts_module.layout
 def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, device=None,
                       pin_memory: builtins.bool = False, requires_grad: builtins.bool = False,
                       check_invariants=None, is_coalesced=None) -> Tensor:
-    """A sparse tensor of values at indices (one row for each sparse dimension); one of a size alone has no entries."""
+    """Return a sparse tensor of values at indices (one row for each sparse dimension); one of a size alone has no
+    entries."""
 sparse_csc: _layouts_module.layout
 def sparse_csc_tensor(ccol_indices, row_indices, values, size=None, *, dtype=None, layout=None, device=None,
                       pin_memory: builtins.bool = False, requires_grad: builtins.bool = False,
                       check_invariants=None) -> Tensor:
-    """A sparse matrix from where its columns begin (one more than there are columns), its rows and its values."""
+    """Return a sparse matrix from where its columns begin (one more than there are columns), its rows and its values."""
 sparse_csr: _layouts_module.layout
 def sparse_csr_tensor(crow_indices, col_indices, values, size=None, *, dtype=None, layout=None, device=None,
                       pin_memory: builtins.bool = False, requires_grad: builtins.bool = False,
                       check_invariants=None) -> Tensor:
-    """A sparse matrix from where its rows begin (one more than there are rows), its columns and its values."""
+    """Return a sparse matrix from where its rows begin (one more than there are rows), its columns and its values."""
 def split(tensor, split_size_or_sections, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
-    """Pieces of one size (the last may be smaller) or of the sizes listed, as views."""
+    """Return pieces of one size (the last may be smaller) or of the sizes listed, as views."""
 def split_copy(tensor, split_size_or_sections, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
-    """Pieces of one size (the last may be smaller) or of the sizes listed, as views. A copy."""
+    """Return pieces of one size (the last may be smaller) or of the sizes listed, as views. A copy."""
 def split_with_sizes(input, split_sizes, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
-    """Pieces of the sizes listed, as views."""
+    """Return pieces of the sizes listed, as views."""
 def split_with_sizes_copy(input, split_sizes, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
-    """Pieces of the sizes listed, as views. A copy."""
+    """Return pieces of the sizes listed, as views. A copy."""
 def spmm(mat1, mat2, reduce='sum', *, out=None) -> Tensor:
-    """The product of two matrices of which one is sparse, or both; with another reduction than "sum" the mean, the largest
-    or"""
+    """Return the product of two matrices of which one is sparse, or both; with another reduction than "sum" the mean,
+    the"""
 def sqrt(input, *, out=None) -> Tensor:
     """Elementwise sqrt."""
 def sqrt_(input, *, out=None) -> Tensor:
@@ -1956,14 +1963,14 @@ def stack(tensors, dim=0, *, out=None, axis=0) -> Tensor:
     """Joined along a new dimension."""
 def std(input, dim=None, unbiased=None, keepdim: builtins.bool = False, *, correction=None, out=None, axis=None,
         keepdims: builtins.bool = False) -> Tensor:
-    """Standard deviation over dims, divided by the count less `correction` (1 unless said)."""
+    """Return standard deviation over dims, divided by the count less `correction` (1 unless said)."""
 def std_mean(input, dim=None, unbiased=None, keepdim: builtins.bool = False, *,
              correction=None, axis=None, keepdims: builtins.bool = False) -> builtins.tuple[Tensor, Tensor]:
-    """Standard deviation and mean over dims."""
+    """Return standard deviation and mean over dims."""
 def stft(input, n_fft, hop_length=None, win_length=None, window=None, center: builtins.bool = True,
          pad_mode='reflect', normalized: builtins.bool = False, onesided=None, return_complex=None,
          align_to_window=None) -> Tensor:
-    """The spectra of windows of n_fft numbers, hop_length apart: (..., frequencies, windows)."""
+    """Return the spectra of windows of n_fft numbers, hop_length apart: (..., frequencies, windows)."""
 strided: _layouts_module.layout
 def sub(input, other, *older, alpha=1, out=None) -> Tensor:
     """input - alpha * other"""
@@ -1982,40 +1989,40 @@ def svd_lowrank(A, q=6, niter=2, M=None) -> _return_types_module.svd_uv:
     """U, S and V of about the q largest singular values of A (of A - M), found at random in `niter` rounds of products."""
 @overload
 def swapaxes(input, dim0, dim1=None) -> Tensor:
-    """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+    """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
 @overload
 def swapaxes(input, *, axis0, axis1=None) -> Tensor:
-    """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+    """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
 @overload
 def swapdims(input, dim0, dim1=None) -> Tensor:
-    """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+    """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
 @overload
 def swapdims(input, *, axis0, axis1=None) -> Tensor:
-    """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+    """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
 def sym_float(a) -> Tensor:
-    """A number as a float."""
+    """Return a number as a float."""
 def sym_int(a) -> Tensor:
-    """A number as a whole one, cut towards zero."""
+    """Return a number as a whole one, cut towards zero."""
 def sym_ite(b, t, f) -> Tensor:
     """`t` if a condition holds, else `f`."""
 def sym_max(a, b) -> Tensor:
-    """The larger of two sizes, as a float if one of them is."""
+    """Return the larger of two sizes, as a float if one of them is."""
 def sym_min(a, b) -> Tensor:
-    """The smaller of two sizes, as a float if one of them is."""
+    """Return the smaller of two sizes, as a float if one of them is."""
 def sym_not(a) -> Tensor:
-    """Whether a condition does not hold."""
+    """Return whether a condition does not hold."""
 def sym_sqrt(a) -> Tensor:
-    """The square root of a number."""
+    """Return the square root of a number."""
 def sym_sum(args) -> Tensor:
-    """The sum of sizes."""
+    """Return the sum of sizes."""
 def t(input) -> Tensor:
-    """A matrix transposed; fewer dimensions as they are."""
+    """Return a matrix transposed; fewer dimensions as they are."""
 def t_copy(input) -> Tensor:
-    """A matrix transposed; fewer dimensions as they are. A copy."""
+    """Return a matrix transposed; fewer dimensions as they are. A copy."""
 def take(input, index, *, out=None) -> Tensor:
-    """The elements at positions of the flattened tensor, in the shape of index."""
+    """Return the elements at positions of the flattened tensor, in the shape of index."""
 def take_along_dim(input, indices, dim=None, *, out=None, axis=None) -> Tensor:
-    """Elements picked along a dimension by indices that broadcast with the other dimensions."""
+    """Return elements picked along a dimension by indices that broadcast with the other dimensions."""
 def tan(input, *, out=None) -> Tensor:
     """Elementwise tan."""
 def tan_(input, *, out=None) -> Tensor:
@@ -2026,57 +2033,57 @@ def tanh_(input, *, out=None) -> Tensor:
     """In-place version of tanh()."""
 def tensor(data, *, dtype=None, device=None, requires_grad: builtins.bool = False,
            pin_memory: builtins.bool = False) -> Tensor:
-    """A copy of data: nested sequences, numbers, arrays or tensors."""
+    """Return a copy of data: nested sequences, numbers, arrays or tensors."""
 def tensor_split(input, indices_or_sections, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
     """`n` pieces whose sizes differ by at most one, or pieces cut at the indices listed; views."""
 def tensordot(a, b, dims=2, *, out=None, axis=2) -> Tensor:
-    """Sums of products over several dims: the last of a and the first of b, or the two given lists."""
+    """Sum of products over several dims: the last of a and the first of b, or the two given lists."""
 def threshold(input, threshold, value) -> Tensor:
-    """The input where it is above the threshold, value elsewhere."""
+    """Return the input where it is above the threshold, value elsewhere."""
 def threshold_(input, threshold, value) -> Tensor:
     """threshold() in place."""
 def tile(input, *sizes, dims=None, axis=None) -> Tensor:
     """repeat(), with missing leading counts 1."""
 def topk(input, k, dim=-1, largest: builtins.bool = True, sorted: builtins.bool = True, *,
          out=None, axis=-1) -> _return_types_module.topk:
-    """The k largest (or smallest) elements along a dim, in order, as (values, indices); of equals the first."""
+    """Return the k largest (or smallest) elements along a dim, in order, as (values, indices); of equals the first."""
 def trace(input) -> Tensor:
-    """The sum of a matrix's diagonal."""
+    """Return the sum of a matrix's diagonal."""
 @overload
 def transpose(input, dim0, dim1=None) -> Tensor:
-    """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+    """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
 @overload
 def transpose(input, *, axis0, axis1=None) -> Tensor:
-    """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+    """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
 @overload
 def transpose_copy(input, dim0, dim1=None) -> Tensor:
-    """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple. A copy."""
+    """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple. A copy."""
 @overload
 def transpose_copy(input, *, axis0, axis1=None) -> Tensor:
-    """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple. A copy."""
+    """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple. A copy."""
 def trapezoid(y, x=None, *, dx=1, dim=-1, axis=-1) -> Tensor:
-    """The integral of y over the places x (or steps of dx) by the trapezoidal rule."""
+    """Return the integral of y over the places x (or steps of dx) by the trapezoidal rule."""
 def trapz(y, x=None, *, dx=1, dim=-1, axis=-1) -> Tensor:
-    """The integral of y over the places x (or steps of dx) by the trapezoidal rule."""
+    """Return the integral of y over the places x (or steps of dx) by the trapezoidal rule."""
 def triangular_solve(b, A, upper: builtins.bool = True,
                      transpose: builtins.bool = False,
                      unitriangular: builtins.bool = False, *, out=None) -> _return_types_module.triangular_solve:
     """X with A @ X = b (or A^T @ X = b), reading one triangle of A, and a copy of A; newer: linalg.solve_triangular."""
 def tril(input, diagonal=0, *, out=None) -> Tensor:
-    """The elements on and below a diagonal, zeros above."""
+    """Return the elements on and below a diagonal, zeros above."""
 def tril_(input, diagonal=0, *, out=None) -> Tensor:
     """In-place version of tril()."""
 def tril_indices(row, col, offset=0, *, dtype=..., device=None, layout=None) -> Tensor:
-    """Rows and columns of the lower triangle, as a tensor of 2 rows."""
+    """Return rows and columns of the lower triangle, as a tensor of 2 rows."""
 def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-06, swap: builtins.bool = False,
                         reduction=1) -> Tensor:
     """max(0, distance to positive - distance to negative + margin)"""
 def triu(input, diagonal=0, *, out=None) -> Tensor:
-    """The elements on and above a diagonal, zeros below."""
+    """Return the elements on and above a diagonal, zeros below."""
 def triu_(input, diagonal=0, *, out=None) -> Tensor:
     """In-place version of triu()."""
 def triu_indices(row, col, offset=0, *, dtype=..., device=None, layout=None) -> Tensor:
-    """Rows and columns of the upper triangle, as a tensor of 2 rows."""
+    """Return rows and columns of the upper triangle, as a tensor of 2 rows."""
 def true_divide(input, other, *, out=None) -> Tensor:
     """input / other"""
 def true_divide_(input, other, *, out=None) -> Tensor:
@@ -2086,7 +2093,8 @@ def trunc(input, *, out=None) -> Tensor:
 def trunc_(input, *, out=None) -> Tensor:
     """In-place version of trunc()."""
 def typename(obj) -> builtins.str:
-    """The name of an object's type, as in `ingot.FloatTensor`; of a class or a function its own, with its module."""
+    """Return the type name of an object, as in `ingot.FloatTensor`; for a class or function its own name, with the
+    module."""
 uint1: _dtype_module.NamedDType
 uint2: _dtype_module.NamedDType
 uint3: _dtype_module.NamedDType
@@ -2095,25 +2103,26 @@ uint5: _dtype_module.NamedDType
 uint6: _dtype_module.NamedDType
 uint7: _dtype_module.NamedDType
 def unbind(input, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
-    """Every index along a dimension, as a tuple of views."""
+    """Return every index along a dimension, as a tuple of views."""
 def unbind_copy(input, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
-    """Every index along a dimension, as a tuple of views. A copy."""
+    """Return every index along a dimension, as a tuple of views. A copy."""
 @overload
 def unflatten(input, dim, sizes) -> Tensor:
-    """One dimension as several."""
+    """Return one dimension as several."""
 @overload
 def unflatten(input, *, axis, sizes) -> Tensor:
-    """One dimension as several."""
+    """Return one dimension as several."""
 def unfold_copy(self, dimension, size, step) -> Tensor:
-    """Windows of `size` every `step` along a dimension, as a new last dimension. A copy."""
+    """Return windows of `size` every `step` along a dimension, as a new last dimension. A copy."""
 def unique(input, sorted: builtins.bool = True, return_inverse: builtins.bool = False,
            return_counts: builtins.bool = False, dim=None, *, axis=None) -> Any:
-    """The distinct values (of slices along `dim`), sorted; with indices into them and how often each occurs if asked."""
+    """Return the distinct values (of slices along `dim`), sorted; with indices into them and how often each occurs if
+    asked."""
 def unique_consecutive(input, return_inverse: builtins.bool = False, return_counts: builtins.bool = False,
                        dim=None, *, axis=None) -> Any:
-    """The values with repeats of a neighbour left out; with indices into them and run lengths if asked."""
+    """Return the values with repeats of a neighbour left out; with indices into them and run lengths if asked."""
 def unravel_index(indices, shape) -> Tensor:
-    """The coordinates of flat indices into a tensor of `shape`, one tensor for each dimension."""
+    """Return the coordinates of flat indices into a tensor of `shape`, one tensor for each dimension."""
 def unsafe_chunk(input, chunks, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
     """chunk()"""
 def unsafe_split(tensor, split_size, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
@@ -2133,28 +2142,28 @@ def unsqueeze_copy(input, dim) -> Tensor:
 def unsqueeze_copy(input, *, axis) -> Tensor:
     """With a new dimension of size 1 at `dim`. A copy."""
 def use_deterministic_algorithms(mode: builtins.bool, *, warn_only: builtins.bool = False) -> None:
-    """Accepted and remembered: every operator of ingot is deterministic, whatever this says."""
+    """Record the mode. Every operator of ingot is deterministic in any mode."""
 def vander(x, N=None, increasing: builtins.bool = False) -> Tensor:
-    """The powers of a vector's elements as columns, falling unless `increasing`."""
+    """Return the powers of a vector's elements as columns, falling unless `increasing`."""
 def var(input, dim=None, unbiased=None, keepdim: builtins.bool = False, *, correction=None, out=None, axis=None,
         keepdims: builtins.bool = False) -> Tensor:
-    """Variance over dims, divided by the count less `correction` (1 unless said)."""
+    """Return variance over dims, divided by the count less `correction` (1 unless said)."""
 def var_mean(input, dim=None, unbiased=None, keepdim: builtins.bool = False, *,
              correction=None, axis=None, keepdims: builtins.bool = False) -> builtins.tuple[Tensor, Tensor]:
-    """Variance and mean over dims."""
+    """Return variance and mean over dims."""
 def vdot(input, other, *, out=None) -> Tensor:
-    """The inner product of two vectors, the first of them conjugated."""
+    """Return the inner product of two vectors, the first of them conjugated."""
 def view_as_complex(input) -> Tensor:
-    """The complex numbers of which the last dimension, of size 2, has the parts."""
+    """Return the complex numbers of which the last dimension, of size 2, has the parts."""
 def view_as_complex_copy(input) -> Tensor:
-    """The complex numbers of which the last dimension, of size 2, has the parts. A copy."""
+    """Return the complex numbers of which the last dimension, of size 2, has the parts. A copy."""
 def view_as_real(input) -> Tensor:
     """Pairs of real and imaginary parts, in a last dimension of 2."""
 def view_as_real_copy(input) -> Tensor:
     """Pairs of real and imaginary parts, in a last dimension of 2. A copy."""
 def view_copy(self, *shape, dtype=None, size=None) -> Tensor:
-    """The same memory under another shape (or, given a dtype, read as that dtype); raises where strides do not fit. A
-    copy."""
+    """Return the same memory under another shape (or, given a dtype, read as that dtype); raises where strides do not fit.
+    A copy."""
 def vmap(func, in_dims=0, out_dims=0, randomness='error', *, chunk_size=None) -> Tensor:
     """A function that applies func to every sample of a batch at once and puts the results together."""
 def vsplit(input, indices_or_sections) -> builtins.tuple[Tensor, ...]:
@@ -2176,4 +2185,4 @@ def zeros(*sizes, size=None, out=None, dtype=None, layout=None, device=None,
     """Zeros."""
 def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
                memory_format=None, pin_memory: builtins.bool = False) -> Tensor:
-    """Zeros of the shape and dtype of another tensor."""
+    """Return zeros of the shape and dtype of another tensor."""

@@ -44,7 +44,7 @@ class Casting:
         return hash(self._same)
 
     def cast(self, op, args):
-        """The arguments as `op` should see them."""
+        """Return the arguments as `op` should see them."""
         traits = op.traits
         wanted: dt.DType | None
         if "autocast_wide" in traits:
@@ -78,17 +78,17 @@ class Casting:
         return made
 
     def forget(self):
-        """Drops what was kept, for good."""
+        """Drop what was kept, for good."""
         self.kept = None
 
 
 def _kind(args) -> str | None:
-    """The kind of device that an operator's arguments are on."""
+    """Return the kind of device that an operator's arguments are on."""
     return next((a.device.type for a in args if isinstance(a, Tensor)), None)
 
 
 def _has_history(t) -> bool:
-    """Whether a backward can still go through what made a tensor."""
+    """Return whether a backward can still go through what made a tensor."""
     return t._node is None or t._node.saved is not FREED
 
 
@@ -104,7 +104,7 @@ _preferred = _Preferred()
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether autocast knows this kind of device."""
+    """Return whether autocast knows this kind of device."""
     return _checked_kind(device_type) in ("cpu", "cuda")
 
 
@@ -117,23 +117,23 @@ def _checked_kind(device_type) -> str:
 
 
 def get_autocast_dtype(device_type: str) -> dt.DType:
-    """The low dtype that autocast uses on a kind of device."""
+    """Return the low dtype that autocast uses on a kind of device."""
     return _preferred.dtypes.get(_checked_kind(device_type), dt.float16)
 
 
 def set_autocast_dtype(device_type: str, dtype):
-    """Sets the low dtype that autocast uses on a kind of device."""
+    """Set the low dtype that autocast uses on a kind of device."""
     _preferred.dtypes[_checked_kind(device_type)] = dt.as_dtype(dtype)
 
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
-    """Whether autocast is on for a kind of device (for CUDA unless said)."""
+    """Return whether autocast is on for a kind of device (for CUDA unless said)."""
     casting = tls.m.autocast
     return casting is not None and _checked_kind(device_type or "cuda") in casting.dtypes
 
 
 def set_autocast_enabled(device_type, enabled=None):
-    """Switches autocast on or off for a kind of device, until it is switched again."""
+    """Switch autocast on or off for a kind of device, until it is switched again."""
     if enabled is None:
         device_type, enabled = "cuda", device_type
     kind = _checked_kind(device_type)
@@ -142,17 +142,17 @@ def set_autocast_enabled(device_type, enabled=None):
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Whether autocast keeps casts of parameters."""
+    """Return whether autocast keeps casts of parameters."""
     return _preferred.keeps
 
 
 def set_autocast_cache_enabled(enabled: bool):
-    """Sets whether autocast keeps casts of parameters."""
+    """Set whether autocast keeps casts of parameters."""
     _preferred.keeps = bool(enabled)
 
 
 def clear_autocast_cache():
-    """Drops the casts of parameters that are kept now."""
+    """Drop the casts of parameters that are kept now."""
     casting = tls.m.autocast
     if casting is not None and casting.kept:
         casting.kept.clear()
@@ -222,37 +222,37 @@ class autocast(ContextDecorator):
 
 
 def autocast_decorator(autocast_instance, func):
-    """A function that runs inside of an autocast."""
+    """Return a function that runs inside of an autocast."""
     return autocast_instance(func)
 
 
 def is_autocast_cpu_enabled() -> bool:
-    """Whether autocast is on for the CPU."""
+    """Return whether autocast is on for the CPU."""
     return is_autocast_enabled("cpu")
 
 
 def get_autocast_cpu_dtype():
-    """The low dtype that autocast uses on the CPU."""
+    """Return the low dtype that autocast uses on the CPU."""
     return get_autocast_dtype("cpu")
 
 
 def get_autocast_gpu_dtype():
-    """The low dtype that autocast uses on CUDA devices."""
+    """Return the low dtype that autocast uses on CUDA devices."""
     return get_autocast_dtype("cuda")
 
 
 def set_autocast_cpu_enabled(enabled: bool):
-    """Switches autocast for the CPU on or off."""
+    """Switch autocast for the CPU on or off."""
     set_autocast_enabled("cpu", enabled)
 
 
 def set_autocast_cpu_dtype(dtype):
-    """Sets the low dtype that autocast uses on the CPU."""
+    """Set the low dtype that autocast uses on the CPU."""
     set_autocast_dtype("cpu", dtype)
 
 
 def set_autocast_gpu_dtype(dtype):
-    """Sets the low dtype that autocast uses on CUDA devices."""
+    """Set the low dtype that autocast uses on CUDA devices."""
     set_autocast_dtype("cuda", dtype)
 
 

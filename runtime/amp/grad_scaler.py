@@ -34,7 +34,7 @@ class _Progress:
 
 
 def _some_wrong(gradients):
-    """Whether any element of any gradient is not finite: a bool tensor without dims, on the device of the first."""
+    """Return whether any element of any gradient is not finite: a bool tensor without dims, on the device of the first."""
     alike: dict = {}
     for g in gradients:
         alike.setdefault((g.dtype, g.device), []).append(g)
@@ -70,11 +70,11 @@ class GradScaler:
         self._progress = weakref.WeakKeyDictionary()
 
     def is_enabled(self) -> bool:
-        """Whether it does anything."""
+        """Return whether it does anything."""
         return self._enabled
 
     def scale(self, outputs):
-        """A loss, or losses in lists and tuples, times the scale."""
+        """Return a loss, or losses in lists and tuples, times the scale."""
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
@@ -87,7 +87,7 @@ class GradScaler:
         return self._progress.setdefault(optimizer, _Progress())
 
     def unscale_(self, optimizer):
-        """Divides the optimizer's gradients by the scale, in place."""
+        """Divide the optimizer's gradients by the scale, in place."""
         if not self._enabled:
             return
         state = self._state_of(optimizer)
@@ -138,7 +138,7 @@ class GradScaler:
         return None if bool(state.found_inf) else optimizer.step(*args, **kwargs)
 
     def update(self, new_scale=None):
-        """Adjusts the scale (or sets it) for the next iteration."""
+        """Adjust the scale (or sets it) for the next iteration."""
         if not self._enabled:
             return
         with no_grad():
@@ -176,7 +176,7 @@ class GradScaler:
 
     @hands_on_number
     def get_scale(self) -> float:
-        """The scale now; 1 when disabled."""
+        """Return the scale now; 1 when disabled."""
         return self._scale.item() if self._enabled else 1.0
 
     def get_growth_factor(self) -> float:
@@ -184,7 +184,7 @@ class GradScaler:
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float):
-        """Sets what the scale is multiplied by to grow."""
+        """Set what the scale is multiplied by to grow."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
@@ -192,7 +192,7 @@ class GradScaler:
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float):
-        """Sets what the scale is multiplied by after an overflow."""
+        """Set what the scale is multiplied by after an overflow."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
@@ -200,7 +200,7 @@ class GradScaler:
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int):
-        """Sets after how many steps without overflow the scale grows."""
+        """Set after how many steps without overflow the scale grows."""
         self._growth_interval = new_interval
 
     def state_dict(self) -> dict:
@@ -211,7 +211,7 @@ class GradScaler:
                 "growth_interval": self._growth_interval, "_growth_tracker": int(self._growth_tracker.item())}
 
     def load_state_dict(self, state_dict: dict):
-        """Goes on where state_dict() was taken."""
+        """Go on where state_dict() was taken."""
         if not self._enabled:
             return
         if not state_dict:

@@ -1,9 +1,8 @@
-"""Public functions: arguments as PyTorch has them, turned into calls of operator records.
+"""Public functions: PyTorch's arguments, turned into calls of operator records.
 
-The modules that nearly every program uses load with ingot. The others (`LATE`) load together when a name is asked for that
-is not there yet, on the module or on a tensor (which has a `LateMethod` in its place): see `load_rest`. Functions that the top
-level shares with `nn.functional` (`TWINS`) bring the modules of networks with them, so they load only when a name is not there
-even then.
+Modules that nearly every program uses load with ingot. The others (`LATE`) load together (`load_rest`) when a missing name is
+used, on the module or on a tensor, which has a `LateMethod` in its place. Functions that the top level shares with
+`nn.functional` (`TWINS`) import the modules of networks, so they load last.
 """
 
 import importlib
@@ -39,11 +38,11 @@ __all__ = ["FUNCTIONS", "LATE", "TWINS", "LateMethod", "clamp", "conversions", "
            "reductions", "reshaping", "subclasses", "tensor_factories", "tensor_protocols"]
 
 _loaded = False
-_loading = threading.RLock()     # re-entrant: a late module may ask for a name of another one
+_loading = threading.RLock()     # re-entrant: a late module may use a name of another one
 
 
 def load_rest() -> bool:
-    """Loads the late modules; True the first time."""
+    """Load the late modules; return True the first time."""
     global _loaded
     if _loaded:
         return False
@@ -56,7 +55,7 @@ def load_rest() -> bool:
 
 
 def load_twins() -> None:
-    """Loads the functions that the top level shares with `nn.functional`."""
+    """Load the functions that the top level shares with `nn.functional`."""
     importlib.import_module(TWINS)
 
 

@@ -55,10 +55,10 @@ class detect_anomaly(set_detect_anomaly):
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly mode is on in the current thread."""
+    """Return whether anomaly mode is on in the current thread."""
     return bool(tls.m.anomaly)
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether anomaly mode stops at nan."""
+    """Return whether anomaly mode stops at nan."""
     return tls.m.anomaly == CHECK_NAN

@@ -17,7 +17,8 @@ from .piecewise_linear import tied
 
 
 def _listed(x, what="tensor", unknown=False):
-    """Tensors as a list, edges as tensors in their place; with `unknown`, edges of which nothing is known stay as they are."""
+    """Return tensors as a list, edges as tensors in their place; with `unknown`, edges of which nothing is known stay as they
+    are."""
     if isinstance(x, Tensor):
         return [x]
     listed = [x] if isinstance(x, GradientEdge) else list(x)
@@ -43,7 +44,7 @@ def _of_values(tensors, gradients):
 
 
 def _constant_beside(t, value):
-    """A tensor of zeros or ones like another; a recorder sees how it is made."""
+    """Return a tensor of zeros or ones like another; a recorder sees how it is made."""
     if isinstance(t, GradientEdge):
         raise nothing_known(t)
     if tls.m.recorder is not None:
@@ -52,7 +53,7 @@ def _constant_beside(t, value):
 
 
 def _seeds(tensors, gradients):
-    """A gradient for each root: ones for a scalar, else what was given, checked."""
+    """Return a gradient for each root: ones for a scalar, else what was given, checked."""
     if gradients is None or isinstance(gradients, Tensor):
         gradients = [gradients] * len(tensors)
     else:
@@ -96,7 +97,7 @@ def _key(t):
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None) -> None:
-    """Adds the gradients of `tensors` to the `.grad` of the leaves they came from, or of `inputs` alone, which retain it."""
+    """Add the gradients of `tensors` to the `.grad` of the leaves they came from, or of `inputs` alone, which retain it."""
     tensors, grad_tensors = _of_values(_listed(tensors), grad_tensors)
     seeds = _seeds(tensors, grad_tensors)
     retain = create_graph if retain_graph is None else retain_graph
@@ -119,7 +120,8 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None,
          is_grads_batched=False, materialize_grads=False):
-    """The gradients of `outputs` with respect to `inputs`, as a tuple; nothing is accumulated (so `only_inputs` is True)."""
+    """Return the gradients of `outputs` with respect to `inputs`, as a tuple; nothing is accumulated (so `only_inputs` is
+    True)."""
     if not only_inputs:
         raise AutogradError("grad never accumulates into other leaves: only_inputs must be True; call backward() instead")
     if materialize_grads and allow_unused is False:
@@ -153,7 +155,7 @@ def pulled_without_hooks(outputs, inputs, seeds, create_graph=True, along=False)
 
 
 def _captured(outputs, inputs, seeds, **wishes) -> list:
-    """The gradients of the inputs that one walk gives, None for those it does not reach."""
+    """Return the gradients of the inputs that one walk gives, None for those it does not reach."""
     wanted, roots = {_key(t): None for t in inputs}, _roots(outputs)
     Backward(targets=wanted, **wishes).start(roots, seeds)
     if any(g is None for g in wanted.values()):
@@ -177,7 +179,7 @@ def _found(i, t, g, allow_unused, materialize):
 
 
 def _batched(outputs, inputs, grad_outputs, create_graph, allow_unused, materialize):
-    """One walk for each entry of the leading dimension of the given gradients."""
+    """Return one walk for each entry of the leading dimension of the given gradients."""
     seeds = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs or ())
     if not seeds or any(g is None for g in seeds):
         raise AutogradError("is_grads_batched takes a gradient with a leading batch dimension for each output")
@@ -191,12 +193,12 @@ def _batched(outputs, inputs, grad_outputs, create_graph, allow_unused, material
 
 
 def _stack(tensors):
-    """Tensors of one shape along a new leading dimension."""
+    """Return tensors of one shape along a new leading dimension."""
     return cat(*[reshape(t, shape=(1, *shape_of(t))) for t in tensors], dim=0)
 
 
 def _backward_method(self, gradient=None, retain_graph=None, create_graph=False, inputs=None) -> None:
-    """Adds the gradients of this tensor to the `.grad` of the leaves it came from."""
+    """Add the gradients of this tensor to the `.grad` of the leaves it came from."""
     backward(self, gradient, retain_graph, create_graph, inputs)
 
 

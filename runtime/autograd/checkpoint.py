@@ -29,7 +29,7 @@ class CheckpointError(AutogradError):
 
 
 def noop_context_fn():
-    """The default `context_fn`: nothing around either run."""
+    """Return the default `context_fn`: nothing around either run."""
     return nullcontext(), nullcontext()
 
 
@@ -92,13 +92,13 @@ class _Frame:
         return len(self.avals) - 1
 
     def written(self) -> set:
-        """The positions of what the function itself writes over after it was saved."""
+        """Return the positions of what the function itself writes over after it was saved."""
         if self.versions:
             self.overwritten = {i for i, (storage, version) in enumerate(self.versions) if storage.version != version}
         return self.overwritten
 
     def done(self):
-        """The first run is over: what is written from here on is no work of the function's."""
+        """Return the first run is over: what is written from here on is no work of the function's."""
         self.written()
         self.versions.clear()
         self.is_done = True
@@ -203,7 +203,7 @@ class _Reentrant(Function):
 
 
 def _checkpointed(function, options):
-    """A function of which every call is checkpointed."""
+    """Return a function of which every call is checkpointed."""
 
     @wraps(function)
     def run(*args, **kwargs):
@@ -250,7 +250,7 @@ def checkpoint(function=None, *args, use_reentrant=None, context_fn=noop_context
 
 
 def checkpoint_sequential(functions, segments, input, use_reentrant=None, preserve_rng_state=True):
-    """Runs modules or functions one after the other in `segments` parts, each but the last one checkpointed."""
+    """Run modules or functions one after the other in `segments` parts, each but the last one checkpointed."""
     steps = list(functions.children()) if hasattr(functions, "children") else list(functions)
     if not 1 <= segments <= max(1, len(steps)):
         raise ArgumentError(f"checkpoint_sequential: segments must be between 1 and the {len(steps)} functions, got {segments}")
@@ -282,14 +282,14 @@ def detach_variable(inputs) -> tuple:
 
 
 def check_backward_validity(inputs) -> None:
-    """Warns if no tensor among the inputs asks for a gradient."""
+    """Warn if no tensor among the inputs asks for a gradient."""
     if not any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
         warnings.warn("checkpoint with use_reentrant=True: no input requires grad, so no gradient will be computed",
                       stacklevel=3)
 
 
 def _devices_of(trees):
-    """The indices of the GPUs that tensors in arguments are on, each once."""
+    """Return the indices of the GPUs that tensors in arguments are on, each once."""
     tensors = [x for x in tree_leaves(trees) if isinstance(x, Tensor)]
     return list(dict.fromkeys([t.device.index for t in tensors if t.device.type not in EVERYWHERE]))
 
@@ -301,14 +301,14 @@ def get_device_states(*args) -> tuple[list, list]:
 
 
 def set_device_states(devices, states, *, device_type=None) -> None:
-    """Puts GPUs into the states that `get_device_states` has found."""
+    """Put GPUs into the states that `get_device_states` has found."""
     for state in states:
         set_rng_state(state)
 
 
 @contextmanager
 def set_checkpoint_early_stop(enable: bool):
-    """Whether second runs of what is checkpointed inside of the `with` end once they have what gradients need, whatever
+    """Return whether second runs of what is checkpointed inside of the `with` end once they have what gradients need, whatever
     `checkpoint` is told."""
     before = _early.set(bool(enable))
     try:

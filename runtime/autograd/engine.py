@@ -58,7 +58,7 @@ class Backward:
         self.outer: Any = None          # the run whose rule goes backward by this one
 
     def start(self, edges, gradients):
-        """Runs from `edges` with the given gradients (tensors); returns the captured gradients if targets were named."""
+        """Run from `edges` with the given gradients (tensors); returns the captured gradients if targets were named."""
         m = tls.m
         for edge, g in zip(edges, gradients):
             self.deliver(edge, g if self.on_tensors else g._a)
@@ -79,7 +79,7 @@ class Backward:
         return self.targets
 
     def gives(self, node) -> bool:
-        """Whether the gradient of a node's results counts in this run, for its rule or for the caller."""
+        """Return whether the gradient of a node's results counts in this run, for its rule or for the caller."""
         if self.needed is None or node in self.needed:
             return node in self.reached
         return node in self.wanted
@@ -158,7 +158,7 @@ class Backward:
         return grads
 
     def deliver(self, edge, g):
-        """Adds a gradient to what has arrived at `edge`."""
+        """Add a gradient to what has arrived at `edge`."""
         pending = self.pending
         if type(edge) is Output:
             slots = pending.get(edge.source)
@@ -171,8 +171,8 @@ class Backward:
             pending[edge] = g if held[0] is None else self.sum_with(held, g)
 
     def sum_with(self, held: list, g):
-        """The sum of the gradient that only the list `held` holds, and another: in the memory of the first, where it is large
-        and nothing else can see it."""
+        """Return the sum of the gradient that only the list `held` holds, and another: in the memory of the first, where it is
+        large and nothing else can see it."""
         if can_add_to(held, g):
             return self.run(add_to, held[0], g)
         return sum_of(held[0], g) if self.on_tensors or is_sparse(held[0]) or is_sparse(g) else self.run(sum_of, held[0], g)
@@ -215,7 +215,7 @@ class Backward:
         return self.show(node, g) if node.looks_inside is None else node.looks_inside(self, g)
 
     def show(self, node, g):
-        """Lets hooks and the caller see a gradient; what these make of it."""
+        """Let hooks and the caller see a gradient; what these make of it."""
         if node.pre_hooks and self.hooked:
             g = self.run_tensor_hooks(node, g)
         if self.targets is not None:
@@ -223,9 +223,9 @@ class Backward:
         return g
 
     def gather_outputs(self, node, slots, blanks=None):
-        """The gradient as the rule takes it: alone if one result is differentiable, else a tuple, without gaps unless the
-        rule knows what to do with them (trait "gaps"). Small zeros on a device that fill them are in `blanks`, or go there: who
-        may write a gradient sees that others hold it, too."""
+        """Return the gradient as the rule takes it: alone if one result is differentiable, else a tuple, without gaps unless
+        the rule knows what to do with them (trait "gaps"). Small zeros on a device that fill them are in `blanks`, or go there:
+        who may write a gradient sees that others hold it, too."""
         kinds = node.inexact_outs
         if len(kinds) > 1 and "gaps" in node.op.traits:
             return tuple([slots[i] for i in kinds])
@@ -258,7 +258,7 @@ class Backward:
                 self.targets[node, i] = self.as_tensor(one)
 
     def finish_leaf(self, leaf):
-        """Accumulates what has arrived at a leaf, or notes it for the caller."""
+        """Accumulate what has arrived at a leaf, or notes it for the caller."""
         g = self.pending.pop(leaf, None)
         self.wholes.pop(leaf, None)
         if g is None or (self.targets is not None and leaf not in self.targets):
@@ -298,7 +298,7 @@ class Backward:
         return g if isinstance(g, Tensor) else wrap(g)
 
     def as_value(self, g):
-        """A tensor from a hook, in the form this run works on."""
+        """Return a tensor from a hook, in the form this run works on."""
         return g if self.on_tensors or g is None or is_sparse(g) else g._a
 
     def run_tensor_hooks(self, node, g):
@@ -358,7 +358,7 @@ def replaced(new, old):
 
 
 def accumulate(leaf, g: Tensor, create_graph: bool):
-    """Adds a gradient to a leaf's: into the same memory, unless the sum must be differentiable."""
+    """Add a gradient to a leaf's: into the same memory, unless the sum must be differentiable."""
     with _accumulating:
         if tls.m.recorder is not None:
             tls.m.recorder.grad_read(leaf)
@@ -379,7 +379,7 @@ def accumulate(leaf, g: Tensor, create_graph: bool):
 
 
 def run_post_accumulate(leaf):
-    """The hooks that follow an accumulation; each gets its tensor."""
+    """Return the hooks that follow an accumulation; each gets its tensor."""
     if leaf.post_hooks:
         for _, tensor_ref, hook in sorted(leaf.post_hooks.values(), key=itemgetter(0)):
             tensor = tensor_ref()
@@ -418,7 +418,7 @@ def count_dependencies(roots, needed=None) -> dict:
 
 
 def reach(roots, wanted) -> set:
-    """The nodes that must run for the gradients of those that are wanted to arrive."""
+    """Return the nodes that must run for the gradients of those that are wanted to arrive."""
     readers: dict = {n: [] for n in roots}         # of each node's results, the nodes that took them
     stack = [n for n in roots if type(n) is not Leaf]
     while stack:
@@ -460,7 +460,7 @@ def unpack_tensors(node: Node):
 
 
 def _retie(value, edge, traced, node, recorder):
-    """A saved array as a tensor with its history; other saved things as they are."""
+    """Return a saved array as a tensor with its history; other saved things as they are."""
     if not isinstance(value, (np.ndarray, DeviceArray)):
         if is_symbol(traced):
             return traced

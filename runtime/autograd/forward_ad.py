@@ -30,7 +30,7 @@ class UnpackedDualTensor(NamedTuple):
 
 
 def enter_dual_level() -> int:
-    """Opens a level; there is one at a time."""
+    """Open a level; there is one at a time."""
     if _LEVELS:
         raise AutogradError("nested levels of forward_ad are not supported; use func.jvp inside of func.jvp")
     _LEVELS.append([])
@@ -38,7 +38,7 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level=None):
-    """Closes the level: what it made has no tangents any more."""
+    """Close the level: what it made has no tangents any more."""
     if not _LEVELS:
         raise AutogradError("exit_dual_level: no level of forward_ad is open")
     _LEVELS.pop()
@@ -55,7 +55,7 @@ class dual_level:
 
 
 def make_dual(tensor, tangent, *, level=None) -> Tensor:
-    """A dual tensor: its value is the tensor's, and results that are computed of it have tangents."""
+    """Return a dual tensor: its value is the tensor's, and results that are computed of it have tangents."""
     if not _LEVELS:
         raise AutogradError("make_dual: open a level first, with dual_level()")
     if not tls.m.grad:

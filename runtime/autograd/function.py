@@ -42,7 +42,7 @@ class FunctionCtx:
         return self.__dict__.setdefault("_metadata", {})
 
     def save_for_backward(self, *tensors):
-        """Keeps inputs or outputs (or None) for backward, checked against being overwritten; sparse ones, too."""
+        """Keep inputs or outputs (or None) for backward, checked against being overwritten; sparse ones, too."""
         for t in tensors if any(self.needs_input_grad) else ():     # nobody reads what is kept for no gradient
             if t is not None and not isinstance(t, Tensor):
                 raise DTypeError(f"save_for_backward takes tensors and None, got {type(t).__name__}; keep other things as "
@@ -50,7 +50,7 @@ class FunctionCtx:
         self._to_save = tensors
 
     def save_for_forward(self, *tensors):
-        """Keeps inputs or outputs for jvp, which reads what save_for_backward kept where there are none."""
+        """Keep inputs or outputs for jvp, which reads what save_for_backward kept where there are none."""
         self._for_forward = tensors
 
     def mark_dirty(self, *tensors):
@@ -62,7 +62,7 @@ class FunctionCtx:
         self._non_differentiable = tensors
 
     def set_materialize_grads(self, value: bool):
-        """Whether backward gets zeros (the default) or None for outputs that received no gradient."""
+        """Return whether backward gets zeros (the default) or None for outputs that received no gradient."""
         self._materialize = bool(value)
 
     @property
@@ -111,7 +111,7 @@ class FunctionNode(Node):
         return getattr(self.ctx, attribute)
 
     def run(self, engine, slots):
-        """Calls the user's backward on tensors and checks what it returns."""
+        """Call the user's backward on tensors and checks what it returns."""
         ctx = self.ctx
         there = engine.as_tensor(next(g for g in slots if g is not None))
         grads = [self._given(engine, g, aval, there) for g, aval in zip(slots, self.outs)]
@@ -134,7 +134,7 @@ class FunctionNode(Node):
         return [None if edge is None else next(given) for edge in self.edges]
 
     def _given(self, engine, g, aval, there):
-        """A gradient as backward gets it: zeros (beside `there`) for results that received none."""
+        """Return a gradient as backward gets it: zeros (beside `there`) for results that received none."""
         if g is not None:
             return engine.as_tensor(g)
         if aval is None or not self.ctx._materialize:
@@ -142,7 +142,7 @@ class FunctionNode(Node):
         return full.call(there, shape=aval.shape, value=0, dtype=aval.dtype)
 
     def _checked(self, i, g):
-        """A returned gradient in the shape and dtype of the argument."""
+        """Return a returned gradient in the shape and dtype of the argument."""
         if g is None:
             return None
         if not isinstance(g, Tensor):
@@ -183,34 +183,34 @@ class Function:
 
     @staticmethod
     def forward(*args, **kwargs):
-        """Computes the results; override it."""
+        """Compute the results; override it."""
         raise NotImplementedError("a Function must have a static method forward")
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        """Keeps what backward needs, where forward takes no ctx."""
+        """Keep what backward needs, where forward takes no ctx."""
         raise NotImplementedError("setup_context was not overridden")
 
     @staticmethod
     def backward(ctx, *grad_outputs):
-        """Computes the gradients of the arguments; override it."""
+        """Compute the gradients of the arguments; override it."""
         raise NotImplementedError("a Function must have a static method backward (or vjp) to go backward through it")
 
     vjp = backward
 
     @staticmethod
     def jvp(ctx, *grad_inputs):
-        """Computes how the results change along with the arguments; its transpose is taken where there is no backward."""
+        """Compute how the results change along with the arguments; its transpose is taken where there is no backward."""
         raise NotImplementedError("a Function has a static method jvp only if it was overridden")
 
     @staticmethod
     def vmap(info, in_dims, *args):
-        """Computes (results, their mapped dimensions) of whole batches inside of vmap; without it samples are gone through."""
+        """Compute (results, their mapped dimensions) of whole batches inside of vmap; without it samples are gone through."""
         raise NotImplementedError("a Function has a static method vmap only if it was overridden")
 
     @classmethod
     def apply(cls, *args, **kwargs):
-        """Runs forward on the arguments and records it."""
+        """Run forward on the arguments and records it."""
         ctx = FunctionCtx()
         separate = cls.setup_context is not Function.setup_context
         if separate:
@@ -243,7 +243,7 @@ def _edge_of(x):
 
 
 def run_forward(cls, ctx, args, separate):
-    """The results of a Function's forward, which is not taped, after ctx was told what backward needs."""
+    """Return the results of a Function's forward, which is not taped, after ctx was told what backward needs."""
     m = tls.m
     before, m.grad = m.grad, False
     try:
@@ -266,7 +266,7 @@ def backward_of(cls):
 
 
 def _transposed(cls, ctx, *grads):
-    """The gradients of the arguments, from how the results change along with them."""
+    """Return the gradients of the arguments, from how the results change along with them."""
     there = next((g for g in grads if g is not None and g._a.__class__ is DeviceArray), None)
     with enable_grad():
         asked = [a if needed else None for a, needed in zip(ctx._inputs, ctx.needs_input_grad)]
@@ -282,7 +282,7 @@ def _transposed(cls, ctx, *grads):
 
 
 def has_jvp(cls) -> bool:
-    """Whether a Function says how its results change along with its arguments."""
+    """Return whether a Function says how its results change along with its arguments."""
     return cls.jvp is not Function.jvp
 
 
@@ -349,7 +349,7 @@ def _by_position(forward, args, kwargs):
 
 
 def _finish(cls, ctx, args, edges, result, taped):
-    """Hangs the node on the results and keeps what was saved."""
+    """Hang the node on the results and keeps what was saved."""
     several = isinstance(result, (tuple, list))
     outs = list(result) if several else [result]
     makes = {i: PARTS[type(o)](o) for i, o in enumerate(outs) if type(o) in PARTS}      # of sparse results the values count
@@ -389,7 +389,8 @@ def _among(t, tensors):
 
 
 def _carry(node, i, out, ctx, args, inputs):
-    """An output with its place in the history; inputs passed through become a new tensor unless they were marked dirty."""
+    """Return an output with its place in the history; inputs passed through become a new tensor unless they were marked
+    dirty."""
     dirty = _among(out, ctx._dirty)
     if node is None and not dirty and id(out) in inputs:
         return reshape(out, shape=shape_of(out))        # a view, which tells the argument of writes
@@ -425,7 +426,7 @@ class InplaceFunction(Function):
 
 
 def once_differentiable(fn):
-    """Marks a backward that computes outside of what ingot can differentiate again."""
+    """Mark a backward that computes outside of what ingot can differentiate again."""
 
     @wraps(fn)
     def backward(ctx, *grads):
@@ -496,7 +497,7 @@ class SavedTensor:
         return t
 
     def follow(self, named):
-        """A leaf whose `.data` was set since is what it is by now."""
+        """Return a leaf whose `.data` was set since is what it is by now."""
         now = successor(self.storage, self.array, self.edge)
         if now is not None:
             self.array = checked(named, now, self.array)._a
@@ -519,7 +520,7 @@ class SavedParts:
 
 
 def alias(array, storage) -> Tensor:
-    """A new tensor over the same memory."""
+    """Return a new tensor over the same memory."""
     t = _new(class_for(array))
     t._a = array
     t._node = None

@@ -14,7 +14,7 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 
 def _tensors(x, what, where):
-    """Whether several were given, and all of them as a tuple."""
+    """Return whether several were given, and all of them as a tuple."""
     several = isinstance(x, tuple)
     listed = x if several else (x,)
     for i, t in enumerate(listed):
@@ -24,7 +24,8 @@ def _tensors(x, what, where):
 
 
 def _fresh_inputs(inputs, create_graph):
-    """The inputs as the function sees them: part of the caller's graph if that must be differentiable, else new leaves."""
+    """Return the inputs as the function sees them: part of the caller's graph if that must be differentiable, else new
+    leaves."""
     fresh = []
     for x in inputs:
         if create_graph and x.requires_grad:
@@ -53,7 +54,7 @@ def _strict(strict, condition, message):
 
 
 def _run(func, inputs, where, strict):
-    """The outputs of func, checked."""
+    """Return the outputs of func, checked."""
     several, outs = _tensors(func(*inputs), "outputs of func", where)
     for i, o in enumerate(outs):
         _strict(strict, not o.requires_grad, f"{where}: output {i} is independent of the inputs")
@@ -61,19 +62,20 @@ def _run(func, inputs, where, strict):
 
 
 def constant_like(t, value=0):
-    """A tensor of the shape and dtype of another with one value everywhere; made by an operator, of which recorders hear."""
+    """Return a tensor of the shape and dtype of another with one value everywhere; made by an operator, of which recorders
+    hear."""
     return beside(full.call(None, shape=shape_of(t), value=value, dtype=t.dtype), t)
 
 
 def holder_like(out):
-    """Stands for the gradient of a result, so that what is computed from it can be differentiated."""
+    """Stand for the gradient of a result, so that what is computed from it can be differentiated."""
     held = constant_like(out).requires_grad_()
     held._node.done = True
     return held
 
 
 def _directions(v, like, what, where):
-    """The vector that a product is taken with, checked against what it must look like."""
+    """Return the vector that a product is taken with, checked against what it must look like."""
     if v is None:
         if len(like) != 1 or numel_of(like[0]) != 1:
             raise ArgumentError(f"{where}: v may only be left out when there is a single {what} of one element")
@@ -118,7 +120,7 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
 
 
 def _transposed(outs, xs, vs, create_graph, strict, where, along=False):
-    """The Jacobian times vs, as the gradient (in a placeholder) of the vector-Jacobian product."""
+    """Return the Jacobian times vs, as the gradient (in a placeholder) of the vector-Jacobian product."""
     holders = tuple(holder_like(o) for o in outs)
     pulled = _grads(outs, xs, holders, True, strict, where, along=along)
     return _grads(pulled, holders, vs, create_graph, strict, where)
@@ -145,12 +147,13 @@ def _units(t):
 
 
 def _rows(out, xs, create_graph, strict, where):
-    """One gradient of every input for each element of an output."""
+    """Return one gradient of every input for each element of an output."""
     return [_grads((out,), xs, (unit,), create_graph, strict, where) for unit in _units(out)]
 
 
 def _stacked(rows, shape, like):
-    """Tensors of one shape along new leading dimensions, which come together as the first of `shape`; `like` says the dtype."""
+    """Return tensors of one shape along new leading dimensions, which come together as the first of `shape`; `like` says the
+    dtype."""
     if not rows:
         return wrap(zeros_beside(like._a, shape))
     return reshape(cat(*[reshape(r, shape=(1, *shape_of(r))) for r in rows], dim=0), shape=shape)
@@ -162,7 +165,7 @@ def _jacobian_of(out, xs, create_graph, strict, where):
 
 
 def _forward_jacobian(func, xs, create_graph):
-    """The Jacobian column by column: one product for each element of each input."""
+    """Return the Jacobian column by column: one product for each element of each input."""
     several_outs, outs = _run(func, xs, "jacobian", False)
     columns = [[[] for _ in xs] for _ in outs]
     for i, x in enumerate(xs):
@@ -181,7 +184,7 @@ def _columns(columns, out, x):
 
 
 def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):
-    """The Jacobian of func: for each output and input a tensor of shape output.shape + input.shape.
+    """Return the Jacobian of func: for each output and input a tensor of shape output.shape + input.shape.
 
     `vectorize` is accepted and changes nothing.
     """
@@ -200,7 +203,7 @@ def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, st
 
 
 def _scalar(func, xs, where, strict):
-    """The one output of a function that must give a single number."""
+    """Return the one output of a function that must give a single number."""
     several, outs = _run(func, xs, where, strict)
     if several or numel_of(outs[0]) != 1:
         shapes = [tuple(shape_of(o)) for o in outs]
@@ -209,7 +212,7 @@ def _scalar(func, xs, where, strict):
 
 
 def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, outer_jacobian_strategy="reverse-mode"):
-    """The second derivatives of a function with a single number as result: a tuple of tuples for a tuple of inputs."""
+    """Return the second derivatives of a function with a single number as result: a tuple of tuples for a tuple of inputs."""
     several, _ = _tensors(inputs, "inputs", "hessian")
 
     def first(*xs):

@@ -95,12 +95,12 @@ class set_grad_enabled(_Switch):
 
 
 def is_grad_enabled() -> bool:
-    """Whether the current thread records operations."""
+    """Return whether the current thread records operations."""
     return tls.m.grad
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether the current thread is in inference mode."""
+    """Return whether the current thread is in inference mode."""
     return tls.m.inference
 
 

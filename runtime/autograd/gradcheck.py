@@ -22,7 +22,7 @@ class GradcheckError(AutogradError):
 def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0,
               check_undefined_grad=True, check_grad_dtypes=False, check_batched_grad=False, check_batched_forward_grad=False,
               check_forward_ad=False, check_backward_ad=True, fast_mode=False, masked=None):
-    """Whether the gradients of `func(*inputs)` agree with central differences within `atol + rtol * |expected|`.
+    """Return whether the gradients of `func(*inputs)` agree with central differences within `atol + rtol * |expected|`.
 
     Inputs that require grad should be float64. `fast_mode` compares one random direction instead of the whole Jacobian.
     `check_forward_ad` compares derivatives along directions (`forward_ad`), too. Of tensors that are made of others, as sparse,
@@ -47,7 +47,7 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
 def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=1e-3, gen_non_contig_grad_outputs=False,
                   raise_exception=True, nondet_tol=0.0, check_undefined_grad=True, check_grad_dtypes=False,
                   check_batched_grad=False, check_fwd_over_rev=False, check_rev_over_rev=True, fast_mode=False, masked=False):
-    """Whether the second derivatives of `func` agree with central differences of the first."""
+    """Return whether the second derivatives of `func` agree with central differences of the first."""
     func, inputs = _of_values(func, _as_tuple(inputs))
     outs = _differentiable(_as_tuple(func(*inputs)))
     if grad_outputs is None:
@@ -73,7 +73,7 @@ def _as_tuple(x) -> tuple:
 
 
 def _of_values(func, inputs) -> tuple:
-    """The function and its inputs with the values of tensors that are made of others in their place."""
+    """Return the function and its inputs with the values of tensors that are made of others in their place."""
     makes = {i: PARTS[type(x)](x) for i, x in enumerate(inputs) if type(x) in PARTS}
 
     def plain(*given):
@@ -129,7 +129,7 @@ class _Check:
         return _as_tuple(self.func(*self.inputs))
 
     def _arrays(self):
-        """The differentiable outputs as arrays."""
+        """Return the differentiable outputs as arrays."""
         return [np.array(o._a) for o in self.outputs() if isinstance(o, Tensor) and o.dtype.is_inexact]
 
     def _shifted(self, i, index, delta):
@@ -176,7 +176,7 @@ class _Check:
         return g._a
 
     def backward(self, fast_mode, nondet_tol, check_grad_dtypes, check_undefined_grad, check_batched_grad):
-        """All that is asked of gradients."""
+        """Return all that is asked of gradients."""
         self.along_one_direction() if fast_mode else self.jacobians()
         self.reentrant(nondet_tol)
         if check_grad_dtypes:
@@ -187,7 +187,7 @@ class _Check:
             self.batched()
 
     def tangents(self):
-        """Compares every element of every Jacobian with that of derivatives along each direction."""
+        """Compare every element of every Jacobian with that of derivatives along each direction."""
         arrays = self._arrays()
         for i in self.checked:
             x, numerical = self.inputs[i]._a, self._numerical(i, arrays)
@@ -203,7 +203,7 @@ class _Check:
                 self._compare(i, j, _columns(numerical[j]), _columns(found), "Jacobian of forward mode")
 
     def _tangents_of(self, directions) -> list:
-        """The tangents of the differentiable outputs as arrays, for those of some inputs (by their positions)."""
+        """Return the tangents of the differentiable outputs as arrays, for those of some inputs (by their positions)."""
         with dual_level():
             outs = _as_tuple(self.func(*[make_dual(x.detach(), wrap(directions[i])) if i in directions else x
                                          for i, x in enumerate(self.inputs)]))
@@ -211,7 +211,7 @@ class _Check:
         return [np.zeros_like(f.primal._a) if f.tangent is None else f.tangent._a for f in found]
 
     def jacobians(self):
-        """Compares every element of every Jacobian."""
+        """Compare every element of every Jacobian."""
         outs = [o for o in self.outputs() if isinstance(o, Tensor) and o.dtype.is_inexact]
         arrays = [o._a for o in outs]
         numerical = [self._numerical(i, arrays) for i in self.checked]
@@ -234,7 +234,7 @@ class _Check:
             f"numerical:\n{numerical}\nanalytical:\n{analytical}")
 
     def along_one_direction(self):
-        """Compares one random projection: v * (J u) by differences with (v J) * u by one backward."""
+        """Compare one random projection: v * (J u) by differences with (v J) * u by one backward."""
         outs = [o for o in self.outputs() if isinstance(o, Tensor) and o.dtype.is_inexact]
         rng = np.random.default_rng(0)
         us = [_unit(rng, self.inputs[i]._a) for i in self.checked]
@@ -250,7 +250,7 @@ class _Check:
                 self._compare(i, j, np.array([[numerical]]), np.array([[analytical]]), "directional derivative")
 
     def along_one_tangent(self):
-        """Compares one random projection of what derivatives along a random direction of each input give."""
+        """Compare one random projection of what derivatives along a random direction of each input give."""
         rng = np.random.default_rng(0)
         vs = [_unit(rng, a) for a in self._arrays()]
         for i in self.checked:
@@ -260,7 +260,7 @@ class _Check:
                 self._compare(i, j, numerical, analytical, "directional derivative of forward mode")
 
     def _along(self, i, u) -> list:
-        """The differences of the differentiable outputs along a direction of an input."""
+        """Return the differences of the differentiable outputs along a direction of an input."""
         x = self.inputs[i]._a
         old = x.copy()
         try:
@@ -273,7 +273,7 @@ class _Check:
         return [(h - l) / (2 * self.eps) for h, l in zip(high, low)]
 
     def reentrant(self, tolerance):
-        """Two backwards through the same function must agree."""
+        """Return two backwards through the same function must agree."""
         wanted = [self.inputs[i] for i in self.checked]
         for j, out in enumerate(_differentiable(self.outputs())):
             seed = _random_like(out, seed=j)
@@ -292,7 +292,7 @@ class _Check:
                     raise GradcheckError(f"the gradient of input {i} is {g.dtype}, the input {x.dtype}")
 
     def undefined(self):
-        """A backward that gets zeros for all outputs must give zeros."""
+        """Return a backward that gets zeros for all outputs must give zeros."""
         wanted = [self.inputs[i] for i in self.checked]
         outs = _differentiable(self.outputs())
         if not outs:
@@ -319,13 +319,13 @@ def _rows(x):
 
 
 def _parts(a):
-    """Real and imaginary parts one after the other, for a complex gradient."""
+    """Return real and imaginary parts one after the other, for a complex gradient."""
     flat = np.ravel(a)
     return np.concatenate([flat.real, flat.imag]) if np.iscomplexobj(flat) else flat
 
 
 def _columns(numerical):
-    """A complex output as two real ones, interleaved."""
+    """Return a complex output as two real ones, interleaved."""
     if not np.iscomplexobj(numerical):
         return numerical
     return np.stack([numerical.real, numerical.imag], -1).reshape(numerical.shape[0], -1)

@@ -18,7 +18,7 @@ from ..core.writes import overlaps
 
 
 def add_to(total, g):
-    """Adds an array to another one of its shape, in place; gives that one. Both lie on one device."""
+    """Add an array to another one of its shape, in place; return that one. Both lie on one device."""
     if total.__class__ is not np.ndarray:
         return total if total.backend.overwrite(ew.add, total, (total, g), {}) else np.add(total, g, total)
     kind = BY_NP.get(total.dtype)
@@ -28,14 +28,14 @@ def add_to(total, g):
 
 
 def takes_sums(a) -> bool:
-    """Whether gradients may be added into an array that is a gradient: no element of it lies in two places."""
+    """Return whether gradients may be added into an array that is a gradient: no element of it lies in two places."""
     flags = a.flags
     return flags.writeable and (flags.c_contiguous or not overlaps(a))
 
 
 def can_add_to(held: list, g) -> bool:
-    """Whether a gradient that is in the list `held` may become its sum with another one: it is large, and nothing but the list
-    refers to its memory."""
+    """Return whether a gradient that is in the list `held` may become its sum with another one: it is large, and nothing but
+    the list refers to its memory."""
     old = held[0]
     if not (type(old) is type(g) is np.ndarray and old.size >= LARGE and old.shape == g.shape and old.dtype == g.dtype
             and old.dtype.char in FLOAT_CHARS and _is_plain_memory(old)):
@@ -46,7 +46,7 @@ def can_add_to(held: list, g) -> bool:
 
 
 def own(g: Tensor) -> Tensor:
-    """A gradient that nothing else can write to: the tensor itself if its memory is referenced from here alone."""
+    """Return a gradient that nothing else can write to: the tensor itself if its memory is referenced from here alone."""
     if _is_plain_memory(g._a):
         arrays, owners = _references(g)
         if arrays <= _ALONE and (g._a.base is None or owners <= _ALONE_OWNER):
@@ -55,12 +55,12 @@ def own(g: Tensor) -> Tensor:
 
 
 def copied(g: Tensor) -> Tensor:
-    """A copy that lies row by row, made by an operator: for who records or differentiates it."""
+    """Return a copy that lies row by row, made by an operator: for who records or differentiates it."""
     return ew.copy(g) if g._a.flags.c_contiguous else contiguous(g)
 
 
 def _is_plain_memory(a) -> bool:
-    """Whether an array is row-major, writable, and its memory (of about its size) ends with the last reference to it."""
+    """Return whether an array is row-major, writable, and its memory (of about its size) ends with the last reference to it."""
     flags, owner = a.flags, a.base
     if not (flags.c_contiguous and flags.writeable):
         return False
@@ -88,12 +88,12 @@ _ONE_HOLDER, _ONE_HOLDER_OF_OWNER = _holders([np.zeros((2, 1)).reshape(1, 2)])
 
 
 def is_sparse(g) -> bool:
-    """Whether a gradient is a sparse tensor (arrays never are)."""
+    """Return whether a gradient is a sparse tensor (arrays never are)."""
     return isinstance(g, Tensor) and g.is_sparse
 
 
 def sum_of(old, g) -> Any:
-    """The sum of two gradients that arrive at one place: sparse if both are."""
+    """Return the sum of two gradients that arrive at one place: sparse if both are."""
     if is_sparse(old):
         old, g = g, old
     if not is_sparse(g):
@@ -104,7 +104,7 @@ def sum_of(old, g) -> Any:
 
 
 def accumulate_sparse(leaf, g) -> None:
-    """Adds a sparse gradient to a leaf's, or any gradient to one that is sparse."""
+    """Add a sparse gradient to a leaf's, or any gradient to one that is sparse."""
     recorder = tls.m.recorder
     if recorder is not None:
         recorder.grad_read(leaf)

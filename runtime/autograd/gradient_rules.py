@@ -8,7 +8,7 @@ from ...passes.rewrite.kernel_body import is_free
 
 
 def write_rules(b, op: Op, goals: tuple, operands, params) -> tuple:
-    """The gradients of an operator, as values of a graph under way. Operands are the gradient, the result and the
+    """Return the gradients of an operator, as values of a graph under way. Operands are the gradient, the result and the
     arguments, as far as the rules read them. `goals` says which are wanted: None for an argument that needs none, else the
     number of the first argument whose gradient goes to the same place; there they are added up."""
     sums: dict = {}
@@ -24,6 +24,6 @@ def write_rules(b, op: Op, goals: tuple, operands, params) -> tuple:
 
 
 def write_joint_rule(b, op: Op, needs: tuple, operands, params) -> tuple:
-    """The gradients that the joint rule of an operator gives, of the arguments that `needs` names."""
+    """Return the gradients that the joint rule of an operator gives, of the arguments that `needs` names."""
     made = op.vjp(*operands, needs=needs, **params)
     return tuple([m for m, need in zip(made, needs) if need])

@@ -10,7 +10,7 @@ from ..core.tensor import Tensor, wrap
 
 
 def ends_of(tensors) -> set:
-    """The ends of the histories of some tensors."""
+    """Return the ends of the histories of some tensors."""
     stack = [t._node for t in tensors if t._node is not None]
     seen = set(stack)
     while stack:
@@ -35,7 +35,7 @@ class GradientEdge(tuple):
 
 
 def get_gradient_edge(tensor) -> GradientEdge:
-    """The place in the graph where the tensor's gradient arrives."""
+    """Return the place in the graph where the tensor's gradient arrives."""
     if tensor._node is None:
         raise AutogradError("a tensor that does not require grad has no gradient edge")
     node, index = source_of(tensor._node)
@@ -45,7 +45,7 @@ def get_gradient_edge(tensor) -> GradientEdge:
 
 
 def tensor_at(edge: GradientEdge) -> Tensor:
-    """A tensor with the history that the edge names: the leaf itself, else one without memory of its own."""
+    """Return a tensor with the history that the edge names: the leaf itself, else one without memory of its own."""
     node, index = edge
     if isinstance(node, Leaf):
         leaf = node.of()
@@ -61,7 +61,8 @@ def tensor_at(edge: GradientEdge) -> Tensor:
 
 
 def is_known(edge: GradientEdge) -> bool:
-    """Whether `tensor_at` has a tensor for the edge: one made from `next_functions` alone may name a result of any shape."""
+    """Return whether `tensor_at` has a tensor for the edge: one made from `next_functions` alone may name a result of any
+    shape."""
     return isinstance(edge.node, Leaf) or edge.aval is not None or _result_of(*edge) is not None
 
 

@@ -50,7 +50,7 @@ def register_post_accumulate_grad_hook(self, hook) -> RemovableHandle:
 
 
 def retain_grad(self) -> None:
-    """Keeps the gradient of this tensor in `.grad` though it is not a leaf."""
+    """Keep the gradient of this tensor in `.grad` though it is not a leaf."""
     if self._node is None:
         raise AutogradError("cannot retain_grad on a tensor that does not require grad")
     if type(self._node) is Leaf or self._retains:
@@ -62,7 +62,7 @@ def retain_grad(self) -> None:
 
 
 def retains_grad(self) -> bool:
-    """Whether retain_grad() was called on this tensor."""
+    """Return whether retain_grad() was called on this tensor."""
     return self._retains
 
 

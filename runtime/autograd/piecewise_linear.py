@@ -32,7 +32,7 @@ def tie(gradients, edges):
 
 
 def tied(roots) -> set:
-    """The nodes, leaves and (node, number of the result) that the history of some edges is tied to."""
+    """Return the nodes, leaves and (node, number of the result) that the history of some edges is tied to."""
     found: set = set()
     seen: set = set()
     stack = [(edge, False) for edge in roots]

@@ -63,7 +63,7 @@ def _checked(unpack):
 
 
 def _forbidden() -> list:
-    """The reasons given by the disable_saved_tensors_hooks that this thread is inside of."""
+    """Return the reasons given by the disable_saved_tensors_hooks that this thread is inside of."""
     reasons = getattr(tls, "no_saved_hooks", None)
     if reasons is None:
         reasons = tls.no_saved_hooks = []

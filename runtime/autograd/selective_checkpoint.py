@@ -42,7 +42,7 @@ class SelectiveCheckpointContext:
 
 
 def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mutation=False):
-    """The two contexts that `checkpoint(..., context_fn=...)` asks for.
+    """Return the two contexts that `checkpoint(..., context_fn=...)` asks for.
 
     `policy_fn_or_list` are operators whose results are kept (ingot's functions, or names such as "matmul"), or
     `policy(context, op, *args, **params)`, which says so with a `CheckpointPolicy` (or True) for each operator that runs;
@@ -102,7 +102,7 @@ class _InCheckpoint(AtDoor):
         return self.once(op, args, params, (op, self.counts[op]))
 
     def once(self, op, args, params, key):
-        """The results of an operator, which is the call of it that `key` says."""
+        """Return the results of an operator, which is the call of it that `key` says."""
         raise NotImplementedError
 
 
@@ -119,7 +119,7 @@ class _First(_InCheckpoint):
 
 
 def leaves_of(out) -> tuple:
-    """The results of an operator, one or several."""
+    """Return the results of an operator, one or several."""
     return out if isinstance(out, tuple) else (out,)
 
 

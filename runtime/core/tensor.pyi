@@ -38,10 +38,10 @@ class Tensor:
     """A multi-dimensional array of one dtype that operators can differentiate."""
     @builtins.property
     def H(self) -> Tensor:
-        """A matrix transposed and conjugated."""
+        """Return a matrix transposed and conjugated."""
     @builtins.property
     def T(self) -> Tensor:
-        """All dimensions reversed."""
+        """Return all dimensions reversed."""
     def __abs__(self) -> Tensor: ...
     def __add__(self, other) -> Tensor: ...
     def __and__(self, other) -> Tensor: ...
@@ -50,7 +50,7 @@ class Tensor:
     def __array_interface__(self) -> builtins.dict:
         """numpy's description of this tensor's memory."""
     def __array_namespace__(self, *, api_version=None) -> Any:
-        """The array API namespace, `ingot.array_api`."""
+        """Return the array API namespace, `ingot.array_api`."""
     __array_priority__: builtins.int
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **kwargs) -> Tensor:
         """What numpy calls when a tensor is among the arguments of a universal function."""
@@ -59,17 +59,17 @@ class Tensor:
         """This tensor's memory as a memoryview."""
     def __complex__(self) -> builtins.complex: ...
     def __contains__(self, element) -> builtins.bool:
-        """Whether some element equals `element`."""
+        """Return whether some element equals `element`."""
     def __copy__(self) -> Tensor:
-        """A new tensor over the same memory."""
+        """Return a new tensor over the same memory."""
     @builtins.property
     def __cuda_array_interface__(self) -> builtins.dict:
-        """The description of this tensor's memory on a GPU that CuPy and Numba read; the stream is the one that our work is
-        in."""
+        """Return the description of this tensor's memory on a GPU that CuPy and Numba read; the stream is the one that our work
+        is"""
     def __deepcopy__(self, memo) -> Tensor:
-        """A copy in new memory; tensors that share memory share the copy as well."""
+        """Return a copy in new memory; tensors that share memory share the copy as well."""
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None) -> Any:
-        """A DLPack capsule of this tensor's memory, without a copy unless asked for."""
+        """Return a DLPack capsule of this tensor's memory, without a copy unless asked for."""
     def __dlpack_device__(self) -> builtins.tuple:
         """(device type, index) in DLPack's numbers."""
     def __eq__(self, other) -> Tensor: ...  # type: ignore[override]
@@ -96,7 +96,7 @@ class Tensor:
     def __irshift__(self, other) -> Tensor: ...
     def __isub__(self, other) -> Tensor: ...
     def __iter__(self) -> collections.abc.Iterator[Tensor]:
-        """The entries along the first dimension."""
+        """Return the entries along the first dimension."""
     def __itruediv__(self, other) -> Tensor: ...
     def __ixor__(self, other) -> Tensor: ...
     def __le__(self, other) -> Tensor: ...  # type: ignore[override]
@@ -114,11 +114,11 @@ class Tensor:
     def __radd__(self, other) -> Tensor: ...
     def __rand__(self, other) -> Tensor: ...
     def __reduce_ex__(self, protocol) -> builtins.tuple:  # type: ignore[override]
-        """Pickles memory, class, attributes and requires_grad; the history stays behind."""
+        """Pickle memory, class, attributes and requires_grad; the history stays behind."""
     def __repr__(self) -> builtins.str:
         """What repr() and str() of a tensor give."""
     def __reversed__(self) -> Tensor:
-        """The entries along the first dimension from the last to the first."""
+        """Return the entries along the first dimension from the last to the first."""
     def __rfloordiv__(self, other) -> Tensor: ...
     def __rlshift__(self, other) -> Tensor: ...
     def __rmatmul__(self, other) -> Tensor: ...
@@ -155,7 +155,7 @@ class Tensor:
     _grad_is_copied: builtins.bool
     _is_data: builtins.bool
     def _is_view(self) -> builtins.bool:
-        """Whether the tensor looks into the memory of another one."""
+        """Return whether the tensor looks into the memory of another one."""
     _kept_grad: Any
     _kept_leaf: Any
     _make_subclass: builtins.staticmethod
@@ -180,7 +180,7 @@ class Tensor:
     def _to_copy(self) -> numpy.ndarray:
         """The memory for somebody who copies it at once and keeps nothing of it."""
     def _typed_storage(self) -> _typed_storage_module.TypedStorage:
-        """The memory that the tensor lies in, counted in elements."""
+        """Return the memory that the tensor lies in, counted in elements."""
     @builtins.property
     def _version(self) -> builtins.int: ...
     def abs(self, *, out=None) -> Tensor:
@@ -228,24 +228,24 @@ class Tensor:
     def addr_(self, vec1, vec2, *older, beta=1, alpha=1, out=None) -> Tensor:
         """In-place version of addr()."""
     def adjoint(self) -> Tensor:
-        """The last two dimensions swapped, and conjugated if complex."""
+        """Return the last two dimensions swapped, and conjugated if complex."""
     def all(self, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Tensor:
-        """Whether all elements are nonzero (uint8 gives uint8)."""
+        """Return whether all elements are nonzero (uint8 gives uint8)."""
     def allclose(self, other, rtol=1e-05, atol=1e-08, equal_nan: builtins.bool = False) -> builtins.bool:
-        """Whether all elements are close."""
+        """Return whether all elements are close."""
     def amax(self, dim=(), keepdim: builtins.bool = False, *, out=None, axis=(), keepdims: builtins.bool = False) -> Tensor:
-        """Largest values; ties share the gradient equally."""
+        """Return largest values; ties share the gradient equally."""
     def amin(self, dim=(), keepdim: builtins.bool = False, *, out=None, axis=(), keepdims: builtins.bool = False) -> Tensor:
-        """Smallest values; ties share the gradient equally."""
+        """Return smallest values; ties share the gradient equally."""
     def aminmax(self, *, dim=None, keepdim: builtins.bool = False, out=None, axis=None,
                 keepdims: builtins.bool = False) -> _return_types_module.aminmax:
-        """Smallest and largest values as (min, max)."""
+        """Return smallest and largest values as (min, max)."""
     def angle(self, *, out=None) -> Tensor:
-        """The angle of a number in the complex plane: of real ones 0 or, below zero, pi; nan stays nan."""
+        """Return the angle of a number in the complex plane: of real ones 0 or, below zero, pi; nan stays nan."""
     def angle_(self, *, out=None) -> Tensor:
         """In-place version of angle()."""
     def any(self, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Tensor:
-        """Whether any element is nonzero (uint8 gives uint8)."""
+        """Return whether any element is nonzero (uint8 gives uint8)."""
     def apply_(self, callable) -> Tensor:
         """Replaces each element by callable(element); slow, one Python call each."""
     def arccos(self, *, out=None) -> Tensor:
@@ -283,17 +283,17 @@ class Tensor:
                keepdims: builtins.bool = False) -> Tensor:
         """Where the smallest element is, of equals the first; without dim an index into the flattened tensor."""
     def argsort(self, dim=-1, descending: builtins.bool = False, stable: builtins.bool = True, *, out=None, axis=-1) -> Tensor:
-        """The indices that sort along a dim."""
+        """Return the indices that sort along a dim."""
     def argwhere(self) -> Tensor:
-        """The positions of all elements that are not zero, as rows of a matrix."""
+        """Return the positions of all elements that are not zero, as rows of a matrix."""
     def as_strided(self, size, stride, storage_offset=None) -> Tensor:
         """Any strided window over the memory behind a tensor."""
     def as_strided_(self, size, stride, storage_offset=None) -> Tensor:
-        """The tensor itself becomes such a window."""
+        """Return the tensor itself becomes such a window."""
     def as_strided_scatter(self, src, size, stride, storage_offset=None) -> Tensor:
         """input with src in place of a strided window over its memory; what is expanded is copied first."""
     def as_subclass(self, cls) -> Tensor:
-        """A view of the tensor whose class is `cls`, Tensor or one that derives from it."""
+        """Return a view of the tensor whose class is `cls`, Tensor or one that derives from it."""
     def asin(self, *, out=None) -> Tensor:
         """Elementwise asin."""
     def asin_(self, *, out=None) -> Tensor:
@@ -318,7 +318,7 @@ class Tensor:
     def aval(self) -> _aval_module.Aval:
         """Shape and dtype, as the compiler sees them."""
     def backward(self, gradient=None, retain_graph=None, create_graph: builtins.bool = False, inputs=None) -> None:
-        """Adds the gradients of this tensor to the `.grad` of the leaves it came from."""
+        """Add the gradients of this tensor to the `.grad` of the leaves it came from."""
     def baddbmm(self, batch1, batch2, *older, beta=1, alpha=1, out=None) -> Tensor:
         """beta * input + alpha * batch1 @ batch2"""
     def baddbmm_(self, batch1, batch2, *older, beta=1, alpha=1, out=None) -> Tensor:
@@ -326,7 +326,7 @@ class Tensor:
     def bernoulli(self, p=None, *, generator=None, out=None) -> Tensor:
         """1 with the probability that each element of `input` says (or `p` for all), else 0."""
     def bernoulli_(self, *args, **kwargs) -> Tensor:
-        """Fills with 1 with probability p (a number or a tensor), else 0."""
+        """Fill with 1 with probability p (a number or a tensor), else 0."""
     def bfloat16(self, memory_format=...) -> Tensor:
         """This tensor as bfloat16."""
     def bincount(self, weights=None, minlength=0) -> Tensor:
@@ -356,17 +356,17 @@ class Tensor:
     def bitwise_xor_(self, other, *, out=None) -> Tensor:
         """In-place version of bitwise_xor()."""
     def bmm(self, mat2, *, out=None) -> Tensor:
-        """The products of two equally long batches of matrices."""
+        """Return the products of two equally long batches of matrices."""
     def bool(self, memory_format=...) -> Tensor:
         """This tensor as bool."""
     def broadcast_to(self, *sizes, size=None) -> Tensor:
         """Expanded to a shape."""
     def bucketize(self, boundaries, *, out_int32: builtins.bool = False, right: builtins.bool = False, out=None) -> Tensor:
-        """The index of the bucket between sorted boundaries that each value falls into."""
+        """Return the index of the bucket between sorted boundaries that each value falls into."""
     def byte(self, memory_format=...) -> Tensor:
         """This tensor as uint8."""
     def cauchy_(self, *args, **kwargs) -> Tensor:
-        """Fills with Cauchy numbers."""
+        """Fill with Cauchy numbers."""
     def ccol_indices(self, *args) -> Tensor:
         """ccol_indices() of sparse tensors, which have a method of their own; an error for dense ones."""
     def cdouble(self, memory_format=...) -> Tensor:
@@ -380,7 +380,7 @@ class Tensor:
     def char(self, memory_format=...) -> Tensor:
         """This tensor as int8."""
     def cholesky(self, upper: builtins.bool = False, *, out=None) -> Tensor:
-        """The lower triangular factor of symmetric positive matrices (or its transpose)."""
+        """Return the lower triangular factor of symmetric positive matrices (or its transpose)."""
     def cholesky_inverse(self, upper: builtins.bool = False, *, out=None) -> Tensor:
         """The inverse of A, from its Cholesky factor."""
     def cholesky_solve(self, L, upper: builtins.bool = False, *, out=None) -> Tensor:
@@ -388,33 +388,33 @@ class Tensor:
     def chunk(self, chunks, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
         """At most `chunks` pieces of one size (the last may be smaller), as views."""
     def clamp(self, min=None, max=None, *, out=None) -> Tensor:
-        """Limits values to [min, max]; either may be missing, a number or a tensor."""
+        """Limit values to [min, max]; either may be missing, a number or a tensor."""
     def clamp_(self, min=None, max=None, *, out=None) -> Tensor:
         """In-place version of clamp()."""
     def clamp_max(self, max, *, out=None) -> Tensor:
-        """Values above max become max."""
+        """Return values above max become max."""
     def clamp_max_(self, max, *, out=None) -> Tensor:
         """In-place version of clamp_max()."""
     def clamp_min(self, min, *, out=None) -> Tensor:
-        """Values below min become min."""
+        """Return values below min become min."""
     def clamp_min_(self, min, *, out=None) -> Tensor:
         """In-place version of clamp_min()."""
     def clip(self, min=None, max=None, *, out=None) -> Tensor:
-        """Limits values to [min, max]; either may be missing, a number or a tensor."""
+        """Limit values to [min, max]; either may be missing, a number or a tensor."""
     def clip_(self, min=None, max=None, *, out=None) -> Tensor:
         """In-place version of clip()."""
     def clone(self, *, memory_format=...) -> Tensor:
-        """A copy in new memory."""
+        """Return a copy in new memory."""
     def coalesce(self, *args) -> Tensor:
         """coalesce() of sparse tensors, which have a method of their own; an error for dense ones."""
     def col_indices(self, *args) -> Tensor:
         """col_indices() of sparse tensors, which have a method of their own; an error for dense ones."""
     def combinations(self, r=2, with_replacement: builtins.bool = False) -> Tensor:
-        """All choices of r elements of a vector, as rows."""
+        """Return all choices of r elements of a vector, as rows."""
     def conj(self) -> Tensor:
-        """The complex conjugate; real tensors are returned as they are."""
+        """Return the complex conjugate; real tensors are returned as they are."""
     def conj_physical(self, *, out=None) -> Tensor:
-        """The complex conjugate; real tensors are returned as they are."""
+        """Return the complex conjugate; real tensors are returned as they are."""
     def conj_physical_(self, *, out=None) -> Tensor:
         """In-place version of conj_physical()."""
     def contiguous(self, memory_format=...) -> Tensor:
@@ -443,7 +443,7 @@ class Tensor:
     def cpu(self, memory_format=...) -> Tensor:
         """This tensor in host memory."""
     def cross(self, other, dim=None, *, out=None, axis=None) -> Tensor:
-        """The cross product of vectors of 3 along `dim`: of the first dim of size 3 unless said."""
+        """Return the cross product of vectors of 3 along `dim`: of the first dim of size 3 unless said."""
     def crow_indices(self, *args) -> Tensor:
         """crow_indices() of sparse tensors, which have a method of their own; an error for dense ones."""
     def cuda(self, device=None, non_blocking: builtins.bool = False, memory_format=...) -> Tensor:
@@ -490,7 +490,7 @@ class Tensor:
     @data.setter
     def data(self, value) -> None: ...
     def data_ptr(self) -> builtins.int:
-        """The address of the first element."""
+        """Return the address of the first element."""
     def deg2rad(self, *, out=None) -> Tensor:
         """Degrees to radians."""
     def deg2rad_(self, *, out=None) -> Tensor:
@@ -498,7 +498,7 @@ class Tensor:
     def dense_dim(self) -> builtins.int:
         """How many dimensions are dense: all of a dense tensor."""
     def det(self, *, out=None) -> Tensor:
-        """The determinant."""
+        """Return the determinant."""
     def detach(self) -> Tensor:
         """The same memory without the history."""
     def detach_(self) -> Tensor:
@@ -507,13 +507,13 @@ class Tensor:
     def device(self) -> _device_module.Device:
         """The device that holds this tensor."""
     def diag(self, diagonal=0, *, out=None) -> Tensor:
-        """A vector as a diagonal matrix, or a copy of a matrix's diagonal."""
+        """Return a vector as a diagonal matrix, or a copy of a matrix's diagonal."""
     def diag_embed(self, offset=0, dim1=-2, dim2=-1, *, axis1=-2) -> Tensor:
-        """Zeros with the last dimension on the diagonal of two new ones."""
+        """Return zeros with the last dimension on the diagonal of two new ones."""
     def diagflat(self, offset=0) -> Tensor:
-        """A diagonal matrix of all elements."""
+        """Return a diagonal matrix of all elements."""
     def diagonal(self, offset=0, dim1=0, dim2=1, *, axis1=0) -> Tensor:
-        """The diagonal of two dimensions, as a new last dimension (a view)."""
+        """Return the diagonal of two dimensions, as a new last dimension (a view)."""
     def diagonal_scatter(self, src, offset=0, dim1=0, dim2=1, *, axis1=0) -> Tensor:
         """input with src in place of a diagonal."""
     def diff(self, n=1, dim=-1, prepend=None, append=None, *, out=None, axis=-1) -> Tensor:
@@ -523,12 +523,12 @@ class Tensor:
     def digamma_(self, *, out=None) -> Tensor:
         """In-place version of digamma()."""
     def dim(self) -> builtins.int:
-        """The number of dimensions."""
+        """Return the number of dimensions."""
     def dim_order(self, ambiguity_check: builtins.bool = False) -> Tensor:
-        """The dims from the slowest to the fastest in memory. With `ambiguity_check` (True, or a list of memory formats) an
-        error"""
+        """Return the dims from the slowest to the fastest in memory. With `ambiguity_check` (True, or a list of memory formats)
+        an"""
     def dist(self, other, p=2) -> Tensor:
-        """The norm of order p of input - other."""
+        """Return the norm of order p of input - other."""
     def div(self, other, *, rounding_mode=None, out=None) -> Tensor:
         """input / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
     def div_(self, other, *, rounding_mode=None, out=None) -> Tensor:
@@ -538,7 +538,7 @@ class Tensor:
     def divide_(self, other, *, rounding_mode=None, out=None) -> Tensor:
         """In-place version of divide()."""
     def dot(self, tensor, *, out=None) -> Tensor:
-        """The inner product of two vectors."""
+        """Return the inner product of two vectors."""
     def double(self, memory_format=...) -> Tensor:
         """This tensor as float64."""
     def dsplit(self, indices_or_sections) -> builtins.tuple[Tensor, ...]:
@@ -546,13 +546,13 @@ class Tensor:
     @builtins.property
     def dtype(self) -> _dtype_module.DType: ...
     def element_size(self) -> builtins.int:
-        """The bytes of one element."""
+        """Return the bytes of one element."""
     def eq(self, other, *, out=None) -> Tensor:
         """Elementwise eq."""
     def eq_(self, other, *, out=None) -> Tensor:
         """In-place version of eq()."""
     def equal(self, other) -> builtins.bool:
-        """Whether two tensors have the same shape and elements."""
+        """Return whether two tensors have the same shape and elements."""
     def erf(self, *, out=None) -> Tensor:
         """Elementwise erf."""
     def erf_(self, *, out=None) -> Tensor:
@@ -574,30 +574,30 @@ class Tensor:
     def exp_(self, *, out=None) -> Tensor:
         """In-place version of exp()."""
     def expand(self, *sizes, size=None, implicit: builtins.bool = False) -> Tensor:
-        """Dimensions of size 1 repeated without copying; -1 keeps a size."""
+        """Return dimensions of size 1 repeated without copying; -1 keeps a size."""
     def expand_as(self, other) -> Tensor: ...
     def expm1(self, *, out=None) -> Tensor:
         """Elementwise expm1."""
     def expm1_(self, *, out=None) -> Tensor:
         """In-place version of expm1()."""
     def exponential_(self, *args, **kwargs) -> Tensor:
-        """Fills with exponential numbers of rate lambd."""
+        """Fill with exponential numbers of rate lambd."""
     def fill_(self, value) -> Tensor:
-        """Writes one value everywhere."""
+        """Write one value everywhere."""
     def fill_diagonal_(self, fill_value, wrap: builtins.bool = False) -> Tensor:
-        """Writes one value on the main diagonal; `wrap` starts it again below the last row of a tall matrix."""
+        """Write one value on the main diagonal; `wrap` starts it again below the last row of a tall matrix."""
     def fix(self, *, out=None) -> Tensor:
         """Elementwise trunc."""
     def fix_(self, *, out=None) -> Tensor:
         """In-place version of fix()."""
     def flatten(self, start_dim=0, end_dim=-1) -> Tensor:
-        """Dims start_dim to end_dim as one."""
+        """Return dims start_dim to end_dim as one."""
     def flip(self, *which, dims=None, axis=None) -> Tensor:
-        """The order reversed along dims."""
+        """Return the order reversed along dims."""
     def fliplr(self) -> Tensor:
-        """The second dimension reversed."""
+        """Return the second dimension reversed."""
     def flipud(self) -> Tensor:
-        """The first dimension reversed."""
+        """Return the first dimension reversed."""
     def float(self, memory_format=...) -> Tensor:
         """This tensor as float32."""
     def float_power(self, exponent, *, out=None) -> Tensor:
@@ -645,12 +645,12 @@ class Tensor:
     def ge_(self, other, *, out=None) -> Tensor:
         """In-place version of ge()."""
     def geometric_(self, *args, **kwargs) -> Tensor:
-        """Fills with how many trials of probability p it takes to succeed."""
+        """Fill with how many trials of probability p it takes to succeed."""
     def geqrf(self, *, out=None) -> _return_types_module.geqrf:
         """QR as LAPACK's geqrf gives it: R, below it the vectors of Householder's reflections, and their factors. No
         gradient."""
     def ger(self, vec2, *, out=None) -> Tensor:
-        """Every element of one vector times every element of another."""
+        """Return every element of one vector times every element of another."""
     def get_device(self) -> builtins.int:
         """The index of the accelerator that holds this tensor, -1 for the CPU."""
     @builtins.property
@@ -695,17 +695,17 @@ class Tensor:
     def i0_(self, *, out=None) -> Tensor:
         """In-place version of i0()."""
     def igamma(self, other, *, out=None) -> Tensor:
-        """The regularised lower incomplete gamma function: the probability that a gamma number of concentration `input` is
-        at"""
+        """Return the regularised lower incomplete gamma function: the probability that a gamma number of concentration `input`
+        is"""
     def igamma_(self, other, *, out=None) -> Tensor:
         """In-place version of igamma()."""
     def igammac(self, other, *, out=None) -> Tensor:
-        """The regularised upper incomplete gamma function, 1 - gammainc, accurate where it is small."""
+        """Return the regularised upper incomplete gamma function, 1 - gammainc, accurate where it is small."""
     def igammac_(self, other, *, out=None) -> Tensor:
         """In-place version of igammac()."""
     @builtins.property
     def imag(self) -> Any:
-        """The imaginary parts of a complex tensor."""
+        """Return the imaginary parts of a complex tensor."""
     @imag.setter
     def imag(self, value) -> None: ...
     @overload
@@ -763,26 +763,26 @@ class Tensor:
         """In-place version of index_reduce()."""
     @overload
     def index_select(self, dim, index, *, out=None) -> Tensor:
-        """The slices along a dimension that an index vector names."""
+        """Return the slices along a dimension that an index vector names."""
     @overload
     def index_select(self, *, axis, index, out=None) -> Tensor:
-        """The slices along a dimension that an index vector names."""
+        """Return the slices along a dimension that an index vector names."""
     def indices(self, *args) -> Tensor:
         """indices() of sparse tensors, which have a method of their own; an error for dense ones."""
     def inner(self, other, *, out=None) -> Tensor:
-        """Sums of products over the last dimension of both."""
+        """Sum of products over the last dimension of both."""
     def int(self, memory_format=...) -> Tensor:
         """This tensor as int32."""
     def inverse(self, *, out=None) -> Tensor:
-        """The inverse."""
+        """Return the inverse."""
     def is_coalesced(self, *args) -> Tensor:
         """is_coalesced() of sparse tensors, which have a method of their own; an error for dense ones."""
     def is_complex(self) -> builtins.bool:
-        """Whether the dtype is a complex dtype."""
+        """Return whether the dtype is a complex dtype."""
     def is_conj(self) -> builtins.bool:
         """False: conjugates are computed when they are asked for."""
     def is_contiguous(self, memory_format=...) -> builtins.bool:
-        """Whether the elements lie in memory in row-major order (or as the format says)."""
+        """Return whether the elements lie in memory in row-major order (or as the format says)."""
     @builtins.property
     def is_cpu(self) -> builtins.bool:
         """Whether this tensor is on a device of kind cpu."""
@@ -790,7 +790,7 @@ class Tensor:
     def is_cuda(self) -> builtins.bool:
         """Whether this tensor is on a device of kind cuda."""
     def is_floating_point(self) -> builtins.bool:
-        """Whether the dtype is a floating point dtype."""
+        """Return whether the dtype is a floating point dtype."""
     @builtins.property
     def is_hip(self) -> builtins.bool:
         """Whether this tensor is on a device of kind hip."""
@@ -812,18 +812,18 @@ class Tensor:
         """False: negative values are computed when they are asked for."""
     is_nested: builtins.bool
     def is_nonzero(self) -> builtins.bool:
-        """Whether the one element is not zero."""
+        """Return whether the one element is not zero."""
     def is_pinned(self, device=None) -> builtins.bool:
-        """Whether the memory is page-locked."""
+        """Return whether the memory is page-locked."""
     is_quantized: builtins.bool
     def is_same_size(self, other) -> builtins.bool:
-        """Whether both tensors have the same shape."""
+        """Return whether both tensors have the same shape."""
     def is_set_to(self, tensor) -> builtins.bool:
-        """Whether both tensors are the same window into the same memory."""
+        """Return whether both tensors are the same window into the same memory."""
     def is_shared(self) -> builtins.bool:
-        """Whether the memory is one that other processes can map."""
+        """Return whether the memory is one that other processes can map."""
     def is_signed(self) -> builtins.bool:
-        """Whether the dtype has negative values."""
+        """Return whether the dtype has negative values."""
     is_sparse: builtins.bool
     is_sparse_csr: builtins.bool
     is_vulkan: builtins.bool
@@ -857,17 +857,17 @@ class Tensor:
         """Where numbers have no imaginary part."""
     def istft(self, n_fft, hop_length=None, win_length=None, window=None, center: builtins.bool = True,
               normalized: builtins.bool = False, onesided=None, length=None, return_complex: builtins.bool = False) -> Tensor:
-        """The numbers of which `stft` gives these spectra, as near as can be."""
+        """Return the numbers of which `stft` gives these spectra, as near as can be."""
     def item(self) -> Any:
         """The one element as a Python number."""
     @builtins.property
     def itemsize(self) -> builtins.int:
-        """The bytes of one element."""
+        """Return the bytes of one element."""
     def kron(self, other, *, out=None) -> Tensor:
-        """The Kronecker product: every element of input times the whole of other."""
+        """Return the Kronecker product: every element of input times the whole of other."""
     def kthvalue(self, k, dim=-1, keepdim: builtins.bool = False, *, out=None, axis=-1,
                  keepdims: builtins.bool = False) -> _return_types_module.kthvalue:
-        """The k-th smallest element along a dim (counted from 1) and where it is, as (values, indices)."""
+        """Return the k-th smallest element along a dim (counted from 1) and where it is, as (values, indices)."""
     layout: _layouts_module.layout
     def lcm(self, other, *, out=None) -> Tensor:
         """Elementwise lcm."""
@@ -914,7 +914,7 @@ class Tensor:
     def log_(self, *, out=None) -> Tensor:
         """In-place version of log()."""
     def log_normal_(self, *args, **kwargs) -> Tensor:
-        """Fills with numbers whose logarithm is normal."""
+        """Fill with numbers whose logarithm is normal."""
     @overload
     def log_softmax(self, dim, dtype=None, *, out=None) -> Tensor:
         """log(softmax(x)) along a dimension."""
@@ -976,10 +976,10 @@ class Tensor:
         """X with A @ X = b, from lu_factor's result for A."""
     @builtins.property
     def mH(self) -> Tensor:
-        """The last two dimensions swapped and conjugated."""
+        """Return the last two dimensions swapped and conjugated."""
     @builtins.property
     def mT(self) -> Tensor:
-        """The last two dimensions swapped."""
+        """Return the last two dimensions swapped."""
     def map2_(self, x, y, callable) -> Tensor:
         """Replaces each element a by callable(a, b, c), b and c from tensors that broadcast; slow, one Python call each."""
     def map_(self, tensor, callable) -> Tensor:
@@ -993,73 +993,74 @@ class Tensor:
     def masked_scatter_(self, mask, source) -> Tensor:
         """In-place version of masked_scatter()."""
     def masked_select(self, mask, *, out=None) -> Tensor:
-        """The elements where the (broadcast) mask holds, as a vector."""
+        """Return the elements where the (broadcast) mask holds, as a vector."""
     def matmul(self, other, *, out=None) -> Tensor:
         """Matrix product: vectors, matrices, and batches of matrices that broadcast."""
     def matrix_exp(self) -> Tensor:
-        """The exponential of a matrix, by its series after halving, squared back; float16 and bfloat16 are rounded once."""
+        """Return the exponential of a matrix, by its series after halving, squared back; float16 and bfloat16 are rounded
+        once."""
     def matrix_power(self, n, *, out=None) -> Tensor:
-        """A to an integer power; negative powers of the inverse."""
+        """Return a to an integer power; negative powers of the inverse."""
     def max(self, dim=None, keepdim: builtins.bool = False, *, other=None, out=None, axis=None,
             keepdims: builtins.bool = False) -> Any:
-        """The largest element; along `dim` as (values, indices); with a second tensor the elementwise maximum."""
+        """Return the largest element; along `dim` as (values, indices); with a second tensor the elementwise maximum."""
     def maximum(self, other, *, out=None) -> Tensor:
         """Elementwise maximum."""
     def maximum_(self, other, *, out=None) -> Tensor:
         """In-place version of maximum()."""
     def mean(self, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
              keepdims: builtins.bool = False) -> Tensor:
-        """Mean over dims (all unless said)."""
+        """Return mean over dims (all unless said)."""
     def median(self, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Any:
-        """The lower median of everything, or along a dim as (values, indices); nan if there is one."""
+        """Return the lower median of everything, or along a dim as (values, indices); nan if there is one."""
     def min(self, dim=None, keepdim: builtins.bool = False, *, other=None, out=None, axis=None,
             keepdims: builtins.bool = False) -> Any:
-        """The smallest element; along `dim` as (values, indices); with a second tensor the elementwise minimum."""
+        """Return the smallest element; along `dim` as (values, indices); with a second tensor the elementwise minimum."""
     def minimum(self, other, *, out=None) -> Tensor:
         """Elementwise minimum."""
     def minimum_(self, other, *, out=None) -> Tensor:
         """In-place version of minimum()."""
     def mm(self, mat2, *, out=None) -> Tensor:
-        """The product of two matrices."""
+        """Return the product of two matrices."""
     def mode(self, dim=-1, keepdim: builtins.bool = False, *, out=None, axis=-1,
              keepdims: builtins.bool = False) -> _return_types_module.mode:
-        """The most frequent value along a dim (of equals the smallest) and where it is last, as (values, indices)."""
+        """Return the most frequent value along a dim (of equals the smallest) and where it is last, as (values, indices)."""
     def moveaxis(self, source, destination) -> Tensor:
-        """Dimensions moved to other places, the rest in order."""
+        """Return dimensions moved to other places, the rest in order."""
     def movedim(self, source, destination) -> Tensor:
-        """Dimensions moved to other places, the rest in order."""
+        """Return dimensions moved to other places, the rest in order."""
     def msort(self, *, out=None) -> Tensor:
-        """Sorted values along the first dim."""
+        """Return sorted values along the first dim."""
     def mul(self, other, *, out=None) -> Tensor:
         """input * other"""
     def mul_(self, other, *, out=None) -> Tensor:
         """In-place version of mul()."""
     def multinomial(self, num_samples, replacement: builtins.bool = False, *, generator=None, out=None) -> Tensor:
-        """Indices drawn with the given weights, from each row."""
+        """Return indices drawn with the given weights, from each row."""
     def multiply(self, other, *, out=None) -> Tensor:
         """input * other"""
     def multiply_(self, other, *, out=None) -> Tensor:
         """In-place version of multiply()."""
     def mv(self, vec, *, out=None) -> Tensor:
-        """A matrix times a vector."""
+        """Return a matrix times a vector."""
     def mvlgamma(self, p, *, out=None) -> Tensor:
-        """The logarithm of the multivariate gamma function of dimension p."""
+        """Return the logarithm of the multivariate gamma function of dimension p."""
     def mvlgamma_(self, p, *, out=None) -> Tensor:
         """In-place version of mvlgamma()."""
     def nan_to_num(self, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
-        """Replaces nan (by 0 unless said) and infinities (by the largest finite numbers unless said), in both parts of
+        """Replace nan (by 0 unless said) and infinities (by the largest finite numbers unless said), in both parts of
         complex"""
     def nan_to_num_(self, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
         """In-place version of nan_to_num()."""
     def nanmean(self, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
                 keepdims: builtins.bool = False) -> Tensor:
-        """Mean over dims of what is not nan."""
+        """Return mean over dims of what is not nan."""
     def nanmedian(self, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None,
                   keepdims: builtins.bool = False) -> Any:
-        """The lower median of what is not nan, of everything or along a dim as (values, indices)."""
+        """Return the lower median of what is not nan, of everything or along a dim as (values, indices)."""
     def nanquantile(self, q, dim=None, keepdim: builtins.bool = False, *, interpolation='linear', out=None,
                     axis=None, keepdims: builtins.bool = False) -> Tensor:
-        """The q-th quantiles of what is not nan."""
+        """Return the q-th quantiles of what is not nan."""
     def nansum(self, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
                keepdims: builtins.bool = False) -> Tensor:
         """Sum over dims, nan counted as 0."""
@@ -1077,11 +1078,11 @@ class Tensor:
         """`length` indices from `start` along a dimension. A copy."""
     @builtins.property
     def nbytes(self) -> builtins.int:
-        """The bytes of all elements."""
+        """Return the bytes of all elements."""
     @builtins.property
     def ndim(self) -> builtins.int: ...
     def ndimension(self) -> builtins.int:
-        """The number of dimensions."""
+        """Return the number of dimensions."""
     def ne(self, other, *, out=None) -> Tensor:
         """Elementwise ne."""
     def ne_(self, other, *, out=None) -> Tensor:
@@ -1095,75 +1096,76 @@ class Tensor:
     def negative_(self, *, out=None) -> Tensor:
         """In-place version of negative()."""
     def nelement(self) -> builtins.int:
-        """The number of elements."""
+        """Return the number of elements."""
     def new(self, *data, device=None, size=None) -> Tensor:
         """A tensor of this one's dtype: of given sizes (not initialised), or with given values."""
     def new_empty(self, *sizes, size=None, dtype=None, device=None, requires_grad: builtins.bool = False,
                   layout=None, pin_memory: builtins.bool = False) -> Tensor:
-        """A tensor of this one's dtype, its values yet to be written."""
+        """Return a tensor of this one's dtype, its values yet to be written."""
     def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=None,
                           requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
-        """An empty tensor with given strides, of this one's dtype unless said."""
+        """Return an empty tensor with given strides, of this one's dtype unless said."""
     def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad: builtins.bool = False,
                  layout=None, pin_memory: builtins.bool = False) -> Tensor:
-        """One value everywhere, of this tensor's dtype."""
+        """Return one value everywhere, of this tensor's dtype."""
     def new_ones(self, *sizes, size=None, dtype=None, device=None, requires_grad: builtins.bool = False,
                  layout=None, pin_memory: builtins.bool = False) -> Tensor:
-        """Ones of this tensor's dtype."""
+        """Return ones of this tensor's dtype."""
     def new_tensor(self, data, *, dtype=None, device=None, requires_grad: builtins.bool = False, layout=None,
                    pin_memory: builtins.bool = False) -> Tensor:
-        """A copy of data in this tensor's dtype."""
+        """Return a copy of data in this tensor's dtype."""
     def new_zeros(self, *sizes, size=None, dtype=None, device=None, requires_grad: builtins.bool = False,
                   layout=None, pin_memory: builtins.bool = False) -> Tensor:
-        """Zeros of this tensor's dtype."""
+        """Return zeros of this tensor's dtype."""
     def nextafter(self, other, *, out=None) -> Tensor:
         """Elementwise nextafter."""
     def nextafter_(self, other, *, out=None) -> Tensor:
         """In-place version of nextafter()."""
     def nonzero(self, *, out=None, as_tuple: builtins.bool = False) -> Any:
-        """The positions of all elements that are not zero: rows of a matrix, or one vector for each dimension."""
+        """Return the positions of all elements that are not zero: rows of a matrix, or one vector for each dimension."""
     def nonzero_static(self, *, size, fill_value=-1, out=None) -> Tensor:
-        """The first `size` positions of elements that are not zero, as rows; rows of fill_value where there are fewer."""
+        """Return the first `size` positions of elements that are not zero, as rows; rows of fill_value where there are
+        fewer."""
     def norm(self, p='fro', dim=None, keepdim: builtins.bool = False, out=None, dtype=None, *, axis=None,
              keepdims: builtins.bool = False) -> Tensor:
         """`ingot.norm`: the vector norm of order p over dims (all unless said); 'fro' and 'nuc' as matrix_norm."""
     def normal_(self, *args, **kwargs) -> Tensor:
-        """Fills with normal numbers."""
+        """Fill with normal numbers."""
     def not_equal(self, other, *, out=None) -> Tensor:
         """Elementwise ne."""
     def not_equal_(self, other, *, out=None) -> Tensor:
         """In-place version of not_equal()."""
     def numel(self) -> builtins.int:
-        """The number of elements."""
+        """Return the number of elements."""
     def numpy(self, *, force: builtins.bool = False) -> numpy.ndarray:
         """The memory as a numpy array, without a copy."""
     def orgqr(self, tau, *, out=None) -> Tensor:
-        """The first columns of the product of Householder's reflections, as geqrf gives them."""
+        """Return the first columns of the product of Householder's reflections, as geqrf gives them."""
     def ormqr(self, tau, other, left: builtins.bool = True, transpose: builtins.bool = False, *, out=None) -> Tensor:
-        """The product of Q (its adjoint with `transpose`), given by Householder's reflections, with a matrix; or the other
-        way."""
+        """Return the product of Q (its adjoint with `transpose`), given by Householder's reflections, with a matrix; or the
+        other"""
     def outer(self, vec2, *, out=None) -> Tensor:
-        """Every element of one vector times every element of another."""
+        """Return every element of one vector times every element of another."""
     @builtins.property
     def output_nr(self) -> builtins.int: ...
     def permute(self, *order, dims=None, axis=None) -> Tensor:
-        """The dimensions in another order."""
+        """Return the dimensions in another order."""
     def pin_memory(self, device=None) -> Tensor:
         """This tensor in page-locked memory, from which copies to an accelerator need not wait; itself where there is none."""
     def pinverse(self, rcond=1e-15) -> Tensor:
-        """The pseudo-inverse; singular values at most rcond times the largest count as 0."""
+        """Return the pseudo-inverse; singular values at most rcond times the largest count as 0."""
     def polygamma(self, n) -> Tensor:
-        """The n-th derivative of digamma."""
+        """Return the n-th derivative of digamma."""
     def polygamma_(self, n) -> Tensor:
         """In-place version of polygamma()."""
     def positive(self) -> Tensor:
-        """The tensor itself (bool excepted)."""
+        """Return the tensor itself (bool excepted)."""
     def pow(self, exponent, *, out=None) -> Tensor:
         """input ** exponent"""
     def pow_(self, exponent, *, out=None) -> Tensor:
         """In-place version of pow()."""
     def prelu(self, weight) -> Tensor:
-        """The input above 0, weight * input below; the weight is one number or one for each channel (dimension 1)."""
+        """Return the input above 0, weight * input below; the weight is one number or one for each channel (dimension 1)."""
     def prod(self, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
              keepdims: builtins.bool = False) -> Tensor:
         """Product over a dim (all unless said); integers and bools are multiplied in int64."""
@@ -1175,19 +1177,19 @@ class Tensor:
         """Q and R with Q @ R = input, reduced unless `some` is False."""
     def quantile(self, q, dim=None, keepdim: builtins.bool = False, *, interpolation='linear', out=None, axis=None,
                  keepdims: builtins.bool = False) -> Tensor:
-        """The q-th quantiles (a number or a row of them), of everything or along a dim; nan if there is one."""
+        """Return the q-th quantiles (a number or a row of them), of everything or along a dim; nan if there is one."""
     def rad2deg(self, *, out=None) -> Tensor:
         """Radians to degrees."""
     def rad2deg_(self, *, out=None) -> Tensor:
         """In-place version of rad2deg()."""
     def random_(self, *args, **kwargs) -> Tensor:
-        """Fills with integers uniform in [from, to): random_(to), random_(from, to); without an end, all above that are
+        """Fill with integers uniform in [from, to): random_(to), random_(from, to); without an end, all above that are
         exact."""
     def ravel(self) -> Tensor:
-        """All elements in row-major order; a view where possible."""
+        """Return all elements in row-major order; a view where possible."""
     @builtins.property
     def real(self) -> Any:
-        """The real parts; real tensors are returned as they are."""
+        """Return the real parts; real tensors are returned as they are."""
     @real.setter
     def real(self, value) -> None: ...
     def reciprocal(self, *, out=None) -> Tensor:
@@ -1211,10 +1213,10 @@ class Tensor:
         """In-place version of remainder()."""
     @overload
     def renorm(self, p, dim, maxnorm, *, out=None) -> Tensor:
-        """Each slice along `dim` scaled down to a norm of at most maxnorm."""
+        """Return each slice along `dim` scaled down to a norm of at most maxnorm."""
     @overload
     def renorm(self, p, *, axis, maxnorm, out=None) -> Tensor:
-        """Each slice along `dim` scaled down to a norm of at most maxnorm."""
+        """Return each slice along `dim` scaled down to a norm of at most maxnorm."""
     @overload
     def renorm_(self, p, dim, maxnorm, *, out=None) -> Tensor:
         """In-place version of renorm()."""
@@ -1222,9 +1224,10 @@ class Tensor:
     def renorm_(self, p, *, axis, maxnorm, out=None) -> Tensor:
         """In-place version of renorm()."""
     def repeat(self, *sizes, repeats=None) -> Tensor:
-        """Copies side by side, `sizes` many along each dimension."""
+        """Copy side by side, `sizes` many along each dimension."""
     def repeat_interleave(self, repeats=None, dim=None, *, output_size=None, axis=None) -> Tensor:
-        """Each element (or each index along a dimension) several times in a row; counts alone give each index that often."""
+        """Return each element (or each index along a dimension) several times in a row; counts alone give each index that
+        often."""
     @builtins.property
     def requires_grad(self) -> builtins.bool: ...
     @requires_grad.setter
@@ -1233,26 +1236,26 @@ class Tensor:
         """Starts (or stops) collecting a gradient for this leaf: histories from before, and hooks, count again when it
         starts"""
     def reshape(self, *sizes, shape=None) -> Tensor:
-        """The same elements under another shape; a view where strides allow, else a copy."""
+        """Return the same elements under another shape; a view where strides allow, else a copy."""
     def reshape_as(self, other) -> Tensor: ...
     def resize_(self, *sizes, memory_format=None) -> Tensor:
-        """Another shape over the same memory from this tensor's first element on, or over more of it: elements that are new
-        are"""
+        """Return another shape over the same memory from this tensor's first element on, or over more of it: elements that are
+        new"""
     def resize_as_(self, the_template, memory_format=None) -> Tensor:
         """resize_() to another tensor's shape, and with `preserve_format` to the order in which that lies in memory."""
     def resize_as_sparse_(self, the_template) -> Tensor:
-        """Takes over the size of a sparse tensor; an error for dense ones."""
+        """Take over the size of a sparse tensor; an error for dense ones."""
     def resolve_conj(self) -> Tensor:
-        """The tensor itself: conjugates are always there."""
+        """Return the tensor itself: conjugates are always there."""
     def resolve_neg(self) -> Tensor:
-        """The tensor itself: negative values are always there."""
+        """Return the tensor itself: negative values are always there."""
     def retain_grad(self) -> None:
-        """Keeps the gradient of this tensor in `.grad` though it is not a leaf."""
+        """Keep the gradient of this tensor in `.grad` though it is not a leaf."""
     @builtins.property
     def retains_grad(self) -> builtins.bool:
-        """Whether retain_grad() was called on this tensor."""
+        """Return whether retain_grad() was called on this tensor."""
     def roll(self, shifts, dims=None, *, axis=None) -> Tensor:
-        """Elements shifted along dims, those pushed out coming back at the other end."""
+        """Return elements shifted along dims, those pushed out coming back at the other end."""
     def rot90(self, k=1, dims=(0, 1), *, axis=(0, 1)) -> Tensor:
         """Rotated by 90 degrees k times in the plane of two dims."""
     def round(self, *, decimals=0, out=None) -> Tensor:
@@ -1291,10 +1294,12 @@ class Tensor:
         """In-place version of scatter_add()."""
     @overload
     def scatter_reduce(self, dim, index, src, reduce, *, include_self: builtins.bool = True, out=None) -> Tensor:
-        """Scatters src over input, combining by sum, prod, mean, amax or amin, with what was there or (include_self False)"""
+        """Scatter src over input, combining by sum, prod, mean, amax or amin, with what was there or (include_self False)
+        only"""
     @overload
     def scatter_reduce(self, *, axis, index, src, reduce, include_self: builtins.bool = True, out=None) -> Tensor:
-        """Scatters src over input, combining by sum, prod, mean, amax or amin, with what was there or (include_self False)"""
+        """Scatter src over input, combining by sum, prod, mean, amax or amin, with what was there or (include_self False)
+        only"""
     @overload
     def scatter_reduce_(self, dim, index, src, reduce, *, include_self: builtins.bool = True, out=None) -> Tensor:
         """In-place version of scatter_reduce()."""
@@ -1306,10 +1311,10 @@ class Tensor:
         """Where each value would be inserted into sorted rows: before its equals, or after them when `right`."""
     @overload
     def select(self, dim, index) -> Tensor:
-        """One index along a dimension, which disappears."""
+        """Return one index along a dimension, which disappears."""
     @overload
     def select(self, *, axis, index) -> Tensor:
-        """One index along a dimension, which disappears."""
+        """Return one index along a dimension, which disappears."""
     @overload
     def select_scatter(self, src, dim, index) -> Tensor:
         """input with src in place of one index along a dimension."""
@@ -1317,16 +1322,16 @@ class Tensor:
     def select_scatter(self, src, *, axis, index) -> Tensor:
         """input with src in place of one index along a dimension."""
     def set_(self, source=None, storage_offset=0, size=None, stride=None) -> Tensor:
-        """Looks at the memory of another tensor, or at a storage, from now on (at none without one): at all of it, or from
-        an"""
+        """Look at the memory of another tensor, or at a storage, from now on (at none without one): at all of it, or from an
+        offset"""
     def sgn(self, *, out=None) -> Tensor:
-        """The sign; of a complex number the one at distance 1 from 0 in its direction."""
+        """Return the sign; of a complex number the one at distance 1 from 0 in its direction."""
     def sgn_(self, *, out=None) -> Tensor:
         """In-place version of sgn()."""
     @builtins.property
     def shape(self) -> Size: ...
     def share_memory_(self) -> Tensor:
-        """Moves the memory of this tensor, and of every tensor that shares it, to where other processes can map it; that of
+        """Move the memory of this tensor, and of every tensor that shares it, to where other processes can map it; that of
         devices"""
     def short(self, memory_format=...) -> Tensor:
         """This tensor as int16."""
@@ -1355,16 +1360,15 @@ class Tensor:
     def sinh_(self, *, out=None) -> Tensor:
         """In-place version of sinh()."""
     def size(self, dim=None, *, axis=None) -> Any:
-        """The shape, or the size of one dimension."""
+        """Return the shape, or the size of one dimension."""
     def slice_inverse(self, src, dim=0, start=None, end=None, step=1, *, axis=0) -> Tensor:
-        """The window over input's memory that has the sizes and strides of src."""
+        """Return the window over input's memory that has the sizes and strides of src."""
     def slice_scatter(self, src, dim=0, start=None, end=None, step=1, *, out=None, axis=0) -> Tensor:
         """input with src in place of a slice along a dimension."""
     def slogdet(self, *, out=None) -> _return_types_module.slogdet:
         """Sign and logarithm of the size of the determinant."""
     def smm(self, mat) -> Tensor:
-        """The product of a sparse matrix with a dense one, as a sparse matrix: all of the rows in which the first has
-        entries."""
+        """Return the product of a sparse matrix with a dense one, as a sparse matrix: all of the rows in which the first has"""
     @overload
     def softmax(self, dim, dtype=None, *, out=None) -> Tensor:
         """exp(x) / sum(exp(x)) along a dimension."""
@@ -1373,19 +1377,19 @@ class Tensor:
         """exp(x) / sum(exp(x)) along a dimension."""
     def sort(self, dim=-1, descending: builtins.bool = False, stable: builtins.bool = True, *,
              out=None, axis=-1) -> _return_types_module.sort:
-        """Sorted values along a dim and where they were, as (values, indices)."""
+        """Return sorted values along a dim and where they were, as (values, indices)."""
     def sparse_dim(self) -> builtins.int:
         """How many dimensions are sparse: none of a dense tensor."""
     def sparse_mask(self, mask) -> Tensor:
-        """The values of a tensor at the places that a sparse one has."""
+        """Return the values of a tensor at the places that a sparse one has."""
     def sparse_resize_(self, *args) -> Tensor:
         """sparse_resize_() of sparse tensors, which have a method of their own; an error for dense ones."""
     def sparse_resize_and_clear_(self, *args) -> Tensor:
         """sparse_resize_and_clear_() of sparse tensors, which have a method of their own; an error for dense ones."""
     def split(self, split_size_or_sections, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
-        """Pieces of one size (the last may be smaller) or of the sizes listed, as views."""
+        """Return pieces of one size (the last may be smaller) or of the sizes listed, as views."""
     def split_with_sizes(self, split_sizes, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
-        """Pieces of the sizes listed, as views."""
+        """Return pieces of the sizes listed, as views."""
     def sqrt(self, *, out=None) -> Tensor:
         """Elementwise sqrt."""
     def sqrt_(self, *, out=None) -> Tensor:
@@ -1402,13 +1406,13 @@ class Tensor:
         """beta * input + alpha * (mat1 @ mat2), all sparse but mat2."""
     def std(self, dim=None, unbiased=None, keepdim: builtins.bool = False, *, correction=None, out=None, axis=None,
             keepdims: builtins.bool = False) -> Tensor:
-        """Standard deviation over dims, divided by the count less `correction` (1 unless said)."""
+        """Return standard deviation over dims, divided by the count less `correction` (1 unless said)."""
     def stft(self, n_fft, hop_length=None, win_length=None, window=None, center: builtins.bool = True,
              pad_mode='reflect', normalized: builtins.bool = False, onesided=None, return_complex=None,
              align_to_window=None) -> Tensor:
-        """The spectra of windows of n_fft numbers, hop_length apart: (..., frequencies, windows)."""
+        """Return the spectra of windows of n_fft numbers, hop_length apart: (..., frequencies, windows)."""
     def storage(self) -> _typed_storage_module.TypedStorage:
-        """The memory that the tensor lies in, counted in elements."""
+        """Return the memory that the tensor lies in, counted in elements."""
     def storage_offset(self) -> builtins.int:
         """How many elements lie in the storage before this tensor's first."""
     def stride(self, dim=None, *, axis=None) -> Any:
@@ -1430,28 +1434,28 @@ class Tensor:
         """U, S, V with U @ diag(S) @ V.mH = input, reduced unless `some` is False; without compute_uv, U and V are zeros."""
     @overload
     def swapaxes(self, dim0, dim1=None) -> Tensor:
-        """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+        """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
     @overload
     def swapaxes(self, *, axis0, axis1=None) -> Tensor:
-        """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+        """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
     def swapaxes_(self, *args, **kwargs) -> Tensor:
         """In-place version of transpose()."""
     @overload
     def swapdims(self, dim0, dim1=None) -> Tensor:
-        """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+        """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
     @overload
     def swapdims(self, *, axis0, axis1=None) -> Tensor:
-        """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+        """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
     def swapdims_(self, *args, **kwargs) -> Tensor:
         """In-place version of transpose()."""
     def t(self) -> Tensor:
-        """A matrix transposed; fewer dimensions as they are."""
+        """Return a matrix transposed; fewer dimensions as they are."""
     def t_(self, *args, **kwargs) -> Tensor:
         """In-place version of t()."""
     def take(self, index, *, out=None) -> Tensor:
-        """The elements at positions of the flattened tensor, in the shape of index."""
+        """Return the elements at positions of the flattened tensor, in the shape of index."""
     def take_along_dim(self, indices, dim=None, *, out=None, axis=None) -> Tensor:
-        """Elements picked along a dimension by indices that broadcast with the other dimensions."""
+        """Return elements picked along a dimension by indices that broadcast with the other dimensions."""
     def tan(self, *, out=None) -> Tensor:
         """Elementwise tan."""
     def tan_(self, *, out=None) -> Tensor:
@@ -1472,30 +1476,30 @@ class Tensor:
     def to_device(self, device, /, *, stream=None) -> Tensor:
         """This tensor on a device."""
     def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None) -> Tensor:
-        """The entries that are not zero, as a sparse tensor of a layout."""
+        """Return the entries that are not zero, as a sparse tensor of a layout."""
     def to_sparse_bsc(self, blocksize, dense_dim=None) -> Tensor:
-        """The blocks of matrices that are not zero, in compressed columns."""
+        """Return the blocks of matrices that are not zero, in compressed columns."""
     def to_sparse_bsr(self, blocksize, dense_dim=None) -> Tensor:
-        """The blocks of matrices that are not zero, in compressed rows."""
+        """Return the blocks of matrices that are not zero, in compressed rows."""
     def to_sparse_coo(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None) -> Tensor:
-        """The entries that are not zero, as a sparse tensor of a layout."""
+        """Return the entries that are not zero, as a sparse tensor of a layout."""
     def to_sparse_csc(self, dense_dim=None) -> Tensor:
-        """The entries of matrices that are not zero, in compressed columns."""
+        """Return the entries of matrices that are not zero, in compressed columns."""
     def to_sparse_csr(self, dense_dim=None) -> Tensor:
-        """The entries of matrices that are not zero, in compressed rows."""
+        """Return the entries of matrices that are not zero, in compressed rows."""
     def tolist(self) -> Any:
         """Nested lists of Python numbers."""
     def topk(self, k, dim=-1, largest: builtins.bool = True, sorted: builtins.bool = True, *,
              out=None, axis=-1) -> _return_types_module.topk:
-        """The k largest (or smallest) elements along a dim, in order, as (values, indices); of equals the first."""
+        """Return the k largest (or smallest) elements along a dim, in order, as (values, indices); of equals the first."""
     def trace(self) -> Tensor:
-        """The sum of a matrix's diagonal."""
+        """Return the sum of a matrix's diagonal."""
     @overload
     def transpose(self, dim0, dim1=None) -> Tensor:
-        """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+        """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
     @overload
     def transpose(self, *, axis0, axis1=None) -> Tensor:
-        """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+        """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
     def transpose_(self, *args, **kwargs) -> Tensor:
         """In-place version of transpose()."""
     def triangular_solve(self, A, upper: builtins.bool = True,
@@ -1503,11 +1507,11 @@ class Tensor:
                          unitriangular: builtins.bool = False, *, out=None) -> _return_types_module.triangular_solve:
         """X with A @ X = b (or A^T @ X = b), reading one triangle of A, and a copy of A; newer: linalg.solve_triangular."""
     def tril(self, diagonal=0, *, out=None) -> Tensor:
-        """The elements on and below a diagonal, zeros above."""
+        """Return the elements on and below a diagonal, zeros above."""
     def tril_(self, diagonal=0, *, out=None) -> Tensor:
         """In-place version of tril()."""
     def triu(self, diagonal=0, *, out=None) -> Tensor:
-        """The elements on and above a diagonal, zeros below."""
+        """Return the elements on and above a diagonal, zeros below."""
     def triu_(self, diagonal=0, *, out=None) -> Tensor:
         """In-place version of triu()."""
     def true_divide(self, other, *, out=None) -> Tensor:
@@ -1519,27 +1523,28 @@ class Tensor:
     def trunc_(self, *, out=None) -> Tensor:
         """In-place version of trunc()."""
     def type(self, dtype=None, non_blocking: builtins.bool = False) -> Any:
-        """The name of this tensor's type, or (given a dtype or such a name) the tensor converted to it."""
+        """Return the name of this tensor's type, or (given a dtype or such a name) the tensor converted to it."""
     def type_as(self, other) -> Tensor:
         """This tensor in another one's dtype and on its device."""
     def unbind(self, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
-        """Every index along a dimension, as a tuple of views."""
+        """Return every index along a dimension, as a tuple of views."""
     @overload
     def unflatten(self, dim, sizes) -> Tensor:
-        """One dimension as several."""
+        """Return one dimension as several."""
     @overload
     def unflatten(self, *, axis, sizes) -> Tensor:
-        """One dimension as several."""
+        """Return one dimension as several."""
     def unfold(self, dimension, size, step) -> Tensor:
-        """Windows of `size` every `step` along a dimension, as a new last dimension."""
+        """Return windows of `size` every `step` along a dimension, as a new last dimension."""
     def uniform_(self, *args, **kwargs) -> Tensor:
-        """Fills with numbers uniform in [from, to); of complex numbers both parts."""
+        """Fill with numbers uniform in [from, to); of complex numbers both parts."""
     def unique(self, sorted: builtins.bool = True, return_inverse: builtins.bool = False,
                return_counts: builtins.bool = False, dim=None, *, axis=None) -> Any:
-        """The distinct values (of slices along `dim`), sorted; with indices into them and how often each occurs if asked."""
+        """Return the distinct values (of slices along `dim`), sorted; with indices into them and how often each occurs if
+        asked."""
     def unique_consecutive(self, return_inverse: builtins.bool = False, return_counts: builtins.bool = False, dim=None,
                            *, axis=None) -> Any:
-        """The values with repeats of a neighbour left out; with indices into them and run lengths if asked."""
+        """Return the values with repeats of a neighbour left out; with indices into them and run lengths if asked."""
     def unsafe_chunk(self, chunks, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
         """chunk()"""
     def unsafe_split(self, split_size, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
@@ -1555,16 +1560,17 @@ class Tensor:
     def unsqueeze_(self, *args, **kwargs) -> Tensor:
         """In-place version of unsqueeze()."""
     def untyped_storage(self) -> _typed_storage_module.UntypedStorage:
-        """The memory that the tensor lies in, as bytes."""
+        """Return the memory that the tensor lies in, as bytes."""
     def values(self, *args) -> Tensor:
         """values() of sparse tensors, which have a method of their own; an error for dense ones."""
     def var(self, dim=None, unbiased=None, keepdim: builtins.bool = False, *, correction=None, out=None, axis=None,
             keepdims: builtins.bool = False) -> Tensor:
-        """Variance over dims, divided by the count less `correction` (1 unless said)."""
+        """Return variance over dims, divided by the count less `correction` (1 unless said)."""
     def vdot(self, other, *, out=None) -> Tensor:
-        """The inner product of two vectors, the first of them conjugated."""
+        """Return the inner product of two vectors, the first of them conjugated."""
     def view(self, *shape, dtype=None, size=None) -> Tensor:
-        """The same memory under another shape (or, given a dtype, read as that dtype); raises where strides do not fit."""
+        """Return the same memory under another shape (or, given a dtype, read as that dtype); raises where strides do not
+        fit."""
     def view_as(self, other) -> Tensor: ...
     def vsplit(self, indices_or_sections) -> builtins.tuple[Tensor, ...]:
         """Equal pieces, or pieces cut at the indices listed, as views."""

@@ -26,7 +26,7 @@ class Memory:
 
 
 def default_convert(data):
-    """Arrays and numpy numbers become tensors, also inside of mappings and sequences; everything else stays."""
+    """Return arrays and numpy numbers become tensors, also inside of mappings and sequences; everything else stays."""
     if isinstance(data, Tensor):
         return data
     if isinstance(data, (np.ndarray, np.generic)):
@@ -47,7 +47,7 @@ def default_convert(data):
 
 
 def _like_mapping(sample, values: dict):
-    """A dict in the type of a sample, if that type can be made of a dict."""
+    """Return a dict in the type of a sample, if that type can be made of a dict."""
     try:
         return type(sample)(values)
     except TypeError:
@@ -62,7 +62,7 @@ def _like_sequence(sample, values: list):
 
 
 def collate(batch, *, collate_fn_map=None):
-    """One batch of a list of samples: what the map says for the samples' type, and the same inside of containers."""
+    """Return one batch of a list of samples: what the map says for the samples' type, and the same inside of containers."""
     first = batch[0]
     kind = type(first)
     if collate_fn_map is not None:
@@ -80,7 +80,7 @@ def collate(batch, *, collate_fn_map=None):
 
 
 def _columns(batch) -> list:
-    """The first entries of all samples, the second ones, and so on."""
+    """Return the first entries of all samples, the second ones, and so on."""
     try:
         return list(zip(*batch, strict=True))
     except ValueError:
@@ -89,7 +89,7 @@ def _columns(batch) -> list:
 
 
 def collate_tensor_fn(batch, *, collate_fn_map=None):
-    """Tensors stacked; straight into the batch's memory unless their history matters, or their class is asked."""
+    """Return tensors stacked; straight into the batch's memory unless their history matters, or their class is asked."""
     m = tls.m
     if (m.recorder is not None or any(type(t) is not Tensor for t in batch) or not batch[0].is_cpu
             or (m.grad and any(t._node is not None for t in batch))):
@@ -98,7 +98,7 @@ def collate_tensor_fn(batch, *, collate_fn_map=None):
 
 
 def collate_numpy_array_fn(batch, *, collate_fn_map=None):
-    """Arrays of numbers, stacked."""
+    """Return arrays of numbers, stacked."""
     if _TEXT_ARRAY.search(batch[0].dtype.str):
         raise DTypeError("default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found an array "
                          f"of {batch[0].dtype}")
@@ -145,5 +145,6 @@ default_collate_fn_map = {Tensor: collate_tensor_fn, np.ndarray: collate_numpy_a
 
 
 def default_collate(batch):
-    """One batch of a list of samples: tensors and arrays are stacked, numbers become a tensor, containers keep their form."""
+    """Return one batch of a list of samples: tensors and arrays are stacked, numbers become a tensor, containers keep their
+    form."""
     return collate(batch, collate_fn_map=default_collate_fn_map)

@@ -150,7 +150,7 @@ class DataLoader:
         return _MultiProcessingDataLoaderIter(self, self._iterator)
 
     def _get_iterator(self) -> "_BaseDataLoaderIter":
-        """A pass that has its own workers, if any."""
+        """Return a pass that has its own workers, if any."""
         return (_MultiProcessingDataLoaderIter if self.num_workers else _SingleProcessDataLoaderIter)(self)
 
     def __len__(self):
@@ -184,7 +184,7 @@ class InProcess:
         self.fetcher = new(loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last)
 
     def next(self):
-        """The next batch; raises StopIteration behind the last."""
+        """Return the next batch; raises StopIteration behind the last."""
         index = self.ahead.pop() if self.ahead else next(self.indices)
         batch = self.fetcher.at_once(index)
         if batch is not None:

@@ -21,12 +21,12 @@ class _Chained:
 
     @classmethod
     def register_function(cls, function_name, function):
-        """Makes a function of a dataset one of its methods."""
+        """Make a function of a dataset one of its methods."""
         cls.functions[function_name] = function
 
     @classmethod
     def register_datapipe_as_function(cls, function_name, cls_to_register, enable_df_api_tracing=False):
-        """Makes a class whose first argument is a dataset one of its methods."""
+        """Make a class whose first argument is a dataset one of its methods."""
         if function_name in cls.functions:
             raise ArgumentError(f"datasets of the kind {cls.__name__} have a function {function_name} already")
         cls.functions[function_name] = cls_to_register

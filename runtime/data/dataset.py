@@ -80,7 +80,7 @@ class StackDataset(Dataset):
         return self._packed([d[index] for d in self._each()])
 
     def __getitems__(self, indices):
-        """The samples of several indices."""
+        """Return the samples of several indices."""
         found = [several(d, indices) for d in self._each()]
         if any(len(samples) != len(indices) for samples in found):
             raise ArgumentError(f"StackDataset: __getitems__ of its datasets returned {[len(samples) for samples in found]} "
@@ -92,7 +92,7 @@ class StackDataset(Dataset):
 
 
 def several(dataset, indices):
-    """The samples of several indices; where the dataset gives them at once, in whatever form it does."""
+    """Return the samples of several indices; where the dataset gives them at once, in whatever form it does."""
     at_once = getattr(dataset, "__getitems__", None)
     if not callable(at_once):
         return [dataset[i] for i in indices]
@@ -112,7 +112,7 @@ class ConcatDataset(Dataset[T_co]):
 
     @staticmethod
     def cumsum(sequence) -> list:
-        """The running sum of the lengths."""
+        """Return the running sum of the lengths."""
         sums, total = [], 0
         for dataset in sequence:
             total += len(dataset)
@@ -167,7 +167,7 @@ class Subset(Dataset[T_co]):
         return self.dataset[self.indices[index]]
 
     def __getitems__(self, indices):
-        """The samples of several indices."""
+        """Return the samples of several indices."""
         return several(self.dataset, [self.indices[i] for i in indices])
 
     def __len__(self):

@@ -51,7 +51,7 @@ class DistributedSampler(Sampler):
         return self.num_samples
 
     def set_epoch(self, epoch: int):
-        """Sets the epoch that the order is drawn for."""
+        """Set the epoch that the order is drawn for."""
         self.epoch = epoch
 
 

@@ -28,11 +28,12 @@ class MapFetcher:
         self.dataset, self.batched, self.collate_fn = dataset, batched, collate_fn
 
     def at_once(self, index):
-        """The batch, where it is rows of tensors, so that no code of the user's has a part in it; None where it is not."""
+        """Return the batch, where it is rows of tensors, so that no code of the user's has a part in it; None where it is
+        not."""
         return rows_at_once(self.dataset, index) if self.batched and self.collate_fn is default_collate else None
 
     def fetch(self, index):
-        """The batch of a list of indices, or the one sample of an index."""
+        """Return the batch of a list of indices, or the one sample of an index."""
         samples = several(self.dataset, index) if self.batched else self.dataset[index]
         if self.batched and self.collate_fn is default_collate and len(samples) != len(index):
             raise ArgumentError(f"{type(self.dataset).__name__}.__getitems__ returned {len(samples)} samples for {len(index)} "
@@ -53,7 +54,7 @@ class IterableFetcher:
         return
 
     def fetch(self, index):
-        """The next batch, of as many samples as `index` is long; raises Exhausted behind the last."""
+        """Return the next batch, of as many samples as `index` is long; raises Exhausted behind the last."""
         if self.ended:
             raise Exhausted
         return self.collate_fn(self._several(len(index)) if self.batched else self._one())
@@ -81,7 +82,8 @@ FETCHERS: dict[str, Any] = {"map": MapFetcher, "iterable": IterableFetcher}
 
 
 def _mixed(base: int, number: int) -> int:
-    """A seed of its own for each number (the finaliser of splitmix64), which fits an int64, as datasets put it in tensors."""
+    """Return a seed of its own for each number (the finaliser of splitmix64), which fits an int64, as datasets put it in
+    tensors."""
     x = (base + (number + 1) * 0x9E3779B97F4A7C15) % _WORD
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 % _WORD
     x = (x ^ (x >> 27)) * 0x94D049BB133111EB % _WORD
@@ -107,7 +109,7 @@ class _Numpys:
 
     @staticmethod
     def seed(word):
-        """Starts it anew; it takes seeds of 32 bits."""
+        """Start it anew; it takes seeds of 32 bits."""
         numpy.random.seed(word % 2 ** 32)
 
     @staticmethod
@@ -132,13 +134,13 @@ class WorkerSeeds:
             g.seed(seed)
 
     def initialised_by(self, init):
-        """Runs what the user wants to be run first."""
+        """Run what the user wants to be run first."""
         before = [g.place() for g in _GENERATORS]
         init()
         self.own = {g: g.word() for g, place in zip(_GENERATORS, before) if g.place() != place}
 
     def plant(self, epoch: int, base: int, number: int):
-        """Seeds the generators for a batch of a pass, of which `base` is the word."""
+        """Seed the generators for a batch of a pass, of which `base` is the word."""
         for g in _GENERATORS:
             g.seed(_mixed(_mixed(self.own[g], epoch) if g in self.own else base, number))
 

@@ -6,7 +6,7 @@ __all__ = ["pin_memory"]
 
 
 def pin_memory(data, device=None):
-    """A batch with all tensors in page-locked memory; `device` is the one that batches will go to, any GPU."""
+    """Return a batch with all tensors in page-locked memory; `device` is the one that batches will go to, any GPU."""
     if isinstance(data, Tensor) or hasattr(data, "pin_memory"):
         return data.pin_memory()
     if isinstance(data, dict):

@@ -12,13 +12,13 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 def drawn_seed(generator=None) -> int:
-    """A 64-bit seed from a generator (the default one unless said)."""
+    """Return a 64-bit seed from a generator (the default one unless said)."""
     seed, call = draw_key(generator)._a.tolist()
     return (seed * 0x9E3779B97F4A7C15 + (call + 1) * 0xD1B54A32D192ED03) % 2 ** 64
 
 
 def _own_generator(generator):
-    """The generator given, or a fresh one seeded from the default generator."""
+    """Return the generator given, or a fresh one seeded from the default generator."""
     return Generator().manual_seed(drawn_seed()) if generator is None else generator
 
 

@@ -54,7 +54,7 @@ class Outbox:
         self.made = 0
 
     def empty(self, shape, dtype) -> np.ndarray:
-        """An uninitialised array, in a shared block unless it is small."""
+        """Return an uninitialised array, in a shared block unless it is small."""
         dtype = np.dtype(dtype)
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         if size < INLINE_BYTES or not CAN_SHARE:
@@ -78,7 +78,7 @@ class Outbox:
         return slot
 
     def returned(self, numbers):
-        """The parent is done with one piece of each of these blocks."""
+        """Return the parent is done with one piece of each of these blocks."""
         for number in numbers:
             self.slots[number].remote -= 1
 
@@ -148,7 +148,7 @@ def _rebuild(cls, memory, dtype, shape, requires_grad, state):
 
 
 def send(connection, sock, packed):
-    """Sends what `Outbox.pack` made; a block's descriptor is closed once it is on its way."""
+    """Send what `Outbox.pack` made; a block's descriptor is closed once it is on its way."""
     header, fresh = packed
     connection.send_bytes(pickle.dumps(header, 5))
     for start in range(0, len(fresh), _DESCRIPTORS_AT_ONCE):
@@ -178,7 +178,7 @@ class Inbox:
         self.gone: deque = deque()
 
     def receive(self, connection, sock):
-        """The next value from a worker; raises EOFError or OSError if the worker is gone."""
+        """Return the next value from a worker; raises EOFError or OSError if the worker is gone."""
         body, pieces, fresh, dropped = pickle.loads(connection.recv_bytes())
         descriptors = _received(sock, len(fresh))
         for number, fd in zip(fresh, descriptors):
@@ -204,7 +204,7 @@ class Inbox:
         self.gone.append(watch.number)
 
     def to_return(self) -> list:
-        """The blocks of which a piece became free since the last call."""
+        """Return the blocks of which a piece became free since the last call."""
         numbers = []
         while self.gone:
             numbers.append(self.gone.popleft())
@@ -212,7 +212,7 @@ class Inbox:
 
 
 def _received(sock, count) -> list:
-    """The file descriptors that follow a message."""
+    """Return the file descriptors that follow a message."""
     found = array.array("i")
     while len(found) < count:
         room = socket.CMSG_SPACE(_DESCRIPTORS_AT_ONCE * found.itemsize)
@@ -226,5 +226,5 @@ def _received(sock, count) -> list:
 
 
 def socket_of(connection):
-    """The socket under a connection, for messages with file descriptors; None where there are none."""
+    """Return the socket under a connection, for messages with file descriptors; None where there are none."""
     return socket.socket(fileno=os.dup(connection.fileno())) if CAN_SHARE else None

@@ -83,7 +83,7 @@ class Failure:
         self.module, self.name = type(error).__module__.replace("__mp_main__", "__main__"), type(error).__qualname__
 
     def error(self) -> Exception:
-        """The exception to raise in the parent: of the same class where that can be found and made of a message."""
+        """Return the exception to raise in the parent: of the same class where that can be found and made of a message."""
         said = f"Caught {self.name} in DataLoader worker process {self.worker}.\nOriginal {self.text}"
         try:
             kind = operator.attrgetter(self.name)(importlib.import_module(self.module))
@@ -113,14 +113,14 @@ class CrashReport:
         return ""
 
     def close(self):
-        """Gives the file up."""
+        """Return the file up."""
         fd, self.fd = self.fd, -1
         if fd >= 0:
             os.close(fd)
 
 
 def listen(connection, orders: queue.SimpleQueue):
-    """A worker's second thread: takes orders off the line at once, so that the parent never waits to give one."""
+    """Return a worker's second thread: takes orders off the line at once, so that the parent never waits to give one."""
     parent = os.getppid()
     try:
         while True:
@@ -136,7 +136,7 @@ def listen(connection, orders: queue.SimpleQueue):
 
 
 def run(worker: int, job: Job, connection, foreign, seed: int, report: CrashReport):
-    """The body of a worker process. `foreign` are the parent's ends of connections that a fork has copied here."""
+    """Return the body of a worker process. `foreign` are the parent's ends of connections that a fork has copied here."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)       # the parent hears of an interrupt and ends its workers
     report.arm()
     for end in foreign:
@@ -172,7 +172,7 @@ class _Worker:
                 self.fetch(*order[1:])
 
     def begin(self, epoch, base):
-        """A new pass over the dataset."""
+        """Return a new pass over the dataset."""
         first, self.starts = self.starts, False
         self.epoch, self.base, self.failure = epoch, base, None
         try:
@@ -185,7 +185,7 @@ class _Worker:
             self.failure = Failure(self.worker, error)
 
     def fetch(self, task, index, returned):
-        """One batch, sent to the parent; so is whatever goes wrong."""
+        """Return one batch, sent to the parent; so is whatever goes wrong."""
         self.outbox.returned(returned)
         try:
             packed = self.outbox.pack((self.epoch, task, *self.result(task, index)))

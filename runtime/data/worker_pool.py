@@ -52,19 +52,19 @@ class Handle:
         self.active = True
 
     def order(self, *words):
-        """Sends an order; one to a dead worker is lost, which is noticed when its answer does not come."""
+        """Send an order; one to a dead worker is lost, which is noticed when its answer does not come."""
         with contextlib.suppress(OSError):
             self.connection.send(words or None)
 
     def receive(self):
-        """The next answer; raises WorkerError if the worker has died."""
+        """Return the next answer; raises WorkerError if the worker has died."""
         try:
             return self.inbox.receive(self.connection, self.sock)
         except (EOFError, OSError):
             raise self.crashed() from None
 
     def crashed(self) -> WorkerError:
-        """The error that says how the worker ended."""
+        """Return the error that says how the worker ended."""
         self.process.join(1)
         code, pid = self.process.exitcode, self.process.pid
         how = "closed its connection" if code is None else (f"was killed by {signal_name(code)}" if code < 0 else
@@ -75,7 +75,7 @@ class Handle:
                            + (f"\nIts last words:\n{said}" if said else ""))
 
     def close(self):
-        """Closes the line; the worker ends when it has finished what it is doing."""
+        """Close the line; the worker ends when it has finished what it is doing."""
         self.order()
         self.connection.close()
         if self.sock is not None:
@@ -141,7 +141,7 @@ class WorkerIterator:
             raise
 
     def begin(self, loader, base):
-        """Starts a pass over the dataset, with the workers there are."""
+        """Start a pass over the dataset, with the workers there are."""
         self.in_order, self.timeout, self.persistent = loader.in_order, loader.timeout, loader.persistent_workers
         self.indices = iter(loader._index_sampler)
         self.epoch += 1
@@ -154,7 +154,7 @@ class WorkerIterator:
             self.ask()
 
     def ask(self):
-        """Hands the next batch out, to the next worker in turn that still has something to give."""
+        """Hand the next batch out, to the next worker in turn that still has something to give."""
         for turn in range(len(self.workers)):
             w = self.workers[(self.next_worker + turn) % len(self.workers)]
             if w.active:
@@ -171,7 +171,7 @@ class WorkerIterator:
         self.asked += 1
 
     def next(self):
-        """The next batch; raises StopIteration behind the last."""
+        """Return the next batch; raises StopIteration behind the last."""
         try:
             what, value = self.following()
         except StopIteration:
@@ -186,7 +186,7 @@ class WorkerIterator:
         return value
 
     def following(self) -> tuple:
-        """The next answer, waited for if need be."""
+        """Return the next answer, waited for if need be."""
         while True:
             task = self.ready()
             if task is None:
@@ -199,7 +199,7 @@ class WorkerIterator:
                 return what, value
 
     def ready(self) -> int | None:
-        """The task to give next if its answer is here; raises StopIteration if none is to come."""
+        """Return the task to give next if its answer is here; raises StopIteration if none is to come."""
         if not self.in_order and self.arrived:
             return next(iter(self.arrived))
         while self.given < self.asked and self.given not in self.owner and self.given not in self.arrived:
@@ -212,7 +212,7 @@ class WorkerIterator:
         return None
 
     def collect(self):
-        """Waits for answers and takes in all that are here."""
+        """Wait for answers and takes in all that are here."""
         self.require_workers()
         lines = {w.connection: w for w in self.workers}
         ends = {w.process.sentinel: w for w in self.workers if w in self.owner.values()}
@@ -230,19 +230,19 @@ class WorkerIterator:
                 raise ends[sentinel].crashed()
 
     def require_workers(self):
-        """Raises where the workers were ended by an earlier error."""
+        """Raise where the workers were ended by an earlier error."""
         if not self.workers:
             raise WorkerError("the workers of this iterator have ended; make a new one with iter(loader)")
 
     def take(self, w):
-        """Enters one answer; those to an earlier pass are dropped."""
+        """Enter one answer; those to an earlier pass are dropped."""
         epoch, task, what, value = w.receive()
         if epoch == self.epoch:
             del self.owner[task]
             self.arrived[task] = what, value, w
 
     def stop(self):
-        """Ends the workers soon."""
+        """End the workers soon."""
         self.grace[0] = 1.0
         self.shutdown()
 

@@ -97,7 +97,7 @@ class Categorical(Distribution):
         return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand=True):
-        """All indices."""
+        """Return all indices."""
         values = FUNCTIONS["arange"](self._num_events, dtype=dt.int64, device=self._param.device)
         return counted(values, self._batch_shape, expand)
 
@@ -131,7 +131,7 @@ class _OverCategories(Distribution):
         return self._categorical.probs
 
     def expand(self, batch_shape, _instance=None):
-        """The same distribution with a larger batch."""
+        """Return the same distribution with a larger batch."""
         new = super().expand(batch_shape, _instance)
         new._categorical = self._categorical.expand(batch_shape)
         return new
@@ -169,7 +169,7 @@ class OneHotCategorical(_OverCategories):
         return FUNCTIONS["one_hot"](index, self._event_shape[0]).to(self._param.dtype)
 
     def sample(self, sample_shape=()):
-        """Rows with a single 1."""
+        """Return rows with a single 1."""
         return self._one_hot(self._categorical.sample(sample_shape))
 
     def log_prob(self, value):
@@ -183,7 +183,7 @@ class OneHotCategorical(_OverCategories):
         return self._categorical.entropy()
 
     def enumerate_support(self, expand=True):
-        """All rows."""
+        """Return all rows."""
         n, like = self._event_shape[0], self._param
         values = FUNCTIONS["eye"](n, dtype=like.dtype, device=like.device).reshape(n, *(1,) * len(self._batch_shape), n)
         return values.expand(n, *self._batch_shape, n) if expand else values
@@ -195,7 +195,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
     has_rsample = True
 
     def rsample(self, sample_shape=()):
-        """Rows with a single 1 that carry the gradient of the probabilities."""
+        """Return rows with a single 1 that carry the gradient of the probabilities."""
         return self.sample(sample_shape) + (self.probs - self.probs.detach())
 
 

@@ -24,7 +24,7 @@ class Independent(Distribution):
         super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        """The same distribution with a larger batch."""
+        """Return the same distribution with a larger batch."""
         new = super().expand(batch_shape, _instance)
         new.base_dist = self.base_dist.expand(Size(batch_shape) + self._event_shape[:self.reinterpreted_batch_ndims])
         return new
@@ -47,11 +47,11 @@ class Independent(Distribution):
     variance = property(lambda self: self.base_dist.variance)
 
     def sample(self, sample_shape=()):
-        """The base's samples."""
+        """Return the base's samples."""
         return self.base_dist.sample(sample_shape)
 
     def rsample(self, sample_shape=()):
-        """The base's samples."""
+        """Return the base's samples."""
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value):
@@ -63,7 +63,7 @@ class Independent(Distribution):
         return sum_last(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
     def enumerate_support(self, expand=True):
-        """The base's, where no dimension was taken in."""
+        """Return the base's, where no dimension was taken in."""
         if self.reinterpreted_batch_ndims:
             raise NotImplementedError("Enumeration over cartesian product is not implemented")
         return self.base_dist.enumerate_support(expand)
@@ -96,7 +96,7 @@ class TransformedDistribution(Distribution):
         super().__init__(out[:cut], out[cut:], validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        """The same distribution with a larger batch."""
+        """Return the same distribution with a larger batch."""
         new = self._copied(_instance)
         shape = ComposeTransform(self.transforms).inverse_shape(Size(batch_shape) + self._event_shape)
         new.base_dist = self.base_dist.expand(shape[:len(shape) - len(self.base_dist.event_shape)])
@@ -115,7 +115,7 @@ class TransformedDistribution(Distribution):
         return constraints.independent(last, more) if more > 0 else last
 
     def sample(self, sample_shape=()):
-        """Samples without a gradient."""
+        """Return samples without a gradient."""
         with no_grad():
             return self._through(self.base_dist.sample(sample_shape))
 
@@ -129,7 +129,7 @@ class TransformedDistribution(Distribution):
         return x
 
     def log_prob(self, value):
-        """The base's log density at the preimage, less the volume change."""
+        """Return the base's log density at the preimage, less the volume change."""
         if self._validate_args:
             self._validate_sample(value)
         events, y, total = len(self._event_shape), value, 0.0
@@ -147,14 +147,14 @@ class TransformedDistribution(Distribution):
         return sign
 
     def _monotonized(self, probability):
-        """A probability of the base as one of the result: reflected where the transforms fall."""
+        """Return a probability of the base as one of the result: reflected where the transforms fall."""
         sign = self._sign()
         if isinstance(sign, int) and sign == 1:
             return probability
         return sign * (probability - 0.5) + 0.5
 
     def cdf(self, value):
-        """The base's at the preimage."""
+        """Return the base's at the preimage."""
         for transform in reversed(self.transforms):
             value = transform.inv(value)
         if self._validate_args:
@@ -162,7 +162,7 @@ class TransformedDistribution(Distribution):
         return self._monotonized(self.base_dist.cdf(value))
 
     def icdf(self, value):
-        """The base's quantile, transformed."""
+        """Return the base's quantile, transformed."""
         return self._through(self.base_dist.icdf(self._monotonized(value)))
 
     def __repr__(self):
@@ -175,7 +175,7 @@ def _batch_for(base, shape) -> Size:
 
 
 def _with_events(base, need):
-    """A base whose samples have at least as many dimensions as the transforms' arguments."""
+    """Return a base whose samples have at least as many dimensions as the transforms' arguments."""
     more = need - len(base.event_shape)
     return Independent(base, more) if more > 0 else base
 
@@ -201,7 +201,7 @@ class MixtureSameFamily(Distribution):
         super().__init__(batch, component_distribution.event_shape, validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        """The same distribution with a larger batch."""
+        """Return the same distribution with a larger batch."""
         new = super().expand(batch_shape, _instance)
         new._component_distribution = self._component_distribution.expand(Size(batch_shape) + (self._num_component,))
         new._mixture_distribution = self._mixture_distribution.expand(batch_shape)
@@ -216,7 +216,7 @@ class MixtureSameFamily(Distribution):
         return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
 
     def _weights(self):
-        """The weights beside the components' samples."""
+        """Return the weights beside the components' samples."""
         p = self._mixture_distribution.probs
         return p.reshape(p.shape + (1,) * self._event_ndims)
 
@@ -234,7 +234,7 @@ class MixtureSameFamily(Distribution):
         return within + (weights * offset.pow(2)).sum(dim)
 
     def cdf(self, value):
-        """The probability of at most a value."""
+        """Return the probability of at most a value."""
         value = value.unsqueeze(-1 - self._event_ndims)
         return (self._component_distribution.cdf(value) * self._mixture_distribution.probs).sum(-1)
 
@@ -246,7 +246,7 @@ class MixtureSameFamily(Distribution):
         return (each + self._mixture_distribution.logits.log_softmax(-1)).logsumexp(-1)
 
     def sample(self, sample_shape=()):
-        """Samples of components drawn by their weights."""
+        """Return samples of components drawn by their weights."""
         with no_grad():
             dim = len(sample_shape) + len(self._batch_shape)
             which = self._mixture_distribution.expand(self._batch_shape).sample(sample_shape)

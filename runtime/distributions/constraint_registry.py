@@ -15,7 +15,7 @@ class ConstraintRegistry:
         self._makers: dict = {}
 
     def register(self, constraint, factory=None):
-        """Enters a maker of transforms for a class of constraints (or that of an example); also a decorator."""
+        """Enter a maker of transforms for a class of constraints (or that of an example); also a decorator."""
         if factory is None:
             return functools.partial(self.register, constraint)
         kind = constraint if isinstance(constraint, type) else type(constraint)
@@ -36,7 +36,7 @@ transform_to = ConstraintRegistry()
 
 
 def _both(*examples):
-    """Enters a maker in both registries."""
+    """Enter a maker in both registries."""
 
     def mark(fn):
         for example in examples:

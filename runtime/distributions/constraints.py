@@ -21,7 +21,7 @@ class Constraint:
     shows: tuple = ()      # attributes in the repr
 
     def check(self, value):
-        """A bool tensor: which values lie inside."""
+        """Return a bool tensor: which values lie inside."""
         raise NotImplementedError(f"{type(self).__name__} does not define check()")
 
     def __repr__(self):
@@ -51,7 +51,7 @@ class _Dependent(Constraint):
         return self._known(self._event_dim, "event_dim")
 
     def __call__(self, *, is_discrete=NotImplemented, event_dim=NotImplemented):
-        """The same with more said about it."""
+        """Return the same with more said about it."""
         return _Dependent(is_discrete=self._is_discrete if is_discrete is NotImplemented else is_discrete,
                           event_dim=self._event_dim if event_dim is NotImplemented else event_dim)
 
@@ -61,7 +61,7 @@ class _Dependent(Constraint):
 
 
 def is_dependent(constraint) -> bool:
-    """Whether a constraint depends on parameters."""
+    """Return whether a constraint depends on parameters."""
     return isinstance(constraint, _Dependent)
 
 
@@ -102,7 +102,7 @@ class independent(Constraint):
         return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
 
     def check(self, value):
-        """Whether all parts lie inside."""
+        """Return whether all parts lie inside."""
         hit = self.base_constraint.check(value)
         if hit.ndim < self.reinterpreted_batch_ndims:
             raise ArgumentError(f"a value has {self.event_dim} or more dimensions, got {value.ndim}")
@@ -128,7 +128,7 @@ class MixtureSameFamilyConstraint(Constraint):
         return self.base_constraint.event_dim
 
     def check(self, value):
-        """Whether values lie inside for all components."""
+        """Return whether values lie inside for all components."""
         if value.ndim < self.event_dim:
             raise ArgumentError(f"a value has {self.event_dim} or more dimensions, got {value.ndim}")
         return _all_last(self.base_constraint.check(value.unsqueeze(-1 - self.event_dim)), 1)
@@ -158,7 +158,7 @@ class integer_interval(Constraint):
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
 
     def check(self, value):
-        """Whether values are such integers."""
+        """Return whether values are such integers."""
         return (value % 1 == 0) & (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
@@ -187,7 +187,7 @@ class greater_than(Constraint):
         self.lower_bound = lower_bound
 
     def check(self, value):
-        """Whether values are above."""
+        """Return whether values are above."""
         return self.lower_bound < value
 
 
@@ -195,7 +195,7 @@ class greater_than_eq(greater_than):
     """At a bound or above."""
 
     def check(self, value):
-        """Whether values are at the bound or above."""
+        """Return whether values are at the bound or above."""
         return self.lower_bound <= value
 
 
@@ -208,7 +208,7 @@ class less_than(Constraint):
         self.upper_bound = upper_bound
 
     def check(self, value):
-        """Whether values are below."""
+        """Return whether values are below."""
         return value < self.upper_bound
 
 
@@ -221,7 +221,7 @@ class interval(Constraint):
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
 
     def check(self, value):
-        """Whether values are between."""
+        """Return whether values are between."""
         return (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
@@ -229,7 +229,7 @@ class half_open_interval(interval):
     """Between two bounds, the upper one outside."""
 
     def check(self, value):
-        """Whether values are between."""
+        """Return whether values are between."""
         return (self.lower_bound <= value) & (value < self.upper_bound)
 
 
@@ -250,7 +250,7 @@ class multinomial(Constraint):
         self.upper_bound = upper_bound
 
     def check(self, x):
-        """Whether there are no more counts than the bound."""
+        """Return whether there are no more counts than the bound."""
         return (x >= 0).all(-1) & (x.sum(-1) <= self.upper_bound)
 
 
@@ -326,7 +326,7 @@ class cat(_Joined):
             raise ArgumentError(f"{len(self.cseq)} constraints take as many lengths, got {len(self.lengths)}")
 
     def check(self, value):
-        """Each part by its constraint."""
+        """Return each part by its constraint."""
         parts = value.split(self.lengths, self.dim)
         return FUNCTIONS["cat"]([c.check(v) for c, v in zip(self.cseq, parts)], self.dim)
 
@@ -344,7 +344,7 @@ class stack(_Joined):
         return most + 1 if self.dim + most < 0 else most
 
     def check(self, value):
-        """Each slice by its constraint."""
+        """Return each slice by its constraint."""
         parts = value.unbind(self.dim)
         return FUNCTIONS["stack"]([c.check(v) for c, v in zip(self.cseq, parts)], self.dim)
 

@@ -15,7 +15,7 @@ __all__ = ["Bernoulli", "Binomial", "Geometric", "NegativeBinomial", "Poisson"]
 
 
 def one_of(probs, logits):
-    """Raises unless exactly one of two is given."""
+    """Raise unless exactly one of two is given."""
     if (probs is None) == (logits is None):
         raise ArgumentError("Either `probs` or `logits` must be specified, but not both.")
 
@@ -77,7 +77,7 @@ class Bernoulli(_Tosses, ExponentialFamily):
         return self.probs * (1 - self.probs)
 
     def sample(self, sample_shape=()):
-        """Zeros and ones."""
+        """Return zeros and ones."""
         with no_grad():
             return noise.bernoulli(self._spread(self.probs, sample_shape))
 
@@ -203,7 +203,7 @@ class Binomial(_Repeated):
         return -(logp.exp() * logp).sum(0)
 
     def enumerate_support(self, expand=True):
-        """All counts."""
+        """Return all counts."""
         most = int(self.total_count.max())
         if not (self.total_count == most).all():
             raise NotImplementedError("the support of a Binomial with different total_count cannot be enumerated")

@@ -29,7 +29,7 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool):
-        """Whether new distributions check their parameters and values unless told."""
+        """Return whether new distributions check their parameters and values unless told."""
         if value not in (True, False):
             raise ArgumentError(f"set_default_validate_args takes a bool, got {value!r}")
         Distribution._validate_args = value
@@ -72,7 +72,7 @@ class Distribution:
         return self._event_shape
 
     def expand(self, batch_shape, _instance=None):
-        """The same distribution with a larger batch."""
+        """Return the same distribution with a larger batch."""
         batch_shape = Size(batch_shape)
         new = self._copied(_instance)
         for name in self._tensors:
@@ -89,14 +89,14 @@ class Distribution:
         return type(self).__new__(type(self)) if _instance is None else _instance
 
     def _copied(self, instance=None):
-        """A copy whose attributes may be replaced, of a class whose `__init__` adds none that `expand` does not know."""
+        """Return a copy whose attributes may be replaced, of a class whose `__init__` adds none that `expand` does not know."""
         family = next(cls for cls in type(self).__mro__ if cls.__module__.startswith(f"{__package__}."))
         new = self._get_checked_instance(family, instance)
         new.__dict__.update(self.__dict__)
         return new
 
     def _made_of(self, family, instance, **given):
-        """A `family` of other parameters, as an object of this one's class."""
+        """Return a `family` of other parameters, as an object of this one's class."""
         made = family(**given, validate_args=self._validate_args)
         if instance is None and type(self) is family:
             return made
@@ -135,12 +135,12 @@ class Distribution:
         return self.variance.sqrt()
 
     def sample(self, sample_shape=()):
-        """Samples without a gradient."""
+        """Return samples without a gradient."""
         with no_grad():
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape=()):
-        """Samples that are differentiable in the parameters."""
+        """Return samples that are differentiable in the parameters."""
         raise NotImplementedError(f"{type(self).__name__} does not define rsample(); its samples are not differentiable")
 
     def sample_n(self, n):
@@ -148,23 +148,23 @@ class Distribution:
         return self.sample(Size((n,)))
 
     def log_prob(self, value):
-        """The logarithm of the density (or probability) at a value."""
+        """Return the logarithm of the density (or probability) at a value."""
         raise NotImplementedError(f"{type(self).__name__} does not define log_prob()")
 
     def cdf(self, value):
-        """The probability of at most a value."""
+        """Return the probability of at most a value."""
         raise NotImplementedError(f"{type(self).__name__} does not define cdf()")
 
     def icdf(self, value):
-        """The value that is not exceeded with a probability."""
+        """Return the value that is not exceeded with a probability."""
         raise NotImplementedError(f"{type(self).__name__} does not define icdf()")
 
     def enumerate_support(self, expand=True):
-        """All values of a discrete distribution, along a new first dimension."""
+        """Return all values of a discrete distribution, along a new first dimension."""
         raise NotImplementedError(f"{type(self).__name__} does not define enumerate_support()")
 
     def entropy(self):
-        """The entropy in nats."""
+        """Return the entropy in nats."""
         raise NotImplementedError(f"{type(self).__name__} does not define entropy()")
 
     def perplexity(self):
@@ -174,7 +174,7 @@ class Distribution:
     # Help for families.
 
     def _validate_sample(self, value):
-        """Raises unless a value has a fitting shape and lies in the support."""
+        """Raise unless a value has a fitting shape and lies in the support."""
         if not self._validate_args:
             return
         if not isinstance(value, Tensor):
@@ -196,7 +196,7 @@ class Distribution:
                                 f"{_shown(value)}")
 
     def _spread(self, x, sample_shape):
-        """A parameter in the shape of samples."""
+        """Return a parameter in the shape of samples."""
         return x.expand(self._extended_shape(sample_shape))
 
     def __repr__(self):
@@ -207,7 +207,7 @@ class Distribution:
 
 
 def _shown(value) -> str:
-    """The text of what is wrong; of samples of vmap nothing can be shown."""
+    """Return the text of what is wrong; of samples of vmap nothing can be shown."""
     return f"\n{value}" if tls.m.batched is None else " (for some sample)"
 
 
@@ -216,11 +216,11 @@ class ExponentialFamily(Distribution):
 
 
 def counted(values, batch_shape, expand):
-    """Values of a support along a first dimension, over the batch."""
+    """Return values of a support along a first dimension, over the batch."""
     values = values.reshape(-1, *(1,) * len(batch_shape))
     return values.expand(-1, *batch_shape) if expand else values
 
 
 def zeros_like_batch(distribution, dtype):
-    """Zeros in the shape of the batch."""
+    """Return zeros in the shape of the batch."""
     return FUNCTIONS["zeros"](tuple(distribution.batch_shape), dtype=dtype)

@@ -71,13 +71,13 @@ class Exponential(ExponentialFamily):
         return self.rate.log() - self.rate * value
 
     def cdf(self, value):
-        """The probability of at most a value."""
+        """Return the probability of at most a value."""
         if self._validate_args:
             self._validate_sample(value)
         return -(-self.rate * value).expm1()
 
     def icdf(self, value):
-        """The quantile."""
+        """Return the quantile."""
         return -(-value).log1p() / self.rate
 
     def entropy(self):
@@ -126,7 +126,7 @@ class Gamma(ExponentialFamily):
         return FUNCTIONS["xlogy"](a, rate) + FUNCTIONS["xlogy"](a - 1, value) - rate * value - a.lgamma()
 
     def cdf(self, value):
-        """The probability of at most a value."""
+        """Return the probability of at most a value."""
         if self._validate_args:
             self._validate_sample(value)
         return gammainc(self.concentration, self.rate * value)
@@ -217,7 +217,7 @@ class Beta(ExponentialFamily):
         super().__init__(both.shape[:-1], validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        """The same distribution with a larger batch."""
+        """Return the same distribution with a larger batch."""
         new = super().expand(batch_shape, _instance)
         new._dirichlet = self._dirichlet.expand(batch_shape)
         return new

@@ -22,7 +22,7 @@ _KL_REGISTRY: dict = {}
 
 
 def register_kl(type_p, type_q):
-    """Decorates a function (p, q) -> KL(p || q) for two families. The nearest pair of base classes is used."""
+    """Decorate a function (p, q) -> KL(p || q) for two families. The nearest pair of base classes is used."""
 
     def mark(fn):
         _KL_REGISTRY[type_p, type_q] = fn

@@ -46,7 +46,7 @@ class _LocationScale(Distribution):
         return self.loc
 
     def _standard(self, value):
-        """A value as standard noise."""
+        """Return a value as standard noise."""
         if self._validate_args:
             self._validate_sample(value)
         return (value - self.loc) / self.scale
@@ -82,11 +82,11 @@ class Normal(_LocationScale, ExponentialFamily):
         return -0.5 * z * z - self.scale.log() - _HALF_LOG_TWO_PI
 
     def cdf(self, value):
-        """The probability of at most a value."""
+        """Return the probability of at most a value."""
         return 0.5 * (-self._standard(value) * math.sqrt(0.5)).erfc()
 
     def icdf(self, value):
-        """The quantile."""
+        """Return the quantile."""
         return self.loc + self.scale * (2 * value - 1).erfinv() * math.sqrt(2)
 
     def entropy(self):
@@ -118,12 +118,12 @@ class Laplace(_LocationScale):
         return -self._standard(value).abs() - (2 * self.scale).log()
 
     def cdf(self, value):
-        """The probability of at most a value."""
+        """Return the probability of at most a value."""
         z = self._standard(value)
         return 0.5 - 0.5 * z.sign() * (-z.abs()).expm1()
 
     def icdf(self, value):
-        """The quantile."""
+        """Return the quantile."""
         side = value - 0.5
         return self.loc - self.scale * side.sign() * (-2 * side.abs()).log1p()
 
@@ -155,11 +155,11 @@ class Cauchy(_LocationScale):
         return -math.log(math.pi) - self.scale.log() - (z ** 2).log1p()
 
     def cdf(self, value):
-        """The probability of at most a value."""
+        """Return the probability of at most a value."""
         return self._standard(value).atan() / math.pi + 0.5
 
     def icdf(self, value):
-        """The quantile."""
+        """Return the quantile."""
         return (math.pi * (value - 0.5)).tan() * self.scale + self.loc
 
     def entropy(self):
@@ -219,13 +219,13 @@ class Uniform(Distribution):
         return inside.log() - (self.high - self.low).log()
 
     def cdf(self, value):
-        """The probability of at most a value."""
+        """Return the probability of at most a value."""
         if self._validate_args:
             self._validate_sample(value)
         return ((value - self.low) / (self.high - self.low)).clamp(min=0, max=1)
 
     def icdf(self, value):
-        """The quantile."""
+        """Return the quantile."""
         return value * (self.high - self.low) + self.low
 
     def entropy(self):

@@ -135,7 +135,7 @@ class Wishart(ExponentialFamily):
         return root @ root.mT
 
     def _over_rows(self, value):
-        """A value less 0, 1, 2 ... along a new last dimension."""
+        """Return a value less 0, 1, 2 ... along a new last dimension."""
         return value.unsqueeze(-1) - FUNCTIONS["arange"](self._size, dtype=value.dtype, device=value.device)
 
     def log_prob(self, value):
@@ -157,7 +157,7 @@ class Wishart(ExponentialFamily):
 
 
 def _inverse(lower):
-    """The inverse of lower @ lower.T."""
+    """Return the inverse of lower @ lower.T."""
     identity = FUNCTIONS["eye"](lower.shape[-1], dtype=lower.dtype, device=lower.device).expand(lower.shape)
     inverse = linalg.solve_triangular(lower, identity, upper=False)
     return inverse.mT @ inverse

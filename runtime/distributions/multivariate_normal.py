@@ -21,7 +21,7 @@ def times(matrix, vector):
 
 
 def half_log_det(lower):
-    """Half the log determinant of lower @ lower.T."""
+    """Return half the log determinant of lower @ lower.T."""
     return lower.diagonal(0, -2, -1).log().sum(-1)
 
 
@@ -33,12 +33,12 @@ def solve_lower(lower, vector):
 
 
 def mahalanobis(lower, vector):
-    """The squared length of lower^-1 @ vector."""
+    """Return the squared length of lower^-1 @ vector."""
     return solve_lower(lower, vector).pow(2).sum(-1)
 
 
 def _precision_to_scale_tril(precision):
-    """The lower Cholesky factor of the inverse of a matrix."""
+    """Return the lower Cholesky factor of the inverse of a matrix."""
     flipped = linalg.cholesky(precision.flip((-2, -1)))
     upper = flipped.flip((-2, -1)).mT
     identity = FUNCTIONS["eye"](precision.shape[-1], dtype=precision.dtype, device=precision.device).expand(precision.shape)

@@ -13,7 +13,7 @@ __all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "
 
 
 def broadcast_all(*values) -> tuple:
-    """Tensors and numbers as tensors of one shape; numbers take the dtype of the first tensor."""
+    """Return tensors and numbers as tensors of one shape; numbers take the dtype of the first tensor."""
     if not all(isinstance(v, (Tensor, int, float)) for v in values):
         raise ArgumentError("distributions take numbers and tensors as parameters, got "
                             + ", ".join(type(v).__name__ for v in values))
@@ -24,13 +24,13 @@ def broadcast_all(*values) -> tuple:
 
 
 def clamp_probs(probs):
-    """Probabilities kept off 0 and 1 by the dtype's precision, so that their logarithms are finite."""
+    """Return probabilities kept off 0 and 1 by the dtype's precision, so that their logarithms are finite."""
     eps = FUNCTIONS["finfo"](probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
 
 
 def logits_to_probs(logits, is_binary=False):
-    """Probabilities of log-odds, or of unnormalised log-probabilities."""
+    """Return probabilities of log-odds, or of unnormalised log-probabilities."""
     return logits.sigmoid() if is_binary else logits.softmax(-1)
 
 
@@ -41,12 +41,12 @@ def probs_to_logits(probs, is_binary=False):
 
 
 def _standard_normal(shape, dtype, device):
-    """Draws of the standard normal distribution."""
+    """Draw of the standard normal distribution."""
     return FUNCTIONS["randn"](shape, dtype=dtype, device=device)
 
 
 def _sum_rightmost(value, dim):
-    """The sum over the last `dim` dimensions."""
+    """Return the sum over the last `dim` dimensions."""
     return value if dim == 0 else value.reshape((*value.shape[:-dim], -1)).sum(-1)
 
 
@@ -67,12 +67,12 @@ class lazy_property:
 
 
 def as_values(value, like):
-    """A number as a tensor like the parameters of a distribution; other values as they are."""
+    """Return a number as a tensor like the parameters of a distribution; other values as they are."""
     return FUNCTIONS["full_like"](like, value) if isinstance(value, (int, float)) else value
 
 
 def tril_matrix_to_vec(mat, diag=0):
-    """The entries of a lower triangle, row by row."""
+    """Return the entries of a lower triangle, row by row."""
     n = mat.shape[-1]
     if not -n <= diag < n:
         raise ArgumentError(f"diag must be between {-n} and {n - 1}, got {diag}")
@@ -81,7 +81,7 @@ def tril_matrix_to_vec(mat, diag=0):
 
 
 def vec_to_tril_matrix(vec, diag=0):
-    """A lower triangular matrix of its entries, row by row."""
+    """Return a lower triangular matrix of its entries, row by row."""
     count = vec.shape[-1]
     n = int((-(1 + 2 * diag) + ((1 + 2 * diag) ** 2 + 8 * count + 4 * abs(diag) * (diag + 1)) ** 0.5) / 2)
     rows, columns = FUNCTIONS["tril_indices"](n, n, diag, device=vec.device)

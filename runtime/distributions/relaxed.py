@@ -35,7 +35,7 @@ class LogitRelaxedBernoulli(Distribution):
     logits = property(lambda self: self._tosses.logits)
 
     def expand(self, batch_shape, _instance=None):
-        """The same distribution with a larger batch."""
+        """Return the same distribution with a larger batch."""
         new = super().expand(batch_shape, _instance)
         new._tosses = self._tosses.expand(batch_shape)
         return new
@@ -87,7 +87,7 @@ class ExpRelaxedCategorical(Distribution):
     logits = property(lambda self: self._categorical.logits)
 
     def expand(self, batch_shape, _instance=None):
-        """The same distribution with a larger batch."""
+        """Return the same distribution with a larger batch."""
         new = super().expand(batch_shape, _instance)
         new._categorical = self._categorical.expand(batch_shape)
         return new

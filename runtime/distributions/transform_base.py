@@ -62,7 +62,7 @@ class Transform:
         raise NotImplementedError(f"{type(self).__name__} has no sign")
 
     def with_cache(self, cache_size=1):
-        """The same with a cache of this size."""
+        """Return the same with a cache of this size."""
         if self._cache_size == cache_size:
             return self
         if type(self).__init__ is Transform.__init__:
@@ -108,11 +108,11 @@ class Transform:
         return f"{type(self).__name__}()"
 
     def forward_shape(self, shape):
-        """The shape of results, from that of arguments."""
+        """Return the shape of results, from that of arguments."""
         return shape
 
     def inverse_shape(self, shape):
-        """The shape of arguments, from that of results."""
+        """Return the shape of arguments, from that of results."""
         return shape
 
 
@@ -169,7 +169,7 @@ class ComposeTransform(Transform):
     __hash__ = object.__hash__
 
     def _region(self, ends, parts, entry, leave):
-        """The constraint at one end, with as many dimensions as the whole chain needs there."""
+        """Return the constraint at one end, with as many dimensions as the whole chain needs there."""
         if not parts:
             return constraints.real
         region = ends
@@ -209,7 +209,7 @@ class ComposeTransform(Transform):
         return inverse
 
     def with_cache(self, cache_size=1):
-        """The same with a cache of this size."""
+        """Return the same with a cache of this size."""
         return self if self._cache_size == cache_size else ComposeTransform(self.parts, cache_size)
 
     def __call__(self, x):
@@ -223,7 +223,7 @@ class ComposeTransform(Transform):
         return y
 
     def log_abs_det_jacobian(self, x, y):
-        """The sum of the parts'."""
+        """Return the sum of the parts'."""
         if not self.parts:
             return FUNCTIONS["zeros_like"](x)
         values = [x]
@@ -273,7 +273,7 @@ class IndependentTransform(Transform):
     sign = property(lambda self: self.base_transform.sign)
 
     def with_cache(self, cache_size=1):
-        """The same with a cache of this size."""
+        """Return the same with a cache of this size."""
         return self if self._cache_size == cache_size else IndependentTransform(
             self.base_transform, self.reinterpreted_batch_ndims, cache_size)
 
@@ -300,11 +300,11 @@ class IndependentTransform(Transform):
         return sum_last(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
 
     def forward_shape(self, shape):
-        """The base's."""
+        """Return the base's."""
         return self.base_transform.forward_shape(shape)
 
     def inverse_shape(self, shape):
-        """The base's."""
+        """Return the base's."""
         return self.base_transform.inverse_shape(shape)
 
     def __repr__(self):
@@ -333,7 +333,7 @@ class ReshapeTransform(Transform):
         return constraints.independent(constraints.real, len(self.out_shape))
 
     def with_cache(self, cache_size=1):
-        """The same with a cache of this size."""
+        """Return the same with a cache of this size."""
         return self if self._cache_size == cache_size else ReshapeTransform(self.in_shape, self.out_shape, cache_size)
 
     def _call(self, x):

@@ -77,7 +77,7 @@ class Gumbel(TransformedDistribution):
         super().__init__(base, steps, validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        """The same distribution with a larger batch."""
+        """Return the same distribution with a larger batch."""
         return self._made_of(Gumbel, _instance, loc=self.loc.expand(batch_shape), scale=self.scale.expand(batch_shape))
 
     def log_prob(self, value):
@@ -138,13 +138,13 @@ class _Half(TransformedDistribution):
         return FUNCTIONS["where"](value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
 
     def cdf(self, value):
-        """The probability of at most a value."""
+        """Return the probability of at most a value."""
         if self._validate_args:
             self._validate_sample(value)
         return 2 * self.base_dist.cdf(value) - 1
 
     def icdf(self, value):
-        """The quantile."""
+        """Return the quantile."""
         return self.base_dist.icdf((value + 1) / 2)
 
     def entropy(self):
@@ -231,7 +231,7 @@ class Pareto(TransformedDistribution):
         super().__init__(base, [ExpTransform(), AffineTransform(0, self.scale)], validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        """The same distribution with a larger batch."""
+        """Return the same distribution with a larger batch."""
         return self._made_of(Pareto, _instance, scale=self.scale.expand(batch_shape), alpha=self.alpha.expand(batch_shape))
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
@@ -274,7 +274,7 @@ class Weibull(TransformedDistribution):
         super().__init__(base, steps, validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        """The same distribution with a larger batch."""
+        """Return the same distribution with a larger batch."""
         return self._made_of(Weibull, _instance, scale=self.scale.expand(batch_shape),
                              concentration=self.concentration.expand(batch_shape))
 

@@ -71,7 +71,7 @@ class PowerTransform(Transform):
         return self.exponent.sign()
 
     def with_cache(self, cache_size=1):
-        """The same with a cache of this size."""
+        """Return the same with a cache of this size."""
         return self if self._cache_size == cache_size else PowerTransform(self.exponent, cache_size)
 
     def __eq__(self, other):
@@ -194,7 +194,7 @@ class AffineTransform(Transform):
         return constraints.independent(constraints.real, self._event_dim) if self._event_dim else constraints.real
 
     def with_cache(self, cache_size=1):
-        """The same with a cache of this size."""
+        """Return the same with a cache of this size."""
         return self if self._cache_size == cache_size else AffineTransform(self.loc, self.scale, self._event_dim, cache_size)
 
     def __eq__(self, other):
@@ -286,16 +286,16 @@ class StickBreakingTransform(Transform):
         return head.log() - left.log() + self._offset(count, y)
 
     def log_abs_det_jacobian(self, x, y):
-        """The sum over the pieces."""
+        """Return the sum over the pieces."""
         x = x - self._offset(x.shape[-1], x)
         return (-x - softplus(-x) + y[..., :-1].log()).sum(-1)
 
     def forward_shape(self, shape):
-        """One more."""
+        """Return one more."""
         return Size(shape[:-1]) + (shape[-1] + 1,)
 
     def inverse_shape(self, shape):
-        """One less."""
+        """Return one less."""
         return Size(shape[:-1]) + (shape[-1] - 1,)
 
 
@@ -364,14 +364,14 @@ class CorrCholeskyTransform(Transform):
         return volume - 2 * (x + softplus(-2 * x) - math.log(2.0)).sum(-1)
 
     def forward_shape(self, shape):
-        """Square matrices."""
+        """Return square matrices."""
         n = round((0.25 + 2 * shape[-1]) ** 0.5 + 0.5)
         if n * (n - 1) // 2 != shape[-1]:
             raise ArgumentError("Input is not a flattened lower-diagonal number")
         return Size(shape[:-1]) + (n, n)
 
     def inverse_shape(self, shape):
-        """Rows of lower triangles."""
+        """Return rows of lower triangles."""
         if shape[-2] != shape[-1]:
             raise ArgumentError("Input is not square")
         return Size(shape[:-2]) + (shape[-1] * (shape[-1] - 1) // 2,)
@@ -392,7 +392,7 @@ class CumulativeDistributionTransform(Transform):
         return self.distribution.support
 
     def with_cache(self, cache_size=1):
-        """The same with a cache of this size."""
+        """Return the same with a cache of this size."""
         return self if self._cache_size == cache_size else CumulativeDistributionTransform(self.distribution, cache_size)
 
     def _call(self, x):
@@ -402,7 +402,7 @@ class CumulativeDistributionTransform(Transform):
         return self.distribution.icdf(y)
 
     def log_abs_det_jacobian(self, x, y):
-        """The log density."""
+        """Return the log density."""
         return self.distribution.log_prob(x)
 
 
@@ -446,7 +446,7 @@ class CatTransform(_Joined):
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
     def with_cache(self, cache_size=1):
-        """The same with a cache of this size."""
+        """Return the same with a cache of this size."""
         return self if self._cache_size == cache_size else CatTransform(self.transforms, self.dim, self.lengths, cache_size)
 
     def _call(self, x):
@@ -480,7 +480,7 @@ class StackTransform(_Joined):
         return constraints.stack([t.codomain for t in self.transforms], self.dim)
 
     def with_cache(self, cache_size=1):
-        """The same with a cache of this size."""
+        """Return the same with a cache of this size."""
         return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)
 
     def _each(self, apply, *values):

@@ -37,7 +37,7 @@ class Kumaraswamy(TransformedDistribution):
                          validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        """The same distribution with a larger batch."""
+        """Return the same distribution with a larger batch."""
         return self._made_of(Kumaraswamy, _instance, concentration1=self.concentration1.expand(batch_shape),
                              concentration0=self.concentration0.expand(batch_shape))
 
@@ -80,7 +80,7 @@ class GeneralizedPareto(Distribution):
         super().__init__(self.loc.shape, validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        """The same distribution with a larger batch."""
+        """Return the same distribution with a larger batch."""
         return self._made_of(GeneralizedPareto, _instance, loc=self.loc.expand(batch_shape),
                              scale=self.scale.expand(batch_shape), concentration=self.concentration.expand(batch_shape))
 
@@ -95,11 +95,11 @@ class GeneralizedPareto(Distribution):
         return self.concentration.abs() < 1e-7
 
     def _safe(self):
-        """The concentration, with 1 where it is 0."""
+        """Return the concentration, with 1 where it is 0."""
         return FUNCTIONS["where"](self._is_exponential(), 1.0, self.concentration)
 
     def rsample(self, sample_shape=()):
-        """Values that are differentiable functions of the parameters."""
+        """Return values that are differentiable functions of the parameters."""
         return self.icdf(FUNCTIONS["rand"](self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device))
 
     def log_prob(self, value):
@@ -113,7 +113,7 @@ class GeneralizedPareto(Distribution):
         return found - self.scale.log()
 
     def cdf(self, value):
-        """The probability of at most a value."""
+        """Return the probability of at most a value."""
         if self._validate_args:
             self._validate_sample(value)
         z, k = (value - self.loc) / self.scale, self._safe()
@@ -121,7 +121,7 @@ class GeneralizedPareto(Distribution):
         return FUNCTIONS["where"](self._is_exponential(), 1 - (-z).exp(), curved)
 
     def icdf(self, value):
-        """The quantile."""
+        """Return the quantile."""
         k = self._safe()
         curved = ((1 - value) ** -k - 1) / k
         return self.loc + self.scale * FUNCTIONS["where"](self._is_exponential(), -(-value).log1p(), curved)
@@ -172,7 +172,7 @@ class ContinuousBernoulli(ExponentialFamily):
         super().__init__((self.probs if probs is not None else self.logits).shape, validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        """The same distribution with a larger batch."""
+        """Return the same distribution with a larger batch."""
         given = {"probs": self.probs.expand(batch_shape)} if "probs" in self.__dict__ else \
             {"logits": self.logits.expand(batch_shape)}
         return self._made_of(ContinuousBernoulli, _instance, **given, lims=self._lims)
@@ -228,7 +228,7 @@ class ContinuousBernoulli(ExponentialFamily):
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape=()):
-        """Values that are differentiable functions of the parameter."""
+        """Return values that are differentiable functions of the parameter."""
         like = self.probs
         return self.icdf(FUNCTIONS["rand"](self._extended_shape(sample_shape), dtype=like.dtype, device=like.device))
 
@@ -240,7 +240,7 @@ class ContinuousBernoulli(ExponentialFamily):
         return value * logits - softplus(logits) + self._log_normalizer_of_probs()
 
     def cdf(self, value):
-        """The probability of at most a value."""
+        """Return the probability of at most a value."""
         if self._validate_args:
             self._validate_sample(value)
         exact, p, _ = self._split()
@@ -249,7 +249,7 @@ class ContinuousBernoulli(ExponentialFamily):
         return FUNCTIONS["where"](value <= 0, 0.0, FUNCTIONS["where"](value >= 1, 1.0, inside))
 
     def icdf(self, value):
-        """The quantile."""
+        """Return the quantile."""
         exact, p, _ = self._split()
         found = ((-p + value * (2 * p - 1)).log1p() - (-p).log1p()) / (p.log() - (-p).log1p())
         return FUNCTIONS["where"](exact, found, value)
@@ -274,7 +274,7 @@ class ContinuousBernoulli(ExponentialFamily):
 
 
 def _expected_log(mean, q):
-    """The expectation of q's log density under a distribution on 0..1 with a mean: the log density is linear."""
+    """Return the expectation of q's log density under a distribution on 0..1 with a mean: the log density is linear."""
     zero = FUNCTIONS["zeros_like"](q.logits)
     return mean * q.logits + q.log_prob(zero)
 

@@ -16,7 +16,7 @@ __all__ = ["VonMises", "log_bessel"]
 
 
 def log_bessel(order, x):
-    """The logarithm of the modified Bessel function of the first kind of order 0 or 1, for positive x."""
+    """Return the logarithm of the modified Bessel function of the first kind of order 0 or 1, for positive x."""
     return (special.i1e(x) if order else special.i0e(x)).log() + x
 
 

@@ -43,19 +43,19 @@ _exported: dict[int, Any] = {}      # what capsules stand for, by address, until
 
 @_deleter_type
 def _forget(address):
-    """A consumer is done with an export."""
+    """Return a consumer is done with an export."""
     _exported.pop(address, None)
 
 
 @_deleter_type
 def _destroyed(capsule):
-    """A capsule goes away; if nobody took it, so does its export."""
+    """Return a capsule goes away; if nobody took it, so does its export."""
     if _valid_at(capsule, _NAME):
         _exported.pop(_pointer_at(capsule, _NAME), None)
 
 
 def capsule(a, device_type: int, index: int):
-    """A capsule of a device array; the array lives until the consumer gives it back."""
+    """Return a capsule of a device array; the array lives until the consumer gives it back."""
     kind = dt.from_numpy(a.dtype)
     managed = _Managed()
     shape = (c_int64 * max(1, a.ndim))(*a.shape)
@@ -95,7 +95,7 @@ def imported(given, make):
 
 
 def _dtype(t) -> np.dtype:
-    """The dtype that a capsule names."""
+    """Return the dtype that a capsule names."""
     if t.lanes == 1:
         extended = found(t.code, t.bits)
         if extended is not None:

@@ -17,7 +17,7 @@ def _plain(x):
 
 
 def _wrapped(x):
-    """An array that numpy made as a tensor, where there is a dtype for it."""
+    """Return an array that numpy made as a tensor, where there is a dtype for it."""
     return as_array_tensor(np.asarray(x)) if isinstance(x, (np.ndarray, np.generic)) and x.dtype in dt.BY_NP else x
 
 

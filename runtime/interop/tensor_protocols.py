@@ -45,7 +45,7 @@ _is_valid.restype, _is_valid.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.
 
 
 def _type_code(capsule):
-    """The type code byte inside a capsule, to read or change."""
+    """Return the type code byte inside a capsule, to read or change."""
     for name, offset in _TYPE_CODE_AT.items():
         if _is_valid(capsule, name):
             return ctypes.c_uint8.from_address(_pointer(capsule, name) + offset)
@@ -53,7 +53,7 @@ def _type_code(capsule):
 
 
 def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None) -> Any:
-    """A DLPack capsule of this tensor's memory, without a copy unless asked for."""
+    """Return a DLPack capsule of this tensor's memory, without a copy unless asked for."""
     if self.requires_grad:
         raise ExportError("a tensor that requires grad cannot be exported; use .detach()")
     if self._a.__class__ is DeviceArray:
@@ -75,7 +75,7 @@ def __dlpack_device__(self) -> tuple:
 
 
 def device_capsule(t, stream, dl_device, copy):
-    """A capsule of memory on a device; work of the consumer's stream follows what the current stream holds."""
+    """Return a capsule of memory on a device; work of the consumer's stream follows what the current stream holds."""
     a = t._a
     if dl_device is not None and tuple(dl_device) != (_CUDA, a.device):
         raise ExportError(f"a tensor on {t.device} cannot be exported to DLPack device {tuple(dl_device)}; move it with .to()")
@@ -106,7 +106,7 @@ class _Writable:
 
 
 def from_dlpack(ext_tensor, *, device=None, copy=None):
-    """A tensor over the memory of any object that speaks DLPack (or of a capsule), without a copy unless asked for."""
+    """Return a tensor over the memory of any object that speaks DLPack (or of a capsule), without a copy unless asked for."""
     if device is not None:
         require(device)
     if isinstance(ext_tensor, Tensor):
@@ -119,8 +119,8 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
 
 
 def aligned(a, name: str) -> np.ndarray:
-    """An array whose elements lie at multiples of their size, as a tensor's do: a copy of one that nobody writes to, where they
-    do not."""
+    """Return an array whose elements lie at multiples of their size, as a tensor's do: a copy of one that nobody writes to,
+    where they do not."""
     if a.flags.aligned:
         return a
     if a.flags.writeable:
@@ -130,14 +130,14 @@ def aligned(a, name: str) -> np.ndarray:
 
 
 def lent(a) -> Tensor:
-    """A tensor over memory that something else sees, too."""
+    """Return a tensor over memory that something else sees, too."""
     t = wrap(a)
     t._storage.lend()
     return t
 
 
 def _on_device(x):
-    """The array over memory of an accelerator that `x` exports, or None if it is no such object."""
+    """Return the array over memory of an accelerator that `x` exports, or None if it is no such object."""
     if type(x).__name__ == "PyCapsule" or not hasattr(x, "__dlpack_device__"):
         return None
     kind, index = x.__dlpack_device__()
@@ -197,7 +197,8 @@ def _array_interface(self) -> dict:
 
 
 def _cuda_array_interface(self) -> dict:
-    """The description of this tensor's memory on a GPU that CuPy and Numba read; the stream is the one that our work is in."""
+    """Return the description of this tensor's memory on a GPU that CuPy and Numba read; the stream is the one that our work is
+    in."""
     a = self._a
     if not self.is_cuda or a.dtype in dlpack_types.CODES:
         raise AttributeError(f"a tensor of {self.dtype} on {self.device} has no __cuda_array_interface__")
@@ -210,7 +211,7 @@ def _cuda_array_interface(self) -> dict:
 
 
 def from_cuda_array(x) -> Tensor:
-    """A tensor over the memory on a GPU that an object describes by `__cuda_array_interface__`."""
+    """Return a tensor over the memory on a GPU that an object describes by `__cuda_array_interface__`."""
     said, backend = x.__cuda_array_interface__, DRIVERS["cuda"]
     pointer, kind = said["data"][0], dt.from_numpy(np.dtype(said["typestr"])).np
     if said.get("mask") is not None:
@@ -245,7 +246,7 @@ _NOT_STATE = ("_base", "_data_version", "_path", "_kept_grad", "_kept_leaf", "_p
 
 
 def owner_of(a) -> np.ndarray:
-    """The array that owns the memory of `a`, seen as rows or columns; `a` itself, copied, if that cannot be."""
+    """Return the array that owns the memory of `a`, seen as rows or columns; `a` itself, copied, if that cannot be."""
     owner = a
     while type(owner.base) is np.ndarray:
         owner = owner.base
@@ -264,7 +265,7 @@ def _window(a, owner) -> tuple:
 
 
 def _look(owner, dtype, window) -> np.ndarray:
-    """The array that a window into an owner shows."""
+    """Return the array that a window into an owner shows."""
     shape, strides, offset = window
     if owner.shape == shape and owner.strides == strides and owner.dtype == dtype.np:
         return owner
@@ -275,12 +276,12 @@ def _look(owner, dtype, window) -> np.ndarray:
 
 
 def attributes_of(t) -> dict:
-    """The attributes that users have given a tensor."""
+    """Return the attributes that users have given a tensor."""
     return {k: v for k, v in t.__dict__.items() if k not in _NOT_STATE and k not in _RECORDERS}
 
 
 def give_attributes(t, attributes: dict):
-    """Sets attributes that users have given a tensor, as a file names them."""
+    """Set attributes that users have given a tensor, as a file names them."""
     t.__dict__.update({k: v for k, v in attributes.items() if isinstance(k, str) and k not in _NOT_STATE})
 
 
@@ -290,7 +291,7 @@ def _state(t) -> dict:
 
 
 def rebuild_tensor(cls, owner, storage, dtype, window, requires_grad, state):
-    """A tensor from what `Tensor.__reduce_ex__` wrote."""
+    """Return a tensor from what `Tensor.__reduce_ex__` wrote."""
     t = object.__new__(cls)
     t._a = _look(owner, dtype, window)
     t._node = None
@@ -300,7 +301,7 @@ def rebuild_tensor(cls, owner, storage, dtype, window, requires_grad, state):
 
 
 def on_device(cls, host, device, requires_grad, state):
-    """A tensor on a device from what `Tensor.__reduce_ex__` wrote."""
+    """Return a tensor on a device from what `Tensor.__reduce_ex__` wrote."""
     t = object.__new__(cls)
     t._a = moved(host, device)._a
     t._node = t._shared = None
@@ -309,7 +310,7 @@ def on_device(cls, host, device, requires_grad, state):
 
 
 def __reduce_ex__(self, protocol) -> tuple:
-    """Pickles memory, class, attributes and requires_grad; the history stays behind."""
+    """Pickle memory, class, attributes and requires_grad; the history stays behind."""
     if self._a.__class__ is DeviceArray:
         return on_device, (type(self), self.detach().cpu(), str(self.device), self.requires_grad, _state(self))
     a = self._to_copy()
@@ -318,7 +319,7 @@ def __reduce_ex__(self, protocol) -> tuple:
 
 
 def __copy__(self):
-    """A new tensor over the same memory."""
+    """Return a new tensor over the same memory."""
     if tls.m.recorder is not None:
         tls.m.recorder.link(self)       # so that what the copy knows of its memory is known of this
     if self._a.__class__ is DeviceArray:
@@ -330,7 +331,7 @@ def __copy__(self):
 
 
 def _same_memory(t):
-    """A tensor over the memory that another has on a device."""
+    """Return a tensor over the memory that another has on a device."""
     made = object.__new__(type(t))
     made._a, made._node, made._storage = t._a, None, t._storage
     made.__dict__.update(_state(t))
@@ -340,8 +341,8 @@ def _same_memory(t):
 
 
 def recorded_copy(t, memo) -> Tensor | None:
-    """A copy that is an operator for the recorder that listens, of all memory of which `t` is a part; tensors that share memory
-    share it. None where only eager code knows how they do."""
+    """Return a copy that is an operator for the recorder that listens, of all memory of which `t` is a part; tensors that share
+    memory share it. None where only eager code knows how they do."""
     recorder: Any = tls.m.recorder
     root = t if t._base is None else t._base
     source, fresh = memo.get(("recorded", id(root._storage)), (root, None))
@@ -357,12 +358,13 @@ def recorded_copy(t, memo) -> Tensor | None:
 
 
 def _look_alike(a, b) -> bool:
-    """Whether two arrays are the same part of memory."""
+    """Return whether two arrays are the same part of memory."""
     return a is b or (type(a) is type(b) is np.ndarray and a.__array_interface__ == b.__array_interface__)
 
 
 def taken_along(t, made, memo) -> Tensor:
-    """A copy with what its original has besides values: attributes of the user's, a gradient, and whether it asks for one."""
+    """Return a copy with what its original has besides values: attributes of the user's, a gradient, and whether it asks for
+    one."""
     memo[id(t)] = made
     made.__dict__.update(deepcopy(attributes_of(t), memo))
     if t.requires_grad:
@@ -379,7 +381,7 @@ def gradient_of_copy(t, memo):
 
 
 def __deepcopy__(self, memo):
-    """A copy in new memory; tensors that share memory share the copy as well."""
+    """Return a copy in new memory; tensors that share memory share the copy as well."""
     if id(self) in memo:
         return memo[id(self)]
     if not self.is_leaf:
@@ -418,7 +420,7 @@ Tensor.__cuda_array_interface__ = property(_cuda_array_interface)  # type: ignor
 
 
 def __array_namespace__(self, *, api_version=None) -> ModuleType:
-    """The array API namespace, `ingot.array_api`."""
+    """Return the array API namespace, `ingot.array_api`."""
     if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
         raise ArgumentError(f"array API version {api_version!r} is not available; this is 2024.12")
     return importlib.import_module(_ARRAY_API)

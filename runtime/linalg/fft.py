@@ -23,7 +23,7 @@ def _norm(norm, name):
 
 
 def _as_float(x, name):
-    """A real or complex tensor of a dtype that transforms take."""
+    """Return a real or complex tensor of a dtype that transforms take."""
     if not x.dtype.is_inexact:
         return x.to(Defaults.dtype)
     if tls.m.autocast is not None:
@@ -45,7 +45,7 @@ def _as_real(x, name):
 
 
 def _sized(x, d, n, name):
-    """A dimension cut, or filled up with zeros, to a size."""
+    """Return a dimension cut, or filled up with zeros, to a size."""
     have = x.shape[d]
     size = have if n is None else n
     if size < 1:
@@ -75,7 +75,7 @@ def _dims(x, s, dim, name):
 
 
 def _one(n, dim, name):
-    """The sizes of a transform along one dim: here -1 is no word for the dim's own."""
+    """Return the sizes of a transform along one dim: here -1 is no word for the dim's own."""
     if n == -1:
         raise ShapeError(f"{name} takes at least one number along dim {dim}, got -1")
     return None if n is None else (n,)
@@ -119,22 +119,22 @@ def _of_half(input, s, dim, norm, out, name):
 
 
 def fft(input, n=None, dim=-1, norm=None, *, out=None):
-    """The transform along a dim, cut or filled up with zeros to n."""
+    """Return the transform along a dim, cut or filled up with zeros to n."""
     return _whole(input, _one(n, dim, "fft"), (dim,), norm, out, "fft", False)
 
 
 def ifft(input, n=None, dim=-1, norm=None, *, out=None):
-    """The inverse of `fft`."""
+    """Return the inverse of `fft`."""
     return _whole(input, _one(n, dim, "ifft"), (dim,), norm, out, "ifft", True)
 
 
 def rfft(input, n=None, dim=-1, norm=None, *, out=None):
-    """The n // 2 + 1 frequencies of real numbers; the others are their conjugates."""
+    """Return the n // 2 + 1 frequencies of real numbers; the others are their conjugates."""
     return _half(input, _one(n, dim, "rfft"), (dim,), norm, out, "rfft")
 
 
 def irfft(input, n=None, dim=-1, norm=None, *, out=None):
-    """The inverse of `rfft`: n real numbers, an even number of them unless said."""
+    """Return the inverse of `rfft`: n real numbers, an even number of them unless said."""
     return _of_half(input, _one(n, dim, "irfft"), (dim,), norm, out, "irfft")
 
 
@@ -142,13 +142,13 @@ _OTHER_WAY = {None: "forward", "backward": "forward", "forward": "backward", "or
 
 
 def hfft(input, n=None, dim=-1, norm=None, *, out=None):
-    """The real transform of half of numbers of which the others are the conjugates."""
+    """Return the real transform of half of numbers of which the others are the conjugates."""
     _norm(norm, "hfft")
     return irfft(FUNCTIONS["conj"](input), n, dim, _OTHER_WAY[norm], out=out)
 
 
 def ihfft(input, n=None, dim=-1, norm=None, *, out=None):
-    """The inverse of `hfft`."""
+    """Return the inverse of `hfft`."""
     _norm(norm, "ihfft")
     return deliver(co.conj(rfft(input, n, dim, _OTHER_WAY[norm])), out, "ihfft")
 
@@ -157,12 +157,12 @@ def ihfft(input, n=None, dim=-1, norm=None, *, out=None):
 
 
 def fftn(input, s=None, dim=None, norm=None, *, out=None):
-    """The transform along dims; all, or the last as many as `s` has sizes, unless said."""
+    """Return the transform along dims; all, or the last as many as `s` has sizes, unless said."""
     return _whole(input, s, dim, norm, out, "fftn", False)
 
 
 def ifftn(input, s=None, dim=None, norm=None, *, out=None):
-    """The inverse of `fftn`."""
+    """Return the inverse of `fftn`."""
     return _whole(input, s, dim, norm, out, "ifftn", True)
 
 
@@ -172,19 +172,19 @@ def rfftn(input, s=None, dim=None, norm=None, *, out=None):
 
 
 def irfftn(input, s=None, dim=None, norm=None, *, out=None):
-    """The inverse of `rfftn`."""
+    """Return the inverse of `rfftn`."""
     return _of_half(input, s, dim, norm, out, "irfftn")
 
 
 def hfftn(input, s=None, dim=None, norm=None, *, out=None):
-    """The real transform along dims of half of numbers of which the others are the conjugates; `hfft` along the last of the
-    dims."""
+    """Return the real transform along dims of half of numbers of which the others are the conjugates; `hfft` along the last of
+    the dims."""
     _norm(norm, "hfftn")
     return irfftn(FUNCTIONS["conj"](input), s, dim, _OTHER_WAY[norm], out=out)
 
 
 def ihfftn(input, s=None, dim=None, norm=None, *, out=None):
-    """The inverse of `hfftn`."""
+    """Return the inverse of `hfftn`."""
     _norm(norm, "ihfftn")
     return deliver(co.conj(rfftn(input, s, dim, _OTHER_WAY[norm])), out, "ihfftn")
 
@@ -223,14 +223,14 @@ def ihfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
 
 
 def fftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
-    """The frequencies of `fft`, for samples that are d apart: 0 first, then up, then the negative ones."""
+    """Return the frequencies of `fft`, for samples that are d apart: 0 first, then up, then the negative ones."""
     at = arange(n, device=device)
     found = FUNCTIONS["where"](at < (n + 1) // 2, at, at - n).to(dtype or Defaults.dtype) * (1.0 / (max(n, 1) * d))
     return deliver(found.requires_grad_() if requires_grad else found, out, "fftfreq")
 
 
 def rfftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
-    """The frequencies of `rfft`."""
+    """Return the frequencies of `rfft`."""
     found = arange(n // 2 + 1, device=device).to(dtype or Defaults.dtype) * (1.0 / (max(n, 1) * d))
     return deliver(found.requires_grad_() if requires_grad else found, out, "rfftfreq")
 
@@ -241,12 +241,12 @@ def _rolled(input, dim, half):
 
 
 def fftshift(input, dim=None):
-    """The frequency 0 moved to the middle of the dims."""
+    """Return the frequency 0 moved to the middle of the dims."""
     return _rolled(input, dim, lambda n: n // 2)
 
 
 def ifftshift(input, dim=None):
-    """The inverse of `fftshift`."""
+    """Return the inverse of `fftshift`."""
     return _rolled(input, dim, lambda n: -(n // 2))
 
 

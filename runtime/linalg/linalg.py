@@ -56,7 +56,7 @@ __all__ = ["LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "di
 
 
 def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
-    """A vector norm, or a matrix norm when `ord` is given and A (or `dim`) has two dimensions; 2-norm unless said."""
+    """Return a vector norm, or a matrix norm when `ord` is given and A (or `dim`) has two dimensions; 2-norm unless said."""
     dim = None if dim is None else integers(dim, "dim")
     if dim is not None and not 1 <= len(dim) <= 2:
         raise ShapeError(f"norm takes one dim or two, got {dim}; vector_norm takes any number of them")
@@ -74,7 +74,7 @@ def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
 
 
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
-    """A norm of the matrices that two dims span: 'fro', 'nuc', 1, -1, 2, -2, inf or -inf."""
+    """Return a norm of the matrices that two dims span: 'fro', 'nuc', 1, -1, 2, -2, inf or -inf."""
     x = averageable(A, dtype, "matrix_norm")
     if x.ndim < 2:
         raise ShapeError(f"matrix_norm takes at least two dimensions, got {x.aval}")
@@ -107,7 +107,7 @@ def _spectral(x, ord, rows, cols):
 
 
 def _by_sums(x, ord, rows, cols):
-    """The extreme of the sums along one of both dims."""
+    """Return the extreme of the sums along one of both dims."""
     over, rest = (rows, cols) if abs(ord) == 1 else (cols, rows)
     sums = rd.sum_(magnitude(x), dim=(over,), keepdim=False)
     at = rest - (rest > over)
@@ -127,7 +127,7 @@ def general_norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
 
 @single_in_autocast
 def cond(A, p=None, *, out=None):
-    """The condition number in a matrix norm; the 2-norm unless said."""
+    """Return the condition number in a matrix norm; the 2-norm unless said."""
     if p is None or p in (2, -2):
         values = fa.svdvals(A)
         if not values.shape[-1]:
@@ -180,14 +180,14 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
 
 @single_in_autocast
 def inv(A, *, out=None):
-    """The inverse."""
+    """Return the inverse."""
     return deliver(fa.inv(A), out, "inv")
 
 
 @single_in_autocast
 def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
-    """The pseudo-inverse; singular values at most max(atol, rtol * the largest) count as 0. `rcond` is another name of rtol; of
-    what is `hermitian` the lower triangle is read, and gets the gradient of a whole matrix, as in PyTorch."""
+    """Return the pseudo-inverse; singular values at most max(atol, rtol * the largest) count as 0. `rcond` is another name of
+    rtol; of what is `hermitian` the lower triangle is read, and gets the gradient of a whole matrix, as in PyTorch."""
     check_matrix("pinv", A.aval, square=False)
     if hermitian:
         A = _whole(A.detach(), True) + FUNCTIONS["nan_to_num"](A - A.detach(), 0.0)
@@ -205,7 +205,7 @@ def _as_bound(x, d, like):
 
 
 def _tolerances(A, atol, rtol):
-    """The absolute and the relative one: numbers, or tensors with one for each matrix."""
+    """Return the absolute and the relative one: numbers, or tensors with one for each matrix."""
     least = max(A.shape[-2:]) * _epsilon(A)
     if rtol is None and isinstance(atol, Tensor):
         rtol = ew.where(ew.gt(atol.detach(), 0.0), 0.0, full(atol, shape=tuple(atol.shape), value=least, dtype=dt.float64))
@@ -214,7 +214,7 @@ def _tolerances(A, atol, rtol):
 
 
 def _largest(values):
-    """The largest along the last dim of what is at least 0; 0 where there is nothing."""
+    """Return the largest along the last dim of what is at least 0; 0 where there is nothing."""
     last = values.ndim - 1
     if not values.shape[last]:
         return full(values, shape=tuple(values.shape[:last]), value=0.0, dtype=values.dtype)
@@ -222,7 +222,7 @@ def _largest(values):
 
 
 def _whole(A, hermitian):
-    """A matrix as it counts: of what is hermitian the lower triangle, and the real parts on the diagonal."""
+    """Return a matrix as it counts: of what is hermitian the lower triangle, and the real parts on the diagonal."""
     if not hermitian:
         return A
     below, middle = A.tril(-1), A.diagonal(dim1=-2, dim2=-1)
@@ -239,9 +239,9 @@ _DRIVERS = (None, "gels", "gelsy", *_WITH_VALUES)
 
 @single_in_autocast
 def lstsq(A, B, rcond=None, *, driver=None):
-    """The least-squares solution of A @ X = B, as (solution, residuals, rank, singular_values); these are there for the drivers
-    'gelsd' and 'gelss', and empty for others, as in PyTorch. Where these find a matrix that has not full rank, there are no
-    residuals; nor are there for systems that have no more rows than columns."""
+    """Return the least-squares solution of A @ X = B, as (solution, residuals, rank, singular_values); these are there for the
+    drivers 'gelsd' and 'gelss', and empty for others, as in PyTorch. Where these find a matrix that has not full rank, there
+    are no residuals; nor are there for systems that have no more rows than columns."""
     if driver not in _DRIVERS:
         raise ArgumentError(f"lstsq: driver must be 'gels', 'gelsy', 'gelsd' or 'gelss', got {driver!r}")
     check_matrix("lstsq", A.aval, square=False)
@@ -290,7 +290,7 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None)
 
 @single_in_autocast
 def det(A, *, out=None):
-    """The determinant."""
+    """Return the determinant."""
     return deliver(determinant.det(A), out, "det")
 
 
@@ -313,15 +313,15 @@ def logdet(input):
 
 @single_in_autocast
 def cholesky(A, *, upper=False, out=None):
-    """The lower triangular factor of Hermitian positive matrices, of which the lower triangle is read; if `upper`, the upper
-    one of both."""
+    """Return the lower triangular factor of Hermitian positive matrices, of which the lower triangle is read; if `upper`, the
+    upper one of both."""
     factor = fa.cholesky(fa.adjoint(A) if upper else A)
     return deliver(fa.adjoint(factor) if upper else factor, out, "cholesky")
 
 
 @single_in_autocast
 def qr(A, mode="reduced", *, out=None):
-    """An orthogonal Q and an upper triangular R with Q @ R = A; mode 'reduced', 'complete' or 'r' (Q is empty)."""
+    """Return an orthogonal Q and an upper triangular R with Q @ R = A; mode 'reduced', 'complete' or 'r' (Q is empty)."""
     if mode not in ("reduced", "complete", "r"):
         raise ArgumentError(f"qr: mode must be 'reduced', 'complete' or 'r', got {mode!r}")
     q, r = fa.qr(A, complete=mode == "complete")
@@ -338,24 +338,24 @@ def svd(A, full_matrices=True, *, driver=None, out=None):
 
 @single_in_autocast
 def svdvals(A, *, driver=None, out=None):
-    """The singular values, falling."""
+    """Return the singular values, falling."""
     return deliver(fa.svdvals(A), out, "svdvals")
 
 
 @single_in_autocast
 def eigh(A, UPLO="L", *, out=None):
-    """Eigenvalues (rising) and eigenvectors of Hermitian matrices, of which the triangle UPLO is read."""
+    """Return eigenvalues (rising) and eigenvectors of Hermitian matrices, of which the triangle UPLO is read."""
     return return_types.deliver_all(return_types.eigh, fa.eigh(_of_triangle(A, UPLO)), out)
 
 
 @single_in_autocast
 def eigvalsh(A, UPLO="L", *, out=None):
-    """Eigenvalues (rising) of Hermitian matrices, of which the triangle UPLO is read."""
+    """Return eigenvalues (rising) of Hermitian matrices, of which the triangle UPLO is read."""
     return deliver(fa.eigvalsh(_of_triangle(A, UPLO)), out, "eigvalsh")
 
 
 def _of_triangle(A, uplo):
-    """A matrix whose lower triangle says what A's triangle does."""
+    """Return a matrix whose lower triangle says what A's triangle does."""
     if uplo not in ("L", "U", "l", "u"):
         raise ArgumentError(f"UPLO must be 'L' or 'U', got {uplo!r}")
     return fa.adjoint(A) if uplo in "Uu" else A
@@ -365,7 +365,7 @@ def _of_triangle(A, uplo):
 
 
 def cross(input, other, *, dim=-1, out=None):
-    """The cross product of vectors of 3 along `dim`."""
+    """Return the cross product of vectors of 3 along `dim`."""
     return FUNCTIONS["cross"](input, other, dim, out=out)
 
 
@@ -383,12 +383,12 @@ def _vecdot(x, y, *, dim):
 
 
 def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
-    """The diagonal of two dims, as a new last one."""
+    """Return the diagonal of two dims, as a new last one."""
     return _diagonal(A, offset=offset, dim1=canonical_dim(dim1, A.ndim), dim2=canonical_dim(dim2, A.ndim))
 
 
 def vander(x, N=None):
-    """Powers 0 to N - 1 of each element, along a new last dimension."""
+    """Return powers 0 to N - 1 of each element, along a new last dimension."""
     x = x if x.ndim else x.reshape(1)
     count = x.shape[-1] if N is None else N
     if count < 0:
@@ -399,7 +399,7 @@ def vander(x, N=None):
 
 @single_in_autocast
 def tensorinv(A, ind=2, *, out=None):
-    """The inverse of A as a map from its last dims to the first `ind` ones."""
+    """Return the inverse of A as a map from its last dims to the first `ind` ones."""
     if ind < 1 or math.prod(A.shape[:ind]) != math.prod(A.shape[ind:]):
         raise ShapeError(f"tensorinv takes a tensor whose first {ind} sizes have the product of the others, got {A.aval}")
     n = math.prod(A.shape[:ind])
@@ -408,7 +408,7 @@ def tensorinv(A, ind=2, *, out=None):
 
 @single_in_autocast
 def tensorsolve(A, B, dims=None, *, out=None):
-    """The X of tensordot(A, X, X.ndim) = B, after `dims` of A were moved to its end."""
+    """Return the X of tensordot(A, X, X.ndim) = B, after `dims` of A were moved to its end."""
     if dims is not None:
         A = A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
     sizes = A.shape[B.ndim:]

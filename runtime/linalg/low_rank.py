@@ -20,7 +20,7 @@ def _adjoint(A):
 
 
 def _basis(A, q, niter, M):
-    """An orthonormal basis near the space of A's largest singular vectors (Halko, Martinsson and Tropp), A without M."""
+    """Return an orthonormal basis near the space of A's largest singular vectors (Halko, Martinsson and Tropp), A without M."""
 
     def forwards(x):
         return A @ x if M is None else A @ x - M @ x
@@ -68,7 +68,7 @@ def pca_lowrank(A, q=None, center=True, niter=2) -> return_types.svd_uv:
 
 
 def _orthonormal(basis, B):
-    """The columns of a basis made orthonormal in B's product; those that depend on others are dropped."""
+    """Return the columns of a basis made orthonormal in B's product; those that depend on others are dropped."""
     lengths = (basis * _against(B, basis)).sum(-2).sqrt()
     basis = basis / FUNCTIONS["where"](lengths > 0, lengths, 1.0)
     w, v = linalg.eigh(basis.mT @ _against(B, basis))
@@ -82,7 +82,7 @@ def _against(B, x):
 
 
 def _best(A, B, basis, k, largest):
-    """The k best pairs within the space of a basis (Rayleigh and Ritz)."""
+    """Return the k best pairs within the space of a basis (Rayleigh and Ritz)."""
     basis = _orthonormal(basis, B)
     w, v = linalg.eigh(basis.mT @ (A @ basis))
     if largest:
@@ -109,8 +109,8 @@ def _iterate(A, B, X, iK, niter, tol, largest):
 @as_given_in_autocast
 def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest=None, method=None, tracker=None,
            ortho_iparams=None, ortho_fparams=None, ortho_bparams=None):
-    """The k largest (or smallest) eigenvalues of a symmetric matrix, or of A x = e B x, and their vectors, from the start X and
-    with the preconditioner iK. Gradients reach A and B through the eigenvalues."""
+    """Return the k largest (or smallest) eigenvalues of a symmetric matrix, or of A x = e B x, and their vectors, from the
+    start X and with the preconditioner iK. Gradients reach A and B through the eigenvalues."""
     if A.ndim > 2:
         parts = [lobpcg(A[i], k, None if B is None else B[i], None if X is None else X[i], n, iK, niter, tol, largest)
                  for i in range(A.shape[0])]

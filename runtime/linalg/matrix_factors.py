@@ -26,19 +26,19 @@ __all__ = ["cholesky_ex", "eig", "eigvals", "geqrf", "householder_product", "inv
 
 @single_in_autocast
 def eig(A, *, out=None) -> return_types.eig:
-    """Eigenvalues and eigenvectors of length 1 of square matrices, complex and in no order."""
+    """Return eigenvalues and eigenvectors of length 1 of square matrices, complex and in no order."""
     return return_types.deliver_all(return_types.eig, eigen.eig(A), out)
 
 
 @single_in_autocast
 def eigvals(A, *, out=None):
-    """Eigenvalues of square matrices, complex and in no order."""
+    """Return eigenvalues of square matrices, complex and in no order."""
     return deliver(eigen.eigvals(A), out, "eigvals")
 
 
 @single_in_autocast
 def matrix_sqrth(A):
-    """The symmetric (Hermitian) positive root of symmetric positive matrices; of others the symmetric part counts."""
+    """Return the symmetric (Hermitian) positive root of symmetric positive matrices; of others the symmetric part counts."""
     return eigen.matrix_sqrth(A)
 
 
@@ -72,7 +72,7 @@ def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None) -> return_types
 
 @single_in_autocast
 def lu(A, *, pivot=True, out=None) -> return_types.lu:
-    """A permutation P, L with ones on its diagonal, and U with P @ L @ U = A."""
+    """Return a permutation P, L with ones on its diagonal, and U with P @ L @ U = A."""
     _require_pivot("lu", pivot)
     packed, pivots, _ = tri.lu_factor(A, pivot=True, check=False)
     return return_types.deliver_all(return_types.lu, lu_unpack(packed, pivots), out)
@@ -150,14 +150,14 @@ def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
 
 @single_in_autocast
 def cholesky_ex(A, *, upper=False, check_errors=False, out=None) -> return_types.cholesky_ex:
-    """The factor that `cholesky` gives, and the order of the first minor that is not positive, or 0."""
+    """Return the factor that `cholesky` gives, and the order of the first minor that is not positive, or 0."""
     factor, info = checked_factorizations.cholesky_ex(fa.adjoint(A) if upper else A, check=bool(check_errors))
     return return_types.deliver_all(return_types.cholesky_ex, (fa.adjoint(factor) if upper else factor, info), out)
 
 
 @single_in_autocast
 def inv_ex(A, *, check_errors=False, out=None) -> return_types.inv_ex:
-    """The inverse, and the place from 1 of the zero pivot that a singular matrix has, or 0."""
+    """Return the inverse, and the place from 1 of the zero pivot that a singular matrix has, or 0."""
     return return_types.deliver_all(return_types.inv_ex, checked_factorizations.inv_ex(A, check=bool(check_errors)), out)
 
 
@@ -197,7 +197,7 @@ def _reflections(name, A, tau):
 
 @single_in_autocast
 def householder_product(A, tau, *, out=None):
-    """The first columns of the product of Householder's reflections, as geqrf gives them."""
+    """Return the first columns of the product of Householder's reflections, as geqrf gives them."""
     check_matrix("householder_product", A.aval, square=False)
     m, n = A.shape[-2:]
     if m < n:
@@ -210,7 +210,8 @@ def householder_product(A, tau, *, out=None):
 
 @single_in_autocast
 def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
-    """The product of Q (its adjoint with `transpose`), given by Householder's reflections, with a matrix; or the other way."""
+    """Return the product of Q (its adjoint with `transpose`), given by Householder's reflections, with a matrix; or the other
+    way."""
     if not left:
         turned = ormqr(input, tau, fa.adjoint(other), True, not transpose)
         return deliver(fa.adjoint(turned), out, "ormqr")
@@ -228,12 +229,12 @@ def batched(*xs):
 
 
 def turned(name, A, B):
-    """The matrices of X @ A = B as those of A @ X = B, whose solution is the transposed one."""
+    """Return the matrices of X @ A = B as those of A @ X = B, whose solution is the transposed one."""
     if is_vector(A, B):
         raise ShapeError(f"{name}(left=False) takes matrices with as many columns as A, got {A.aval} and {B.aval}")
     return transpose_last(A), transpose_last(B)
 
 
 def is_vector(A, B):
-    """Whether B is one vector for each matrix of A."""
+    """Return whether B is one vector for each matrix of A."""
     return B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])

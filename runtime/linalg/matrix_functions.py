@@ -22,7 +22,7 @@ def _identity_like(A):
 
 
 def matrix_power(A, n, *, out=None):
-    """A to an integer power; negative powers of the inverse."""
+    """Return a to an integer power; negative powers of the inverse."""
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
         raise ShapeError(f"matrix_power takes square matrices, got {A.aval}")
     base = fa.inv(A) if n < 0 else A
@@ -37,7 +37,7 @@ def matrix_power(A, n, *, out=None):
 
 
 def _largest_column(A):
-    """The norm of order 1."""
+    """Return the norm of order 1."""
     return rd.amax(rd.sum_(magnitude(A), dim=(A.ndim - 2,), keepdim=False), dim=(A.ndim - 2,), keepdim=False)
 
 
@@ -65,7 +65,7 @@ _PARTS_OF_EXP = (
 @as_given_in_autocast
 @rounds_once
 def matrix_exp(A):
-    """The exponential of a matrix, by its series after halving, squared back; float16 and bfloat16 are rounded once."""
+    """Return the exponential of a matrix, by its series after halving, squared back; float16 and bfloat16 are rounded once."""
     fa.check_matrix("matrix_exp", A.aval)
     if A.shape[-1] < 2:
         return ew.exp(A)
@@ -89,13 +89,13 @@ def _series_of_exp(A):
 
 
 def _combined(factors, powers):
-    """A sum of multiples."""
+    """Return a sum of multiples."""
     parts = [ew.mul(p, factor) for p, factor in zip(powers, factors) if factor]
     return reduce(ew.add, parts)
 
 
 def _squared(total, times, own=None):
-    """A matrix squared so many times, or each of a batch as many times as it needs."""
+    """Return a matrix squared so many times, or each of a batch as many times as it needs."""
     for n in range(times):
         square = la.matmul(total, total)
         total = square if own is None else FUNCTIONS["where"]((own > n)[..., None, None], square, total)

@@ -26,7 +26,7 @@ __all__ = ["airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "cheby
 
 
 def polygamma(n, input, *, out=None):
-    """The n-th derivative of digamma."""
+    """Return the n-th derivative of digamma."""
     return FUNCTIONS["polygamma"](n, input, out=out)
 
 
@@ -41,7 +41,7 @@ def log_softmax(input, dim, *, dtype=None):
 
 
 def _floating(x, name) -> Tensor:
-    """The argument as a tensor of a floating type."""
+    """Return the argument as a tensor of a floating type."""
     if not isinstance(x, Tensor):
         raise DTypeError(f"{name} takes a tensor, got {type(x).__name__}")
     if x.dtype.is_complex:
@@ -62,7 +62,7 @@ def xlog1py(input, other, *, out=None):
 
 
 def _pair(x, y):
-    """Two arguments as floating point tensors of one dtype that broadcast; one may be a number."""
+    """Return two arguments as floating point tensors of one dtype that broadcast; one may be a number."""
     like = x if isinstance(x, Tensor) else y
     kind = result_type(x, y)
     kind = kind if kind.is_floating_point else Defaults.dtype
@@ -74,17 +74,17 @@ def _pair(x, y):
 
 
 def ndtr(input, *, out=None):
-    """The standard normal distribution function."""
+    """Return the standard normal distribution function."""
     return deliver(normal_distribution.ndtr(_floating(input, "ndtr")), out, "ndtr")
 
 
 def log_ndtr(input, *, out=None):
-    """The logarithm of the standard normal distribution function, accurate in both tails."""
+    """Return the logarithm of the standard normal distribution function, accurate in both tails."""
     return deliver(normal_distribution.log_ndtr(_floating(input, "log_ndtr")), out, "log_ndtr")
 
 
 def ndtri(input, *, out=None):
-    """The quantiles of the standard normal distribution, accurate in both tails."""
+    """Return the quantiles of the standard normal distribution, accurate in both tails."""
     return deliver(normal_distribution.ndtri(_floating(input, "ndtri")), out, "ndtri")
 
 
@@ -94,13 +94,13 @@ def erfcx(input, *, out=None):
 
 
 def gammainc(input, other, *, out=None):
-    """The regularised lower incomplete gamma function: the probability that a gamma number of concentration `input` is at
-    most `other`."""
+    """Return the regularised lower incomplete gamma function: the probability that a gamma number of concentration `input` is
+    at most `other`."""
     return deliver(gamma_ops.gammainc(*_pair(input, other)), out, "gammainc")
 
 
 def gammaincc(input, other, *, out=None):
-    """The regularised upper incomplete gamma function, 1 - gammainc, accurate where it is small."""
+    """Return the regularised upper incomplete gamma function, 1 - gammainc, accurate where it is small."""
     return deliver(gamma_ops.gammaincc(*_pair(input, other)), out, "gammaincc")
 
 
@@ -110,12 +110,12 @@ def zeta(input, other, *, out=None):
 
 
 def multigammaln(input, p, *, out=None):
-    """The logarithm of the multivariate gamma function of dimension p."""
+    """Return the logarithm of the multivariate gamma function of dimension p."""
     return FUNCTIONS["mvlgamma"](input, p, out=out)
 
 
 def _polynomial(name, doc, shifted=False):
-    """The function of one family of polynomials."""
+    """Return the function of one family of polynomials."""
 
     def function(input, n, *, out=None):
         x, degree = _pair(input, n)
@@ -126,7 +126,7 @@ def _polynomial(name, doc, shifted=False):
 
 
 def _bessel(record, doc):
-    """The function of one record."""
+    """Return the function of one record."""
     return _named(unary(record), record.name, doc)
 
 

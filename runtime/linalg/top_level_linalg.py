@@ -22,7 +22,7 @@ api(name="orgqr", keywords={"input": "A", "input2": "tau"})(linalg.householder_p
 
 @api()
 def pinverse(input, rcond=1e-15):
-    """The pseudo-inverse; singular values at most rcond times the largest count as 0."""
+    """Return the pseudo-inverse; singular values at most rcond times the largest count as 0."""
     return linalg.pinv(input, rtol=rcond)
 
 
@@ -44,7 +44,7 @@ def svd(input, some=True, compute_uv=True, *, out=None):
 
 @api()
 def cholesky(input, upper=False, *, out=None):
-    """The lower triangular factor of symmetric positive matrices (or its transpose)."""
+    """Return the lower triangular factor of symmetric positive matrices (or its transpose)."""
     return linalg.cholesky(input, upper=upper, out=out)
 
 

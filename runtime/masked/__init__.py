@@ -30,16 +30,16 @@ __all__ = ["MaskedTensor", "amax", "amin", "argmax", "argmin", "as_masked_tensor
 
 
 def masked_tensor(data, mask, requires_grad=False) -> MaskedTensor:
-    """A masked tensor that is a leaf: copies of values, and of a mask that selects those which count."""
+    """Return a masked tensor that is a leaf: copies of values, and of a mask that selects those which count."""
     return MaskedTensor(data, mask, requires_grad)
 
 
 def as_masked_tensor(data, mask) -> MaskedTensor:
-    """The same with the history of `data`, to which gradients of what counts go, and zeros."""
+    """Return the same with the history of `data`, to which gradients of what counts go, and zeros."""
     check(data, mask)
     return masked(data.where(mask, data.detach()) if data.requires_grad else data.clone(), mask.clone())
 
 
 def is_masked_tensor(obj) -> bool:
-    """Whether something is a masked tensor."""
+    """Return whether something is a masked tensor."""
     return isinstance(obj, MaskedTensor)

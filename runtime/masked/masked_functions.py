@@ -18,7 +18,7 @@ def _values(x):
 
 
 def _mask_of(name, given):
-    """The one mask of all masked tensors among arguments."""
+    """Return the one mask of all masked tensors among arguments."""
     there = [x for x in given if isinstance(x, MaskedTensor)]
     mask = there[0]._mask
     for x in there:
@@ -64,7 +64,7 @@ def _where(fn, condition, input, other):
 
 @handles("to", "cpu", "cuda", "type_as")
 def _moved_to(fn, input, *args, **kwargs):
-    """The mask goes where the values go."""
+    """Return the mask goes where the values go."""
     values = fn(_values(input), *map(_values, args), **kwargs)
     if not isinstance(input, MaskedTensor):
         return values

@@ -33,7 +33,7 @@ def _values_and_mask(x, mask):
 
 
 def of_masked(fn: F) -> F:
-    """A function that takes masked tensors as well; what it gives is a plain tensor."""
+    """Return a function that takes masked tensors as well; what it gives is a plain tensor."""
 
     @wraps(fn)
     def public(input, *args, mask=None, **kwargs):
@@ -44,13 +44,13 @@ def of_masked(fn: F) -> F:
 
 
 def _selected(input: Tensor, mask, fill, name) -> Tensor:
-    """The input with a number in the place of what a mask leaves out."""
+    """Return the input with a number in the place of what a mask leaves out."""
     mask = _over(input, mask, name)
     return input if mask is None else input.where(mask, fill)
 
 
 def _over(input, mask, name):
-    """A mask in the shape of the input, or None."""
+    """Return a mask in the shape of the input, or None."""
     if mask is None:
         return None
     sizes = input.shape[input.ndim - mask.ndim:] if isinstance(mask, Tensor) and mask.ndim <= input.ndim else None
@@ -78,13 +78,13 @@ def _as(result, dtype) -> Tensor:
 
 @of_masked
 def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """The sum of the selected elements over some dimensions (all by default)."""
+    """Return the sum of the selected elements over some dimensions (all by default)."""
     return _selected(input, mask, 0, "sum").sum(_dims(input, dim), bool(keepdim), dtype=dtype)
 
 
 @of_masked
 def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """The product of the selected elements over some dimensions (all by default)."""
+    """Return the product of the selected elements over some dimensions (all by default)."""
     result = _selected(input, mask, 1, "prod")
     result = result.to(dt.int64) if dtype is None and not result.dtype.is_inexact else result
     for d in sorted(_dims(input, dim), reverse=True):
@@ -94,7 +94,7 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
 
 @of_masked
 def cumsum(input, dim, *, dtype=None, mask=None) -> Tensor:
-    """Sums of the selected elements up to each along a dimension."""
+    """Sum of the selected elements up to each along a dimension."""
     return _selected(input, mask, 0, "cumsum").cumsum(dim, dtype=dtype)
 
 
@@ -106,13 +106,13 @@ def cumprod(input, dim, *, dtype=None, mask=None) -> Tensor:
 
 @of_masked
 def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """The largest of the selected elements over some dimensions (all by default)."""
+    """Return the largest of the selected elements over some dimensions (all by default)."""
     return _as(_selected(input, mask, _least(input.dtype), "amax").amax(_dims(input, dim), bool(keepdim)), dtype)
 
 
 @of_masked
 def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """The smallest of the selected elements over some dimensions (all by default)."""
+    """Return the smallest of the selected elements over some dimensions (all by default)."""
     return _as(_selected(input, mask, _most(input.dtype), "amin").amin(_dims(input, dim), bool(keepdim)), dtype)
 
 
@@ -137,7 +137,7 @@ def _count(input, dims, keepdim, mask) -> Any:
 
 @of_masked
 def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """The mean of the selected elements over some dimensions (all by default); nan where there are none."""
+    """Return the mean of the selected elements over some dimensions (all by default); nan where there are none."""
     kind = input.dtype if dtype is None else dt.as_dtype(dtype)
     if not kind.is_inexact:
         raise DTypeError(f"masked.mean of {kind} is no whole number; say dtype=float32, or another floating point type")
@@ -148,8 +148,8 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
 
 @of_masked
 def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """The variance of the selected elements over some dimensions (all by default): the sum of squares of what they differ from
-    their mean by, divided by their number less `correction` (1; 0 if `unbiased` is False)."""
+    """Return the variance of the selected elements over some dimensions (all by default): the sum of squares of what they
+    differ from their mean by, divided by their number less `correction` (1; 0 if `unbiased` is False)."""
     if unbiased is not None and correction is not None:
         raise ArgumentError("masked.var takes either unbiased or correction")
     kind = input.dtype if dtype is None else dt.as_dtype(dtype)
@@ -166,26 +166,26 @@ def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
 
 @of_masked
 def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """The standard deviation of the selected elements over some dimensions: the square root of `var`."""
+    """Return the standard deviation of the selected elements over some dimensions: the square root of `var`."""
     return var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask).sqrt()
 
 
 @of_masked
 def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """The norm of order `ord` of the selected elements over some dimensions (all by default)."""
+    """Return the norm of order `ord` of the selected elements over some dimensions (all by default)."""
     x = _selected(input, mask, inf if ord < 0 else 0, "norm")
     return vector_norm(x, ord, _dims(x, dim), bool(keepdim), dtype=dtype)
 
 
 @of_masked
 def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None) -> Tensor:
-    """The selected elements divided by their norm along a dimension (at least `eps`), and zeros."""
+    """Return the selected elements divided by their norm along a dimension (at least `eps`), and zeros."""
     return _as(_selected(input, mask, 0, "normalize") / norm(input, ord, dim, keepdim=True, mask=mask).clamp(min=eps), dtype)
 
 
 @of_masked
 def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """The median of the selected elements along a dimension, the lower one of two; nan where there are none."""
+    """Return the median of the selected elements along a dimension, the lower one of two; nan where there are none."""
     x = input if input.dtype.is_inexact else input.to(dt.float32)
     found = _selected(x, mask, nan, "median").nanmedian(dim, keepdim).values
     if input.dtype.is_inexact:
@@ -197,7 +197,7 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None) -> Tensor:
 
 @of_masked
 def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """The logarithm of the sum of exponentials of the selected elements over some dimensions (all by default)."""
+    """Return the logarithm of the sum of exponentials of the selected elements over some dimensions (all by default)."""
     x = input if input.dtype.is_inexact else input.to(dt.float32)
     return _as(_selected(x, mask, -inf, "logsumexp").logsumexp(_dims(x, dim), bool(keepdim)), dtype)
 
@@ -211,17 +211,17 @@ def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None) -> 
 
 @of_masked
 def softmax(input, dim, *, dtype=None, mask=None) -> Tensor:
-    """The softmax of the selected elements along a dimension, and zeros; nan where nothing is selected."""
+    """Return the softmax of the selected elements along a dimension, and zeros; nan where nothing is selected."""
     return _selected(_as(input, dtype), mask, -inf, "softmax").softmax(dim)
 
 
 @of_masked
 def log_softmax(input, dim, *, dtype=None, mask=None) -> Tensor:
-    """The logarithm of `softmax`."""
+    """Return the logarithm of `softmax`."""
     return _selected(_as(input, dtype), mask, -inf, "log_softmax").log_softmax(dim)
 
 
 @of_masked
 def softmin(input, dim, *, dtype=None, mask=None) -> Tensor:
-    """The softmax of minus the selected elements along a dimension, and zeros."""
+    """Return the softmax of minus the selected elements along a dimension, and zeros."""
     return (-_selected(_as(input, dtype), mask, inf, "softmin")).softmax(dim)

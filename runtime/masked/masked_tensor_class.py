@@ -25,7 +25,7 @@ class MaskedTensor(Tensor):
     _mask: Tensor
 
     def __new__(cls, data, mask, requires_grad=False):
-        """A leaf of copies."""
+        """Return a leaf of copies."""
         check(data, mask)
         if data.requires_grad:
             warnings.warn("a masked tensor is a leaf of copies: gradients do not reach the data that it is made of; see "
@@ -78,15 +78,15 @@ class MaskedTensor(Tensor):
         return masked(getattr(self._values, name), getattr(self._mask, name))
 
     def size(self, dim=None) -> Any:
-        """The sizes, or one of them."""
+        """Return the sizes, or one of them."""
         return self.shape if dim is None else self.shape[dim]
 
     def dim(self) -> int:
-        """The number of dims."""
+        """Return the number of dims."""
         return self.ndim
 
     def numel(self) -> int:
-        """The number of elements, those that do not count included."""
+        """Return the number of elements, those that do not count included."""
         return self._values.numel()
 
     @property
@@ -112,7 +112,7 @@ class MaskedTensor(Tensor):
     # What it is made of.
 
     def get_data(self) -> Tensor:
-        """The values; those that do not count may be anything."""
+        """Return the values; those that do not count may be anything."""
         return self._values
 
     def get_mask(self) -> Tensor:
@@ -120,7 +120,7 @@ class MaskedTensor(Tensor):
         return self._mask
 
     def to_tensor(self, value) -> Tensor:
-        """A plain tensor, with a number in the place of what does not count."""
+        """Return a plain tensor, with a number in the place of what does not count."""
         return self._values.where(self._mask, value)
 
     def to_dense(self) -> "MaskedTensor":
@@ -128,11 +128,11 @@ class MaskedTensor(Tensor):
         return self
 
     def parts(self) -> tuple:
-        """The tensors it is made of, and what makes it of them."""
+        """Return the tensors it is made of, and what makes it of them."""
         return (self._mask, self._values), _made_of
 
     def values_of(self, gradient) -> Any:
-        """The values of a gradient, or None for None."""
+        """Return the values of a gradient, or None for None."""
         return gradient._values if isinstance(gradient, MaskedTensor) else gradient
 
     def like(self, values: Tensor) -> "MaskedTensor":
@@ -142,7 +142,7 @@ class MaskedTensor(Tensor):
     # Single numbers.
 
     def item(self):
-        """The number of a tensor with one element, which must count."""
+        """Return the number of a tensor with one element, which must count."""
         if not bool(self._mask):
             raise ArgumentError("item(): the element of this masked tensor does not count; to_tensor(value) puts a number "
                                 "there")
@@ -207,7 +207,7 @@ def _listed(texts, shape, indent) -> str:
 
 
 def check(data, mask):
-    """Refuses what values and their mask cannot be."""
+    """Refuse what values and their mask cannot be."""
     for name, x in (("data", data), ("mask", mask)):
         if not isinstance(x, Tensor) or isinstance(x, MaskedTensor):
             raise DTypeError(f"a masked tensor is made of two plain tensors, got {kind_of(x)} as {name}")
@@ -225,7 +225,7 @@ _asked: list = []        # whether the class is asked already
 
 
 def masked(values: Tensor, mask: Tensor) -> MaskedTensor:
-    """A masked tensor of parts that fit."""
+    """Return a masked tensor of parts that fit."""
     if not _asked:
         subclasses.ask_class(MaskedTensor)
         _asked.append(True)
@@ -239,7 +239,7 @@ def _made_of(mask, values):
 
 
 def made_again(values, mask) -> MaskedTensor:
-    """A masked tensor out of a file or a pickle, checked."""
+    """Return a masked tensor out of a file or a pickle, checked."""
     check(values, mask)
     return masked(values, mask)
 

@@ -27,7 +27,7 @@ reductions.init_reductions()
 
 
 def get_all_sharing_strategies() -> set:
-    """The ways of sharing memory: by file descriptors alone, which leave nothing behind."""
+    """Return the ways of sharing memory: by file descriptors alone, which leave nothing behind."""
     return {_STRATEGY}
 
 
@@ -37,6 +37,6 @@ def get_sharing_strategy() -> str:
 
 
 def set_sharing_strategy(new_strategy: str):
-    """Accepts both names that scripts use; memory is always shared by file descriptors, without their usual limits."""
+    """Accept both names that scripts use; memory is always shared by file descriptors, without their usual limits."""
     if new_strategy not in (_STRATEGY, "file_system"):
         raise _ArgumentError(f"set_sharing_strategy takes 'file_descriptor' or 'file_system', got {new_strategy!r}")

@@ -50,7 +50,7 @@ class SharedBlock:
 
     @classmethod
     def new(cls, size: int):
-        """A new block of at least `size` bytes, all zero."""
+        """Return a new block of at least `size` bytes, all zero."""
         if not CAN_SHARE:
             raise DeviceError("tensors cannot be in shared memory on this system")
         size = max(1, -(-size // mmap.PAGESIZE)) * mmap.PAGESIZE
@@ -63,19 +63,19 @@ class SharedBlock:
         return cls(fd)
 
     def forget_file(self):
-        """Closes the file descriptor: the memory stays, but can be handed to no more processes."""
+        """Close the file descriptor: the memory stays, but can be handed to no more processes."""
         fd, self.fd = self.fd, None
         if fd is not None:
             os.close(fd)
 
     def lease(self, offset: int, size: int):
-        """A piece of the block as a ctypes array, for use as an array's buffer; it keeps the block."""
+        """Return a piece of the block as a ctypes array, for use as an array's buffer; it keeps the block."""
         lease: Any = (ctypes.c_char * size).from_address(self.address + offset)
         lease.block = self
         return lease
 
     def array(self, shape, dtype, offset: int = 0, strides=None) -> np.ndarray:
-        """An array over the block's memory."""
+        """Return an array over the block's memory."""
         dtype = np.dtype(dtype)
         extent = _extent(shape, strides, dtype.itemsize)
         return np.ndarray(shape, dtype, self.lease(offset, extent), 0, strides)
@@ -103,7 +103,7 @@ def _extent(shape, strides, itemsize) -> int:
 
 
 def block_of(a: np.ndarray) -> SharedBlock | None:
-    """The block that an array lies in, or None for memory of this process alone."""
+    """Return the block that an array lies in, or None for memory of this process alone."""
     owner = a.base
     while type(owner) is np.ndarray:
         owner = owner.base
@@ -120,7 +120,7 @@ class _Arena:
 
 
 def empty(shape: tuple, dtype) -> np.ndarray:
-    """A new row-major array in shared memory."""
+    """Return a new row-major array in shared memory."""
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
     if size >= LARGE_BYTES:
@@ -139,13 +139,13 @@ _blocks: "weakref.WeakValueDictionary[tuple, SharedBlock]" = weakref.WeakValueDi
 
 
 def known(block: SharedBlock) -> SharedBlock:
-    """Enters a block."""
+    """Enter a block."""
     _blocks[block.key] = block
     return block
 
 
 def block_from(fd: int) -> SharedBlock:
-    """The block behind a file descriptor that another process has sent; takes the descriptor."""
+    """Return the block behind a file descriptor that another process has sent; takes the descriptor."""
     about = os.fstat(fd)
     block = _blocks.get((about.st_dev, about.st_ino))
     if block is None or block.fd is None:
@@ -155,7 +155,7 @@ def block_from(fd: int) -> SharedBlock:
 
 
 def _after_fork():
-    """A child cuts its small arrays from a block of its own: parent and child would hand out the same bytes."""
+    """Return a child cuts its small arrays from a block of its own: parent and child would hand out the same bytes."""
     _Arena.lock, _Arena.block, _Arena.taken = threading.Lock(), None, 0
 
 

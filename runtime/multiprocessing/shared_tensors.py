@@ -15,13 +15,13 @@ from .shared_memory import block_of, empty
 
 @api(function=False)
 def is_shared(self) -> bool:
-    """Whether the memory is one that other processes can map."""
+    """Return whether the memory is one that other processes can map."""
     return block_of(self._a) is not None
 
 
 @api(function=False)
 def share_memory_(self):
-    """Moves the memory of this tensor, and of every tensor that shares it, to where other processes can map it; that of devices
+    """Move the memory of this tensor, and of every tensor that shares it, to where other processes can map it; that of devices
     stays."""
     if self._a.__class__ is not DeviceArray and not is_shared(self):
         if tls.m.recorder is not None:
@@ -31,7 +31,7 @@ def share_memory_(self):
 
 
 def _move(t: Tensor):
-    """Copies the whole memory behind a tensor and turns all its aliases to the copy."""
+    """Copy the whole memory behind a tensor and turns all its aliases to the copy."""
     aliases = _aliases(t)
     arrays = [x._a for x in aliases]
     low = min(_bounds(a)[0] for a in arrays)
@@ -46,17 +46,17 @@ def _move(t: Tensor):
 
 
 def _bounds(a) -> tuple:
-    """The first address of an array's memory and the one behind its last."""
+    """Return the first address of an array's memory and the one behind its last."""
     return np.lib.array_utils.byte_bounds(a) if a.size else (a.ctypes.data, a.ctypes.data)
 
 
 def _window(memory, a, low):
-    """The array that lies in `memory` as `a` lies in the memory that starts at address `low`."""
+    """Return the array that lies in `memory` as `a` lies in the memory that starts at address `low`."""
     return np.ndarray(a.shape, a.dtype, memory.base, a.ctypes.data - low, a.strides)
 
 
 def _aliases(t: Tensor) -> list:
-    """Every tensor over the same storage: its base, the views that the storage knows, and detached ones."""
+    """Return every tensor over the same storage: its base, the views that the storage knows, and detached ones."""
     found = {id(x): x for x in (t, t._base, *(ref() for ref in t._storage.aliases)) if x is not None}
     if _references(t) > len(found) + _ASKING:
         found |= {id(x): x for x in gc.get_referrers(t._storage) if isinstance(x, Tensor)}
@@ -73,7 +73,7 @@ _ASKING = _references(wrap(np.zeros(1))) - 1
 
 
 def check_sendable(t: Tensor):
-    """Raises for a tensor whose history would be lost on the way to another process."""
+    """Raise for a tensor whose history would be lost on the way to another process."""
     if not t.is_leaf:
         raise AutogradError("a tensor that was computed and requires grad cannot be sent to another process, as its history "
                             "stays behind; send t.detach()")

@@ -45,7 +45,7 @@ def _error_file(directory, index) -> str:
 
 
 def _run(fn, index, args, directory):
-    """The body of a process: runs fn and leaves its traceback in a file."""
+    """Return the body of a process: runs fn and leaves its traceback in a file."""
     try:
         fn(index, *args)
     except KeyboardInterrupt:
@@ -64,11 +64,11 @@ class ProcessContext:
         self.sentinels = {p.sentinel: i for i, p in enumerate(processes)}
 
     def pids(self) -> list:
-        """The ids of the processes, in order."""
+        """Return the ids of the processes, in order."""
         return [p.pid for p in self.processes]
 
     def join(self, timeout=None, grace_period=None) -> bool:
-        """Waits until a process ends: True if all have. If one failed, the others are stopped and its error is raised."""
+        """Wait until a process ends: True if all have. If one failed, the others are stopped and its error is raised."""
         if not self.sentinels:
             return True
         failed = None
@@ -116,7 +116,7 @@ SpawnContext = ProcessContext
 
 
 def signal_name(exitcode: int) -> str:
-    """The name of the signal behind a negative exit code."""
+    """Return the name of the signal behind a negative exit code."""
     try:
         return signal.Signals(-exitcode).name
     except ValueError:
@@ -124,7 +124,7 @@ def signal_name(exitcode: int) -> str:
 
 
 def start_processes(fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn", numa_options=None):
-    """Runs fn(i, *args) in `nprocs` processes. With `join` waits for all and raises the first error; else returns a
+    """Run fn(i, *args) in `nprocs` processes. With `join` waits for all and raises the first error; else returns a
     ProcessContext."""
     context = multiprocessing.get_context(start_method)
     directory = tempfile.mkdtemp(prefix="ingot-spawn-")
@@ -138,5 +138,5 @@ def start_processes(fn, args=(), nprocs=1, join=True, daemon=False, start_method
 
 
 def spawn(fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn"):
-    """Runs fn(i, *args) in `nprocs` fresh processes; see `start_processes`."""
+    """Run fn(i, *args) in `nprocs` fresh processes; see `start_processes`."""
     return start_processes(fn, args, nprocs, join, daemon, start_method)

@@ -21,7 +21,7 @@ _NOT_STATE = ("_base", "_data_version", "_path", "_kept_grad", "_kept_leaf", "_p
 
 
 def reduce_block(block: SharedBlock):
-    """A block as a file descriptor for the receiver."""
+    """Return a block as a file descriptor for the receiver."""
     return _rebuild_block, (DupFd(block.fd),)
 
 
@@ -35,7 +35,7 @@ def _rebuild_block(handle):
 
 
 def reduce_tensor(t: Tensor):
-    """A tensor as a window into its block."""
+    """Return a tensor as a window into its block."""
     check_sendable(t)
     a = _shared_array(t)
     block: Any = block_of(a)
@@ -45,7 +45,7 @@ def reduce_tensor(t: Tensor):
 
 
 def _shared_array(t):
-    """The array of a tensor in a block that can still be handed on."""
+    """Return the array of a tensor in a block that can still be handed on."""
     share_memory_(t)
     block: Any = block_of(t._a)
     if block.fd is None:
@@ -56,7 +56,7 @@ def _shared_array(t):
 
 
 def rebuild_tensor(cls, block, storage, dtype, window, requires_grad, state):
-    """The receiver's tensor over the same memory."""
+    """Return the receiver's tensor over the same memory."""
     offset, shape, strides = window
     t = object.__new__(cls)
     t._a = block.array(shape, dtype.np, offset, strides)
@@ -79,7 +79,7 @@ def _wait_for_receivers():
 
 
 def _at_end_of_process(_=None):
-    """Enters the wait after queues are told to finish (priority 10) and before the listener closes (0)."""
+    """Enter the wait after queues are told to finish (priority 10) and before the listener closes (0)."""
     util.Finalize(None, _wait_for_receivers, exitpriority=5)
 
 
@@ -88,7 +88,7 @@ class _Registration:
 
 
 def init_reductions():
-    """Makes multiprocessing send tensors as shared memory, where there is such a thing."""
+    """Make multiprocessing send tensors as shared memory, where there is such a thing."""
     if not CAN_SHARE:
         return
     ForkingPickler.register(SharedBlock, reduce_block)

@@ -29,7 +29,7 @@ def _layout(layout) -> Any:
 
 
 def _joined(samples, layout):
-    """Samples behind each other."""
+    """Return samples behind each other."""
     layout = _layout(layout)
     if layout == "strided":
         samples = [x.to(samples[0].dtype) for x in samples]
@@ -43,13 +43,13 @@ def _joined(samples, layout):
 
 
 def _differ_in_length(samples) -> bool:
-    """Whether samples differ in their first dim alone."""
+    """Return whether samples differ in their first dim alone."""
     first = samples[0]
     return all(x.ndim and x.shape[1:] == first.shape[1:] and x.dtype is first.dtype for x in samples)
 
 
 def nested_tensor(tensor_list, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> NestedTensor:
-    """A nested tensor of copies of samples, which has no history of them."""
+    """Return a nested tensor of copies of samples, which has no history of them."""
     if isinstance(tensor_list, Tensor) and not isinstance(tensor_list, NestedTensor):
         tensor_list = tensor_list.unbind(0)
     samples = [(x.detach() if isinstance(x, Tensor) else FUNCTIONS["tensor"](x)).to(device=device, dtype=dtype)
@@ -59,7 +59,7 @@ def nested_tensor(tensor_list, *, dtype=None, layout=None, device=None, requires
 
 
 def as_nested_tensor(ts, dtype=None, device=None, layout=None) -> NestedTensor:
-    """A nested tensor of samples (a list, or the rows of a tensor), to which gradients go."""
+    """Return a nested tensor of samples (a list, or the rows of a tensor), to which gradients go."""
     if isinstance(ts, NestedTensor):
         return ts.like(ts.values().to(device=device, dtype=dtype))
     return _joined([x.to(device=device, dtype=dtype) for x in ts], layout)
@@ -67,8 +67,9 @@ def as_nested_tensor(ts, dtype=None, device=None, layout=None) -> NestedTensor:
 
 def nested_tensor_from_jagged(values, offsets=None, lengths=None, jagged_dim=None, min_seqlen=None,
                               max_seqlen=None) -> NestedTensor:
-    """A nested tensor over values that have the samples behind each other: sample i begins at offsets[i] and ends where the
-    next one begins, or lengths[i] further. What lies between samples is left out. Padding goes to `max_seqlen`, if given."""
+    """Return a nested tensor over values that have the samples behind each other: sample i begins at offsets[i] and ends where
+    the next one begins, or lengths[i] further. What lies between samples is left out. Padding goes to `max_seqlen`, if
+    given."""
     at = 1 if jagged_dim is None else jagged_dim
     if offsets is None and lengths is None:
         raise ArgumentError("nested_tensor_from_jagged takes offsets, lengths, or both")
@@ -83,7 +84,7 @@ def nested_tensor_from_jagged(values, offsets=None, lengths=None, jagged_dim=Non
 
 
 def _ragged(offsets, longest) -> Ragged:
-    """The structure of samples whose longest one may be said to be longer than it is."""
+    """Return the structure of samples whose longest one may be said to be longer than it is."""
     found = Ragged(offsets)
     if longest is not None and longest < found.longest:
         raise ArgumentError(f"nested_tensor_from_jagged: max_seqlen is {longest}, and a sample has {found.longest} rows")
@@ -91,14 +92,14 @@ def _ragged(offsets, longest) -> Ragged:
 
 
 def to_padded_tensor(input, padding, output_size=None) -> Tensor:
-    """One tensor of all samples, filled up to the longest one, or to `output_size`."""
+    """Return one tensor of all samples, filled up to the longest one, or to `output_size`."""
     if not isinstance(input, NestedTensor):
         raise DTypeError("to_padded_tensor takes a nested tensor")
     return input.to_padded_tensor(padding, output_size)
 
 
 def narrow(tensor, dim, start, length, layout=None) -> NestedTensor:
-    """The rows start[i] to start[i] + length[i] of each sample of a tensor (ints count for all samples)."""
+    """Return the rows start[i] to start[i] + length[i] of each sample of a tensor (ints count for all samples)."""
     if dim != 1:
         raise ArgumentError(f"nested.narrow goes along dim 1, got {dim}")
     count = tensor.shape[0]
@@ -111,7 +112,7 @@ def narrow(tensor, dim, start, length, layout=None) -> NestedTensor:
 
 
 def masked_select(tensor, mask) -> NestedTensor:
-    """The rows of each sample that a mask selects, which is broadcast to (samples, rows)."""
+    """Return the rows of each sample that a mask selects, which is broadcast to (samples, rows)."""
     if mask.ndim > 2:
         raise ShapeError(f"nested.masked_select takes a mask of at most two dims, got shape {tuple(mask.shape)}")
     mask = mask.expand(tensor.shape[:2])

@@ -27,7 +27,7 @@ def found_in(table, func):
 
 
 def _is_strided(given) -> bool:
-    """Whether there is a nested tensor of the layout strided among arguments."""
+    """Return whether there is a nested tensor of the layout strided among arguments."""
     return any(_is_strided(x) if isinstance(x, (list, tuple)) else isinstance(x, NestedTensor) and x._layout == "strided"
                for x in given)
 
@@ -59,12 +59,12 @@ class Ragged:
 
     @_kept
     def bounds(self) -> list:
-        """The offsets as Python numbers."""
+        """Return the offsets as Python numbers."""
         return self.offsets.tolist()
 
     @_kept
     def lengths(self) -> Tensor:
-        """The length of each sample."""
+        """Return the length of each sample."""
         return self.offsets[1:] - self.offsets[:-1]
 
     @property
@@ -74,7 +74,7 @@ class Ragged:
 
     @_kept
     def longest(self) -> int:
-        """The length of the longest sample, or what was said of it."""
+        """Return the length of the longest sample, or what was said of it."""
         return max((b - a for a, b in itertools.pairwise(self.bounds)), default=0) if self.said is None else self.said
 
     @property
@@ -94,7 +94,7 @@ class Ragged:
         return rows - self.offsets[:-1][self.samples]
 
     def same(self, other: "Ragged") -> bool:
-        """Whether all samples are of the lengths that they have in another one."""
+        """Return whether all samples are of the lengths that they have in another one."""
         return self is other or (self.offsets is other.offsets) or self.bounds == other.bounds
 
 
@@ -165,7 +165,7 @@ class NestedTensor(Tensor):
         return Size((self._ragged.count, *sizes))
 
     def size(self, dim=None) -> Any:
-        """The sizes, or one of them."""
+        """Return the sizes, or one of them."""
         return self.shape if dim is None else self.shape[dim]
 
     @property
@@ -173,7 +173,7 @@ class NestedTensor(Tensor):
         return self._values.ndim + 1
 
     def dim(self) -> int:
-        """The number of dims, that of samples included."""
+        """Return the number of dims, that of samples included."""
         return self.ndim
 
     aval = property(lambda self: Aval(tuple(self.shape), self.dtype))
@@ -208,11 +208,11 @@ class NestedTensor(Tensor):
         return self
 
     def numel(self) -> int:
-        """The number of elements of all samples."""
+        """Return the number of elements of all samples."""
         return self._values.numel()
 
     def is_contiguous(self, memory_format=None) -> bool:
-        """Whether the values are contiguous."""
+        """Return whether the values are contiguous."""
         return self._values.is_contiguous()
 
     def __len__(self) -> int:
@@ -243,7 +243,7 @@ class NestedTensor(Tensor):
     # What it is made of.
 
     def values(self) -> Tensor:
-        """The samples behind each other."""
+        """Return the samples behind each other."""
         return self._values
 
     def offsets(self) -> Tensor:
@@ -258,15 +258,15 @@ class NestedTensor(Tensor):
     _min_seqlen = property(lambda self: self._ragged.shortest)
 
     def parts(self) -> tuple:
-        """The tensors it is made of, and what makes it of them."""
+        """Return the tensors it is made of, and what makes it of them."""
         return (self._ragged.offsets, self._values), Making(self._ragged.said, self._at, self._layout)
 
     def values_of(self, gradient) -> Any:
-        """The values of a gradient, or None for None."""
+        """Return the values of a gradient, or None for None."""
         return None if gradient is None else gradient._values
 
     def unbind(self, dim=0) -> tuple:
-        """The samples, views of the values."""
+        """Return the samples, views of the values."""
         if dim not in (0, -self.ndim):
             raise DimError(f"a nested tensor is unbound along dim 0, not {dim}")
         bounds = self._ragged.bounds
@@ -308,7 +308,7 @@ class NestedTensor(Tensor):
         return NestedTensor(values, self._ragged, self._at if at is None else at, self._layout)
 
     def to_padded_tensor(self, padding, output_size=None) -> Tensor:
-        """One tensor of all samples, filled up to the longest one, or to `output_size`."""
+        """Return one tensor of all samples, filled up to the longest one, or to `output_size`."""
         ragged, at = self._ragged, self._at
         rows = self._values.movedim(at - 1, 0)
         long = ragged.longest
@@ -349,7 +349,7 @@ class Making(NamedTuple):
 
 
 def check_offsets(values, offsets, at):
-    """Refuses places of samples that values do not have."""
+    """Refuse places of samples that values do not have."""
     if not 1 <= at <= values.ndim:
         raise ArgumentError(f"nested_tensor_from_jagged: jagged_dim is within 1..{values.ndim}, got {at}")
     bounds = offsets.tolist()
@@ -359,7 +359,7 @@ def check_offsets(values, offsets, at):
 
 
 def made_again(values, offsets, said, at, layout) -> NestedTensor:
-    """A nested tensor out of a file or a pickle, checked."""
+    """Return a nested tensor out of a file or a pickle, checked."""
     check_offsets(values, offsets, at)
     if layout not in ("jagged", "strided") or not (said is None or (type(said) is int and said >= 0)):
         raise ArgumentError(f"a nested tensor of the layout {layout!r} whose longest sample counts as {said!r} is none")

@@ -18,7 +18,7 @@ def _as_dim(t, dim) -> int:
 
 
 def _inner(name, t, dim) -> int:
-    """The dim of the values for one that is neither that of samples nor the one that differs."""
+    """Return the dim of the values for one that is neither that of samples nor the one that differs."""
     dim = _as_dim(t, dim)
     if dim in (0, t._at):
         raise DimError(f"{name} of a nested tensor goes along dims that do not differ between samples, not along "
@@ -50,7 +50,7 @@ def _pointwise(fn, *args, **kwargs):
 
 
 def _beside(fn, like, x):
-    """An argument as one beside the values of a nested tensor."""
+    """Return an argument as one beside the values of a nested tensor."""
     if isinstance(x, NestedTensor):
         if x._at != like._at or not x._ragged.same(like._ragged):
             raise ShapeError(f"{fn.__name__} of nested tensors takes samples of the same lengths, got {tuple(like.shape)} with "
@@ -86,7 +86,7 @@ handles(*POINTWISE, *[f"{name}_" for name in POINTWISE], *DUNDERS)(_pointwise)
 
 @handles("to", "cpu", "cuda", "type_as")
 def _moved(fn, input, *args, **kwargs):
-    """The offsets go where the values go."""
+    """Return the offsets go where the values go."""
     given = [x._values if isinstance(x, NestedTensor) else x for x in args]
     values = fn(input._values, *given, **kwargs)
     if values.device == input._values.device:
@@ -351,7 +351,7 @@ def _parts(fn, input, size, dim=0):
 
 
 def _some_samples(t, first, last) -> NestedTensor:
-    """Some samples in a row, views of the values."""
+    """Return some samples in a row, views of the values."""
     offsets, at = t.offsets()[first:last + 1], t._at
     start, stop = t._ragged.bounds[first], t._ragged.bounds[last]
     return NestedTensor(t._values.narrow(at - 1, start, stop - start), Ragged(offsets - start), at, t._layout)
@@ -379,5 +379,5 @@ def _asked(fn, input, *args):
 
 @handles("register_hook")
 def _register_hook(fn, input, hook):
-    """A hook on the gradient of the values, which gets it, and may give another one, as a nested tensor."""
+    """Return a hook on the gradient of the values, which gets it, and may give another one, as a nested tensor."""
     return fn(input._values, lambda g: input.values_of(hook(input.like(g))))

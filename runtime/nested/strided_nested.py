@@ -22,7 +22,7 @@ _new = object.__new__
 
 
 def in_rows(shapes: Iterable) -> tuple:
-    """The places of samples that lie behind each other: of each its sizes, strides, and first element."""
+    """Return the places of samples that lie behind each other: of each its sizes, strides, and first element."""
     places, start = [], 0
     for sizes in shapes:
         places.append((tuple(sizes), empty_strides(tuple(sizes)), start))
@@ -74,7 +74,7 @@ class NestedSamples(NestedTensor):
         return [sizes for sizes, _, _ in self._places]
 
     def size(self, dim=None):
-        """The size of a dim that is one for all samples."""
+        """Return the size of a dim that is one for all samples."""
         if dim is None:
             return self.shape
         if not -self._dims <= dim < self._dims:
@@ -94,7 +94,7 @@ class NestedSamples(NestedTensor):
     ndim = property(lambda self: self._dims)
 
     def numel(self) -> int:
-        """The number of elements of all samples."""
+        """Return the number of elements of all samples."""
         return sum(map(math.prod, self.sizes))
 
     @property
@@ -103,7 +103,7 @@ class NestedSamples(NestedTensor):
         return self.numel() == self._values.shape[0]
 
     def is_contiguous(self, memory_format=None) -> bool:
-        """Whether samples lie row by row, behind each other."""
+        """Return whether samples lie row by row, behind each other."""
         return self.is_whole and self._places == in_rows(self.sizes)
 
     def __len__(self) -> int:
@@ -116,7 +116,7 @@ class NestedSamples(NestedTensor):
     # What it is made of.
 
     def values(self) -> Tensor:
-        """All elements, sample by sample, in one dim."""
+        """Return all elements, sample by sample, in one dim."""
         return self.in_rows()._values
 
     def _has_none(self):
@@ -126,11 +126,11 @@ class NestedSamples(NestedTensor):
     _max_seqlen = _min_seqlen = property(_has_none)         # type: ignore[assignment]
 
     def parts(self) -> tuple:
-        """The tensor it is made of, and what makes it of that."""
+        """Return the tensor it is made of, and what makes it of that."""
         return (self._values,), MakingSamples(self._places, self._dims)
 
     def values_of(self, gradient):
-        """A gradient's elements, as this one's lie."""
+        """Return a gradient's elements, as this one's lie."""
         if gradient is None or gradient._places == self._places:
             return None if gradient is None else gradient._values
         made = self.like(self._values.detach().new_zeros(self._values.shape))
@@ -139,14 +139,14 @@ class NestedSamples(NestedTensor):
         return made._values
 
     def sample(self, i: int) -> Tensor:
-        """One sample, a view of the values."""
+        """Return one sample, a view of the values."""
         sizes, strides, start = self._places[i]
         if strides == empty_strides(sizes):
             return self._values.narrow(0, start, math.prod(sizes)).view(sizes)
         return self._values.as_strided(sizes, strides, self._values.storage_offset() + start)
 
     def unbind(self, dim=0) -> tuple:
-        """The samples, views of the values."""
+        """Return the samples, views of the values."""
         if dim not in (0, -self._dims):
             raise DimError(f"a nested tensor is unbound along dim 0, not {dim}")
         return tuple([self.sample(i) for i in range(len(self._places))])
@@ -184,7 +184,7 @@ class NestedSamples(NestedTensor):
         return NestedSamples(values, self._places, self._dims)
 
     def in_rows(self) -> "NestedSamples":
-        """The same samples behind each other: itself if they are."""
+        """Return the same samples behind each other: itself if they are."""
         return self if self.is_contiguous() else joined(self.unbind(), self)
 
     def seen(self, samples) -> "NestedSamples":
@@ -196,7 +196,7 @@ class NestedSamples(NestedTensor):
         return NestedSamples(there, places, samples[0].ndim + 1)
 
     def to_padded_tensor(self, padding, output_size=None) -> Tensor:
-        """One tensor of all samples, filled up to the largest size of each dim, or to `output_size`."""
+        """Return one tensor of all samples, filled up to the largest size of each dim, or to `output_size`."""
         sizes = [max(of_dim) for of_dim in zip(*self.sizes)]
         if output_size is not None:
             if len(output_size) != self._dims or any(n < have for n, have in zip(output_size, [len(self), *sizes])):
@@ -211,7 +211,7 @@ class NestedSamples(NestedTensor):
 
 
 def joined(samples, like=None) -> NestedSamples:
-    """Samples behind each other, with their histories; of none at all a nested tensor of the kind of `like`."""
+    """Return samples behind each other, with their histories; of none at all a nested tensor of the kind of `like`."""
     if not samples:
         values = FUNCTIONS["empty"](0) if like is None else like._values.detach().new_empty(0)
         return NestedSamples(values, (), 1 if like is None else like._dims)
@@ -222,7 +222,7 @@ def joined(samples, like=None) -> NestedSamples:
 
 
 def by_samples(t) -> NestedSamples:
-    """A nested tensor as one whose samples may differ in every dim; a view wherever its values lie without gaps."""
+    """Return a nested tensor as one whose samples may differ in every dim; a view wherever its values lie without gaps."""
     if isinstance(t, NestedSamples):
         return t
     values, samples = t._values, t.unbind()
@@ -246,7 +246,7 @@ class MakingSamples(NamedTuple):
 
 
 def samples_again(values, sizes, dims) -> NestedSamples:
-    """A nested tensor out of a file or a pickle, checked."""
+    """Return a nested tensor out of a file or a pickle, checked."""
     sizes = [tuple(s) for s in sizes]
     if any(len(s) != dims - 1 or any(type(n) is not int or n < 0 for n in s) for s in sizes) or values.ndim != 1 or \
             sum(map(math.prod, sizes)) != values.shape[0]:

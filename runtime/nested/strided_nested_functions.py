@@ -17,7 +17,7 @@ def _known(x):
 
 
 def _first(name, *given) -> NestedSamples:
-    """The first nested tensor among arguments; all of them have as many samples."""
+    """Return the first nested tensor among arguments; all of them have as many samples."""
     nested = [x for x in given if isinstance(x, NestedSamples)]
     if any(len(x) != len(nested[0]) for x in nested):
         raise ShapeError(f"{name} takes nested tensors of as many samples, got {', '.join([str(len(x)) for x in nested])}")
@@ -25,7 +25,7 @@ def _first(name, *given) -> NestedSamples:
 
 
 def _within(name, t, dim) -> int:
-    """The dim of samples for one of the nested tensor."""
+    """Return the dim of samples for one of the nested tensor."""
     if not -t.ndim <= dim < t.ndim:
         raise DimError(f"{name}: dim {dim} is out of range for a nested tensor of {t.ndim} dims")
     if dim % t.ndim == 0:
@@ -83,7 +83,7 @@ def _check_sizes(name, like, given):
 
 
 def _is_alike(x, like) -> bool:
-    """Whether all values of an argument lie as those of a nested tensor do, or count for all of them."""
+    """Return whether all values of an argument lie as those of a nested tensor do, or count for all of them."""
     if isinstance(x, NestedSamples):
         return x._places == like._places and x.is_whole
     return not isinstance(x, Tensor) or x.ndim == 0
@@ -153,7 +153,7 @@ def _along(fn, input, dim=-1, *args, **kwargs):
 
 
 def _rows(name, t, width):
-    """All rows of all samples, for what goes along the last dim alone."""
+    """Return all rows of all samples, for what goes along the last dim alone."""
     if t.ndim < 2 or any(sizes[-1] != width for sizes in t.sizes):
         raise ShapeError(f"{name} takes samples whose last dim is {width}, got {', '.join(map(str, t.sizes))}")
     return t.values().view(-1, width)

@@ -41,7 +41,8 @@ def get_default_dynamic_quant_module_mappings() -> dict:
 
 
 def quantize_dynamic(model: Module, qconfig_spec=None, dtype=qint8, mapping=None, inplace: bool = False) -> Module:
-    """A model in evaluation mode whose linear and recurrent modules have weights of int8; the model itself with `inplace`.
+    """Return a model in evaluation mode whose linear and recurrent modules have weights of int8; the model itself with
+    `inplace`.
 
     qconfig_spec  types of modules, or their names in the model, that are quantised (all that can be unless said); in a
                   dictionary None leaves out what its key names

@@ -20,7 +20,7 @@ class MinMax:
         self.low = self.high = 0.0
 
     def add(self, a: np.ndarray):
-        """Takes note of the numbers of an array."""
+        """Take note of the numbers of an array."""
         if a.size:
             low, high = float(a.min()), float(a.max())
             if not np.isfinite(low + high):

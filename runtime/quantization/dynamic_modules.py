@@ -34,7 +34,7 @@ class Linear(Module):
 
     @classmethod
     def from_float(cls, mod):
-        """The module that stands for a float one."""
+        """Return the module that stands for a float one."""
         if type_before_parametrizations(mod) is not cls._float_module:
             raise DTypeError(f"{cls.__module__}.{cls.__name__}.from_float takes nn.{cls._float_module.__name__}, got "
                              f"{type(mod).__name__}")
@@ -43,16 +43,16 @@ class Linear(Module):
         return made
 
     def set_weight_bias(self, weight, bias):
-        """Takes a float weight, which is quantised, and a bias."""
+        """Take a float weight, which is quantised, and a bias."""
         self.weight_int8, self.scale = quantized(weight, "Linear")
         self.bias_float = None if bias is None else bias.detach().clone()
 
     def weight(self):
-        """The weight that its numbers and scales stand for, in float32."""
+        """Return the weight that its numbers and scales stand for, in float32."""
         return self.weight_int8.to(dt.float32) * self.scale.unsqueeze(1)
 
     def bias(self):
-        """The bias, or None."""
+        """Return the bias, or None."""
         return self.bias_float
 
     def forward(self, input):

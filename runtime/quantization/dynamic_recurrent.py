@@ -35,7 +35,7 @@ class _Quantized:
         """Nothing to draw: weights come from a float module."""
 
     def _add(self, name, shape):
-        """A weight with its scales, or a bias."""
+        """Return a weight with its scales, or a bias."""
         if len(shape) == 1:
             self.register_buffer(name, FUNCTIONS["zeros"](shape, dtype=dt.float32))
             return
@@ -43,12 +43,12 @@ class _Quantized:
         self.register_buffer(name + _SCALE, FUNCTIONS["ones"](shape[:1], dtype=dt.float32))
 
     def _pair(self, name):
-        """A weight and its scales."""
+        """Return a weight and its scales."""
         return self._buffers[name], self._buffers[name + _SCALE]
 
     @classmethod
     def from_float(cls, mod):
-        """The module that stands for a float one."""
+        """Return the module that stands for a float one."""
         if type_before_parametrizations(mod) is not cls._float_module:
             raise DTypeError(f"{cls.__name__}.from_float takes nn.{cls._float_module.__name__}, got {type(mod).__name__}")
         made = cls(**cls._options(mod))
@@ -134,7 +134,7 @@ class _Cells(_Quantized):
             self.bias_ih = self.bias_hh = None
 
     def forward(self, input, hx=None):
-        """The next state, or states."""
+        """Return the next state, or states."""
         x, states, single = self._batched(input, hx)
         joined = self.bias_ih is None or self._layer == "gru"
         z = linear_int8(x, *self._pair("weight_ih"), self.bias_ih if joined else self.bias_ih + self.bias_hh).unsqueeze(0)

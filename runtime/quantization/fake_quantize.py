@@ -48,15 +48,15 @@ class FakeQuantizeBase(HasFactories):
         self.fake_quant_enabled.fill_(int(enabled))
 
     def disable_fake_quant(self):
-        """Gives numbers back as they are from now on."""
+        """Return numbers back as they are from now on."""
         self.enable_fake_quant(False)
 
     def enable_observer(self, enabled=True):
-        """Follows ranges from now on."""
+        """Follow ranges from now on."""
         self.observer_enabled.fill_(int(enabled))
 
     def disable_observer(self):
-        """Keeps the scale that there is."""
+        """Keep the scale that there is."""
         self.enable_observer(False)
 
 
@@ -115,20 +115,20 @@ class FakeQuantize(FakeQuantizeBase):
         return self.activation_post_process.steps_between(low, high)
 
     def _fit(self, scale):
-        """Makes room for as many scales as there are channels."""
+        """Make room for as many scales as there are channels."""
         if scale.ndim and self.scale.shape != scale.shape:
             first_time(self)
             self.scale, self.zero_point = self.scale.new_ones(scale.shape), self.zero_point.new_zeros(scale.shape)
 
     def start_with(self, x):
-        """Makes room for what such a tensor needs, before one is seen."""
+        """Make room for what such a tensor needs, before one is seen."""
         if self.is_per_channel:
             if hasattr(self.activation_post_process, "fit"):
                 self.activation_post_process.fit(x)
             self._fit(x.detach().new_empty(x.shape[self.ch_axis]))
 
     def rounded(self, x):
-        """The nearest steps, by the scale that there is, if rounding is on."""
+        """Return the nearest steps, by the scale that there is, if rounding is on."""
         on = known(self.fake_quant_enabled)
         if on is False:
             return x

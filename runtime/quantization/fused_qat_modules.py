@@ -84,23 +84,23 @@ class _Normed(qat_modules.Rounding):
         self.bn = mod[1]
 
     def reset_running_stats(self):
-        """Forgets the running statistics."""
+        """Forget the running statistics."""
         self.bn.reset_running_stats()
 
     def update_bn_stats(self):
-        """Follows statistics from now on."""
+        """Follow statistics from now on."""
         self.freeze_bn = False
         self.bn.training = True
         return self
 
     def freeze_bn_stats(self):
-        """Keeps the running statistics from now on."""
+        """Keep the running statistics from now on."""
         self.freeze_bn = True
         self.bn.training = False
         return self
 
     def train(self, mode=True):
-        """Switches training mode; a frozen batch norm stays as it is."""
+        """Switch training mode; a frozen batch norm stays as it is."""
         super().train(mode)
         if self.freeze_bn:
             self.bn.train(False)
@@ -152,7 +152,7 @@ class _Normed(qat_modules.Rounding):
             return weight.detach(), self._shift(factor).detach()
 
     def to_float(self):
-        """The float layer with the batch norm folded in, before rounding, and a ReLU behind it if there is one."""
+        """Return the float layer with the batch norm folded in, before rounding, and a ReLU behind it if there is one."""
         bn = self.bn
         fold = fuse_linear_bn_weights if self._layer is float_linear.Linear else fuse_conv_bn_weights
         layer = self._float_layer(*fold(self.weight, self.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias))

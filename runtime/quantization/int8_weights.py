@@ -30,7 +30,7 @@ def quantized(weight, name: str):
 
 
 def require_int8(dtype):
-    """Refuses what else PyTorch's modules of this kind are made of."""
+    """Refuse what else PyTorch's modules of this kind are made of."""
     if dtype is not qint8:
         raise ArgumentError(f"weights are quantised to ingot.qint8, not to {dtype}; for 16 bits use module.half() or "
                             f"module.bfloat16()")
@@ -44,7 +44,7 @@ class ByteSteps(NamedTuple):
 
 
 def byte_steps(observer, name: str) -> ByteSteps:
-    """The bytes that an observer, or fake quantisation, has found; steps that are numbered from -128 on are moved up."""
+    """Return the bytes that an observer, or fake quantisation, has found; steps that are numbered from -128 on are moved up."""
     if not hasattr(observer, "quant_min"):
         raise ArgumentError(f"{name}: the activation of its qconfig is {type(observer).__name__}, which finds no steps for "
                             f"bytes")
@@ -64,7 +64,8 @@ def byte_steps(observer, name: str) -> ByteSteps:
 
 
 def weight_scales(fake, name: str):
-    """The scale of each row (or of all) that fake quantisation has for a weight, as an array; None where nothing rounds it."""
+    """Return the scale of each row (or of all) that fake quantisation has for a weight, as an array; None where nothing rounds
+    it."""
     if not hasattr(fake, "scale"):
         return None
     if bool((fake.zero_point != 0).any()) or fake.quant_min < -128 or fake.quant_max > 127:

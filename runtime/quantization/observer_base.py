@@ -29,11 +29,11 @@ class Factory:
         return f"{self.p!r}{self.callable_args!r}"
 
     def with_args(self, **settings):
-        """A factory that knows more arguments."""
+        """Return a factory that knows more arguments."""
         return Factory(partial(self, **settings))
 
     def with_callable_args(self, **makers):
-        """A factory that calls these for arguments when it makes something."""
+        """Return a factory that calls these for arguments when it makes something."""
         return Factory(self.p, {**self.callable_args, **makers})
 
 
@@ -42,12 +42,12 @@ class HasFactories(Module):
 
     @classmethod
     def with_args(cls, **settings):
-        """A factory of such modules."""
+        """Return a factory of such modules."""
         return Factory(partial(cls, **settings))
 
     @classmethod
     def with_callable_args(cls, **makers):
-        """A factory of such modules that calls these for arguments."""
+        """Return a factory of such modules that calls these for arguments."""
         return Factory(partial(cls), makers)
 
 
@@ -121,7 +121,7 @@ class UniformQuantizationObserverBase(ObserverBase):
             return steps_between(low, high, self.quant_min, self.quant_max, kind, eps=self._least_scale, middle=middle)
 
     def reset_min_max_vals(self):
-        """Forgets what was seen."""
+        """Forget what was seen."""
         raise NotImplementedError(f"{type(self).__name__} cannot forget what it has seen")
 
     def _load_from_state_dict(self, state_dict, prefix, *others):
@@ -137,7 +137,7 @@ def first_time(module):
 
 
 def make_room(module, state_dict, prefix):
-    """Gives a module's own buffers the sizes that were saved: there are as many scales as channels were seen."""
+    """Return a module's own buffers the sizes that were saved: there are as many scales as channels were seen."""
     for name, own in list(module._buffers.items()):
         saved = state_dict.get(prefix + name)
         if saved is not None and saved.shape != own.shape:

@@ -47,7 +47,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
             self.register_buffer(name, FUNCTIONS["tensor"](none_yet, **self._placed))
 
     def ends_of(self, x):
-        """The smallest and the largest number of a tensor."""
+        """Return the smallest and the largest number of a tensor."""
         return ends_of(x)
 
     def followed(self, low, high):
@@ -63,12 +63,12 @@ class MinMaxObserver(UniformQuantizationObserverBase):
         return x_orig
 
     def range_with(self, x):
-        """The ends of the range when the numbers of a tensor are seen, too."""
+        """Return the ends of the range when the numbers of a tensor are seen, too."""
         self.fit(x)
         return self.followed(*self.ends_of(x.detach()))
 
     def fit(self, x):
-        """Makes room for the ranges of such a tensor."""
+        """Make room for the ranges of such a tensor."""
 
     def calculate_qparams(self, **kwargs):
         """(scale, zero_point)"""
@@ -83,7 +83,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
         return not self.min_val.numel() or bool((self.min_val == _INFINITE).any())
 
     def reset_min_max_vals(self):
-        """Forgets what was seen."""
+        """Forget what was seen."""
         self.min_val.fill_(_INFINITE)
         self.max_val.fill_(-_INFINITE)
 
@@ -119,7 +119,7 @@ class PerChannelMinMaxObserver(MinMaxObserver):
         self.min_val, self.max_val = (v.new_empty(0) for v in (self.min_val, self.max_val))
 
     def fit(self, x):
-        """Makes room for the ranges of such a tensor."""
+        """Make room for the ranges of such a tensor."""
         channels = x.shape[self.ch_axis]
         if self.min_val.shape != (channels,):
             first_time(self)
@@ -127,7 +127,7 @@ class PerChannelMinMaxObserver(MinMaxObserver):
             self.max_val = self.max_val.new_full((channels,), -_INFINITE)
 
     def ends_of(self, x):
-        """The smallest and the largest number of each channel."""
+        """Return the smallest and the largest number of each channel."""
         return ends_of(x, self.ch_axis)
 
 
@@ -175,7 +175,7 @@ class _Counting(UniformQuantizationObserverBase):
         return self.steps_between(*[FUNCTIONS["tensor"]([end], dtype=dt.float32) for end in self.seen.range()])
 
     def reset_min_max_vals(self):
-        """Forgets what was seen."""
+        """Forget what was seen."""
         self.seen, self._nothing = self._kind(), True
 
 
@@ -280,13 +280,13 @@ class RecordingObserver(ObserverBase):
 
 
 def get_observer_state_dict(mod) -> dict:
-    """The part of a module's state that observers hold."""
+    """Return the part of a module's state that observers hold."""
     prefixes = [f"{path}." for path, m in mod.named_modules() if isinstance(m, ObserverBase)]
     return {key: value for key, value in mod.state_dict().items() if key.startswith(tuple(prefixes))}
 
 
 def load_observer_state_dict(mod, obs_dict):
-    """Gives observers back what `get_observer_state_dict` took from such a module."""
+    """Return observers back what `get_observer_state_dict` took from such a module."""
     wanted = get_observer_state_dict(mod)
     missing, extra = sorted(wanted.keys() - obs_dict.keys()), sorted(obs_dict.keys() - wanted.keys())
     if missing or extra:

@@ -52,7 +52,7 @@ def get_default_qat_module_mappings() -> dict:
 
 
 def get_embedding_qat_module_mappings() -> dict:
-    """The same with embeddings."""
+    """Return the same with embeddings."""
     return {**DEFAULT_QAT_MODULE_MAPPINGS, **_EMBEDDINGS}
 
 
@@ -83,7 +83,7 @@ class QuantWrapper(Module):
 
 
 def _show_input(module, args, kwargs):
-    """Shows a module's observer what the module is called with; the module gets what the observer gives."""
+    """Show a module's observer what the module is called with; the module gets what the observer gives."""
     if args:
         return (module.input_observer(args[0]), *args[1:]), kwargs
     return args, {**kwargs, "input": module.input_observer(kwargs["input"])}
@@ -106,7 +106,7 @@ def _with_settings(model):
 
 
 def propagate_qconfig_(module: Module, qconfig_dict=None, prepare_custom_config_dict=None):
-    """Gives all modules the qconfig that holds for them: their own, that of their name or type in `qconfig_dict`, or their
+    """Return all modules the qconfig that holds for them: their own, that of their name or type in `qconfig_dict`, or their
     parent's."""
     named, found = qconfig_dict or {}, {}
     for path, m in module.named_modules(remove_duplicate=False):
@@ -116,7 +116,7 @@ def propagate_qconfig_(module: Module, qconfig_dict=None, prepare_custom_config_
 
 
 def _observe(path, child, config, kinds, wanted):
-    """Puts an observer before a module."""
+    """Put an observer before a module."""
     observer = (config.activation or observers.default_observer)()
     if not isinstance(observer, kinds):
         raise ArgumentError(f"qconfig of {path}: its activation makes {type(observer).__name__}, {wanted}")
@@ -128,8 +128,9 @@ def _observe(path, child, config, kinds, wanted):
 
 
 def prepare(model: Module, inplace: bool = False) -> Module:
-    """The model (a copy, unless `inplace`) in evaluation mode with an observer before each layer that `convert` will replace.
-    Which these are says the attribute `qconfig` of modules: it holds for all that they contain, and None leaves out."""
+    """Return the model (a copy, unless `inplace`) in evaluation mode with an observer before each layer that `convert` will
+    replace. Which these are says the attribute `qconfig` of modules: it holds for all that they contain, and None leaves
+    out."""
     model = model if inplace else copy.deepcopy(model)
     if type_before_parametrizations(model) in DEFAULT_STATIC_QUANT_MODULE_MAPPINGS:
         raise ArgumentError("prepare looks for layers inside of a module; put the layer into nn.Sequential or QuantWrapper")
@@ -148,7 +149,7 @@ def prepare(model: Module, inplace: bool = False) -> Module:
 
 
 def prepare_qat(model: Module, mapping=None, inplace: bool = False) -> Module:
-    """The model (a copy, unless `inplace`), which is in training mode, with layers that train for whole numbers: their
+    """Return the model (a copy, unless `inplace`), which is in training mode, with layers that train for whole numbers: their
     weights and inputs are rounded by fake quantisation as the attribute `qconfig` of modules says, which holds for all that
     they contain, and None leaves out.
 
@@ -179,8 +180,8 @@ def prepare_qat(model: Module, mapping=None, inplace: bool = False) -> Module:
 
 
 def convert(module: Module, mapping=None, inplace: bool = False) -> Module:
-    """The prepared model (a copy, unless `inplace`) with layers in whole numbers, for inputs like those observed. Layers that
-    have trained and have none (convolutions over volumes, bags of rows) stay, and keep their scales.
+    """Return the prepared model (a copy, unless `inplace`) with layers in whole numbers, for inputs like those observed. Layers
+    that have trained and have none (convolutions over volumes, bags of rows) stay, and keep their scales.
 
     mapping   classes of prepared modules and of those in whole numbers, which have `from_float`
     """
@@ -206,7 +207,7 @@ def convert(module: Module, mapping=None, inplace: bool = False) -> Module:
 
 
 def in_place_of(child, new):
-    """Gives a new module the hooks of the one that it replaces."""
+    """Return a new module the hooks of the one that it replaces."""
     given, taken = child._hooks, new._hooks
     taken.forward.update(given.forward)
     taken.forward_pre.update({n: hook for n, hook in given.forward_pre.items() if hook is not _show_input})
@@ -234,15 +235,15 @@ def quantize_qat(model: Module, run_fn, run_args, inplace: bool = False) -> Modu
 
 
 def fuse_modules(model: Module, modules_to_fuse, inplace: bool = False) -> Module:
-    """The model (a copy, unless `inplace`) with batch norms folded into the layers before them, for evaluation.
+    """Return the model (a copy, unless `inplace`) with batch norms folded into the layers before them, for evaluation.
     `modules_to_fuse` is a list of names, or several: a convolution or linear layer, its batch norm, maybe a ReLU; or a layer
     and a ReLU. The first becomes all of them, the others nothing."""
     return _with_fused(model, modules_to_fuse, inplace, _fused)
 
 
 def fuse_modules_qat(model: Module, modules_to_fuse, inplace: bool = False) -> Module:
-    """The model (a copy, unless `inplace`) with the named modules joined for `prepare_qat`, batch norms included: these go on
-    training. The first becomes all of them, the others nothing."""
+    """Return the model (a copy, unless `inplace`) with the named modules joined for `prepare_qat`, batch norms included: these
+    go on training. The first becomes all of them, the others nothing."""
     return _with_fused(model, modules_to_fuse, inplace, _joined)
 
 

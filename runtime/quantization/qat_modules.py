@@ -45,7 +45,7 @@ class Rounding(Module):
 
     @classmethod
     def from_float(cls, mod, use_precomputed_fake_quant=False):
-        """The layer that trains in place of a float one, with its very parameters."""
+        """Return the layer that trains in place of a float one, with its very parameters."""
         if type_before_parametrizations(mod) is not cls._FLOAT_MODULE:
             raise DTypeError(f"{cls.__module__}.{cls.__name__}.from_float takes {cls._FLOAT_MODULE.__name__}, got "
                              f"{type(mod).__name__}")
@@ -74,7 +74,7 @@ class Rounding(Module):
             return self.weight_fake_quant(self.weight).detach(), None if self.bias is None else self.bias.detach()
 
     def to_float(self):
-        """The float layer with the weights as they were trained, before rounding."""
+        """Return the float layer with the weights as they were trained, before rounding."""
         layer = self._float_layer(self.weight, getattr(self, "bias", None))
         if not issubclass(self._FLOAT_MODULE, _FusedModule):
             return layer

@@ -47,7 +47,7 @@ class QConfigMapping:
         return self
 
     def to_dict(self) -> dict:
-        """All of it as a dictionary of lists of pairs."""
+        """Return all of it as a dictionary of lists of pairs."""
         orders = [(*key, q) for key, q in self.module_name_object_type_order_qconfigs.items()]
         return {"": self.global_qconfig, "object_type": list(self.object_type_qconfigs.items()),
                 "module_name_regex": list(self.module_name_regex_qconfigs.items()),
@@ -55,7 +55,7 @@ class QConfigMapping:
 
     @classmethod
     def from_dict(cls, qconfig_dict):
-        """A mapping from such a dictionary, in which parts may be missing."""
+        """Return a mapping from such a dictionary, in which parts may be missing."""
         made = cls().set_global(qconfig_dict.get(""))
         for part in ("object_type", "module_name_regex", "module_name", "module_name_object_type_order"):
             for item in qconfig_dict.get(part, ()):
@@ -90,10 +90,10 @@ class QConfigMapping:
 
 
 def get_default_qconfig_mapping(backend: str = "x86", version: int = 0) -> QConfigMapping:
-    """All layers, by the range of least error."""
+    """Return all layers, by the range of least error."""
     return QConfigMapping().set_global(get_default_qconfig(backend, version))
 
 
 def get_default_qat_qconfig_mapping(backend: str = "x86", version: int = 1) -> QConfigMapping:
-    """All layers train, by moving means of ranges."""
+    """Return all layers train, by moving means of ranges."""
     return QConfigMapping().set_global(get_default_qat_qconfig(backend, version))

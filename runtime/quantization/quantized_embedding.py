@@ -26,7 +26,8 @@ class Embedding(Module):
 
     @classmethod
     def from_float(cls, mod):
-        """The table that stands for a float one, or for one that has trained with rounded rows, by the steps it has then."""
+        """Return the table that stands for a float one, or for one that has trained with rounded rows, by the steps it has
+        then."""
         kind = type_before_parametrizations(mod)
         if kind is not cls._float_module and kind not in cls._trained:
             raise DTypeError(f"Embedding.from_float takes nn.Embedding, got {type(mod).__name__}")
@@ -44,7 +45,7 @@ class Embedding(Module):
         return made.eval()
 
     def weight(self):
-        """The table that bytes stand for, in float32."""
+        """Return the table that bytes stand for, in float32."""
         return (self.weight_bytes.to(dt.float32) - self.zero_point) * self.scale
 
     def forward(self, input):

@@ -37,7 +37,7 @@ class _Layer(Module):
     limits = (0, TOP)
 
     def _take(self, mod, steps: Steps, weight, bias, scale):
-        """Takes over a float layer: `weight` is (O, C / groups, height, width), rounded if it has a `scale`."""
+        """Take over a float layer: `weight` is (O, C / groups, height, width), rounded if it has a `scale`."""
         if not bool(weight.isfinite().all()) or (bias is not None and not bool(bias.isfinite().all())):
             raise ArgumentError(f"{type(self).__name__}: the layer has infinities or nan, which whole numbers cannot say")
         if weight.shape[1] * weight.shape[2] * weight.shape[3] > MOST_DEPTH:
@@ -58,8 +58,8 @@ class _Layer(Module):
 
     @classmethod
     def from_float(cls, mod, steps: Steps | None = None):
-        """The module that stands for a float one, or one that has trained with rounded weights, whose `input_observer` has seen
-        its inputs; or for inputs of some steps."""
+        """Return the module that stands for a float one, or one that has trained with rounded weights, whose `input_observer`
+        has seen its inputs; or for inputs of some steps."""
         kind = type_before_parametrizations(mod)
         if kind is not cls._float_module and kind not in cls._trained:
             raise DTypeError(f"{cls.__module__}.{cls.__name__}.from_float takes nn.{cls._float_module.__name__}, got "
@@ -85,7 +85,7 @@ class _Layer(Module):
                 "limits": self.limits}
 
     def set_extra_state(self, state):
-        """Takes it back."""
+        """Take it back."""
         self.scale, self.zero_point, self.limits = state["scale"], state["zero_point"], state.get("limits", (0, TOP))
         self._groups, self._more = state["groups"], state["more"]
 
@@ -217,11 +217,11 @@ class FloatFunctional(Module):
         return x @ y
 
     def cat(self, x, dim=0):
-        """Tensors behind each other."""
+        """Return tensors behind each other."""
         return FUNCTIONS["cat"](x, dim)
 
     def add_relu(self, x, y):
-        """The positive part of x + y."""
+        """Return the positive part of x + y."""
         return FUNCTIONS["relu"](x + y)
 
 

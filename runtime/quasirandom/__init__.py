@@ -40,7 +40,7 @@ class SobolEngine:
         self.num_generated = 0
 
     def draw(self, n: int = 1, out: Tensor | None = None, dtype: dt.DType | None = None) -> Tensor:
-        """The next n points, as rows of a tensor of float32 or float64 (the default dtype)."""
+        """Return the next n points, as rows of a tensor of float32 or float64 (the default dtype)."""
         n, dtype = self._asked(n), dtype or Defaults.dtype
         if dtype not in (dt.float32, dt.float64):
             raise DTypeError(f"SobolEngine draws float32 and float64, not {dtype}")
@@ -58,7 +58,7 @@ class SobolEngine:
         return deliver(wrap(found), out, "draw")
 
     def draw_base2(self, m: int, out: Tensor | None = None, dtype: dt.DType | None = None) -> Tensor:
-        """The next 2**m points, where all that are drawn then are a power of 2: only those are balanced."""
+        """Return the next 2**m points, where all that are drawn then are a power of 2: only those are balanced."""
         n = 2 ** _counted("m", m)
         total = self.num_generated + n
         if total & (total - 1):
@@ -83,7 +83,7 @@ class SobolEngine:
         return self
 
     def _asked(self, n) -> int:
-        """A number of points that there are."""
+        """Return a number of points that there are."""
         recorder = tls.m.recorder
         if recorder is not None:
             recorder.refuse("it draws points of a SobolEngine", "draw them outside of the function and hand them over")
@@ -109,7 +109,7 @@ def _counted(name: str, n) -> int:
 
 
 def _lowest_bit(n: np.ndarray) -> np.ndarray:
-    """The place of the lowest bit that is set in each number."""
+    """Return the place of the lowest bit that is set in each number."""
     return np.bitwise_count((n & -n) - 1).astype(np.intp)
 
 
@@ -131,7 +131,8 @@ def _times(matrix: np.ndarray, numbers: np.ndarray) -> np.ndarray:
 
 
 def _random_bits(count: int, seed) -> np.ndarray:
-    """Random bits: of the Mersenne Twister for a seed, which is the generator that makes PyTorch's; else of ingot's own."""
+    """Return random bits: of the Mersenne Twister for a seed, which is the generator that makes PyTorch's; else of ingot's
+    own."""
     if seed is None:
         return noise.randint(0, 2, (count,)).numpy()
     twister = np.random.MT19937()

@@ -18,7 +18,8 @@ _DEGREES = range(1, 19)
 
 
 def direction_numbers(dimension: int) -> np.ndarray:
-    """The direction numbers of the first dimensions, int64[dimension, BITS]: number i stands for 2**-(i + 1) and less."""
+    """Return the direction numbers of the first dimensions, int64[dimension, BITS]: number i stands for 2**-(i + 1) and
+    less."""
     rows = [np.ones((1, BITS), np.int64)]
     degrees = iter(_DEGREES)
     while (lacking := dimension - sum(map(len, rows))) > 0:
@@ -28,7 +29,7 @@ def direction_numbers(dimension: int) -> np.ndarray:
 
 @lru_cache(None)
 def _numbers_of_degree(degree: int) -> np.ndarray:
-    """The odd numbers m_1 to m_BITS of all polynomials of a degree, one row for each."""
+    """Return the odd numbers m_1 to m_BITS of all polynomials of a degree, one row for each."""
     sizes = [len(primitive_polynomials(d)) * _free_bits(d) for d in range(1, degree + 1)]
     first, last = sum(sizes[:-1]), sum(sizes)
     stored = np.frombuffer(Path(__file__).with_name("initial_numbers.bin").read_bytes(), np.uint8)
@@ -45,7 +46,7 @@ def _free_bits(degree: int) -> int:
 
 
 def _carry_on(rows, polynomials, degree, free):
-    """Fills rows of odd numbers: the first ones from their free bits, the others by the recurrence of their polynomials."""
+    """Fill rows of odd numbers: the first ones from their free bits, the others by the recurrence of their polynomials."""
     at = 0
     for i in range(1, degree):
         for bit in range(i, 0, -1):
@@ -60,7 +61,7 @@ def _carry_on(rows, polynomials, degree, free):
 
 @lru_cache(None)
 def primitive_polynomials(degree: int) -> np.ndarray:
-    """All primitive polynomials modulo 2 of a degree, in order, as numbers whose bits are the coefficients.
+    """Return all primitive polynomials modulo 2 of a degree, in order, as numbers whose bits are the coefficients.
 
     They are those modulo which x is of the order 2**degree - 1.
     """
@@ -72,7 +73,7 @@ def primitive_polynomials(degree: int) -> np.ndarray:
 
 
 def _primes_of(n: int) -> list[int]:
-    """The primes that divide a number."""
+    """Return the primes that divide a number."""
     found, factor = [], 2
     while n > 1:
         if n % factor:
@@ -93,7 +94,7 @@ def _power_of_x(exponent: int, modulo: np.ndarray, degree: int) -> np.ndarray:
 
 
 def _square(polynomial: np.ndarray) -> np.ndarray:
-    """The square of polynomials of degrees below 32: modulo 2 it has their coefficients with zeros in between."""
+    """Return the square of polynomials of degrees below 32: modulo 2 it has their coefficients with zeros in between."""
     for shift, mask in ((16, 0x0000FFFF0000FFFF), (8, 0x00FF00FF00FF00FF), (4, 0x0F0F0F0F0F0F0F0F), (2, 0x3333333333333333),
                         (1, 0x5555555555555555)):
         polynomial = (polynomial | polynomial << shift) & mask

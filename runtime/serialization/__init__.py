@@ -21,7 +21,7 @@ class SourceChangeWarning(Warning):
 
 
 def default_restore_location(storage, location: str):
-    """The tensor that a function of `map_location` is given, on a device."""
+    """Return the tensor that a function of `map_location` is given, on a device."""
     return storage.to(require(location))
 
 

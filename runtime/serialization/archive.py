@@ -27,7 +27,7 @@ _LARGE = 1 << 31
 
 
 def write(obj, file, entries=None):
-    """Writes `obj` to an open binary file, with further small entries by name."""
+    """Write `obj` to an open binary file, with further small entries by name."""
     writer = Writer()
     tree = writer.encode(obj)
     blocks = writer.blocks()
@@ -42,7 +42,7 @@ def write(obj, file, entries=None):
 
 
 def write_block(archive, name, block):
-    """Adds flat bytes to an archive under a name, beginning at a multiple of 64 bytes."""
+    """Add flat bytes to an archive under a name, beginning at a multiple of 64 bytes."""
     entry = zipfile.ZipInfo(name)
     entry.file_size = block.nbytes
     large = block.nbytes >= _LARGE
@@ -67,11 +67,11 @@ class Archive:
         self.size = file.tell()
 
     def text(self, entry_name) -> bytes:
-        """A small entry, checked."""
+        """Return a small entry, checked."""
         return self._read(self._entry(entry_name)).tobytes()
 
     def block(self, entry_name, nbytes, byteorder="little") -> Block:
-        """An entry that must have a certain size."""
+        """Return an entry that must have a certain size."""
         entry = self._entry(entry_name)
         if type(nbytes) is not int or entry.file_size != nbytes:
             raise FileError(f"{self.name}: {entry_name} has {entry.file_size} bytes, expected {nbytes}; the file is damaged")
@@ -131,7 +131,8 @@ def fill(file, memory) -> int:
 
 
 def read(archive: Archive, where=no_device):
-    """The object that `write` was given; `where(location)` is the device for what was at a location, None for the CPU."""
+    """Return the object that `write` was given; `where(location)` is the device for what was at a location, None for the
+    CPU."""
     index = json.loads(archive.text(INDEX))
     if type(index) is not dict or type(index.get("format")) is not int:
         raise FileError(f"{archive.name}: {INDEX} does not describe an ingot file")

@@ -22,7 +22,7 @@ class Block:
         self._swapped: dict = {}
 
     def array(self, dtype, shape, strides, offset) -> np.ndarray:
-        """A window, in bytes, or a FileError that names what does not fit."""
+        """Return a window, in bytes, or a FileError that names what does not fit."""
         self._check(dtype, shape, strides, offset)
         if 0 in shape:
             return np.empty(shape, dtype.np)
@@ -49,7 +49,7 @@ class Block:
                             f"{self.memory.nbytes}; the file is damaged")
 
     def _native(self, dtype):
-        """The memory in this machine's byte order."""
+        """Return the memory in this machine's byte order."""
         unit = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
         if not self.swap or unit == 1:
             return self.memory
@@ -58,7 +58,7 @@ class Block:
         return self._swapped[unit]
 
     def tensor(self, dtype, shape, strides, offset, cls=Tensor) -> Tensor:
-        """A window as a tensor; tensors of one block share its storage."""
+        """Return a window as a tensor; tensors of one block share its storage."""
         t = object.__new__(cls)
         t._a = self.array(dtype, shape, strides, offset)
         t._node = None
@@ -76,5 +76,5 @@ def dense_strides(shape, itemsize) -> tuple:
 
 
 def contiguous_bytes(a: np.ndarray) -> memoryview:
-    """The bytes of a contiguous array."""
+    """Return the bytes of a contiguous array."""
     return memoryview(a.reshape(-1).view(np.uint8).data)

@@ -45,7 +45,7 @@ class Writer:
         self._open = set()
 
     def encode(self, x):
-        """The JSON form of `x`, or a DTypeError that says where in the data something cannot be saved."""
+        """Return the JSON form of `x`, or a DTypeError that says where in the data something cannot be saved."""
         kind = type(x)
         if x is None or kind in (bool, int, str):
             return x
@@ -85,11 +85,11 @@ class Writer:
             self._open.discard(id(x))
 
     def items(self, values):
-        """Encodes the values of a sequence."""
+        """Encode the values of a sequence."""
         return [self._at(i, v) for i, v in enumerate(values)]
 
     def pairs(self, mapping):
-        """Encodes keys and values of a mapping."""
+        """Encode keys and values of a mapping."""
         return [[self._at("key", k), self._at(k, v)] for k, v in mapping.items()]
 
     def _at(self, place, x):
@@ -114,7 +114,7 @@ class Writer:
         return index
 
     def _shape_of(self, t):
-        """All that there is of a tensor on the meta device."""
+        """Return all that there is of a tensor on the meta device."""
         if name_of(type(t)) is None:
             raise self._refuse(t)
         return [name_of(type(t)), t.dtype.name, list(t.shape), list(t.stride()), t.requires_grad]
@@ -159,7 +159,7 @@ class Writer:
         return {"block": index, "strides": list(a.strides), "offset": a.__array_interface__["data"][0] - base}
 
     def blocks(self):
-        """The bytes of each block; offsets of tensors become relative to what is written."""
+        """Return the bytes of each block; offsets of tensors become relative to what is written."""
         found = []
         for t in self.tensors:
             t["offset"] -= self._start(t["block"])
@@ -202,7 +202,7 @@ class Reader:
         self.sparse: dict = {}
 
     def decode(self, x, depth=0):
-        """The data that `encode` was given."""
+        """Return the data that `encode` was given."""
         if depth > 4 * MAX_DEPTH:
             raise FileError(f"{self.name}: the data is nested too deep")
         if x is None or type(x) in (bool, int, float, str):
@@ -250,7 +250,7 @@ class Reader:
 
 
 def _sparse(reader, described, depth):
-    """A sparse tensor; one object where the file says the same parts."""
+    """Return a sparse tensor; one object where the file says the same parts."""
     name, layout, size, is_coalesced, *parts = reader.items(described, depth)
     key = name, layout, *map(id, parts)
     if key not in reader.sparse:
@@ -265,7 +265,7 @@ def _number(reader, pair, depth):
 
 
 def _meta(reader, described, depth):
-    """A tensor of which there is nothing but its shape."""
+    """Return a tensor of which there is nothing but its shape."""
     name, dtype, shape, strides, requires_grad = described
     made = FUNCTIONS["empty_strided"](tuple(shape), tuple(strides), dtype=dt.by_name(dtype), device="meta")
     return (made if name == "Tensor" else as_class(made, name)).requires_grad_(requires_grad is True)

@@ -33,7 +33,7 @@ def _array(cls, shape=(), kind=b""):
 
 
 def _from_buffer(data, dtype, shape, order, dims=None):
-    """An array of protocol 5, which comes with its elements."""
+    """Return an array of protocol 5, which comes with its elements."""
     if type(data) not in (bytes, bytearray) or not _fits(data, dtype, shape) or order not in ("C", "F", "K"):
         raise FileError(_OTHER_BYTES)
     if order != "K":
@@ -47,13 +47,13 @@ _OTHER_BYTES = "an array of numpy's that is not as many bytes as its shape and d
 
 
 def _fits(data, dtype, shape) -> bool:
-    """Whether so many bytes are the elements of such an array."""
+    """Return whether so many bytes are the elements of such an array."""
     sound = type(shape) is tuple and all(type(n) is int and n >= 0 for n in shape) and isinstance(dtype, np.dtype)
     return sound and not dtype.hasobject and math.prod(shape) * dtype.itemsize == len(data)
 
 
 def restore(target, state):
-    """Gives an array that was made empty its elements, as numpy's pickles do; dtypes are ready."""
+    """Return an array that was made empty its elements, as numpy's pickles do; dtypes are ready."""
     if isinstance(target, np.dtype):
         if type(state) is not tuple or len(state) < 2 or state[1] not in ("<", "|", "="):
             raise FileError("numpy data that is not in little-endian order")

@@ -17,7 +17,7 @@ _RECALLED = frozenset(("GET", "BINGET", "LONG_BINGET"))
 
 
 def names_in(file) -> set:
-    """The classes and functions, by full name, that the pickle at a file's position names; it moves behind that."""
+    """Return the classes and functions, by full name, that the pickle at a file's position names; it moves behind that."""
     found: set = set()
     pushed: list = [None, None]     # the last two values, where they are texts
     memo: dict = {}
@@ -38,8 +38,8 @@ def names_in(file) -> set:
 
 
 def get_unsafe_globals_in_checkpoint(f) -> list:
-    """The full names of classes and functions in a file of `ingot.save` or `torch.save` that `load` would refuse: those that
-    are not plain data, and that `add_safe_globals` has not allowed. Nothing in the file is run; a name that the pickle
+    """Return the full names of classes and functions in a file of `ingot.save` or `torch.save` that `load` would refuse: those
+    that are not plain data, and that `add_safe_globals` has not allowed. Nothing in the file is run; a name that the pickle
     computes is missing."""
     if hasattr(f, "read"):
         return _unsafe(f, getattr(f, "name", type(f).__name__))

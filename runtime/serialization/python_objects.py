@@ -50,7 +50,7 @@ class _Pickler(pickle.Pickler):
         return self.places[id(obj)]
 
     def reducer_override(self, obj):
-        """Tensors of the user's classes as plain ones, which are collected, and what makes them of the class again."""
+        """Return tensors of the user's classes as plain ones, which are collected, and what makes them of the class again."""
         if not isinstance(obj, Tensor) or type(obj).__reduce_ex__ not in (Tensor.__reduce_ex__, Owned.__reduce_ex__):
             return NotImplemented
         with unasked():
@@ -59,7 +59,7 @@ class _Pickler(pickle.Pickler):
 
 
 def of_class(plain, cls, requires_grad):
-    """A tensor of one of the user's classes."""
+    """Return a tensor of one of the user's classes."""
     if type(plain) is not Tensor or not isinstance(cls, type) or not issubclass(cls, Tensor):
         raise FileError("a tensor of a class that is none of tensors")
     with unasked():
@@ -80,7 +80,8 @@ def _modules() -> frozenset:
 
 @cache
 def _held() -> tuple:
-    """Functions that ingot's own modules hold, as layers of transformers do their activation. No file gets to call them."""
+    """Return functions that ingot's own modules hold, as layers of transformers do their activation. No file gets to call
+    them."""
     return tuple([fn for fn in (getattr(nn.functional, name) for name in nn.functional.__all__)
                   if getattr(fn, "__module__", None) == activation.__name__])
 
@@ -100,7 +101,7 @@ def write(obj, file) -> None:
 
 
 def read(archive, where):
-    """The object in a file that `write` made, its tensors on the devices that `where` says."""
+    """Return the object in a file that `write` made, its tensors on the devices that `where` says."""
     tensors, pickled = container.read(archive, where), io.BytesIO(archive.text(container.OBJECTS))
     try:
         return PickleMachine(table(), tensors.__getitem__, archive.name, _modules()).run(pickled)

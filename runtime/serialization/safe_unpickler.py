@@ -22,7 +22,7 @@ def _named(entry):
 
 
 def add_safe_globals(safe_globals: list):
-    """Allows files to refer to these classes and functions: classes or functions, or pairs with the name in the file.
+    """Allow files to refer to these classes and functions: classes or functions, or pairs with the name in the file.
 
     Loading a file may call them with any arguments, so allow only what is harmless however it is called.
     """
@@ -30,7 +30,7 @@ def add_safe_globals(safe_globals: list):
 
 
 def clear_safe_globals():
-    """Allows nothing beyond the built-in table again."""
+    """Allow nothing beyond the built-in table again."""
     _SAFE.clear()
 
 
@@ -40,7 +40,7 @@ def get_safe_globals() -> list:
 
 
 def get_safe_names() -> list:
-    """The full names of what add_safe_globals allowed."""
+    """Return the full names of what add_safe_globals allowed."""
     return list(_SAFE)
 
 
@@ -125,7 +125,7 @@ class PickleMachine:
         self.memo: dict = {}
 
     def run(self, file):
-        """The object of the pickle at the file's position, which moves behind it."""
+        """Return the object of the pickle at the file's position, which moves behind it."""
         for opcode, arg, _ in pickletools.genops(file):
             kind = opcode.name
             if kind == "STOP":

@@ -22,7 +22,7 @@ _ALIGN = 64
 
 
 def write(tensors, file, metadata=None):
-    """Writes a flat dict of tensors to an open binary file."""
+    """Write a flat dict of tensors to an open binary file."""
     if not isinstance(tensors, dict) or not all(isinstance(k, str) and isinstance(t, Tensor) for k, t in tensors.items()):
         raise DTypeError("a .safetensors file holds a flat dict from names to tensors; save other data under another suffix")
     header: dict[str, Any] = {"__metadata__": {str(k): str(v) for k, v in metadata.items()}} if metadata else {}
@@ -42,13 +42,13 @@ def write(tensors, file, metadata=None):
 
 
 def _alignment(size) -> int:
-    """The largest power of two, up to 64, that divides a size. Tensors in falling order of it lie as aligned as they can be
-    end to end: those whose size is a multiple of a cache line all begin at one."""
+    """Return the largest power of two, up to 64, that divides a size. Tensors in falling order of it lie as aligned as they can
+    be end to end: those whose size is a multiple of a cache line all begin at one."""
     return min(size & -size, _ALIGN) if size else _ALIGN
 
 
 def header_length(head: bytes, size: int) -> int | None:
-    """The length of the JSON header if the first bytes of a file can begin a safetensors file."""
+    """Return the length of the JSON header if the first bytes of a file can begin a safetensors file."""
     if len(head) < 9:
         return None
     (length,) = struct.unpack("<Q", head[:8])
@@ -56,7 +56,7 @@ def header_length(head: bytes, size: int) -> int | None:
 
 
 def read(file, size, name, mapped=None) -> dict:
-    """The tensors of a file by name."""
+    """Return the tensors of a file by name."""
     file.seek(0)
     length = header_length(file.read(9), size)
     if length is None:
@@ -70,7 +70,7 @@ def read(file, size, name, mapped=None) -> dict:
 
 
 def read_memory(memory: np.ndarray, name: str) -> dict:
-    """The tensors in bytes in memory, which they use in place."""
+    """Return the tensors in bytes in memory, which they use in place."""
     length = header_length(memory[:9].tobytes(), memory.nbytes) or 0
     return read(io.BytesIO(memory[:8 + length].tobytes()), memory.nbytes, name, memory)
 
@@ -83,7 +83,7 @@ def _unique(pairs):
 
 
 def _check_cover(header, data_bytes, name):
-    """The data of all tensors lies end to end and fills the file, as the format demands."""
+    """Return the data of all tensors lies end to end and fills the file, as the format demands."""
     position = 0
     for begin, end in sorted(tuple(e["data_offsets"]) for e in header.values()):
         if type(begin) is not int or type(end) is not int or begin != position or end < begin:

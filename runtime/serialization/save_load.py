@@ -45,7 +45,8 @@ def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_seriali
 
 
 def _write(obj, file):
-    """The safe form if the object is plain data, else a pickle; what neither holds is refused before a byte is written."""
+    """Return the safe form if the object is plain data, else a pickle; what neither holds is refused before a byte is
+    written."""
     try:
         container.write(obj, file)
     except DTypeError as refused:
@@ -96,7 +97,7 @@ def _replacing(path):
 
 
 def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=None, **pickle_load_args) -> Any:
-    """Reads a file that `save` wrote, a .safetensors file, or a file of torch.save (without PyTorch).
+    """Read a file that `save` wrote, a .safetensors file, or a file of torch.save (without PyTorch).
 
     `f` is a path or an open, seekable binary file. `mmap=True` maps the file into memory instead of reading it: quick, and
     checksums are not checked; tensors may be written, the file stays as it is. No code in a file is run: of PyTorch's files
@@ -121,7 +122,7 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=No
 
 
 def _locations(map_location):
-    """A function from the location of saved tensors to the device they go to, None for the CPU."""
+    """Return a function from the location of saved tensors to the device they go to, None for the CPU."""
     def there(device):
         return None if device.type == "cpu" else device
 

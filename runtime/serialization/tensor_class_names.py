@@ -15,7 +15,7 @@ LAZY = ("UninitializedParameter", "UninitializedBuffer")        # which have no 
 
 
 def class_named(name: str) -> type:
-    """The tensor class that a file calls `name`."""
+    """Return the tensor class that a file calls `name`."""
     if name == "Tensor":
         return Tensor
     if name not in _HOMES:
@@ -24,7 +24,7 @@ def class_named(name: str) -> type:
 
 
 def lazy_class(name: str) -> type:
-    """One of the classes of tensors that have no shape yet."""
+    """Return one of the classes of tensors that have no shape yet."""
     return getattr(importlib.import_module(_OWNED), name)
 
 
@@ -40,7 +40,7 @@ def name_of(cls: type) -> str | None:
 
 
 def as_class(t: Tensor, name: str) -> Tensor:
-    """The same memory as a tensor of another class."""
+    """Return the same memory as a tensor of another class."""
     if type(t) in PARTS:
         return class_named(name)(t).requires_grad_(False)
     made: Tensor = object.__new__(class_named(name))

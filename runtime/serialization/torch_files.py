@@ -65,7 +65,7 @@ def _rebuild_tensor_v2(storage, offset, size, stride, requires_grad=False, backw
 
 
 def _resolved(t, metadata):
-    """A tensor with what PyTorch had not yet done to its elements: conjugated, negated."""
+    """Return a tensor with what PyTorch had not yet done to its elements: conjugated, negated."""
     if type(metadata) is dict and metadata.get("conj") is True:
         t = FUNCTIONS["conj_physical"](t)
     return FUNCTIONS["neg"](t) if type(metadata) is dict and metadata.get("neg") is True else t
@@ -85,7 +85,7 @@ def _rebuild_parameter(data, requires_grad=True, backward_hooks=None, state=None
 
 
 def _with_attributes(t, state):
-    """A tensor with what the user had set on it; classes with slots have these behind."""
+    """Return a tensor with what the user had set on it; classes with slots have these behind."""
     attributes = state[0] if type(state) is tuple and state else state
     if type(attributes) is dict:
         give_attributes(t, attributes)
@@ -104,14 +104,14 @@ def _uninitialized(name):
 
 
 def _rebuild_from_type_v2(fn, cls, args, state):
-    """A tensor with attributes, or one of a subclass: its data as a plain tensor."""
+    """Return a tensor with attributes, or one of a subclass: its data as a plain tensor."""
     if type(fn) is not Callable_ or fn.fn not in _REBUILDERS or type(args) is not tuple:
         raise FileError("a tensor subclass that is rebuilt by its own code")
     return _with_attributes(fn.fn(*args), state)
 
 
 def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
-    """A tensor of which there is nothing but its shape."""
+    """Return a tensor of which there is nothing but its shape."""
     numbers = (*size, *stride)
     if type(dtype) is not dt.DType or not all(type(n) is int and n >= 0 for n in numbers):
         raise FileError(f"a tensor of dtype {dtype}, size {size} and stride {stride}")
@@ -120,7 +120,7 @@ def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
 
 
 def _rebuild_sparse_tensor(layout, data):
-    """A sparse tensor of one of PyTorch's layouts."""
+    """Return a sparse tensor of one of PyTorch's layouts."""
     name = str(layout).rpartition(".")[2]
     *parts, size = data if name != "sparse_coo" else data[:3]
     return rebuilt(name, tuple(size), name == "sparse_coo" and len(data) > 3 and bool(data[3]), *parts)
@@ -203,7 +203,7 @@ def _with_storages(x, seen=None):
 
 
 def read_zip(archive: Archive, where):
-    """The object of a zip archive made by torch.save; `where(location)` is the device that a storage goes to."""
+    """Return the object of a zip archive made by torch.save; `where(location)` is the device that a storage goes to."""
     pickles = [n for n in archive.entries if n == "data.pkl" or n.endswith("/data.pkl")]
     if len(pickles) != 1:
         raise FileError(f"{archive.name} is a zip archive, but neither an ingot nor a PyTorch file")
@@ -228,8 +228,8 @@ def read_zip(archive: Archive, where):
 
 
 def read_legacy(file, size, name, where):
-    """The object of a file made by torch.save before 1.6; `where(location)` is the device that a storage goes to. Storages come
-    behind it, so it is read twice."""
+    """Return the object of a file made by torch.save before 1.6; `where(location)` is the device that a storage goes to.
+    Storages come behind it, so it is read twice."""
 
     def plain():
         return PickleMachine(GLOBALS, _no_storage, name).run(file)
@@ -265,7 +265,7 @@ def _no_storage(pid):
 
 
 def _viewed(block, dtype, view, name, device):
-    """A storage that is a part of another one."""
+    """Return a storage that is a part of another one."""
     if view is None:
         return Stored(block, dtype, device)
     _, offset, numel = view

@@ -13,7 +13,7 @@ from ..core.tensor import Tensor
 
 
 def _window(window, win_length, n_fft, like, device):
-    """The window, filled up on both sides to the size of the transform."""
+    """Return the window, filled up on both sides to the size of the transform."""
     n = n_fft if win_length is None else win_length
     if not 0 < n <= n_fft:
         raise ArgumentError(f"win_length must be in 1 .. n_fft ({n_fft}), got {n}")
@@ -26,7 +26,7 @@ def _window(window, win_length, n_fft, like, device):
 
 
 def _extended(x, by, mode):
-    """Rows with numbers added on both sides."""
+    """Return rows with numbers added on both sides."""
     n = x.shape[-1]
     if mode == "constant":
         return FUNCTIONS["constant_pad_nd"](x, (by, by))
@@ -43,7 +43,7 @@ def _extended(x, by, mode):
 @single_in_autocast
 def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False,
          onesided=None, return_complex=None, align_to_window=None):
-    """The spectra of windows of n_fft numbers, hop_length apart: (..., frequencies, windows)."""
+    """Return the spectra of windows of n_fft numbers, hop_length apart: (..., frequencies, windows)."""
     if return_complex is None and not input.dtype.is_complex:
         raise ArgumentError("stft needs return_complex=True (or False, for pairs of real and imaginary parts)")
     if input.ndim not in (1, 2):
@@ -77,7 +77,7 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
 @api(checked=True)
 def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None,
           length=None, return_complex=False):
-    """The numbers of which `stft` gives these spectra, as near as can be."""
+    """Return the numbers of which `stft` gives these spectra, as near as can be."""
     if not input.dtype.is_complex:
         raise DTypeError(f"istft takes complex numbers, as stft gives them, got {input.aval}")
     if input.ndim not in (2, 3):
@@ -113,6 +113,6 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
 
 
 def _added(frames: Tensor, at, total: int):
-    """Windows added up where they lie."""
+    """Return windows added up where they lie."""
     start = zeros(frames.shape[0], total, dtype=frames.dtype, device=frames.device)
     return FUNCTIONS["index_add"](start, 1, at, frames.reshape(frames.shape[0], -1))

@@ -17,8 +17,8 @@ from ..core.state import Defaults
 
 
 def window(name, values, length, periodic, dtype, device, requires_grad):
-    """A window: values(places, last), in float64, for a symmetric one with this last place; a periodic one is the symmetric one
-    of one more, without its last value."""
+    """Return a window: values(places, last), in float64, for a symmetric one with this last place; a periodic one is the
+    symmetric one of one more, without its last value."""
     require_device(device)
     d = Defaults.dtype if dtype is None else dt.as_dtype(dtype)
     if not d.is_floating_point:
@@ -38,7 +38,7 @@ def _formed(count, length, values, last, d):
 
 
 def cosines(weights):
-    """The values of a sum over k of (-1)^k weights[k] cos(2 pi k n / last)."""
+    """Return the values of a sum over k of (-1)^k weights[k] cos(2 pi k n / last)."""
 
     def values(n, last):
         total = None
@@ -51,12 +51,12 @@ def cosines(weights):
 
 
 def triangle(n, last):
-    """The values of a triangle that is 0 at its ends."""
+    """Return the values of a triangle that is 0 at its ends."""
     return ew.sub(1.0, ew.abs_(ew.sub(ew.mul(n, 2.0 / last), 1.0)))
 
 
 def kaisers(beta):
-    """The values of a Kaiser window."""
+    """Return the values of a Kaiser window."""
 
     def values(n, last):
         side = ew.sub(ew.mul(n, 2.0 / last), 1.0)
@@ -68,7 +68,7 @@ def kaisers(beta):
 
 @api(method=False)
 def hann_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """A raised cosine that is 0 at its ends."""
+    """Return a raised cosine that is 0 at its ends."""
     if layout is not None:
         require_strided("hann_window", layout)
     return window("hann_window", cosines((0.5, 0.5)), window_length, periodic, dtype, device, requires_grad)
@@ -86,7 +86,7 @@ def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype
 @api(method=False)
 def bartlett_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, requires_grad=False,
                     pin_memory=False):
-    """A triangle that is 0 at its ends."""
+    """Return a triangle that is 0 at its ends."""
     if layout is not None:
         require_strided("bartlett_window", layout)
     return window("bartlett_window", triangle, window_length, periodic, dtype, device, requires_grad)
@@ -95,7 +95,7 @@ def bartlett_window(window_length, periodic=True, *, dtype=None, layout=None, de
 @api(method=False)
 def blackman_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, requires_grad=False,
                     pin_memory=False):
-    """A sum of two cosines with small side lobes."""
+    """Return a sum of two cosines with small side lobes."""
     if layout is not None:
         require_strided("blackman_window", layout)
     return window("blackman_window", cosines((0.42, 0.5, 0.08)), window_length, periodic, dtype, device, requires_grad)

@@ -14,7 +14,7 @@ __all__ = ["bartlett", "blackman", "cosine", "exponential", "gaussian", "general
 
 
 def _made(name, values, M, sym, dtype, layout, device, requires_grad) -> Tensor:
-    """A window: values(places, last place of a symmetric one)."""
+    """Return a window: values(places, last place of a symmetric one)."""
     if layout != strided:
         raise ArgumentError(f"{name} makes strided tensors, got layout={layout!r}")
     M, = integers(M, "M")
@@ -35,7 +35,7 @@ def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=strided
 
 
 def cosine(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
-    """Half a sine."""
+    """Return half a sine."""
 
     def values(n, last):
         return ew.sin(ew.mul(ew.add(n, 0.5), math.pi / (last + 1)))
@@ -76,27 +76,27 @@ def general_hamming(M, *, alpha=0.54, sym=True, dtype=None, layout=strided, devi
 
 
 def hamming(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
-    """A raised cosine that is 0.08 at its ends."""
+    """Return a raised cosine that is 0.08 at its ends."""
     return general_hamming(M, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
 def hann(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
-    """A raised cosine that is 0 at its ends."""
+    """Return a raised cosine that is 0 at its ends."""
     return general_hamming(M, alpha=0.5, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
 def blackman(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
-    """A sum of two cosines with small side lobes."""
+    """Return a sum of two cosines with small side lobes."""
     return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, dtype=dtype, layout=layout, device=device,
                           requires_grad=requires_grad)
 
 
 def nuttall(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
-    """A sum of three cosines with very small side lobes."""
+    """Return a sum of three cosines with very small side lobes."""
     return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, dtype=dtype, layout=layout,
                           device=device, requires_grad=requires_grad)
 
 
 def bartlett(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
-    """A triangle that is 0 at its ends."""
+    """Return a triangle that is 0 at its ends."""
     return _made("bartlett", triangle, M, sym, dtype, layout, device, requires_grad)

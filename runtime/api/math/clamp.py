@@ -18,7 +18,7 @@ from ..views.reshaping import broadcast_tensors
 
 @api(inplace=(clamp_between, clamp_by), names=("clip",), remembered=True)
 def clamp(input, min=None, max=None, *, out=None):
-    """Limits values to [min, max]; either may be missing, a number or a tensor."""
+    """Limit values to [min, max]; either may be missing, a number or a tensor."""
     if min is None and max is None:
         raise ArgumentError("clamp needs min, max or both")
     if _has_plain_bounds(input, min, max):
@@ -64,7 +64,7 @@ def _between(x, low, high, d):
 
 
 def _limited(x, low, high, d):
-    """The values alone."""
+    """Return the values alone."""
     if _has_plain_bounds(x, low, high):
         return _within(x, low, high)
     if low is not None:
@@ -80,8 +80,8 @@ def _within(x, low, high):
 
 
 def _has_plain_bounds(x, low, high) -> bool:
-    """Whether floats or integers are limited by plain numbers that they can be, which for the tape are finite, and no recorder
-    listens: to that each bound is an operand of its own."""
+    """Return whether floats or integers are limited by plain numbers that they can be, which for the tape are finite, and no
+    recorder listens: to that each bound is an operand of its own."""
     m = tls.m
     if m.special or not isinstance(x, Tensor):
         return False
@@ -104,7 +104,7 @@ _EXACT = 1 << 53     # integers below are exact as doubles
 
 
 def _bound(x, bound, d, passes):
-    """One side of clamp by a number."""
+    """Return one side of clamp by a number."""
     if bound != bound:
         return ew.mul.call(x, nan)
     if d.is_integer:
@@ -118,11 +118,11 @@ def _bound(x, bound, d, passes):
 
 @api(inplace=clamp_between, remembered=True)
 def clamp_min(input, min, *, out=None):
-    """Values below min become min."""
+    """Return values below min become min."""
     return clamp(input, min=min, out=out)
 
 
 @api(inplace=clamp_between, remembered=True)
 def clamp_max(input, max, *, out=None):
-    """Values above max become max."""
+    """Return values above max become max."""
     return clamp(input, max=max, out=out)

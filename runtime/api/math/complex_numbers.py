@@ -26,20 +26,20 @@ def _unwritable(x):
 
 @api(method=False, checked=True)
 def real(input):
-    """The real parts; real tensors are returned as they are."""
+    """Return the real parts; real tensors are returned as they are."""
     return _unwritable(co.real(input)) if input.dtype.is_complex else input
 
 
 @api(method=False, checked=True)
 def imag(input):
-    """The imaginary parts of a complex tensor."""
+    """Return the imaginary parts of a complex tensor."""
     if not input.dtype.is_complex:
         raise DTypeError(f"imag takes a complex tensor, got {input.aval}")
     return _unwritable(co.imag(input))
 
 
 def _set_real(self, value):
-    """Writes the real parts, or what is all of a real tensor."""
+    """Write the real parts, or what is all of a real tensor."""
     if not self.dtype.is_complex:
         _put(self, value)
     else:
@@ -47,7 +47,7 @@ def _set_real(self, value):
 
 
 def _set_imag(self, value):
-    """Writes the imaginary parts."""
+    """Write the imaginary parts."""
     self.copy_(co.complex_(co.real(self), _put(ew.copy(imag(self)), value)))
 
 
@@ -61,19 +61,19 @@ for _name, _part, _put_part in (("real", real, _set_real), ("imag", imag, _set_i
 
 @api(checked=True)
 def conj(input):
-    """The complex conjugate; real tensors are returned as they are."""
+    """Return the complex conjugate; real tensors are returned as they are."""
     return co.conj(input) if input.dtype.is_complex else input
 
 
 @api(inplace=True, checked=True)
 def conj_physical(input, *, out=None):
-    """The complex conjugate; real tensors are returned as they are."""
+    """Return the complex conjugate; real tensors are returned as they are."""
     return deliver(conj(input), out, "conj_physical")
 
 
 @api(inplace=True, checked=True)
 def sgn(input, *, out=None):
-    """The sign; of a complex number the one at distance 1 from 0 in its direction."""
+    """Return the sign; of a complex number the one at distance 1 from 0 in its direction."""
     if not input.dtype.is_complex:
         return FUNCTIONS["sign"](input, out=out)
     return deliver(co.direction(input), out, "sgn")
@@ -81,13 +81,13 @@ def sgn(input, *, out=None):
 
 @api()
 def resolve_conj(input):
-    """The tensor itself: conjugates are always there."""
+    """Return the tensor itself: conjugates are always there."""
     return input
 
 
 @api()
 def resolve_neg(input):
-    """The tensor itself: negative values are always there."""
+    """Return the tensor itself: negative values are always there."""
     return input
 
 
@@ -111,7 +111,7 @@ def isreal(input):
 
 @api(method=False)
 def complex(real, imag, *, out=None):
-    """Complex numbers of real and imaginary parts."""
+    """Return complex numbers of real and imaginary parts."""
     need_tensors("complex", real, imag)
     if real.dtype is not imag.dtype:
         raise DTypeError(f"complex takes two tensors of one dtype, got {real.dtype} and {imag.dtype}")
@@ -121,7 +121,7 @@ def complex(real, imag, *, out=None):
 @api(method=False)
 @single_in_autocast
 def polar(abs, angle, *, out=None):
-    """Complex numbers of distances from 0 and angles."""
+    """Return complex numbers of distances from 0 and angles."""
     need_tensors("polar", abs, angle)
     if abs.dtype is not angle.dtype:
         raise DTypeError(f"polar takes two tensors of one dtype, got {abs.dtype} and {angle.dtype}")
@@ -144,13 +144,13 @@ def view_as_real(input):
 @api(method=False, checked=True)
 @single_in_autocast
 def view_as_complex(input):
-    """The complex numbers of which the last dimension, of size 2, has the parts."""
+    """Return the complex numbers of which the last dimension, of size 2, has the parts."""
     return _unwritable(co.of_pairs(input))
 
 
 @api(inplace=True)
 def angle(input, *, out=None):
-    """The angle of a number in the complex plane: of real ones 0 or, below zero, pi; nan stays nan."""
+    """Return the angle of a number in the complex plane: of real ones 0 or, below zero, pi; nan stays nan."""
     x = promote(ew.sin, input)[0]
     if x.dtype.is_complex:
         return deliver(ew.atan2(co.imag(x), co.real(x)), out, "angle")

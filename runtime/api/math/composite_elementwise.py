@@ -47,7 +47,7 @@ def logit(input, eps=None, *, out=None):
 
 @api(method=False)
 def polygamma(n, input, *, out=None):
-    """The n-th derivative of digamma."""
+    """Return the n-th derivative of digamma."""
     need_tensors("polygamma", input)
     n = integers(n, "n")[0]
     if n < 0:
@@ -58,7 +58,7 @@ def polygamma(n, input, *, out=None):
 
 @api(function=False, inplace=True, name="polygamma")
 def _polygamma_of(self, n):
-    """The n-th derivative of digamma."""
+    """Return the n-th derivative of digamma."""
     return polygamma(n, self)
 
 
@@ -73,7 +73,7 @@ def frexp(input, *, out=None) -> return_types.frexp:
 
 @api(inplace=True)
 def mvlgamma(input, p, *, out=None):
-    """The logarithm of the multivariate gamma function of dimension p."""
+    """Return the logarithm of the multivariate gamma function of dimension p."""
     if p < 1:
         raise ArgumentError(f"mvlgamma takes p of at least 1, got {p}")
     x = promote(ew.lgamma, input)[0]
@@ -162,7 +162,7 @@ def rad2deg(input, *, out=None):
 
 @api(inplace=pointwise.nan_to_num, remembered=True)
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
-    """Replaces nan (by 0 unless said) and infinities (by the largest finite numbers unless said), in both parts of complex
+    """Replace nan (by 0 unless said) and infinities (by the largest finite numbers unless said), in both parts of complex
     numbers, of which those with such a part have no gradient."""
     if input.dtype.is_complex:
         parts = nan_to_num(FUNCTIONS["view_as_real"](FUNCTIONS["resolve_conj"](input.detach())), nan, posinf, neginf)
@@ -178,6 +178,6 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
 
 
 def dt_limits(d):
-    """The smallest and largest finite numbers of a dtype."""
+    """Return the smallest and largest finite numbers of a dtype."""
     info = dt.finfo(d)
     return float(info.min), float(info.max)

@@ -15,7 +15,7 @@ from .reductions import as_column, summable
 
 
 def _along(op, x, dim):
-    """Runs a scan; a 0-d tensor counts as a row of one."""
+    """Run a scan; a 0-d tensor counts as a row of one."""
     d = canonical_dim(dim, x.ndim)
     return reshape(op(as_column(x), dim=d), shape=()) if not x.ndim else op(x, dim=d)
 
@@ -62,7 +62,7 @@ def cummin(input, dim, *, out=None) -> return_types.cummin:
 
 
 def cut(x, dim, start, stop):
-    """Elements start to stop - 1 along a dim."""
+    """Return elements start to stop - 1 along a dim."""
     return slice_(x, dim=dim, start=start, step=1, stop=stop)
 
 
@@ -95,7 +95,7 @@ def _as_slab(p, like, dim):
 
 
 def _trapezoid_parts(y, x, dx, dim):
-    """The areas between neighbours along `dim`."""
+    """Return the areas between neighbours along `dim`."""
     if not y.ndim:
         raise DimError("trapezoid runs along a dimension, y is a 0-d tensor")
     d = canonical_dim(dim, y.ndim)
@@ -124,7 +124,7 @@ def _neighbours(op, x, dim):
 
 @api(method=False, names=("trapz",), remembered=True)
 def trapezoid(y, x=None, *, dx=1, dim=-1):
-    """The integral of y over the places x (or steps of dx) by the trapezoidal rule."""
+    """Return the integral of y over the places x (or steps of dx) by the trapezoidal rule."""
     dx = as_operand(dx, "trapezoid")
     if x is None and y.ndim and y.dtype.is_inexact and not isinstance(dx, Tensor) and y.shape[canonical_dim(dim, y.ndim)] > 1:
         return _trapezoid_of_steps(y, dx, canonical_dim(dim, y.ndim))
@@ -134,13 +134,13 @@ def trapezoid(y, x=None, *, dx=1, dim=-1):
 
 @rounds_once
 def _trapezoid_of_steps(y, dx, d):
-    """The integral over even steps: half of both ends counts."""
+    """Return the integral over even steps: half of both ends counts."""
     ends = [select(y, dim=d, index=i) for i in (0, y.shape[d] - 1)]
     return ew.mul(ew.sub(rd.sum_(y, dim=(d,), keepdim=False), ew.mul(ew.add(*ends), 0.5)), dx)
 
 
 @api(method=False, remembered=True)
 def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1):
-    """The running integral of y by the trapezoidal rule."""
+    """Return the running integral of y by the trapezoidal rule."""
     parts, d = _trapezoid_parts(y, x, as_operand(dx, "cumulative_trapezoid"), dim)
     return sc.cumsum(parts, dim=d)

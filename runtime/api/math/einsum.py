@@ -20,7 +20,7 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"     # in the o
 
 @api(method=False, remembered=True)
 def einsum(equation, *operands):
-    """Sums of products of the operands as `equation` says, such as ``einsum("bij,bjk->bik", x, y)``."""
+    """Sum of products of the operands as `equation` says, such as ``einsum("bij,bjk->bik", x, y)``."""
     if not isinstance(equation, str):
         equation, operands = _from_sublists((equation, *operands))
     elif len(operands) == 1 and isinstance(operands[0], (list, tuple)):
@@ -41,15 +41,15 @@ def einsum(equation, *operands):
 
 
 def _sums_alone(equation, operands) -> bool:
-    """Whether a label that only one operand has is summed over."""
+    """Return whether a label that only one operand has is summed over."""
     terms, out = _parse(equation, operands)
     return any(set(term) - set(out).union(*terms[:i], *terms[i + 1:]) for i, term in enumerate(terms))
 
 
 @lru_cache(512)
 def _steps(equation, avals) -> tuple:
-    """The operators that compute an equation for operands of these shapes, each with the places of its operands (first those of
-    the equation, then results in order) and its parameters; and the place of the result."""
+    """Return the operators that compute an equation for operands of these shapes, each with the places of its operands (first
+    those of the equation, then results in order) and its parameters; and the place of the result."""
     b = Builder("einsum")
     inputs = [b.input(f"x{i}", aval) for i, aval in enumerate(avals)]
     out = _computed(equation, inputs)
@@ -58,7 +58,7 @@ def _steps(equation, avals) -> tuple:
 
 
 def _computed(equation, operands):
-    """The result for operands of one dtype."""
+    """Return the result for operands of one dtype."""
     terms, out = _parse(equation, operands)
     sizes = _sizes(terms, operands, equation)
     work = [_without_repeats(x, labels) for x, labels in zip(operands, terms)]
@@ -71,7 +71,7 @@ def _computed(equation, operands):
 
 
 def _from_sublists(args):
-    """The operands and equation of the form einsum(x, [0, 1], y, [1, 2], [0, 2])."""
+    """Return the operands and equation of the form einsum(x, [0, 1], y, [1, 2], [0, 2])."""
     def spelled(labels):
         wrong = [i for i in labels if i is not Ellipsis and not 0 <= i < len(_LETTERS)]
         if wrong:
@@ -101,7 +101,7 @@ def _parse(equation, operands):
 
 
 def _labels(part, ndim, equation):
-    """One operand's labels: letters, and negative integers (counted from the right) under an ellipsis."""
+    """Return one operand's labels: letters, and negative integers (counted from the right) under an ellipsis."""
     before, dots, after = part.partition("...")
     if not all(c in _LETTERS for c in before + after):
         raise ArgumentError(f"einsum {equation!r}: labels are letters, got {part!r}")
@@ -121,7 +121,7 @@ def _output_labels(part, widest, terms, equation):
 
 
 def _sizes(terms, operands, equation):
-    """The size of every label; a size of 1 broadcasts."""
+    """Return the size of every label; a size of 1 broadcasts."""
     sizes: dict = {}
     for labels, x in zip(terms, operands):
         for v, n in zip(labels, x.shape):
@@ -133,7 +133,7 @@ def _sizes(terms, operands, equation):
 
 
 def _without_repeats(x, labels) -> tuple[Any, list]:
-    """Takes diagonals where an operand names a label twice."""
+    """Take diagonals where an operand names a label twice."""
     labels = list(labels)
     for v in list(labels):
         while labels.count(v) > 1:
@@ -148,7 +148,7 @@ def _without_repeats(x, labels) -> tuple[Any, list]:
 
 
 def _cheapest_pair(work, out, sizes):
-    """The pair whose product is smallest; of equals the first."""
+    """Return the pair whose product is smallest; of equals the first."""
     def result_size(i, j):
         rest = set(out).union(*(labels for k, (_, labels) in enumerate(work) if k not in (i, j)))
         n = 1
@@ -169,7 +169,7 @@ def _sum_out(x, labels, kept) -> tuple[Any, list]:
 
 
 def _contract(left: tuple[Any, list], right: tuple[Any, list], kept, sizes) -> tuple[Any, list]:
-    """The product of two operands, summed over what both have and nothing else needs."""
+    """Return the product of two operands, summed over what both have and nothing else needs."""
     x, a = _sum_out(*left, kept | set(right[1]))
     y, b = _sum_out(*right, kept | set(left[1]))
     shared = [v for v in a if v in b]
@@ -193,7 +193,7 @@ def _shaped(x, shape):
 
 
 def _scaled(x, y, batch, rows, cols):
-    """A product without a sum: elementwise, rows of one against columns of the other."""
+    """Return a product without a sum: elementwise, rows of one against columns of the other."""
     n = len(batch)
     x = reshape(x, shape=(*x.shape, *(1,) * len(cols)))
     y = reshape(y, shape=(*y.shape[:n], *(1,) * len(rows), *y.shape[n:]))
@@ -205,7 +205,7 @@ def _product(labels, sizes):
 
 
 def _arrange(x, labels, wanted, sizes):
-    """The dims in the wanted order, sizes of 1 expanded to the label's size."""
+    """Return the dims in the wanted order, sizes of 1 expanded to the label's size."""
     if list(labels) != list(wanted):
         x = permute(x, dims=tuple(labels.index(v) for v in wanted))
     full = tuple(sizes[v] for v in wanted)

@@ -31,7 +31,7 @@ _ndarray = np.ndarray
 
 
 def operate(op, *xs, out=None):
-    """Promotes the arguments, calls the operator, delivers the result."""
+    """Promote the arguments, calls the operator, delivers the result."""
     result = op.call(*promote(op, *xs))
     return result if out is None else deliver(result, out, op.name)
 
@@ -40,8 +40,8 @@ def operate(op, *xs, out=None):
 
 
 def unary(op, operate=operate):
-    """A function of one tensor: floating point tensors go straight to the kernel when nothing special is going on; `operate`
-    takes the others."""
+    """Return a function of one tensor: floating point tensors go straight to the kernel when nothing special is going on;
+    `operate` takes the others."""
     taped, cast = op.vjp is not NO_GRAD, op.is_autocast
 
     def fn(input, *, out=None):
@@ -68,8 +68,8 @@ def unary(op, operate=operate):
 
 
 def _binary(op, operate=operate):
-    """A function of two tensors: those of one dtype go straight to the kernel when nothing special is going on; `operate` takes
-    the others."""
+    """Return a function of two tensors: those of one dtype go straight to the kernel when nothing special is going on;
+    `operate` takes the others."""
     taped, checks, cast = op.vjp is not NO_GRAD, op.checked_by_kernel, op.is_autocast
     chars = FLOAT_CHARS if "takes_float" in op.traits else FLOAT_CHARS + _INTEGERS
 
@@ -100,7 +100,7 @@ def _binary(op, operate=operate):
 
 
 def publish(make, names, aliases=()):
-    """Enters generated functions, their methods and in-place methods under each name."""
+    """Enter generated functions, their methods and in-place methods under each name."""
     for name in names:
         op = OPS[name]
         fn = make(op)
@@ -156,7 +156,7 @@ def abs(input, *, out=None):
 
 @api(checked=True)
 def positive(input):
-    """The tensor itself (bool excepted)."""
+    """Return the tensor itself (bool excepted)."""
     if input.dtype is dt.bool_:
         raise DTypeError("positive does not take bool")
     return input
@@ -194,8 +194,8 @@ def scaled(other, alpha, like):
 
 
 def _within(alpha, d):
-    """A whole number as one of an integer dtype (of an unsigned one those below 0 count from its end; of bool, whether it is
-    any but 0)."""
+    """Return a whole number as one of an integer dtype (of an unsigned one those below 0 count from its end; of bool, whether
+    it is any but 0)."""
     if d is dt.bool_:
         return alpha != 0
     info = np.iinfo(d.np)
@@ -207,8 +207,8 @@ def _within(alpha, d):
 
 
 def as_one(xs, factor) -> bool:
-    """Whether a sum of tensors, of which one is taken `factor` times, is one operator: they are wide floats, the factor is a
-    number, and nobody listens, to whom it would be an operand of its own."""
+    """Return whether a sum of tensors, of which one is taken `factor` times, is one operator: they are wide floats, the factor
+    is a number, and nobody listens, to whom it would be an operand of its own."""
     first = xs[0]
     return not tls.m.listened and factor.__class__ in (int, float) and isinstance(first, Tensor) and (
         first._a.dtype.kind == "f" and first._a.itemsize >= 4 and all([isinstance(x, Tensor) for x in xs]) and alike(xs))  # noqa: C419
@@ -244,8 +244,8 @@ _SAFE = 65504.0   # the largest float16
 
 
 def _is_scale(n, x, is_divided) -> bool:
-    """Whether n scales x by a number that x's low precision dtype may not hold, or is any number divided by x: gradients read
-    the quotient, which is not to depend on what number it is."""
+    """Return whether n scales x by a number that x's low precision dtype may not hold, or is any number divided by x: gradients
+    read the quotient, which is not to depend on what number it is."""
     if not isinstance(x, Tensor) or dt.accumulator(x.dtype) is x.dtype:
         return False
     if isinstance(n, float):
@@ -256,12 +256,12 @@ def _is_scale(n, x, is_divided) -> bool:
 
 
 def _holds(d, n) -> bool:
-    """Whether a low precision dtype has just this number."""
+    """Return whether a low precision dtype has just this number."""
     return -_SAFE < n < _SAFE and float(np.float32(n).astype(d.np)) == n
 
 
 def scale(op, input, other, out=None):
-    """A product or quotient. Beside low precision, a number keeps its digits: float32 is used, and rounded once."""
+    """Return a product or quotient. Beside low precision, a number keeps its digits: float32 is used, and rounded once."""
     for x, n in () if alike((input, other)) and input._a.itemsize > 2 else ((input, other), (other, input)):
         if _is_scale(n, x, op is ew.div and n is input):
             wide = [to_dtype(v, dt.float32) for v in (input, other)]
@@ -333,7 +333,7 @@ def square(input, *, out=None):
 
 
 def is_wide(xs) -> bool:
-    """Whether the tensors among operands are floats that have a place for every number."""
+    """Return whether the tensors among operands are floats that have a place for every number."""
     return all([not isinstance(x, Tensor) or (x._a.dtype.kind == "f" and x._a.itemsize > 1) for x in xs])  # noqa: C419
 
 
@@ -404,13 +404,13 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 @api()
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
-    """Whether all elements are close."""
+    """Return whether all elements are close."""
     return bool(FUNCTIONS["all"](isclose(input, other, rtol, atol, equal_nan)))
 
 
 @api()
 def equal(input, other) -> bool:
-    """Whether two tensors have the same shape and elements."""
+    """Return whether two tensors have the same shape and elements."""
     need_tensors("equal", input, other)
     a, b = input._a, other._a
     if a.__class__ is b.__class__ is _ndarray and a.size <= _SMALL and a.dtype is b.dtype and not tls.m.special:

@@ -36,7 +36,7 @@ from .reductions import summable, vector_norm
 
 
 def need(name, *wanted):
-    """Checks (tensor, dimensions) pairs."""
+    """Check (tensor, dimensions) pairs."""
     for x, n in wanted:
         if not isinstance(x, Tensor):
             raise DTypeError(f"{name} takes tensors, got {kind_of(x)}")
@@ -68,7 +68,7 @@ def matmul(input, other, *, out=None):
 
 
 def _matmul(x, y):
-    """The product of tensors that fit; vectors stand for a row on the left and a column on the right."""
+    """Return the product of tensors that fit; vectors stand for a row on the left and a column on the right."""
     left, right = shape_of(x), shape_of(y)
     k = left[-1]
     if len(right) == 1:
@@ -109,42 +109,42 @@ _matmul_operator.__name__, _matmul_reflected.__name__ = "__matmul__", "__rmatmul
 
 @api()
 def mm(input, mat2, *, out=None):
-    """The product of two matrices."""
+    """Return the product of two matrices."""
     need("mm", (input, 2), (mat2, 2))
     return deliver(la.matmul.call(input, mat2), out, "mm")
 
 
 @api()
 def bmm(input, mat2, *, out=None):
-    """The products of two equally long batches of matrices."""
+    """Return the products of two equally long batches of matrices."""
     need("bmm", (input, 3), (mat2, 3))
     return deliver(la.matmul.call(input, mat2), out, "bmm")
 
 
 @api()
 def mv(input, vec, *, out=None):
-    """A matrix times a vector."""
+    """Return a matrix times a vector."""
     need("mv", (input, 2), (vec, 1))
     return deliver(la.mv.call(input, vec), out, "mv")
 
 
 @api()
 def dot(input, tensor, *, out=None):
-    """The inner product of two vectors."""
+    """Return the inner product of two vectors."""
     need("dot", (input, 1), (tensor, 1))
     return la.dot.call(input, tensor) if out is None else deliver(la.dot.call(input, tensor), out, "dot")
 
 
 @api(remembered=True)
 def vdot(input, other, *, out=None):
-    """The inner product of two vectors, the first of them conjugated."""
+    """Return the inner product of two vectors, the first of them conjugated."""
     need("vdot", (input, 1), (other, 1))
     return deliver(la.dot.call(conj(input) if input.dtype.is_complex else input, other), out, "vdot")
 
 
 @api(remembered=True)
 def inner(input, other, *, out=None):
-    """Sums of products over the last dimension of both."""
+    """Sum of products over the last dimension of both."""
     if not input.ndim or not other.ndim:
         return operate(ew.mul, input, other, out=out)
     last = other.ndim - 1
@@ -153,7 +153,7 @@ def inner(input, other, *, out=None):
 
 @api(names=("ger",), remembered=True)
 def outer(input, vec2, *, out=None):
-    """Every element of one vector times every element of another."""
+    """Return every element of one vector times every element of another."""
     need("outer", (input, 1), (vec2, 1))
     d = result_type(input, vec2)
     column = reshape(to_dtype(input, d), shape=(input.shape[0], 1))
@@ -252,7 +252,7 @@ def addbmm(input, batch1, batch2, *older, beta=1, alpha=1, out=None):
 
 
 def _summed_bmm(x, y):
-    """The sum of the products of two batches of matrices."""
+    """Return the sum of the products of two batches of matrices."""
     return tensordot(x, y, dims=((0, 2), (0, 1)))
 
 
@@ -260,7 +260,7 @@ def _summed_bmm(x, y):
 
 
 def contraction_dims(a, b, dims):
-    """The dims that tensordot sums over, counted from the front, for a and for b."""
+    """Return the dims that tensordot sums over, counted from the front, for a and for b."""
     if isinstance(dims, (Tensor, np.generic, np.ndarray)):
         dims = dims.tolist()
     if isinstance(dims, int):
@@ -285,7 +285,7 @@ def _summed_against_one(x, own, y, theirs):
 
 @api(method=False, remembered=True, keywords={"axes": "dims"})
 def tensordot(a, b, dims=2, *, out=None):
-    """Sums of products over several dims: the last of a and the first of b, or the two given lists."""
+    """Sum of products over several dims: the last of a and the first of b, or the two given lists."""
     first, second = contraction_dims(a, b, dims)
     a, b = _summed_against_one(a, first, b, second), _summed_against_one(b, second, a, first)
     for i, j in zip(first, second):
@@ -303,7 +303,7 @@ def tensordot(a, b, dims=2, *, out=None):
 
 @api(remembered=True)
 def kron(input, other, *, out=None):
-    """The Kronecker product: every element of input times the whole of other."""
+    """Return the Kronecker product: every element of input times the whole of other."""
     n = max(input.ndim, other.ndim)
     d = common_type(input, other)
     a = (1,) * (n - input.ndim) + tuple(input.shape)
@@ -315,7 +315,7 @@ def kron(input, other, *, out=None):
 
 @api(remembered=True)
 def trace(input):
-    """The sum of a matrix's diagonal."""
+    """Return the sum of a matrix's diagonal."""
     need("trace", (input, 2))
     input = wide_on_cpus(input)
     return rd.sum_(summable(diagonal(input, offset=0, dim1=0, dim2=1), None), dim=(0,), keepdim=False)
@@ -323,7 +323,7 @@ def trace(input):
 
 @api(remembered=True)
 def cross(input, other, dim=None, *, out=None):
-    """The cross product of vectors of 3 along `dim`: of the first dim of size 3 unless said."""
+    """Return the cross product of vectors of 3 along `dim`: of the first dim of size 3 unless said."""
     shape = broadcast_shapes(input.shape, other.shape)
     if not shape:
         raise ShapeError("cross takes vectors of 3, got 0-d tensors")

@@ -9,7 +9,7 @@ from .matrix_products import matmul
 
 @api(method=False, remembered=True)
 def chain_matmul(*matrices, out=None):
-    """The product of several matrices, multiplied in the order that costs least."""
+    """Return the product of several matrices, multiplied in the order that costs least."""
     if len(matrices) == 1 and not isinstance(matrices[0], Tensor):
         matrices = tuple(matrices[0])
     _check("chain_matmul", matrices, 1, (2,))
@@ -18,14 +18,14 @@ def chain_matmul(*matrices, out=None):
 
 @api(method=False, remembered=True)
 def multi_dot(tensors, *, out=None):
-    """The product of two or more matrices in the order that costs least; vectors may stand at the ends."""
+    """Return the product of two or more matrices in the order that costs least; vectors may stand at the ends."""
     tensors = tuple(tensors)
     _check("multi_dot", tensors, 2, (1, 2))
     return deliver(_product(tensors), out, "multi_dot")
 
 
 def _check(name, tensors, least, at_ends):
-    """Refuses chains that are too short, and tensors of other dims or dtypes: those at the ends have a number of `at_ends`."""
+    """Refuse chains that are too short, and tensors of other dims or dtypes: those at the ends have a number of `at_ends`."""
     if len(tensors) < least:
         raise ArgumentError(f"{name} needs at least {least} tensors, got {len(tensors)}")
     for i, x in enumerate(tensors):
@@ -47,7 +47,7 @@ def _product(tensors):
 
 
 def _as_matrix(x, row):
-    """A vector as a row or a column."""
+    """Return a vector as a row or a column."""
     if x.ndim == 1:
         return reshape(x, shape=(1, x.shape[0]) if row else (x.shape[0], 1))
     return x

@@ -22,7 +22,7 @@ def _distance(spacing):
 
 
 def _gaps(spacing, n, like, d):
-    """The distances between neighbours, laid out along dim d: a number, or places as a tensor."""
+    """Return the distances between neighbours, laid out along dim d: a number, or places as a tensor."""
     if not isinstance(spacing, Tensor):
         return _distance(spacing), _distance(spacing)
     if spacing.ndim != 1 or spacing.shape[0] != n:
@@ -33,7 +33,7 @@ def _gaps(spacing, n, like, d):
 
 
 def _edge(x, spacing, d, order, last):
-    """The one-sided derivative at the first or last place."""
+    """Return the one-sided derivative at the first or last place."""
     n = x.shape[d]
     at = [(n - 1 - k if last else k) for k in range(order + 1)]
     values = [_part(x, d, i, i + 1) for i in at]

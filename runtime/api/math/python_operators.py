@@ -34,7 +34,7 @@ _meetings: dict = {}    # characters of two dtypes, and which tensor has no dims
 
 
 def _meeting(x, y):
-    """The dtype in which two tensors meet, if it is one of theirs and wide enough to be computed in; else None."""
+    """Return the dtype in which two tensors meet, if it is one of theirs and wide enough to be computed in; else None."""
     a, b = x._a.dtype, y._a.dtype
     d = result_type(x, y).np
     plain = (d is a or d is b) and (d.kind == "i" or (d.kind == "f" and d.itemsize > 2))
@@ -42,7 +42,7 @@ def _meeting(x, y):
 
 
 def _met(x, y):
-    """Two small tensors of different dtypes on the host, one of them cast where nobody has to hear of it; else None."""
+    """Return two small tensors of different dtypes on the host, one of them cast where nobody has to hear of it; else None."""
     a, b = x._a, y._a
     if a.__class__ is not _ndarray or b.__class__ is not _ndarray or a.size >= LARGE or b.size >= LARGE:
         return None
@@ -56,8 +56,8 @@ def _met(x, y):
 
 
 def _as_floats(x, d):
-    """A small tensor of whole numbers on the host as one of floats of the default dtype, where nobody has to hear of it, else
-    None."""
+    """Return a small tensor of whole numbers on the host as one of floats of the default dtype, where nobody has to hear of it,
+    else None."""
     a = x._a
     if a.__class__ is not _ndarray or a.size >= LARGE or a.dtype.kind not in "biu" or d.itemsize <= 2:
         return None
@@ -143,7 +143,7 @@ def _reflected_shortcut(op, ufunc, general):
 
 
 def _guarded(general, name):
-    """Turns an operand of a foreign type into NotImplemented, so that Python asks the other side, unless its class answers for
+    """Turn an operand of a foreign type into NotImplemented, so that Python asks the other side, unless its class answers for
     functions of tensors."""
 
     def method(self, other):
@@ -196,7 +196,7 @@ def _inplace(general, name, ufunc=None, chars="", op=None, uneven=""):
 
 
 def _quicken(name, quick):
-    """Lets the method `name` take the road of the operator in place, where it has no options but a factor of the operand."""
+    """Let the method `name` take the road of the operator in place, where it has no options but a factor of the operand."""
     long = getattr(Tensor, name)
 
     @wraps(long)
@@ -255,7 +255,7 @@ for _name, _long in (("and", "bitwise_and"), ("or", "bitwise_or"), ("xor", "bitw
     _attach(_name, FUNCTIONS[_long])
 
 def _unary_operator(name, operator):
-    """The operator, under the name by which classes are asked about it."""
+    """Return the operator, under the name by which classes are asked about it."""
 
     def method(self):
         return FUNCTIONS[name](self)

@@ -27,7 +27,7 @@ _ALL_DIMS = [tuple(range(n)) for n in range(_FEW)]
 
 
 def dims_of(input, dim):
-    """The dims a reduction runs over: all for None or ()."""
+    """Return the dims a reduction runs over: all for None or ()."""
     n = input._a.ndim
     if dim is None:
         return _ALL_DIMS[n] if n < _FEW else tuple(range(n))
@@ -37,14 +37,15 @@ def dims_of(input, dim):
 
 
 def one_dim(input, dim):
-    """One dim as a reduction takes it: () for a 0-d tensor."""
+    """Return one dim as a reduction takes it: () for a 0-d tensor."""
     n = input._a.ndim
     d = canonical_dim(dim, n)
     return (d,) if n else ()
 
 
 def summable(input, dtype, out=None):
-    """The input in the dtype in which it is summed or multiplied: unless said that of `out`, int64 for integers and bools."""
+    """Return the input in the dtype in which it is summed or multiplied: unless said that of `out`, int64 for integers and
+    bools."""
     if dtype is None and out is not None and (out.dtype.is_complex or not input.dtype.is_complex):
         dtype = out.dtype
     if dtype is not None:
@@ -53,7 +54,7 @@ def summable(input, dtype, out=None):
 
 
 def averageable(input, dtype, name):
-    """The input in `dtype`; an error if that is not floating point."""
+    """Return the input in `dtype`; an error if that is not floating point."""
     x = input if dtype is None else to_dtype(input, dt.as_dtype(dtype))
     if x._a.dtype.kind not in INEXACT:
         raise DTypeError(f"{name} takes a floating point tensor, got {x.aval}; cast it with .float() or pass dtype=")
@@ -61,12 +62,12 @@ def averageable(input, dtype, name):
 
 
 def gather_along(x, index, dim):
-    """The elements that `index` names along `dim`; both have the same dimensions."""
+    """Return the elements that `index` names along `dim`; both have the same dimensions."""
     return gather.call(x, index, dim=dim) if x._a.ndim else x
 
 
 def as_column(x):
-    """A tensor with at least one dimension."""
+    """Return a tensor with at least one dimension."""
     return x if x.ndim else reshape(x, shape=(1,))
 
 
@@ -101,20 +102,20 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
 
 @api()
 def mean(input, dim=None, keepdim=False, *, dtype=None, out=None):
-    """Mean over dims (all unless said)."""
+    """Return mean over dims (all unless said)."""
     x = averageable(input, dtype if dtype is not None or out is None else _wider(input.dtype, out.dtype), "mean")
     result = mo.mean.call(x, dim=dims_of(x, dim), keepdim=keepdim)
     return result if out is None else deliver(result, out, "mean")
 
 
 def _wider(own, asked):
-    """The dtype of a result that is asked for, if it holds what has the own one."""
+    """Return the dtype of a result that is asked for, if it holds what has the own one."""
     return asked if dt.promote_types(own, asked) is asked else own
 
 
 @api(remembered=True)
 def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
-    """Mean over dims of what is not nan."""
+    """Return mean over dims of what is not nan."""
     x = averageable(input, dtype, "nanmean")
     dims = dims_of(x, dim)
     there, wide = ew.logical_not(ew.isnan(x)), ew.widened(x)
@@ -139,7 +140,7 @@ def logsumexp(input, dim, keepdim=False, *, out=None):
 
 
 def promote_to_float(input):
-    """The dtype that an integer input has in a floating point function."""
+    """Return the dtype that an integer input has in a floating point function."""
     return dt.promote_types(input.dtype, Defaults.dtype)
 
 
@@ -158,18 +159,18 @@ def _truth(op, name, input, dim, keepdim, out):
 
 @api(remembered=True)
 def all(input, dim=None, keepdim=False, *, out=None):
-    """Whether all elements are nonzero (uint8 gives uint8)."""
+    """Return whether all elements are nonzero (uint8 gives uint8)."""
     return _truth(rd.all_, "all", input, dim, keepdim, out)
 
 
 @api(remembered=True)
 def any(input, dim=None, keepdim=False, *, out=None):
-    """Whether any element is nonzero (uint8 gives uint8)."""
+    """Return whether any element is nonzero (uint8 gives uint8)."""
     return _truth(rd.any_, "any", input, dim, keepdim, out)
 
 
 def holds_anywhere(condition) -> bool:
-    """Whether a condition holds for any element, in vmap of any sample, as far as there are numbers to look at."""
+    """Return whether a condition holds for any element, in vmap of any sample, as far as there are numbers to look at."""
     return of_every_sample(_holds, condition)
 
 
@@ -182,19 +183,19 @@ def _holds(condition):
 
 @api(remembered=True)
 def amax(input, dim=(), keepdim=False, *, out=None):
-    """Largest values; ties share the gradient equally."""
+    """Return largest values; ties share the gradient equally."""
     return deliver(rd.amax.call(input, dim=dims_of(input, dim), keepdim=keepdim), out, "amax")
 
 
 @api(remembered=True)
 def amin(input, dim=(), keepdim=False, *, out=None):
-    """Smallest values; ties share the gradient equally."""
+    """Return smallest values; ties share the gradient equally."""
     return deliver(rd.amin.call(input, dim=dims_of(input, dim), keepdim=keepdim), out, "amin")
 
 
 @api(remembered=True)
 def aminmax(input, *, dim=None, keepdim=False, out=None) -> return_types.aminmax:
-    """Smallest and largest values as (min, max)."""
+    """Return smallest and largest values as (min, max)."""
     dims = dims_of(input, dim)
     pair = rd.amin.call(input, dim=dims, keepdim=keepdim), rd.amax.call(input, dim=dims, keepdim=keepdim)
     return return_types.deliver_all(return_types.aminmax, pair, out)
@@ -231,7 +232,7 @@ def values_at(kind, input, index, dim, keepdim, out):
 
 
 def _extreme(arg, full, pairwise, kind, input, dim, keepdim, other, out):
-    """The three forms of max and min: of everything, along a dim with indices, of two tensors."""
+    """Return the three forms of max and min: of everything, along a dim with indices, of two tensors."""
     name = kind.__name__
     if isinstance(dim, Tensor) or other is not None:
         return deliver(operate(pairwise, input, dim if other is None else other), out, name)
@@ -248,13 +249,13 @@ def _extreme(arg, full, pairwise, kind, input, dim, keepdim, other, out):
 
 @api(remembered=True)
 def max(input, dim=None, keepdim=False, *, other=None, out=None) -> Any:
-    """The largest element; along `dim` as (values, indices); with a second tensor the elementwise maximum."""
+    """Return the largest element; along `dim` as (values, indices); with a second tensor the elementwise maximum."""
     return _extreme(rd.argmax, rd.amax, ew.maximum, return_types.max, input, dim, keepdim, other, out)
 
 
 @api(remembered=True)
 def min(input, dim=None, keepdim=False, *, other=None, out=None) -> Any:
-    """The smallest element; along `dim` as (values, indices); with a second tensor the elementwise minimum."""
+    """Return the smallest element; along `dim` as (values, indices); with a second tensor the elementwise minimum."""
     return _extreme(rd.argmin, rd.amin, ew.minimum, return_types.min, input, dim, keepdim, other, out)
 
 
@@ -262,7 +263,7 @@ def min(input, dim=None, keepdim=False, *, other=None, out=None) -> Any:
 
 
 def _spread_arguments(input, dim, unbiased, correction, name):
-    """The dims and the correction that the forms var(dim, unbiased), var(unbiased) and var(dim, correction=) mean."""
+    """Return the dims and the correction that the forms var(dim, unbiased), var(unbiased) and var(dim, correction=) mean."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     if correction is None:
@@ -288,26 +289,26 @@ def _std(x, keepdim, **said):
 
 @api(remembered=True)
 def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
-    """Variance over dims, divided by the count less `correction` (1 unless said)."""
+    """Return variance over dims, divided by the count less `correction` (1 unless said)."""
     return deliver(_var(input, keepdim, **_spread_arguments(input, dim, unbiased, correction, "var")), out, "var")
 
 
 @api(remembered=True)
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
-    """Standard deviation over dims, divided by the count less `correction` (1 unless said)."""
+    """Return standard deviation over dims, divided by the count less `correction` (1 unless said)."""
     return deliver(_std(input, keepdim, **_spread_arguments(input, dim, unbiased, correction, "std")), out, "std")
 
 
 @api(method=False, remembered=True)
 def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None) -> tuple[Tensor, Tensor]:
-    """Variance and mean over dims."""
+    """Return variance and mean over dims."""
     said = _spread_arguments(input, dim, unbiased, correction, "var_mean")
     return _var(input, keepdim, **said), mo.mean.call(input, dim=said["dim"], keepdim=keepdim)
 
 
 @api(method=False, remembered=True)
 def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None) -> tuple[Tensor, Tensor]:
-    """Standard deviation and mean over dims."""
+    """Return standard deviation and mean over dims."""
     said = _spread_arguments(input, dim, unbiased, correction, "std_mean")
     return _std(input, keepdim, **said), mo.mean.call(input, dim=said["dim"], keepdim=keepdim)
 
@@ -316,7 +317,7 @@ def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None) 
 
 
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
-    """The vector norm of order `ord` (a number, or inf) over dims; without dim of all elements."""
+    """Return the vector norm of order `ord` (a number, or inf) over dims; without dim of all elements."""
     if isinstance(ord, str):
         raise ArgumentError(f"vector_norm takes a number as its order, got {ord!r}")
     x = averageable(x, dtype, "vector_norm")
@@ -327,5 +328,5 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
 
 @api(remembered=True)
 def dist(input, other, p=2):
-    """The norm of order p of input - other."""
+    """Return the norm of order p of input - other."""
     return vector_norm(operate(ew.sub, input, other), p)

@@ -20,7 +20,7 @@ _RESULTS = (*dt.FLOATS, *dt.FLOAT8)
 
 
 def _side(name, t, count, shape):
-    """A scale, as one number or as a column or row of numbers."""
+    """Return a scale, as one number or as a column or row of numbers."""
     if not isinstance(t, Tensor) or t.dtype is not dt.float32:
         raise DTypeError(f"_scaled_mm: {name} must be a tensor of float32, got {getattr(t, 'dtype', type(t).__name__)}")
     if t.numel() != 1 and tuple(t.shape) != shape:
@@ -50,7 +50,7 @@ def _scaled_mm(input, mat2, scale_a, scale_b, bias=None, scale_result=None, out_
 
 @api(method=False, name="_grouped_mm")
 def grouped_mm(mat_a, mat_b, offs=None, bias=None, out_dtype=None):
-    """A product for each group of rows. offs[g] says where group g ends: of a matrix and one mat_b[g] for each group; of
+    """Return a product for each group of rows. offs[g] says where group g ends: of a matrix and one mat_b[g] for each group; of
     one mat_a[g] for each group and the columns of a matrix; of two matrices, cut along the dimension that they share, one
     matrix for each group. What lies behind the last group is zero. Without offs both operands have a matrix for each group."""
     kind = None if out_dtype is None else dt.as_dtype(out_dtype)
@@ -71,7 +71,7 @@ def grouped_mm(mat_a, mat_b, offs=None, bias=None, out_dtype=None):
 
 
 def _for_each_row(bias, mat_a, mat_b, offs):
-    """A bias of shape (groups, columns), the row of its group for each row of the result."""
+    """Return a bias of shape (groups, columns), the row of its group for each row of the result."""
     if not (mat_a.ndim == 2 and mat_b.ndim == 3 and bias.ndim == 2):
         raise ArgumentError("grouped_mm takes a bias of shape (groups, columns) beside a matrix and one for each group")
     group = searchsorted(offs, beside(counted(mat_a.shape[0], offs.dtype), offs), right=True)

@@ -32,8 +32,8 @@ def _lengths_of(data, lengths, offsets, axis, unsafe):
 
 @api(method=False, names=("_segment_reduce",))
 def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
-    """The sum, mean, prod, max or min of stretches along an axis, given their lengths or where they begin (and the last ends).
-    What has no elements is `initial`, or the reduction's own start; a mean of nothing is nan."""
+    """Return the sum, mean, prod, max or min of stretches along an axis, given their lengths or where they begin (and the last
+    ends). What has no elements is `initial`, or the reduction's own start; a mean of nothing is nan."""
     reduce = NAMES.get(reduce, reduce)
     if reduce not in STARTS:
         raise ArgumentError(f"segment_reduce: reduce must be one of {', '.join(STARTS)}, got {reduce!r}")
@@ -62,7 +62,7 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
 
 @api()
 def nonzero_static(input, *, size, fill_value=-1, out=None):
-    """The first `size` positions of elements that are not zero, as rows; rows of fill_value where there are fewer."""
+    """Return the first `size` positions of elements that are not zero, as rows; rows of fill_value where there are fewer."""
     if size < 0:
         raise ArgumentError(f"nonzero_static takes a size of at least 0, got {size}")
     hit = ravel(ew.ne(input, 0)) if input.dtype is not dt.bool_ else ravel(input)

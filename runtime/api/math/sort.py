@@ -32,20 +32,20 @@ from .reductions import as_column, gather_along
 
 
 def order_of(x, dim, descending=False):
-    """The stable order along a dim (a 0-d tensor has the order 0)."""
+    """Return the stable order along a dim (a 0-d tensor has the order 0)."""
     return so.argsort(x, dim=dim, descending=bool(descending))
 
 
 @api(remembered=True)
 def argsort(input, dim=-1, descending=False, stable=True, *, out=None):
-    """The indices that sort along a dim."""
+    """Return the indices that sort along a dim."""
     order = order_of(as_column(input), canonical_dim(dim, input.ndim), descending)
     return deliver(reshape(order, shape=tuple(input.shape)), out, "argsort")
 
 
 @api(remembered=True)
 def sort(input, dim=-1, descending=False, stable=True, *, out=None) -> return_types.sort:
-    """Sorted values along a dim and where they were, as (values, indices)."""
+    """Return sorted values along a dim and where they were, as (values, indices)."""
     d = canonical_dim(dim, input.ndim)
     x = as_column(input)
     order = order_of(x, d, descending)
@@ -57,13 +57,13 @@ def sort(input, dim=-1, descending=False, stable=True, *, out=None) -> return_ty
 
 @api(remembered=True)
 def msort(input, *, out=None):
-    """Sorted values along the first dim."""
+    """Return sorted values along the first dim."""
     return deliver(sort(input, 0).values, out, "msort")
 
 
 @api(remembered=True)
 def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None) -> return_types.topk:
-    """The k largest (or smallest) elements along a dim, in order, as (values, indices); of equals the first."""
+    """Return the k largest (or smallest) elements along a dim, in order, as (values, indices); of equals the first."""
     d = canonical_dim(dim, input.ndim)
     x = as_column(input)
     found = so.arg_topk(x, k=as_int(k), dim=d, largest=bool(largest))
@@ -75,7 +75,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None) -> return_typ
 
 @api(remembered=True)
 def kthvalue(input, k, dim=-1, keepdim=False, *, out=None) -> return_types.kthvalue:
-    """The k-th smallest element along a dim (counted from 1) and where it is, as (values, indices)."""
+    """Return the k-th smallest element along a dim (counted from 1) and where it is, as (values, indices)."""
     d = canonical_dim(dim, input.ndim)
     x = as_column(input)
     if not 1 <= k <= x.shape[d]:
@@ -111,13 +111,13 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
 
 
 def as_operand(x, like):
-    """A tensor from a tensor or a number."""
+    """Return a tensor from a tensor or a number."""
     return x if isinstance(x, Tensor) else filled(like, (), x, result_type(like, x))
 
 
 @api(remembered=True)
 def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
-    """The index of the bucket between sorted boundaries that each value falls into."""
+    """Return the index of the bucket between sorted boundaries that each value falls into."""
     if boundaries.ndim != 1:
         raise ShapeError(f"bucketize takes one row of boundaries, got {boundaries.aval}")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
@@ -125,7 +125,7 @@ def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
 
 @api(method=False, remembered=True, keywords={"element": "elements", "test_element": "test_elements"})
 def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None):
-    """Whether each element occurs among the test elements."""
+    """Return whether each element occurs among the test elements."""
     if not isinstance(elements, Tensor):
         elements = as_operand(elements, test_elements)
     tests = as_operand(test_elements, elements)
@@ -152,7 +152,7 @@ def _order_of_elements(row):
 
 
 def _row_order(rows):
-    """The order that sorts rows lexicographically: stable sorts from the last column to the first."""
+    """Return the order that sorts rows lexicographically: stable sorts from the last column to the first."""
     order = iota(rows, shape=(rows.shape[0],), dim=0, dtype=dt.int64)
     for c in range(rows.shape[1] - 1, -1, -1):
         column = take_index(reshape(cut(rows, 1, c, c + 1), shape=(rows.shape[0],)), order)
@@ -161,8 +161,8 @@ def _row_order(rows):
 
 
 def _distinct(rows, order_by, inverse, counts):
-    """The first of every run of equal rows (in the order that `order_by` finds, if given), and if asked which run each row is
-    in, and lengths."""
+    """Return the first of every run of equal rows (in the order that `order_by` finds, if given), and if asked which run each
+    row is in, and lengths."""
     arranged, starts, order = untaped(_arranged, rows, order_by)
     return untaped(_runs, arranged, starts, order, count_of(starts), inverse, counts)
 
@@ -244,13 +244,13 @@ def _asked(*found):
 
 @api()
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None) -> Any:
-    """The distinct values (of slices along `dim`), sorted; with indices into them and how often each occurs if asked."""
+    """Return the distinct values (of slices along `dim`), sorted; with indices into them and how often each occurs if asked."""
     return without_rule("unique", _unique(input, dim, True, "unique", return_inverse, return_counts), input)
 
 
 @api()
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None) -> Any:
-    """The values with repeats of a neighbour left out; with indices into them and run lengths if asked."""
+    """Return the values with repeats of a neighbour left out; with indices into them and run lengths if asked."""
     found = _unique(input, dim, False, "unique_consecutive", return_inverse, return_counts)
     return without_rule("unique_consecutive", found, input)
 

@@ -65,8 +65,8 @@ _MANY = 1 << 10         # elements from which it pays not to sort them
 
 
 def _selected(x):
-    """The median of many numbers, found without sorting them; None where that is left to operators: of few, while somebody
-    listens, where there are nans, and where it is 0.0, which may be -0."""
+    """Return the median of many numbers, found without sorting them; None where that is left to operators: of few, while
+    somebody listens, where there are nans, and where it is 0.0, which may be -0."""
     m, a = tls.m, x._a
     if a.__class__ is not np.ndarray or a.size < _MANY or a.dtype.char not in _SELECTED:
         return None
@@ -84,19 +84,19 @@ _SELECTED = FLOAT_CHARS + "".join(np.typecodes["Integer"] + np.typecodes["Unsign
 
 @api(remembered=True)
 def median(input, dim=None, keepdim=False, *, out=None) -> Any:
-    """The lower median of everything, or along a dim as (values, indices); nan if there is one."""
+    """Return the lower median of everything, or along a dim as (values, indices); nan if there is one."""
     return _median(return_types.median, input, dim, keepdim, out, False)
 
 
 @api(remembered=True)
 def nanmedian(input, dim=None, keepdim=False, *, out=None) -> Any:
-    """The lower median of what is not nan, of everything or along a dim as (values, indices)."""
+    """Return the lower median of what is not nan, of everything or along a dim as (values, indices)."""
     return _median(return_types.nanmedian, input, dim, keepdim, out, True)
 
 
 @api(remembered=True)
 def mode(input, dim=-1, keepdim=False, *, out=None) -> return_types.mode:
-    """The most frequent value along a dim (of equals the smallest) and where it is last, as (values, indices)."""
+    """Return the most frequent value along a dim (of equals the smallest) and where it is last, as (values, indices)."""
     d = canonical_dim(dim, input.ndim)
     x = as_column(input)
     if x.shape[d] == 0:
@@ -127,7 +127,7 @@ def _quantile(name, input, q, dim, keepdim, interpolation, out, skip_nan):
 
 
 def _levels(name, input, q):
-    """The quantiles asked for, as a tensor of the input's dtype, checked."""
+    """Return the quantiles asked for, as a tensor of the input's dtype, checked."""
     if not isinstance(q, Tensor):
         if not 0 <= q <= 1:
             raise ArgumentError(f"{name}: q must be within 0 and 1")
@@ -143,14 +143,14 @@ def _levels(name, input, q):
 @api(remembered=True)
 @single_in_autocast
 def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
-    """The q-th quantiles (a number or a row of them), of everything or along a dim; nan if there is one."""
+    """Return the q-th quantiles (a number or a row of them), of everything or along a dim; nan if there is one."""
     return _quantile("quantile", input, q, dim, keepdim, interpolation, out, False)
 
 
 @api(remembered=True)
 @single_in_autocast
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
-    """The q-th quantiles of what is not nan."""
+    """Return the q-th quantiles of what is not nan."""
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, out, True)
 
 
@@ -208,7 +208,7 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
 
 
 def _weights_of(name, x, fweights, aweights):
-    """The product of both kinds of weights in x's dtype, or None."""
+    """Return the product of both kinds of weights in x's dtype, or None."""
     total = None
     for kind, w, integral in (("fweights", fweights, True), ("aweights", aweights, False)):
         if w is None:
@@ -251,7 +251,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
 
 
 def _freedom(total, w, correction, fweights, aweights, d):
-    """The divisor of a weighted covariance, at least 0."""
+    """Return the divisor of a weighted covariance, at least 0."""
     if aweights is None:
         left = ew.sub(total, float(correction))
     else:
@@ -306,7 +306,7 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False, out=No
 
 
 def _check_sampled(name, input, bins, weight):
-    """Raises for what is not counted: integers, edges or weights of another dtype, and fewer than two edges."""
+    """Raise for what is not counted: integers, edges or weights of another dtype, and fewer than two edges."""
     if not input.dtype.is_floating_point:
         raise DTypeError(f"{name} takes floating point numbers, got {input.aval}; cast with .to()")
     edges = [("edges", b) for b in bins if isinstance(b, Tensor)]
@@ -344,7 +344,7 @@ def _bins_of(x, edges, even):
 
 
 def _tells_apart(dtype, ends, count) -> bool:
-    """Whether numbers of a dtype between two ends say within one which of so many even bins they are in."""
+    """Return whether numbers of a dtype between two ends say within one which of so many even bins they are in."""
     low, high = ends
     return dtype in (dt.float32, dt.float64) and (high - low) / count > 16 * np.finfo(dtype.np).eps * max(abs(low), abs(high))
 

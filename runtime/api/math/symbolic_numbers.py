@@ -16,25 +16,25 @@ FUNCTIONS.update(SymInt=SymInt, SymFloat=SymFloat, SymBool=SymBool)
 
 @api(method=False)
 def sym_int(a):
-    """A number as a whole one, cut towards zero."""
+    """Return a number as a whole one, cut towards zero."""
     return a if isinstance(a, SymInt) else int(a)
 
 
 @api(method=False)
 def sym_float(a):
-    """A number as a float."""
+    """Return a number as a float."""
     return a if isinstance(a, SymFloat) else 1.0 * a
 
 
 @api(method=False)
 def sym_max(a, b):
-    """The larger of two sizes, as a float if one of them is."""
+    """Return the larger of two sizes, as a float if one of them is."""
     return _meet(a, b, max(a, b))
 
 
 @api(method=False)
 def sym_min(a, b):
-    """The smaller of two sizes, as a float if one of them is."""
+    """Return the smaller of two sizes, as a float if one of them is."""
     return _meet(a, b, min(a, b))
 
 
@@ -45,7 +45,7 @@ def _meet(a, b, chosen):
 
 @api(method=False)
 def sym_not(a):
-    """Whether a condition does not hold."""
+    """Return whether a condition does not hold."""
     return not a
 
 
@@ -57,11 +57,11 @@ def sym_ite(b, t, f):
 
 @api(method=False)
 def sym_sqrt(a):
-    """The square root of a number."""
+    """Return the square root of a number."""
     return math.sqrt(a)
 
 
 @api(method=False)
 def sym_sum(args):
-    """The sum of sizes."""
+    """Return the sum of sizes."""
     return sum(args)

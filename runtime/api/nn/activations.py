@@ -18,12 +18,13 @@ from ..register.type_promotion import to_dtype
 
 
 def finish(result, input, inplace: bool, name: str):
-    """The result, written into the input if asked."""
+    """Return the result, written into the input if asked."""
     return store(input, result, name + "_") if inplace else result
 
 
 def activated(op, input, inplace: bool, /, called="", **params):
-    """The result of a record of one argument, in its place if asked; `called` is the function's name if it has another."""
+    """Return the result of a record of one argument, in its place if asked; `called` is the function's name if it has
+    another."""
     name = called or op.name
     if inplace and not tls.m.special and isinstance(input, Tensor) and overwrite(op, input, name + "_", **params):
         return input
@@ -37,7 +38,7 @@ def spared(input, inplace: bool):
 
 
 def floating(input, name: str):
-    """The input, which must be a floating point tensor."""
+    """Return the input, which must be a floating point tensor."""
     if not isinstance(input, Tensor):
         raise DTypeError(f"{name} takes a tensor, got {kind_of(input)}")
     if input._a.dtype.kind not in INEXACT:
@@ -63,7 +64,7 @@ def hardshrink(input, lambd=0.5):
 
 @api(method=False, inplace=False, checked=True)
 def threshold(input, threshold, value):
-    """The input where it is above the threshold, value elsewhere."""
+    """Return the input where it is above the threshold, value elsewhere."""
     threshold, value = (v.item() if isinstance(v, Tensor) else v for v in (threshold, value))
     return ops.threshold(input, threshold=threshold, value=dt.fitted(value, input.dtype, "threshold"))
 
@@ -95,7 +96,7 @@ def selu(input):
 
 @api(checked=True)
 def prelu(input, weight):
-    """The input above 0, weight * input below; the weight is one number or one for each channel (dimension 1)."""
+    """Return the input above 0, weight * input below; the weight is one number or one for each channel (dimension 1)."""
     floating(input, "prelu")
     if input.dtype is not weight.dtype and tls.m.autocast is None:
         raise DTypeError(f"prelu takes an input and a weight of one dtype, got {input.dtype} and {weight.dtype}")
@@ -134,7 +135,7 @@ def log_softmax(input, dim, dtype=None, *, out=None):
 
 @api(method=False, name="_softmax_backward_data")
 def softmax_gradient(grad_output, output, dim, input_dtype):
-    """The gradient of a softmax's input from that of its output, for a `backward` of one's own."""
+    """Return the gradient of a softmax's input from that of its output, for a `backward` of one's own."""
     g, y = (reshape(t, shape=output.shape or (1,)) for t in (grad_output, output))
     gradient = softmax_ops.softmax_grad(g, y, dim=canonical_dim(dim, output.ndim))
     return to_dtype(reshape(gradient, shape=output.shape), dt.as_dtype(input_dtype))

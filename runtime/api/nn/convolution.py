@@ -85,7 +85,7 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 
 @api(method=False, remembered=True)
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
-    """A convolution over as many spatial dims as the weight has, or a transposed one."""
+    """Return a convolution over as many spatial dims as the weight has, or a transposed one."""
     if not isinstance(weight, Tensor) or not 3 <= weight.ndim <= 5:
         got = weight.aval if isinstance(weight, Tensor) else kind_of(weight)
         raise ShapeError(f"convolution takes a weight of 3, 4 or 5 dimensions, got {got}")
@@ -118,7 +118,8 @@ def _transposed_sizes(x, kernel, stride, padding, output_padding, dilation, name
 
 
 def _transpose(rank, input, weight, bias, stride, padding, output_padding, groups, dilation):
-    """The gradient of the convolution that `weight` (in, out / groups, *kernel) would do from the output to the input."""
+    """Return the gradient of the convolution that `weight` (in, out / groups, *kernel) would do from the output to the
+    input."""
     name = f"conv_transpose{rank}d"
     _check_kernel(weight, rank, name)
     x, added = as_batch(input, rank, name)
@@ -173,7 +174,7 @@ def edges(input, amounts, name: str):
 
 
 def pad_constant(input, amounts, value, name):
-    """Puts `amounts` of a value around a tensor (the last dim first); negative amounts cut."""
+    """Put `amounts` of a value around a tensor (the last dim first); negative amounts cut."""
     low, high = edges(input, amounts, name)
     sizes = [n + lo + hi for n, lo, hi in zip(input.shape, low, high)]
     if any(n < 0 for n in sizes):

@@ -14,7 +14,7 @@ from ..register.type_promotion import common_type, to_dtype
 
 @api(method=False, remembered=True)
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
-    """The cosine of the angle between two tensors along a dimension; norms are at least eps."""
+    """Return the cosine of the angle between two tensors along a dimension; norms are at least eps."""
     if eps < 0:
         raise ArgumentError(f"cosine_similarity: eps must not be negative, got {eps}")
     kind = common_type(x1, x2)
@@ -24,13 +24,13 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
 
 @api(method=False, remembered=True)
 def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
-    """The p-norm of x1 - x2 + eps along the last dimension."""
+    """Return the p-norm of x1 - x2 + eps along the last dimension."""
     return FUNCTIONS["norm"](x1 - x2 + eps, p, -1, keepdim)
 
 
 @api(method=False, remembered=True)
 def pdist(input, p=2.0):
-    """The p-norm distances of all pairs of rows, as the upper triangle row by row."""
+    """Return the p-norm distances of all pairs of rows, as the upper triangle row by row."""
     if input.ndim != 2:
         raise ShapeError(f"pdist takes a matrix of rows, got {input.aval}")
     n = input.shape[0]
@@ -42,7 +42,7 @@ def pdist(input, p=2.0):
 
 
 def _above_diagonal(n, device):
-    """The places of a matrix above its diagonal, row by row."""
+    """Return the places of a matrix above its diagonal, row by row."""
     rows, columns = FUNCTIONS["triu_indices"](n, n, 1, device=device)
     return rows * n + columns
 

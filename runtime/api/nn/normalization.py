@@ -19,7 +19,7 @@ from ..register.type_promotion import to_dtype
 
 
 def floating(input, name):
-    """The input, which must be a tensor of a floating type."""
+    """Return the input, which must be a tensor of a floating type."""
     if not isinstance(input, Tensor) or not input.dtype.is_inexact:
         got = input.aval if isinstance(input, Tensor) else kind_of(input)
         raise DTypeError(f"{name} takes a floating point tensor, got {got}; cast it with .to()")
@@ -27,9 +27,10 @@ def floating(input, name):
 
 
 def in_one_dtype(x, *others, low_input=False):
-    """The input and what goes with it (weight, bias, statistics; None stays) in one dtype: the input's own, or the wider one
-    in which low precision is computed if another differs from it. With `low_input` the operator takes an input of low precision
-    beside others in the wider dtype; recorded functions, whose passes join casts with what is around them, cast it as well."""
+    """Return the input and what goes with it (weight, bias, statistics; None stays) in one dtype: the input's own, or the wider
+    one in which low precision is computed if another differs from it. With `low_input` the operator takes an input of low
+    precision beside others in the wider dtype; recorded functions, whose passes join casts with what is around them, cast it as
+    well."""
     same = x._a.dtype
     for v in others:
         if v is not None and v._a.dtype is not same and v.dtype is not x.dtype:
@@ -73,7 +74,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
 
 @api(method=False, remembered=True)
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
-    """Each group of channels of each image to mean 0 and variance 1; weight and bias for each channel."""
+    """Return each group of channels of each image to mean 0 and variance 1; weight and bias for each channel."""
     x = floating(input, "group_norm")
     work, w, b = in_one_dtype(x, weight, bias)
     return to_dtype(ops.group_norm(work, w, b, groups=int(num_groups), eps=as_float(eps)), x.dtype)
@@ -81,7 +82,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
 
 @api(inplace=True, remembered=True)
 def renorm(input, p, dim, maxnorm, *, out=None):
-    """Each slice along `dim` scaled down to a norm of at most maxnorm."""
+    """Return each slice along `dim` scaled down to a norm of at most maxnorm."""
     if input.ndim < 2:
         raise ShapeError(f"renorm takes a tensor of at least two dimensions, got {input.aval}")
     d = canonical_dim(dim, input.ndim)

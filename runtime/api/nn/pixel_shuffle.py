@@ -14,7 +14,7 @@ def _image(input, name):
 
 
 def _rearranged(parts, order, shape):
-    """The parts in another order, always in new memory."""
+    """Return the parts in another order, always in new memory."""
     moved = reshape(permute(parts, dims=order).contiguous(), shape=shape)
     sized = [d for d in order if parts.shape[d] != 1]
     return ew.copy(moved) if sized == sorted(sized) else moved      # where nothing moves it is a view
@@ -46,7 +46,7 @@ def pixel_unshuffle(input, downscale_factor):
 
 @api(method=False, names=("native_channel_shuffle",), remembered=True)
 def channel_shuffle(input, groups):
-    """Takes the channels (dim 1) of `groups` groups in turn."""
+    """Take the channels (dim 1) of `groups` groups in turn."""
     if input.ndim < 3:
         raise ShapeError(f"channel_shuffle takes (N, C, *spatial), got {input.aval}")
     n, c, *sizes = input.shape

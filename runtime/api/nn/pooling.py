@@ -41,7 +41,7 @@ def pool_padding(sizes, kernel, stride, padding, dilation, ceil_mode, name):
 
 
 def max_pool(rank, input, kernel_size, stride, padding, dilation, ceil_mode):
-    """Values and indices of the maximum pool over `rank` spatial dims."""
+    """Return values and indices of the maximum pool over `rank` spatial dims."""
     name = f"max_pool{rank}d"
     x, added = as_batch(wide_on_cpus(input) if rank == 3 else input, rank, name)
     kernel, stride = window(rank, name, kernel_size, stride)
@@ -53,7 +53,7 @@ def max_pool(rank, input, kernel_size, stride, padding, dilation, ceil_mode):
 
 
 def average_pool(rank, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor):
-    """The average pool over `rank` spatial dims."""
+    """Return the average pool over `rank` spatial dims."""
     name = f"avg_pool{rank}d"
     x, added = as_batch(wide_on_cpus(input) if rank == 3 else input, rank, name)
     kernel, stride = window(rank, name, kernel_size, stride)
@@ -66,7 +66,7 @@ def average_pool(rank, input, kernel_size, stride, padding, ceil_mode, count_inc
 
 
 def adaptive_size(rank, x, output_size, name):
-    """The result's spatial sizes; None keeps the input's."""
+    """Return the result's spatial sizes; None keeps the input's."""
     sizes = shape_of(x)[2:]
     if isinstance(output_size, (tuple, list)):
         if len(output_size) != rank:
@@ -83,7 +83,7 @@ def adaptive_size(rank, x, output_size, name):
 
 
 def _even(sizes, wanted):
-    """The window in which even bins are an ordinary pool, or None."""
+    """Return the window in which even bins are an ordinary pool, or None."""
     if 0 in wanted or any(n % o for n, o in zip(sizes, wanted)):
         return None
     return tuple(n // o for n, o in zip(sizes, wanted))
@@ -107,7 +107,7 @@ def adaptive_average(rank, input, output_size):
 
 
 def adaptive_maximum(rank, input, output_size):
-    """Values and indices of the maxima of even bins."""
+    """Return values and indices of the maxima of even bins."""
     name = f"adaptive_max_pool{rank}d"
     x, added = as_batch(wide_on_cpus(input) if rank == 3 else input, rank, name)
     wanted = adaptive_size(rank, x, output_size, name)
@@ -121,41 +121,41 @@ def adaptive_maximum(rank, input, output_size):
 
 @api(method=False, remembered=True)
 def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False) -> Any:
-    """The largest element of each window."""
+    """Return the largest element of each window."""
     return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
 @api(method=False, remembered=True)
 def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False) -> Any:
-    """The largest element of each window."""
+    """Return the largest element of each window."""
     return max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
 @api(method=False, remembered=True)
 def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False) -> Any:
-    """The largest element of each window."""
+    """Return the largest element of each window."""
     return max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
 @api(method=False, remembered=True)
 def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False) -> tuple[Tensor, Tensor]:
-    """The largest element of each window, and where it was."""
+    """Return the largest element of each window, and where it was."""
     return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 @api(method=False, remembered=True)
 def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
-    """The mean of each window."""
+    """Return the mean of each window."""
     return average_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
 @api(method=False, remembered=True)
 def adaptive_avg_pool1d(input, output_size):
-    """The mean of each of `output_size` even bins."""
+    """Return the mean of each of `output_size` even bins."""
     return adaptive_average(1, input, output_size)
 
 
 @api(method=False, remembered=True)
 def adaptive_max_pool1d(input, output_size) -> tuple[Tensor, Tensor]:
-    """The largest element of each of `output_size` even bins, and where it was."""
+    """Return the largest element of each of `output_size` even bins, and where it was."""
     return adaptive_maximum(1, input, output_size)

@@ -75,8 +75,8 @@ def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, 
 
 
 def known(flag):
-    """Whether a switch (a tensor of one element) is on, where that costs nothing: None while a graph is recorded, which is to
-    hold for both (unless it is for a file), and on devices that the host would wait for."""
+    """Return whether a switch (a tensor of one element) is on, where that costs nothing: None while a graph is recorded, which
+    is to hold for both (unless it is for a file), and on devices that the host would wait for."""
     recorder = tls.m.recorder
     return None if flag.device.type != "cpu" or (recorder is not None and not recorder.fixes_weights) else bool(flag.item())
 
@@ -89,7 +89,7 @@ def put_where(flag, on, *pairs):
 
 
 def ends_of(x, axis=None):
-    """The smallest and the largest number of a tensor, or for each index along an axis."""
+    """Return the smallest and the largest number of a tensor, or for each index along an axis."""
     if axis is None:
         return FUNCTIONS["amin"](x), FUNCTIONS["amax"](x)
     dims = [d for d in range(x.ndim) if d != axis % x.ndim]
@@ -136,7 +136,7 @@ def fused_moving_avg_obs_fake_quant(input, observer_on, fake_quant_on, running_m
 
 
 def _make_rows(running_min, running_max, scale, zero_point, rows):
-    """Gives tensors that have no rows yet one for each."""
+    """Return tensors that have no rows yet one for each."""
     if running_min.shape != (rows,):
         for t, number in ((running_min, float("inf")), (running_max, -float("inf")), (scale, 1), (zero_point, 0)):
             t.resize_(rows).fill_(number)

@@ -32,19 +32,19 @@ def per_dim(value, rank: int, name: str, what: str) -> tuple:
 
 
 def positive(values: tuple, name: str, what: str) -> tuple:
-    """The numbers, if they are all at least 1."""
+    """Return the numbers, if they are all at least 1."""
     if any(v < 1 for v in values):
         raise ArgumentError(f"{name}: {what} must be positive, got {values}")
     return values
 
 
 def symmetric(padding: tuple) -> tuple:
-    """The same padding on both sides of each dim, as operators take it."""
+    """Return the same padding on both sides of each dim, as operators take it."""
     return tuple([(p, p) for p in padding])
 
 
 def as_batch(input, rank: int, name: str):
-    """The input as (N, C, *spatial), and whether a batch dim was added for that."""
+    """Return the input as (N, C, *spatial), and whether a batch dim was added for that."""
     if not isinstance(input, Tensor):
         raise DTypeError(f"{name} takes a tensor, got {kind_of(input)}")
     ndim = input._a.ndim
@@ -56,5 +56,5 @@ def as_batch(input, rank: int, name: str):
 
 
 def unbatch(x, added: bool):
-    """Takes an added batch dim off again."""
+    """Take an added batch dim off again."""
     return reshape(x, shape=shape_of(x)[1:]) if added else x

@@ -24,7 +24,7 @@ from ...memo.compile_threshold import LEAST
 
 
 def float_dtype(dtype, takes_complex=False) -> dt.DType:
-    """The dtype asked for, or the default; it must be floating point, or perhaps complex."""
+    """Return the dtype asked for, or the default; it must be floating point, or perhaps complex."""
     d = Defaults.dtype if dtype is None else dt.as_dtype(dtype)
     if not (d.is_floating_point or (takes_complex and d.is_complex)):
         raise DTypeError(f"random floats are made in floating point dtypes, not in {d}; use randint")
@@ -32,7 +32,7 @@ def float_dtype(dtype, takes_complex=False) -> dt.DType:
 
 
 def is_here(device) -> bool:
-    """Whether a device, or the default one for None, is the host."""
+    """Return whether a device, or the default one for None, is the host."""
     return device is CPU or (device is None and Defaults.device == "cpu")
 
 
@@ -44,14 +44,14 @@ def next_drawn(op, generator, device, **params) -> Tensor:
 
 
 def next_drawn_beside(op, t: Tensor, generator, **params) -> Tensor:
-    """The same, where a tensor is."""
+    """Return the same, where a tensor is."""
     if t._a.__class__ is np.ndarray and not tls.m.special:
         return _drawn_here(op, generator, params)
     return op.call(draw_key_beside(t, generator), **params)
 
 
 def _drawn_here(op, generator, params) -> Tensor:
-    """The same, on the host where nobody listens."""
+    """Return the same, on the host where nobody listens."""
     place, kind = (generator or default_generator).reserve(1), (op, *params.items())
     try:
         if kind not in _accepted:
@@ -62,7 +62,7 @@ def _drawn_here(op, generator, params) -> Tensor:
 
 
 def _accept(kind, op, params):
-    """Asks the shape rule for a kind of draw, and remembers if it found nothing."""
+    """Ask the shape rule for a kind of draw, and remembers if it found nothing."""
     op.infer(_KEY, **params)
     if len(_accepted) >= _MOST_ACCEPTED:
         _accepted.clear()
@@ -75,7 +75,7 @@ _MOST_ACCEPTED = 1024
 
 
 def next_numbers(draw, generator, device, shape, dtype) -> Tensor:
-    """Real or complex numbers that an operator draws with the next key of a generator, on a device."""
+    """Return real or complex numbers that an operator draws with the next key of a generator, on a device."""
     if is_here(device) and not tls.m.special and not dtype.is_complex:
         return _drawn_here(draw, generator, {"shape": shape, "dtype": dtype})
     return drawn(draw, draw_key(generator, device), shape, dtype)
@@ -85,7 +85,7 @@ SCALED = (dt.float32, dt.float64)      # dtypes that are drawn, scaled and shift
 
 
 def fill_with_next(draw, generator, factor, summand, a):
-    """Fills an array in a row, of such a dtype, with what an operator draws with the next key of a generator, times a factor,
+    """Fill an array in a row, of such a dtype, with what an operator draws with the next key of a generator, times a factor,
     plus a summand; on the host, where nobody listens."""
     place = (generator or default_generator).reserve(1)
     kernel_of(draw)(place, shape=a.shape, dtype=dt.BY_NP[a.dtype], out=a, scaled=(factor, summand))
@@ -106,7 +106,8 @@ def made_of_next(fn, generator, device, *tensors, **params):
 
 
 def drawn(draw, key, shape, dtype):
-    """Numbers that an operator draws. The parts of complex ones are independent; of normal ones they share the variance."""
+    """Return numbers that an operator draws. The parts of complex ones are independent; of normal ones they share the
+    variance."""
     if not dtype.is_complex:
         return draw.call(key, shape=shape, dtype=dtype)
     parts = draw.call(key, shape=(*shape, 2), dtype=dt.float32 if dtype is dt.complex64 else dt.float64)

@@ -23,7 +23,7 @@ from .random_tensors import at_least, check_probabilities, check_range, exact_en
 
 
 def in_place(fn):
-    """Makes fn(self, ..., generator=) a method that writes its result into the tensor."""
+    """Make fn(self, ..., generator=) a method that writes its result into the tensor."""
     name = fn.__name__
 
     def method(self, *args, **kwargs):
@@ -41,7 +41,7 @@ def _floating(x, name, takes_complex=False):
 
 
 def filling(fn):
-    """Makes fn(self, ..., generator=) -> (operator, generator, factor, summand) a method that fills the tensor with what the
+    """Make fn(self, ..., generator=) -> (operator, generator, factor, summand) a method that fills the tensor with what the
     operator draws, times the factor, plus the summand; a large one where it lies, without an array of its size beside it."""
     name = fn.__name__
 
@@ -58,14 +58,15 @@ def filling(fn):
 
 
 def _lies_open(x) -> bool:
-    """Whether kernels may write a tensor's memory themselves: floats of the processor in a row, and nothing that listens."""
+    """Return whether kernels may write a tensor's memory themselves: floats of the processor in a row, and nothing that
+    listens."""
     a = x._a
     return not tls.m.special and a.__class__ is np.ndarray and a.flags.carray and x.dtype in SCALED
 
 
 @filling
 def normal_(self, mean=0, std=1, *, generator=None):
-    """Fills with normal numbers."""
+    """Fill with normal numbers."""
     if std < 0:
         raise ArgumentError(f"normal_ takes a deviation of at least 0, got {std}")
     _floating(self, "normal_", takes_complex=True)
@@ -74,7 +75,7 @@ def normal_(self, mean=0, std=1, *, generator=None):
 
 @filling
 def uniform_(self, from_=0, to=1, *, generator=None, **named):
-    """Fills with numbers uniform in [from, to); of complex numbers both parts."""
+    """Fill with numbers uniform in [from, to); of complex numbers both parts."""
     low = named.pop("from", from_)
     no_more("uniform_", named)
     if low > to:
@@ -86,7 +87,7 @@ def uniform_(self, from_=0, to=1, *, generator=None, **named):
 
 @in_place
 def bernoulli_(self, p=0.5, *, generator=None):
-    """Fills with 1 with probability p (a number or a tensor), else 0."""
+    """Fill with 1 with probability p (a number or a tensor), else 0."""
     if isinstance(p, Tensor):
         check_probabilities(p, "bernoulli_")
         chance = to_dtype(p.detach(), dt.accumulator(p.dtype))
@@ -99,7 +100,7 @@ _UNSAID: Any = object()
 
 @in_place
 def random_(self, from_=0, to=_UNSAID, *, generator=None, **named):
-    """Fills with integers uniform in [from, to): random_(to), random_(from, to); without an end, all above that are exact."""
+    """Fill with integers uniform in [from, to): random_(to), random_(from, to); without an end, all above that are exact."""
     low = named.pop("from", from_)
     no_more("random_", named)
     if to is _UNSAID:
@@ -112,7 +113,7 @@ def random_(self, from_=0, to=_UNSAID, *, generator=None, **named):
 
 @in_place
 def exponential_(self, lambd=1, *, generator=None):
-    """Fills with exponential numbers of rate lambd."""
+    """Fill with exponential numbers of rate lambd."""
     if lambd <= 0:
         raise ArgumentError(f"exponential_ takes a rate above 0, got {lambd}")
     wide = dt.accumulator(_floating(self, "exponential_"))
@@ -125,7 +126,7 @@ def _exponential(key, *, shape, dtype, rate):
 
 @in_place
 def geometric_(self, p, *, generator=None):
-    """Fills with how many trials of probability p it takes to succeed."""
+    """Fill with how many trials of probability p it takes to succeed."""
     if not 0 < p < 1:
         raise ArgumentError(f"geometric_ takes a probability between 0 and 1, got {p}")
     wide = dt.accumulator(self.dtype if self.dtype.is_floating_point else dt.float32)
@@ -138,7 +139,7 @@ def _geometric(key, *, shape, dtype, rate):
 
 @in_place
 def log_normal_(self, mean=1, std=2, *, generator=None):
-    """Fills with numbers whose logarithm is normal."""
+    """Fill with numbers whose logarithm is normal."""
     if std <= 0:
         raise ArgumentError(f"log_normal_ takes a deviation above 0, got {std}")
     return made_of_next(_log_normal, generator, self.device, shape=tuple(self.shape), dtype=_floating(self, "log_normal_"),
@@ -151,7 +152,7 @@ def _log_normal(key, *, shape, dtype, mean, std):
 
 @in_place
 def cauchy_(self, median=0, sigma=1, *, generator=None):
-    """Fills with Cauchy numbers."""
+    """Fill with Cauchy numbers."""
     if sigma <= 0:
         raise ArgumentError(f"cauchy_ takes a sigma above 0, got {sigma}")
     wide = dt.accumulator(_floating(self, "cauchy_"))

@@ -51,13 +51,13 @@ FUNCTIONS["default_generator"] = streams.default_generator
 
 
 def given_sizes(size, named=()) -> tuple:
-    """The shape from f(2, 3), f((2, 3)) or f(size=(2, 3))."""
+    """Return the shape from f(2, 3), f((2, 3)) or f(size=(2, 3))."""
     return sizes_of((named.pop("size"),) if named and "size" in named else size)
 
 
 @api(method=False)
 def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **named):
-    """Uniform in [0, 1), both parts of complex numbers."""
+    """Return uniform in [0, 1), both parts of complex numbers."""
     if layout is not None:
         require_strided("rand", layout)
     shape = given_sizes(size, named)
@@ -85,7 +85,7 @@ def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None,
 
 
 def no_more(name, named):
-    """Raises if keyword arguments are left that the function does not have."""
+    """Raise if keyword arguments are left that the function does not have."""
     if named:
         raise DTypeError(f"{name} has no argument {next(iter(named))!r}")
 
@@ -94,14 +94,14 @@ _MANTISSA = {dt.float64: 53, dt.float32: 24, dt.float16: 11, dt.bfloat16: 8}
 
 
 def exact_end(d) -> int:
-    """One more than the largest integer up to which every one is held exactly by a dtype."""
+    """Return one more than the largest integer up to which every one is held exactly by a dtype."""
     if d is dt.bool_:
         return 2
     return 2 ** _MANTISSA[d] + 1 if d.is_floating_point else 2 ** (8 * d.itemsize - (d.kind == dt.SIGNED))
 
 
 def check_range(name, low, high, d):
-    """Raises where integers in [low, high) are not all ones of a dtype of integers."""
+    """Raise where integers in [low, high) are not all ones of a dtype of integers."""
     if d is dt.int64 or d.is_inexact:
         return
     first, last = (0, 1) if d is dt.bool_ else dt.int_range(d)
@@ -112,7 +112,7 @@ def check_range(name, low, high, d):
 @api(method=False)
 def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=dt.int64, layout=None, device=None,
             requires_grad=False, pin_memory=False):
-    """Integers uniform in [low, high), or in [0, high) as randint(high, size)."""
+    """Return integers uniform in [low, high), or in [0, high) as randint(high, size)."""
     if layout is not None:
         require_strided("randint", layout)
     require_device(device)
@@ -128,7 +128,7 @@ def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=dt.i
 
 @api(method=False)
 def randperm(n, *, generator=None, out=None, dtype=dt.int64, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """The integers 0 to n-1 in random order."""
+    """Return the integers 0 to n-1 in random order."""
     if layout is not None:
         require_strided("randperm", layout)
     require_device(device)
@@ -147,7 +147,7 @@ def randperm(n, *, generator=None, out=None, dtype=dt.int64, layout=None, device
 
 
 def _lying_as(made, input, memory_format):
-    """New numbers, in the order of dims in memory that is asked for."""
+    """Return new numbers, in the order of dims in memory that is asked for."""
     if memory_format is None and input._a.flags.c_contiguous:
         return made
     order = order_asked(input, format_of(memory_format))
@@ -157,7 +157,7 @@ def _lying_as(made, input, memory_format):
 
 
 def _drawn_like(input, draw, generator, dtype, device, requires_grad, memory_format):
-    """Numbers that an operator draws, of the input's shape, and of its dtype and on its device unless said."""
+    """Return numbers that an operator draws, of the input's shape, and of its dtype and on its device unless said."""
     require_device(device)
     kind, device = float_dtype(input.dtype if dtype is None else dtype, takes_complex=True), device or input.device
     made = finish(next_numbers(draw, generator, device, tuple(input.shape), kind), None, requires_grad, "", device)
@@ -166,7 +166,7 @@ def _drawn_like(input, draw, generator, dtype, device, requires_grad, memory_for
 
 @api(method=False, checked=True)
 def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
-    """Uniform in [0, 1), of the input's shape and dtype."""
+    """Return uniform in [0, 1), of the input's shape and dtype."""
     if layout is not None:
         require_strided("rand_like", layout)
     return _drawn_like(input, rn.uniform, generator, dtype, device, requires_grad, memory_format)
@@ -183,7 +183,7 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, r
 @api(method=False, checked=True)
 def randint_like(input, low=0, high=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False,
                  memory_format=None):
-    """Integers uniform in [low, high) (or [0, low)), of the input's shape and dtype."""
+    """Return integers uniform in [low, high) (or [0, low)), of the input's shape and dtype."""
     if layout is not None:
         require_strided("randint_like", layout)
     low, high = (0, low) if high is None else (low, high)
@@ -195,7 +195,7 @@ def randint_like(input, low=0, high=None, *, generator=None, dtype=None, layout=
 
 
 def uniform_of(shape, dtype, generator, device):
-    """Uniform numbers in float32 at least, rounded to `dtype` by whoever uses them."""
+    """Return uniform numbers in float32 at least, rounded to `dtype` by whoever uses them."""
     return next_drawn(rn.uniform, generator, device, shape=tuple(shape), dtype=dt.accumulator(dtype))
 
 
@@ -211,14 +211,14 @@ def tail(key, *, shape, dtype):
 
 
 def at_least(x, bound):
-    """The larger of x and a number."""
+    """Return the larger of x and a number."""
     return ew.maximum(x, full.call(x, shape=tuple(x.shape), value=bound, dtype=dt.of(x)))
 
 
 @api(method=False)
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None,
            requires_grad=False, pin_memory=False):
-    """Normal numbers of the given mean and deviation, each a tensor or a number; two numbers need a size.
+    """Return normal numbers of the given mean and deviation, each a tensor or a number; two numbers need a size.
 
     Gradients of both are zeros, as in PyTorch: a sample counts as a number. `distributions.Normal.rsample` has those of
     mean + std * noise."""
@@ -295,7 +295,7 @@ def _check_extremes(low, high, name):
 
 
 def check_probabilities(p, name):
-    """Raises unless all elements are probabilities."""
+    """Raise unless all elements are probabilities."""
     if p.numel() and not tls.m.special:
         low, high = untaped(_extremes, p)
         _check_extremes(low.item(), high.item(), name)
@@ -326,7 +326,7 @@ def binomial(count, prob, generator=None):
 
 @api(checked=True)
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
-    """Indices drawn with the given weights, from each row."""
+    """Return indices drawn with the given weights, from each row."""
     if input.ndim not in (1, 2) or not input.dtype.is_floating_point:
         raise ShapeError(f"multinomial takes one row of floating point weights or several, got {input.aval}")
     n = input.shape[-1]
@@ -359,7 +359,7 @@ def _found_in_sums(key, weights, *, shape):
 
 
 def _extremes_of_rows(weights):
-    """The least and the largest weight of all, and the least of what is the largest of a row."""
+    """Return the least and the largest weight of all, and the least of what is the largest of a row."""
     last = len(weights.shape) - 1
     least, most = _extremes(weights)
     most_of_rows = rd.amax.call(weights, dim=(last,), keepdim=False)

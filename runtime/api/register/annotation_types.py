@@ -1,4 +1,4 @@
-"""`ingot.types`: names for annotations, as PyTorch's libraries import them."""
+"""Annotation types of `ingot.types`, as PyTorch's libraries import them."""
 
 import os
 from collections.abc import Sequence
@@ -22,8 +22,8 @@ _TensorOrTensors: TypeAlias = Tensor | Sequence[Tensor]
 
 
 class TensorType:
-    """What PyTorch's scripts call the type of tensors, which is written in annotations."""
+    """Type of tensors in annotations of PyTorch's scripts."""
 
 
 class DeviceObjType:
-    """What PyTorch's scripts call the type of devices, which is written in annotations."""
+    """Type of devices in annotations of PyTorch's scripts."""

@@ -1,10 +1,10 @@
-"""Checks of values that no sample of vmap shows by itself: they are made of the whole batch."""
+"""Checks of values under vmap, which need the whole batch."""
 
 from ...core.state import tls
 
 
 def of_every_sample(check, x, *rest):
-    """check(x, *rest); in vmap, of all samples at once, as one tensor with their number as its first dim."""
+    """Return `check(x, *rest)`. In vmap, check all samples at once, as one tensor whose first dim is the batch."""
     level = tls.m.batched
     if level is None:
         return check(x, *rest)

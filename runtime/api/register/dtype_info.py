@@ -12,7 +12,7 @@ __all__ = ["can_cast", "finfo", "iinfo", "promote_types", "typename"]
 
 
 class finfo:
-    """The limits of a floating point dtype (of its parts, for a complex one): bits eps max min tiny resolution."""
+    """Limits of a floating point dtype (for a complex dtype, of its parts): bits eps max min tiny resolution."""
 
     __slots__ = ("bits", "dtype", "eps", "max", "min", "resolution", "smallest_normal", "tiny")
 
@@ -27,7 +27,7 @@ class finfo:
         self.max = float(about.max)
         self.min = float(about.min)
         self.tiny = self.smallest_normal = float(about.tiny)
-        self.resolution = 1.0 if d in dt.FLOAT8 else 10.0 ** -about.precision        # of decimal digits that hold
+        self.resolution = 1.0 if d in dt.FLOAT8 else 10.0 ** -about.precision        # decimal digits that hold
 
     def __repr__(self):
         return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
@@ -41,7 +41,7 @@ class finfo:
 
 
 class iinfo:
-    """The limits of an integer dtype: bits max min."""
+    """Limits of an integer dtype: bits max min."""
 
     __slots__ = ("bits", "dtype", "max", "min")
 
@@ -63,17 +63,17 @@ class iinfo:
 
 
 def promote_types(type1, type2) -> dt.DType:
-    """The smallest dtype that both convert to."""
+    """Return the smallest dtype to which both dtypes convert."""
     return dt.promote_types(type1, type2)
 
 
 def can_cast(from_, to) -> bool:
-    """Whether a value of one dtype may be written into a tensor of another."""
+    """Return whether a value of dtype `from_` may be written into a tensor of dtype `to`."""
     return dt.can_cast(from_, to)
 
 
 def typename(obj) -> str:
-    """The name of an object's type, as in `ingot.FloatTensor`; of a class or a function its own, with its module."""
+    """Return the type name of an object, as in `ingot.FloatTensor`; for a class or function its own name, with the module."""
     if isinstance(obj, Tensor):
         return str(obj.type())
     named = obj if hasattr(obj, "__qualname__") else type(obj)

@@ -1,4 +1,4 @@
-"""Names of how the elements of a tensor lie: in strides, or as sparse ones in one of several forms."""
+"""Memory layouts by name: strided, jagged, and five sparse ones."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from .register import FUNCTIONS
 
 
 class layout(str):
-    """One way in which elements lie; equal to its own name as text, and to what PyTorch's prints, which libraries compare."""
+    """Memory layout of a tensor. It equals its own name, and the name that PyTorch prints, which libraries compare."""
 
     __slots__ = ()
     __hash__ = str.__hash__
@@ -30,7 +30,7 @@ class layout(str):
 
 
 def layout_named(name):
-    """The layout of a name, as copies and files ask for it."""
+    """Return the layout with a name, for copies and files."""
     found = FUNCTIONS.get(name.removeprefix("torch."))
     if not isinstance(found, layout):
         raise ArgumentError(f"there is no layout {name!r}")
@@ -45,13 +45,13 @@ FUNCTIONS.update({str(name): name for name in (strided, jagged, sparse_coo, spar
 
 
 def require_strided(name, wanted):
-    """Refuses a layout in which a function makes nothing."""
+    """Raise unless the layout is strided; `name` is the function that makes no other."""
     if wanted != strided:
         raise ArgumentError(f"{name} makes tensors of the layout strided, not {wanted!r}; call to_sparse() on the result")
 
 
 def all_alike(shape, value, wanted, dtype, device, requires_grad) -> Any:
-    """A tensor of one value everywhere in a sparse layout: of zeros, without entries."""
+    """Return a tensor of one value in a sparse layout. Only zero works, as the tensor has no entries."""
     if value != 0:
         raise ArgumentError(f"a tensor of the layout {wanted!r} is made without entries, so not of {value} everywhere; call "
                             f"to_sparse() on a dense one")

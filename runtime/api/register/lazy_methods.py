@@ -1,4 +1,4 @@
-"""What stands on Tensor for methods of modules that load when one of their names is asked for."""
+"""Descriptors that load late methods of Tensor when they are first used."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,18 +7,18 @@ from ...core.tensor import Tensor
 
 
 class LateMethod:
-    """Stands on Tensor for a method, and loads the modules of all such methods when it is asked for."""
+    """Descriptor for a method of a late module. Access loads all late modules."""
 
     def __init__(self, name: str, load: Callable[[], Any]):
         self.name, self.load = name, load
-        self.method: Any = None                     # once its module is there
+        self.method: Any = None                     # set when its module has loaded
 
     def __get__(self, tensor, cls):
         self.load()
         if vars(Tensor)[self.name] is self:
-            if self.method is None:                 # asked for while its module is being loaded
+            if self.method is None:                 # accessed while its module loads
                 raise AttributeError(f"'{cls.__name__}' object has no attribute '{self.name}'")
-            setattr(Tensor, self.name, self.method)     # a program had put its own there, and put this back
+            setattr(Tensor, self.name, self.method)     # a program had replaced the method and put it back
         return getattr(cls if tensor is None else tensor, self.name)
 
 
@@ -26,13 +26,13 @@ _standing: dict[str, LateMethod] = {}
 
 
 def stand_for(name: str, load: Callable[[], Any]) -> None:
-    """Puts a `LateMethod` on Tensor."""
+    """Put a `LateMethod` on Tensor."""
     _standing[name] = late = LateMethod(name, load)
     setattr(Tensor, name, late)
 
 
 def put_method(name: str, method) -> None:
-    """Makes something an attribute of Tensor, unless a program has put its own there before this one's module came."""
+    """Set an attribute of Tensor, unless a program replaced it before the module loaded."""
     late = _standing.get(name)
     if late is None:
         setattr(Tensor, name, method)

@@ -1,4 +1,4 @@
-"""Memory formats: in which order the dimensions of a tensor lie in memory, as PyTorch names them."""
+"""Memory formats: orders of dims in memory, under PyTorch's names."""
 
 from ....ir.dim_order import inverse, order_of
 from ....ir.errors import ArgumentError, DTypeError
@@ -8,11 +8,11 @@ from .register import FUNCTIONS
 
 
 class MemoryFormat:
-    """How the dimensions of an image batch lie in memory."""
+    """Order of dims in memory, for batches of images."""
 
     def __init__(self, name: str, order: tuple | None = None):
         self.name = name
-        self.order = order   # the dims from the slowest to the fastest, for formats that fix them
+        self.order = order   # dims from the slowest to the fastest, for formats that fix them
 
     def __repr__(self):
         return in_full(self.name)
@@ -30,7 +30,7 @@ FUNCTIONS.update(FORMATS, memory_format=MemoryFormat, legacy_contiguous_format=c
 
 
 def format_of(memory_format) -> MemoryFormat:
-    """The memory format that an argument names."""
+    """Return the memory format that an argument names."""
     if isinstance(memory_format, MemoryFormat):
         return memory_format
     if memory_format is None:
@@ -42,14 +42,14 @@ def format_of(memory_format) -> MemoryFormat:
 
 
 def order_asked(x, memory_format: MemoryFormat) -> tuple | None:
-    """The order of dims (`ir/dim_order.py`) of what is to have the shape of x and a format: its own, if that is to be kept."""
+    """Return the order of dims (`ir/dim_order.py`) for a tensor like x in a format; `preserve_format` takes the order of x."""
     if memory_format is preserve_format:
         return order_of(x._a)
     return None if memory_format.order is None else order_of_format(memory_format, x.shape)
 
 
 def order_of_format(memory_format: MemoryFormat, shape) -> tuple | None:
-    """The order of dims that a format has for a shape."""
+    """Return the order of dims of a format for a shape."""
     order = memory_format.order
     if memory_format is preserve_format:
         raise ArgumentError("preserve_format keeps the order of a tensor that is there; name another format for a new one")
@@ -59,7 +59,7 @@ def order_of_format(memory_format: MemoryFormat, shape) -> tuple | None:
 
 
 def laid_out(x, order: tuple | None):
-    """A copy of x whose dims lie in an order."""
+    """Return a copy of x with the given order of dims."""
     if order is None:
         return sh.contiguous(x)
     return sh.permute(sh.contiguous(sh.permute(x, dims=order)), dims=inverse(order))

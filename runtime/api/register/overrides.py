@@ -1,5 +1,6 @@
-"""`ingot.overrides`: objects of the user's that stand for tensors, by the protocol `__torch_function__`, and modes, which are
-asked about every function. Who asks whom, and from when on, is in `register/torch_function.py`.
+"""`ingot.overrides`: helpers for classes with `__torch_function__`, and modes that intercept every function.
+
+Dispatch itself is in `torch_function.py`.
 """
 
 import functools
@@ -24,16 +25,16 @@ _FACE = __name__.partition(".")[0]
 asks = asks_for
 
 
-# For functions of the user's.
+# For functions of users.
 
 
 def is_tensor_like(inp) -> bool:
-    """Whether an object is a tensor or stands for one."""
+    """Return whether an object is a tensor or a tensor-like."""
     return isinstance(inp, Tensor) or torch_function.KINDS[type(inp)] is True
 
 
 def has_torch_function(relevant_args) -> bool:
-    """Whether any of the arguments has a `__torch_function__` of its own, or a mode is asked; plain tensors have none."""
+    """Return whether a mode is active or an argument overrides `__torch_function__`. Plain tensors do not."""
     if torch_function.skipped():
         return False
     found = bool(torch_function.modes()) or any(map(torch_function.asks, relevant_args))
@@ -43,17 +44,18 @@ def has_torch_function(relevant_args) -> bool:
 
 
 def has_torch_function_unary(x) -> bool:
-    """Whether the argument has a `__torch_function__` of its own, or a mode is asked."""
+    """Return whether a mode is active or the argument overrides `__torch_function__`."""
     return has_torch_function((x,))
 
 
 def has_torch_function_variadic(*args) -> bool:
-    """Whether any of the arguments has a `__torch_function__` of its own, or a mode is asked."""
+    """Return whether a mode is active or an argument overrides `__torch_function__`."""
     return has_torch_function(args)
 
 
 def handle_torch_function(public_api: Callable, relevant_args, *args, **kwargs) -> Any:
-    """What the mode, or the first class that knows `public_api`, gives for it; subclasses are asked before their bases."""
+    """Call the `__torch_function__` of the mode, then of each class, subclasses before their bases; return the first
+    result."""
     asked = torch_function.those_asked(relevant_args)
     found = torch_function.answer(public_api, asked, args, kwargs)
     if found is NotImplemented:
@@ -62,7 +64,7 @@ def handle_torch_function(public_api: Callable, relevant_args, *args, **kwargs) 
 
 
 def wrap_torch_function(dispatcher: Callable):
-    """A decorator for functions that hand over to what `dispatcher(*args, **kwargs)` gives, if that overrides them."""
+    """Return a decorator that calls overrides found among the arguments that `dispatcher(*args, **kwargs)` returns."""
 
     def mark(func):
         @functools.wraps(func)
@@ -78,7 +80,7 @@ def wrap_torch_function(dispatcher: Callable):
 
 
 def redispatch_function(func: Callable, types, args, kwargs) -> Any:
-    """What a function does where nobody is asked about it; functions that it calls do ask."""
+    """Call a function without overrides at its top level; functions that it calls still dispatch."""
     plain = torch_function.without_asking(func)
     if plain is not None:
         return plain(*args, **(kwargs or {}))
@@ -86,33 +88,33 @@ def redispatch_function(func: Callable, types, args, kwargs) -> Any:
         return func(*args, **(kwargs or {}))
 
 
-# About functions.
+# Questions about functions.
 
 
 def is_tensor_method_or_property(func) -> bool:
-    """Whether a function belongs to Tensor."""
+    """Return whether a function belongs to Tensor."""
     return any(func is v or func is getattr(v, "fget", None) for v in vars(Tensor).values())
 
 
 def resolve_name(f) -> str | None:
-    """A function's name with its module."""
+    """Return the name of a function with its module."""
     name = getattr(f, "__qualname__", None)
     return None if name is None else f"{f.__module__}.{name}" if getattr(f, "__module__", None) else name
 
 
 def get_ignored_functions() -> set:
-    """Functions that never hand over: those that only look at what they are given, or make a tensor of it."""
+    """Return the functions that never dispatch: they only inspect their arguments, or make a tensor from them."""
     return {FUNCTIONS[name] if name in FUNCTIONS else getattr(Tensor, name) for name in PLAIN}
 
 
 @functools.cache
 def get_default_nowrap_functions() -> set:
-    """What gives a tensor that is kept elsewhere, as it is: `t.grad is t.grad`, whatever the class of `t`."""
+    """Return getters whose result is not wrapped: `t.grad is t.grad` for every class of `t`."""
     return {Tensor.grad.__get__}        # type: ignore[attr-defined]
 
 
 def get_overridable_functions() -> dict[Any, list[Callable]]:
-    """Functions that ask classes, by where they are found: a module, or Tensor."""
+    """Return the functions that classes can override, by owner: a module, or Tensor."""
     torch_function.start()
     places = [importlib.import_module(name) for name in (_FACE, *[f"{_FACE}.{name}" for name in NAMESPACES])]
     found: dict[Any, list] = {place: [getattr(place, name) for name in place.__all__] for place in places}
@@ -124,7 +126,7 @@ def get_overridable_functions() -> dict[Any, list[Callable]]:
 
 @functools.cache
 def get_testing_overrides() -> dict[Callable, Callable]:
-    """A function with the same parameters that gives -1, for every function that asks classes."""
+    """Return, for each overridable function, a function with the same parameters that returns -1."""
     return {f: _with_parameters_of(f) for functions in get_overridable_functions().values() for f in functions}
 
 
@@ -143,8 +145,10 @@ def _with_parameters_of(function) -> Callable:
 
 
 class TorchFunctionMode:
-    """What is asked about every function of a thread inside of a `with` block, before classes are. While it is asked it is not
-    asked itself, but the mode around it is."""
+    """Mode that intercepts every function of a thread inside a `with` block, before classes do.
+
+    A mode is inactive while it runs; the mode around it is not.
+    """
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         raise NotImplementedError(f"{type(self).__name__} does not say what it does: define "
@@ -159,7 +163,7 @@ class TorchFunctionMode:
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):
-    """A mode that does what would have been done."""
+    """Mode that calls the function unchanged."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         return func(*args, **(kwargs or {}))
@@ -167,5 +171,5 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 
 @contextmanager
 def enable_reentrant_dispatch():
-    """Nothing: who is asked does not depend on who called."""
+    """Do nothing: dispatch does not depend on the caller."""
     yield

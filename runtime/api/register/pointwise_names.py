@@ -1,6 +1,6 @@
-"""The names of functions and methods of elements, which tensors that are made of others do to their values."""
+"""Names of elementwise functions and methods, which composite tensors apply to their values."""
 
-# Each element by itself, or with those in its place in other tensors.
+# Functions of each element alone, or of the elements at the same position in several tensors.
 POINTWISE = (
     "abs", "acos", "acosh", "add", "addcdiv", "addcmul", "angle", "arccos", "arcsin", "arctan", "asin", "asinh", "atan",
     "atan2", "atanh", "bernoulli", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "ceil", "clamp", "clamp_max",

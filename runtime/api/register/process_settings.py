@@ -25,38 +25,41 @@ _LEVELS = ("default", "warn", "error")
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Accepted and remembered: every operator of ingot is deterministic, whatever this says."""
+    """Record the mode. Every operator of ingot is deterministic in any mode."""
     _Switches.deterministic = ("warn" if warn_only else "error") if mode else "default"
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """What use_deterministic_algorithms set."""
+    """Return whether `use_deterministic_algorithms` was switched on."""
     return _Switches.deterministic != "default"
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether use_deterministic_algorithms was given warn_only."""
+    """Return whether use_deterministic_algorithms was given warn_only."""
     return _Switches.deterministic == "warn"
 
 
 def get_deterministic_debug_mode() -> int:
-    """0, 1 (warn) or 2 (error)."""
+    """Return 0, 1 (warn) or 2 (error)."""
     return _LEVELS.index(_Switches.deterministic)
 
 
 def set_deterministic_debug_mode(debug_mode) -> None:
-    """Sets what use_deterministic_algorithms sets: "default", "warn", "error", or their numbers."""
+    """Set the mode of `use_deterministic_algorithms`: "default", "warn", "error", or 0, 1, 2."""
     if debug_mode not in (*_LEVELS, 0, 1, 2):
         raise ArgumentError(f"debug_mode must be one of {_LEVELS} or 0, 1, 2, got {debug_mode!r}")
     _Switches.deterministic = debug_mode if isinstance(debug_mode, str) else _LEVELS[debug_mode]
 
 
-_PRECISIONS = {"highest": ("ieee", "ieee"), "high": ("tf32", "tf32"), "medium": ("tf32", "bf16")}     # on GPUs, and on CPUs
+_PRECISIONS = {"highest": ("ieee", "ieee"), "high": ("tf32", "tf32"), "medium": ("tf32", "bf16")}     # for GPUs, for CPUs
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """"highest", "high" or "medium"; products of float32 are always computed in float32 on the CPU. On a GPU
-    all but "highest" let them take TF32 tensor cores, which keep 10 bits of the mantissa."""
+    """Set the precision of float32 products: "highest", "high" or "medium".
+
+    CPUs always compute them in float32. On a GPU all but "highest" allow TF32 tensor cores, which keep 10 bits of the
+    mantissa.
+    """
     if precision not in _PRECISIONS:
         raise ArgumentError(f"precision must be 'highest', 'high' or 'medium', got {precision!r}")
     products, on_cpus = _PRECISIONS[precision]
@@ -65,35 +68,35 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """What set_float32_matmul_precision set, or another switch for the same (`backends.cuda.matmul.fp32_precision`)."""
+    """Return the precision that was set here or by an equivalent switch, such as `backends.cuda.matmul.fp32_precision`."""
     if float32_precision.get("cuda", "matmul") != "tf32":
         return "highest"
     return "medium" if float32_precision.get("mkldnn", "matmul") == "bf16" else "high"
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """Whether denormal numbers could be switched to zero: ingot computes with them, so only False can be had."""
+    """Return whether the mode is possible. ingot computes with denormal numbers, so only False is."""
     return not mode
 
 
 def set_warn_always(b: bool) -> None:
-    """Whether a warning appears every time instead of once."""
+    """Set whether a warning appears every time instead of once."""
     _Switches.warn_always = bool(b)
     warnings.filterwarnings("always" if b else "default", module=__name__.split(".")[0])
 
 
 def is_warn_always_enabled() -> bool:
-    """What set_warn_always set."""
+    """Return what `set_warn_always` set."""
     return _Switches.warn_always
 
 
 def set_num_interop_threads(count: int) -> None:
-    """Accepted: ingot runs one operator after the other."""
+    """Record the number of threads. ingot runs one operator after the other."""
     if count < 1:
         raise ArgumentError(f"expected a positive number of threads, got {count}")
     _Switches.interop_threads = count
 
 
 def get_num_interop_threads() -> int:
-    """What set_num_interop_threads set."""
+    """Return what `set_num_interop_threads` set."""
     return _Switches.interop_threads

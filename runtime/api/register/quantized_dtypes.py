@@ -1,4 +1,4 @@
-"""Names of the dtypes that no tensor of ingot has, and of the ways in which numbers become steps."""
+"""Quantised dtypes by name, which no tensor of ingot has, and quantisation schemes."""
 
 from ....ir.dtype import NAMED, complex32
 from ....ir.package_name import in_full
@@ -6,7 +6,7 @@ from .register import FUNCTIONS
 
 
 class qscheme(str):
-    """How many scales there are, and where zero lies; equal to its own name as text."""
+    """Quantisation scheme: number of scales, and position of zero. It equals its own name as text."""
 
     __slots__ = ()
 

@@ -1,6 +1,6 @@
-"""How a function becomes part of the public API: `ingot.name`, `Tensor.name`, and `name_` in place.
+"""Decorator `api`: makes a function `ingot.name`, `Tensor.name`, and `name_` in place.
 
-Functions are written with PyTorch's argument names; those with a `dim` or `keepdim` take numpy's spellings as well.
+Functions have PyTorch's argument names. Those with a `dim` or `keepdim` also take NumPy's spellings.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ F = TypeVar("F", bound=Callable)
 
 
 class Functions(dict[str, Any]):
-    """Every `ingot.*` function by name; one that is not there yet is looked for in what `late` loads, one after the other."""
+    """Every `ingot.*` function by name. A missing name calls the loaders in `late`, one after the other."""
 
     late: tuple[Callable[[], Any], ...] = ()
 
@@ -45,7 +45,7 @@ _FACE = __name__.partition(".")[0]
 
 def api(*, method=True, function=True, inplace=False, names=(), name=None, keywords=None, checked=False,
         remembered=False, sees=None):
-    """Marks a function of the public API.
+    """Mark a function of the public API.
 
     method    also a method of Tensor, with the tensor as first argument
     function  `ingot.name`; False for methods only
@@ -85,7 +85,7 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
 
 
 def _found_as(fn, public: str):
-    """Says of a function that no module of its own has by its name where pickle finds it."""
+    """Set module and name of a function so that pickle finds it under `ingot`."""
     fn.__module__, fn.__name__, fn.__qualname__ = _FACE, public, public
 
 
@@ -93,8 +93,11 @@ NUMPY_NAMES = {"dim": "axis", "dims": "axis", "keepdim": "keepdims", "dim0": "ax
 
 
 def renamed(fn, keywords, checked=False):
-    """`fn` with other names accepted for its parameters: numpy's for `dim`, `keepdim` and the like, and those of `keywords`;
-    `fn` itself if it has none. It says which argument should have been a tensor, and without other names, too, if `checked`."""
+    """Return `fn` with other names accepted for its parameters, or `fn` itself if there are none.
+
+    The names are NumPy's for `dim`, `keepdim` and the like, and those of `keywords`. Errors name the argument that should be a
+    tensor; `checked` asks for that alone.
+    """
     code = fn.__code__
     taken = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     rename = {numpys: torchs for torchs, numpys in NUMPY_NAMES.items() if torchs in taken and numpys not in taken}
@@ -117,7 +120,7 @@ def renamed(fn, keywords, checked=False):
 
 
 def remembering(fn):
-    """A function whose calls are remembered (`call_memo.py`)."""
+    """Return a function whose calls are memoised (`call_memo.py`)."""
     @wraps(fn)
     def remembered(*args, **kwargs):
         m = tls.m
@@ -133,18 +136,21 @@ def remembering(fn):
 
 
 def checked(fn: F) -> F:
-    """A function that says which of its arguments should have been a tensor."""
+    """Return a function whose errors name the argument that should be a tensor."""
     return renamed(fn, {}, True)
 
 
 def remembered(fn: F) -> F:
-    """The same, whose calls are remembered."""
+    """Return a checked function whose calls are memoised."""
     return remembering(checked(fn))
 
 
 def explained(error: AttributeError, fn, args, kwargs, name="") -> Exception:
-    """The error of a public function that was given something else where a tensor belongs, if an AttributeError is about that:
-    it names the argument and says what was given. Else the error itself."""
+    """Return the error for an AttributeError in a public function.
+
+    If a non-tensor was passed where a tensor belongs, the error names the argument and what came. Otherwise it is `error`
+    itself.
+    """
     given = {**dict(zip(signature(fn).parameters, args)), **kwargs}
     for argument, value in given.items():
         items = enumerate(value) if isinstance(value, (list, tuple)) else ()
@@ -156,18 +162,20 @@ def explained(error: AttributeError, fn, args, kwargs, name="") -> Exception:
 
 
 def no_tensor(name, argument, x):
-    """What is raised for an argument that is none, but should be."""
+    """Return the error for an argument that must be a tensor."""
     return NoTensorError(f"{name} takes a tensor as {argument}, got {kind_of(x)}; make it one with ingot.tensor()")
 
 
 def rename_all(module: dict[str, Any]):
-    """Has the functions that a module publishes itself take numpy's names for parameters, and say what they don't take."""
+    """Give the functions in a module's `__all__` NumPy's parameter names and checked errors."""
     module.update({name: renamed(fn, {}, True) for name in module["__all__"] if type(fn := module[name]) is FunctionType})
 
 
 def make_inplace(fn, name: str, ops=(), beside=None):
-    """`name_`: computes as `name` does, then writes the result into its first argument, or lets one of `ops` do so; `beside` is
-    the same function for results beside."""
+    """Return `name_`, which writes the result of `name` into its first argument, or lets one of `ops` write there.
+
+    `beside` is the same function for results in new memory.
+    """
     beside = beside or fn
 
     def method(self, *args, **kwargs):
@@ -201,22 +209,22 @@ def make_inplace(fn, name: str, ops=(), beside=None):
 
 
 def _takes_one(op) -> bool:
-    """Whether a record is a function of one element without parameters."""
+    """Return whether a record is a function of one element without parameters."""
     return op.is_elementwise and type(op.vjp) is tuple and len(op.vjp) == 1
 
 
 def operand_to_overwrite(t: Tensor) -> Tensor:
-    """A tensor as an operation in place reads it: a copy where hooks get what gradient rules save, as they keep the memory."""
+    """Return the operand of an operation in place: a copy if saved-tensor hooks keep its memory, else the tensor itself."""
     m = tls.m
     return t if m.saved_hooks is None or not m.grad or t._node is None else t.clone()
 
 
 def store(dst: Tensor, result: Tensor, name: str) -> Tensor:
-    """Writes a result into `dst` if dtypes allow it."""
+    """Write a result into `dst` if dtypes allow it."""
     if result._a.dtype is not dst._a.dtype and not can_cast(result.dtype, dst.dtype):
         raise DTypeError(f"{name}: the result is {result.dtype} and cannot be written into a tensor of {dst.dtype}; "
                          f"use the out-of-place form")
-    if result._a is dst._a and result is not dst and is_quiet(dst, tls.m):      # it was written where it lies
+    if result._a is dst._a and result is not dst and is_quiet(dst, tls.m):      # written in place already
         if result._node is None:
             wrote_plainly(dst, name)
         else:
@@ -226,7 +234,7 @@ def store(dst: Tensor, result: Tensor, name: str) -> Tensor:
 
 
 def store_over(dst: Tensor, result: Tensor, others, name: str) -> Tensor:
-    """Writes into `dst` what was computed of it and others; gradient rules that read what was there get copies."""
+    """Write a result into `dst` after copying old values that gradient rules of its history still read."""
     if result._node is not None and tls.m.grad:
         given = [x._node for x in (dst, *others) if isinstance(x, Tensor)]
         rescue_operands_between(result._node, given, (dst if dst._base is None else dst._base)._a, dst._storage)
@@ -234,7 +242,7 @@ def store_over(dst: Tensor, result: Tensor, others, name: str) -> Tensor:
 
 
 def deliver(result: Tensor, out: Tensor | None, name: str) -> Tensor:
-    """Puts a result where `out=` asks for it."""
+    """Return a result, written into `out` if that is given."""
     if out is None:
         return result
     if out._a.shape != result._a.shape:

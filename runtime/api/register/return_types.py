@@ -43,7 +43,7 @@ histogramdd = NamedTuple("histogramdd", [("hist", Tensor), ("bin_edges", tuple[T
 
 
 class svd_uv(NamedTuple):
-    """The result of `ingot.svd()`, which gives V where `linalg.svd` gives its transpose."""
+    """The result of `ingot.svd()`, which returns V; `linalg.svd` returns its transpose."""
 
     U: Tensor
     S: Tensor
@@ -51,7 +51,7 @@ class svd_uv(NamedTuple):
 
 
 def deliver_all(kind, results, out) -> Any:
-    """The results as a named tuple, in the tensors of `out` if it is given."""
+    """Return the results as a named tuple, written into the tensors of `out` if it is given."""
     if out is not None:
         starts = [t._a.ctypes.data for t in out if t.is_cpu and t.numel()]
         if len(set(starts)) < len(starts):
@@ -61,7 +61,7 @@ def deliver_all(kind, results, out) -> Any:
 
 
 def in_lines(self) -> str:
-    """What a result is as text: a line for each field."""
+    """Return the text of a result: a line for each field."""
     fields = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self))
     return in_full(f"return_types.{type(self).__name__}(\n{fields})")
 

@@ -1,12 +1,12 @@
-"""Who is asked before a public function runs: classes with a `__torch_function__`, and modes (`overrides.TorchFunctionMode`).
+"""Dispatch of public functions to `__torch_function__` of classes and modes (`overrides.TorchFunctionMode`).
 
-Nobody pays for this before somebody is to be asked. What starts it (`start`) gives public functions and methods of Tensor other
-code, which looks at what it is given and runs the code from before, kept in a function beside, where nobody is to be asked. The
-functions stay the objects that they are, wherever they were imported to, so tables that are keyed by them go on to hold.
+It costs nothing until `start` is called. `start` replaces the `__code__` of public functions and methods of Tensor: the new
+code inspects the arguments, then calls the old code, kept in a second function. The functions stay the same objects, because
+handler tables use them as keys.
 
-Asking starts when ingot meets such a class: one that derives from Tensor is made (`subclasses.py`), an operator has an operand
-of one, `has_torch_function` finds one, or a mode is entered. A function that is given such an object before knows nothing of
-it: `asks_for` (`ingot.overrides.asks`) is the word for that.
+Dispatch starts when ingot meets such a class: a subclass of Tensor is defined (`subclasses.py`), an operator has an operand of
+one, `has_torch_function` finds one, or a mode is entered. A function that meets such an object before does not know it;
+`asks_for` (`ingot.overrides.asks`) announces the class.
 """
 
 import functools
@@ -24,16 +24,16 @@ from ...core.tensor import Tensor
 from .register import FUNCTIONS
 
 _FACE = __name__.partition(".")[0]
-NAMESPACES = ("nn.functional", "linalg", "special", "fft")         # beside the face
-MAKERS = frozenset({"as_tensor", "asarray", "from_dlpack", "from_numpy", "tensor"})     # functions that ask modes alone
+NAMESPACES = ("nn.functional", "linalg", "special", "fft")         # beside the top level
+MAKERS = frozenset({"as_tensor", "asarray", "from_dlpack", "from_numpy", "tensor"})     # functions that only modes override
 PLAIN = frozenset({"as_subclass", "cond", "get_device", "is_tensor", "save", "typename", "while_loop"}) | MAKERS
 _API = __package__.rpartition(".")[0]
-# Where dunder methods are.
+# Modules that define dunder methods.
 _OPERATORS = tuple(f"{_API}.{name}" for name in ("views.indexing", "math.matrix_products", "math.python_operators"))
 _OTHERS = frozenset({"batch1", "batch2", "end", "exponent", "input2", "mat", "mat1", "mat2", "other", "source", "src", "target",
                      "tensor", "tensor1", "tensor2", "vec", "vec1", "vec2", "weight"})      # parameters that are tensors
 _PROPERTIES = ("H", "T", "data", "grad", "imag", "mH", "mT", "real")
-# Operators as which classes are asked about a method of another name, as PyTorch does it, and those beside another operand.
+# Functions under which classes override a dunder method, as in PyTorch.
 _METHODS = {"add": "add", "radd": "add", "iadd": "add_", "sub": "sub", "isub": "sub_", "mul": "mul", "rmul": "mul",
             "imul": "mul_", "truediv": "div", "itruediv": "div_", "mod": "remainder", "imod": "remainder_", "pow": "pow",
             "ipow": "pow_", "matmul": "matmul", "neg": "neg", "pos": "positive", "abs": "abs", "eq": "eq", "ne": "ne",
@@ -45,8 +45,7 @@ _BINARY = _IN_PLACE | frozenset([f"__{side}{name}__" for name in _ARITHMETIC for
 
 
 class _Here(threading.local):
-    """What holds for a thread: how many times it has said that no class is asked, the modes that it is in, and whether the next
-    function of the user's that wants to know whether it is to hand over is told no."""
+    """State of a thread: depth of `unasked`, the active modes, and whether the next `has_torch_function` returns False."""
 
     off = 0
     skips = False
@@ -56,21 +55,23 @@ class _Here(threading.local):
 
 
 class _Kinds(dict[type, Any]):
-    """By class: whether its instances are asked; for containers, a function that says so of one. `modes` counts those that all
-    threads are in. What is not there yet is found out."""
+    """Whether instances of a class override functions; for a container class, a function that tells it of one container.
+
+    `modes` counts the active modes of all threads. Missing classes are inspected.
+    """
 
     modes = 0
-    __hash__ = object.__hash__          # type: ignore[assignment]   # it stands among the constants of code
+    __hash__ = object.__hash__          # type: ignore[assignment]   # it is a constant of code objects
 
     def __missing__(self, kind):
         found = _holds_asked if issubclass(kind, (list, tuple)) else _answers(kind)
-        if "<locals>" not in kind.__qualname__:         # others may go as they came
+        if "<locals>" not in kind.__qualname__:         # local classes come and go
             self[kind] = found
         return found
 
 
 def _answers(kind) -> bool:
-    """Whether a class answers that ingot did not see being made: tensors of PyTorch's are arrays, like others."""
+    """Return whether a class overrides functions though ingot did not see its definition. Tensors of PyTorch are arrays."""
     answer = getattr(kind, "__torch_function__", disabled_torch_function)
     if getattr(answer, "__func__", answer) is disabled_torch_function or issubclass(kind, (Tensor, type)):
         return False
@@ -78,7 +79,7 @@ def _answers(kind) -> bool:
 
 
 def _holds_asked(values) -> bool:
-    """Whether something in a list or a tuple is asked."""
+    """Return whether something in a list or tuple overrides functions."""
     for x in values:
         asked = KINDS[x.__class__]
         if asked and (asked is True or asked(x)):
@@ -91,17 +92,17 @@ KINDS[list] = KINDS[tuple] = _holds_asked
 _here = _Here()
 _lock = threading.RLock()
 _started: list[bool] = []
-_modal: list[tuple] = []            # `_everything`
+_modal: list[tuple] = []            # see `_everything`
 
 
 def asks(x) -> bool:
-    """Whether an object is of a class that is asked, now."""
+    """Return whether an object's class overrides functions now."""
     return KINDS[type(x)] is True and not _here.off
 
 
 @contextmanager
 def unasked():
-    """Inside, functions of this thread ask no class."""
+    """Disable the overrides of classes in this thread."""
     _here.off += 1
     try:
         yield
@@ -110,14 +111,16 @@ def unasked():
 
 
 def disabled_torch_function(function, types, args=(), kwargs=None):
-    """The `__torch_function__` of classes that are not asked: operators give plain tensors."""
+    """Call the function without overrides: the `__torch_function__` of classes that override nothing."""
     with unasked():
         return function(*args, **(kwargs or {}))
 
 
 def asks_for(cls):
-    """From now on instances of the class that functions are given are asked, and so are those of every class with a
-    `__torch_function__`: a decorator of the first such class that does not derive from Tensor. Gives the class."""
+    """Announce a class with `__torch_function__`, and start dispatch. Return the class, so this is a decorator.
+
+    Only the first such class that does not derive from Tensor needs it.
+    """
     if not (isinstance(cls, type) and hasattr(cls, "__torch_function__")):
         raise DTypeError(f"asks takes a class with a __torch_function__, got {cls!r}")
     start()
@@ -128,20 +131,20 @@ def asks_for(cls):
 
 
 def enter_mode(mode):
-    """From now on functions of this thread ask the mode first."""
+    """Make a mode the first that functions of this thread call."""
     start()
     _count_modes(1)
     _here.modes.append(mode)
 
 
 def leave_mode():
-    """The last mode that was entered is not asked any more."""
+    """Remove the innermost mode of this thread, and return it."""
     _count_modes(-1)
     return _here.modes.pop()
 
 
 def _count_modes(more: int):
-    """Counts the modes of all threads, and this one's. Methods and operators of plain tensors look while there are some."""
+    """Count the modes of all threads, and of this one. Methods of plain tensors dispatch only while there are some."""
     with _lock:
         if not KINDS.modes:
             for fn, code, _ in _everything():
@@ -155,21 +158,21 @@ def _count_modes(more: int):
 
 
 def attribute_of(getter) -> str:
-    """The name of the attribute of tensors that a getter gives, as which classes are asked for it."""
+    """Return the name of the Tensor attribute behind a getter."""
     return next(name for name in _PROPERTIES if vars(Tensor)[name] == getter.__self__)
 
 
 def modes() -> list:
-    """The modes that this thread is in, the last one last."""
+    """Return the modes of this thread, innermost last."""
     return _here.modes
 
 
-# Asking.
+# Dispatch.
 
 
 @contextmanager
 def skipping():
-    """The first function of the user's that asks inside whether it is to hand over is told no."""
+    """Make the first `has_torch_function` inside return False."""
     _here.skips = True
     try:
         yield
@@ -178,7 +181,7 @@ def skipping():
 
 
 def skipped() -> bool:
-    """Whether to tell no; once."""
+    """Return whether `has_torch_function` must return False, and reset that."""
     found, _here.skips = _here.skips, False
     return found
 
@@ -193,7 +196,7 @@ def _flat(values):
 
 
 def those_asked(values) -> list:
-    """One object of each class that is asked, in order; those of classes that derive from others come before them."""
+    """Return one object of each class that overrides functions, in order; subclasses before their bases."""
     found: list = []
     for x in _flat(values):
         kind = type(x)
@@ -203,7 +206,7 @@ def those_asked(values) -> list:
 
 
 def answer(function, asked, args, kwargs) -> Any:
-    """What the mode, or the first class that answers, gives for a function; NotImplemented if none does."""
+    """Return the first result of the mode and the classes for a function, or NotImplemented if none has one."""
     types = tuple([type(x) for x in asked])
     if _here.modes:
         mode = _here.modes.pop()
@@ -221,31 +224,31 @@ def answer(function, asked, args, kwargs) -> Any:
 
 
 def _ask(function, plain, args, kwargs):
-    """Called by functions that look at what they are given, where that, or a mode, may want to be asked."""
+    """Dispatch a function to modes and classes, or call its plain form."""
     asked = [] if _here.off else those_asked((*args, *kwargs.values()))
     if (not asked and not _here.modes) or (plain.__name__ in _BINARY and not is_operand(args[1])):
         return plain(*args, **kwargs)
     found = answer(function, asked, args, kwargs)
     if found is not NotImplemented:
         return found
-    if plain.__name__ in _BINARY:       # Python asks the other side
+    if plain.__name__ in _BINARY:       # Python tries the other operand
         return NotImplemented
     raise refusal(function, asked or _here.modes)
 
 
 def refusal(function, asked) -> DTypeError:
-    """The error where everybody who was asked gave NotImplemented."""
+    """Return the error for a function that every override answered with NotImplemented."""
     return DTypeError(f"no class among {', '.join(type(x).__name__ for x in asked) or 'the arguments'} knows "
                       f"{getattr(function, '__qualname__', function)}: every __torch_function__ gave NotImplemented")
 
 
 def is_operand(x) -> bool:
-    """Whether operators of tensors know what to do beside an object."""
+    """Return whether operators of tensors accept an object as other operand."""
     return isinstance(x, (Tensor, bool, int, float, complex)) or hasattr(x, "__array__") or asks(x)
 
 
 def ask_operand(name: str, x, other):
-    """`x <name> other`, where other is of a class that is asked and no tensor: NotImplemented has Python ask the other side."""
+    """Return `x <name> other` for an operand of a class that is no tensor; NotImplemented makes Python try the other side."""
     start()
     asked = those_asked((x, other))
     found = answer(_said(name), asked, (x, other), {})
@@ -255,11 +258,11 @@ def ask_operand(name: str, x, other):
 
 
 def _said(name: str):
-    """The function as which classes are asked about an operator: x + y is Tensor.add, as in PyTorch."""
+    """Return the function under which classes override an operator: x + y is Tensor.add, as in PyTorch."""
     return getattr(Tensor, _METHODS.get(name.strip("_"), name))
 
 
-# Functions that look.
+# Functions that dispatch.
 
 _LOOKING = '''
 def outer({free}):
@@ -294,7 +297,7 @@ def outer({free}):
 
 @functools.cache
 def _looking_code(text: str, free: int) -> types.CodeType:
-    """Code that looks, for a function with so many cells: a function takes no code with another number of them."""
+    """Return dispatching code with a number of free cells: a function takes only code with as many as it has."""
     names: dict[str, Any] = {}
     cells = ", ".join([f"c{i}" for i in range(free)])
     exec(compile(text.format(free=cells), "<a question of ingot>", "exec"), names)
@@ -302,7 +305,7 @@ def _looking_code(text: str, free: int) -> types.CodeType:
 
 
 def _copy_of(fn) -> Callable:
-    """Another function that does the same."""
+    """Return a copy of a function."""
     copy = types.FunctionType(fn.__code__, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
     copy.__kwdefaults__ = fn.__kwdefaults__
     functools.update_wrapper(copy, fn)
@@ -314,11 +317,13 @@ def _copy_of(fn) -> Callable:
 
 
 def _look(fn, function=None, text=_LOOKING) -> types.CodeType:
-    """Code for a function that looks at its arguments. Who is asked is asked about `function`, or the function itself. Objects
-    that the code needs are its constants: all that it shares with the code from before is a number of cells."""
+    """Return dispatching code for a function; overrides receive `function`, or the function itself.
+
+    Objects that the code needs are its constants. It shares only the number of cells with the old code.
+    """
     plain = _copy_of(fn)
     fn._asks_for = plain
-    fn.__wrapped__ = getattr(fn, "__wrapped__", plain)          # whose parameters are shown
+    fn.__wrapped__ = getattr(fn, "__wrapped__", plain)          # parameters to show
     code = _looking_code(text, len(fn.__code__.co_freevars))
     means = {"kinds": KINDS, "plain": plain, "ask": _ask, "function": function or fn}
     return code.replace(co_consts=tuple([means.get(c, c) if type(c) is str else c for c in code.co_consts]),
@@ -326,8 +331,7 @@ def _look(fn, function=None, text=_LOOKING) -> types.CodeType:
 
 
 def start() -> None:
-    """Public functions look from now on, and methods and operators of Tensor that are among them or may meet other tensors that
-    are not asked otherwise."""
+    """Start dispatch for public functions, and for the methods and operators of Tensor among them or with a second tensor."""
     with _lock:
         if _started:
             return
@@ -342,13 +346,15 @@ def start() -> None:
                 if inspect.isfunction(fn) and name not in PLAIN and not hasattr(fn, "_asks_for"):
                     fn.__code__ = _look(fn)
         for name, operator in operators():
-            if name in _IN_PLACE:           # x += y of a plain tensor x, which Python does not ask the class of y about
+            if name in _IN_PLACE:           # x += y of a plain tensor x: Python does not consult the class of y
                 operator.__code__ = _look(operator, _said(name))
 
 
 def _everything() -> list[tuple]:
-    """(function, code that looks, code from before) of what looks while some thread is in a mode: the other methods of Tensor,
-    its operators and attributes that are tensors, and functions that make tensors, which ask modes alone."""
+    """Return (function, dispatching code, plain code) of what dispatches only while some thread has a mode.
+
+    These are the other methods of Tensor, its operators and tensor attributes, and functions that make tensors.
+    """
     if not _modal:
         found = [(FUNCTIONS[name], None, _ONLY_MODES) for name in MAKERS]
         found += [(value, None, _LOOKING) for _, value in public_methods() if not hasattr(value, "_asks_for")]
@@ -358,29 +364,29 @@ def _everything() -> list[tuple]:
     return _modal
 
 
-# What is in the class between Tensor and those of the user's (`subclasses.py`).
+# Members of the class between Tensor and users' subclasses (`subclasses.py`).
 
 
 def public_methods() -> list:
-    """The methods of Tensor that have names, by name."""
+    """Return the public methods of Tensor, by name."""
     return [(name, value) for name, value in vars(Tensor).items()
             if inspect.isfunction(value) and name[0] != "_" and name not in PLAIN]
 
 
 def operators() -> list:
-    """The operators of Tensor, by name."""
+    """Return the operators of Tensor, by name."""
     return [(name, value) for name, value in vars(Tensor).items()
             if name[:2] == "__" and inspect.isfunction(value) and value.__module__ in _OPERATORS and name != "__iter__"]
 
 
 def _takes_others(method) -> bool:
-    """Whether a method may get another tensor by position."""
+    """Return whether a method may get another tensor by position."""
     code = inspect.unwrap(method).__code__
     return not _OTHERS.isdisjoint(code.co_varnames[1:code.co_argcount])
 
 
 def _in_front(plain, function) -> Callable:
-    """A function that looks, in front of a callable."""
+    """Return a callable that dispatches, in front of a plain one."""
 
     @functools.wraps(plain, updated=())
     def front(*args, **kwargs):
@@ -393,7 +399,7 @@ def _in_front(plain, function) -> Callable:
 
 
 def all_that_looks() -> dict[str, Any]:
-    """What a class has in place of what Tensor has and does not look: methods, operators, attributes."""
+    """Return what a subclass needs in place of members of Tensor that do not dispatch: methods, operators, attributes."""
     made: dict[str, Any] = {name: _in_front(value, value) for name, value in public_methods() if not _looks_always(value)}
     made.update({name: _in_front(value, _said(name)) for name, value in operators() if name not in _IN_PLACE})
     for name in _PROPERTIES:
@@ -407,10 +413,10 @@ def _looks_always(fn) -> bool:
 
 
 def asks_classes(function) -> bool:
-    """Whether a function looks at the classes of its arguments."""
+    """Return whether a function dispatches to the classes of its arguments."""
     return hasattr(function, "_asks_for") and function.__name__ not in PLAIN
 
 
 def without_asking(function):
-    """What a function does where nobody is asked; None if it is not one that looks."""
+    """Return the plain form of a function, or None if it does not dispatch."""
     return getattr(function, "_asks_for", None)

@@ -1,7 +1,7 @@
-"""How arguments of mixed kinds come to one dtype, by the rule users of PyTorch know.
+"""Type promotion of mixed arguments, by PyTorch's rule.
 
-Tensors with dimensions outrank 0-d tensors, and those outrank Python numbers; a lower rank only matters if it is of a
-higher category (bool < integer < float < complex).
+Tensors with dimensions outrank 0-d tensors, and those outrank Python numbers. A lower rank matters only if its category is
+higher (bool < integer < float < complex).
 """
 
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ from .register import deliver
 
 
 def number_dtype(x) -> dt.DType:
-    """The dtype that a Python number (or numpy's) stands for."""
+    """Return the dtype of a Python or NumPy number."""
     if isinstance(x, np.generic):
         x = x.item()
     if isinstance(x, bool):
@@ -37,7 +37,7 @@ def number_dtype(x) -> dt.DType:
 
 
 def result_type(*xs) -> dt.DType:
-    """The dtype in which the arguments (tensors and Python numbers) meet."""
+    """Return the common dtype of tensors and Python numbers."""
     if xs and alike(xs):
         return xs[0].dtype
     ranks: list[Any] = [None, None, None]
@@ -51,8 +51,10 @@ def result_type(*xs) -> dt.DType:
 
 
 def alike(xs) -> bool:
-    """Whether the arguments need no promotion: tensors of one dtype, and Python numbers of no higher category. The first one
-    must be a tensor."""
+    """Return whether the arguments need no promotion: tensors of one dtype, and Python numbers of no higher category.
+
+    The first one must be a tensor.
+    """
     first = xs[0]
     if not isinstance(first, Tensor):
         return False
@@ -70,7 +72,7 @@ def alike(xs) -> bool:
 
 
 def as_operand(x, name: str):
-    """A tensor or a Python number from what the user gave."""
+    """Return an argument as a tensor or a Python number."""
     if isinstance(x, np.generic):
         return x.item()
     if isinstance(x, (Tensor, *NUMBERS)):
@@ -81,13 +83,13 @@ def as_operand(x, name: str):
 
 
 def check_factor(factor, d, name: str):
-    """Refuses a complex number that would scale part of a sum of real numbers."""
+    """Raise if a complex number would scale part of a sum of real numbers."""
     if isinstance(factor, complex) and not d.is_complex:
         raise DTypeError(f"{name}: a factor of {d} tensors is real, got {factor}")
 
 
 def need_tensors(name: str, *xs):
-    """Refuses numbers where only tensors are meant."""
+    """Raise unless all arguments are tensors."""
     for x in xs:
         if not isinstance(x, Tensor):
             raise DTypeError(f"{name} takes tensors, got {kind_of(x)}; make it one with ingot.tensor()")
@@ -97,20 +99,20 @@ _PLAIN = frozenset((bool, int, float, complex))
 
 
 def _plain(x):
-    """A number of a class of its own, such as a member of an IntEnum, as the number that it is: numpy takes it for an array."""
+    """Return a number of a subclass, such as a member of an IntEnum, as a plain one: NumPy takes it for an array."""
     kinds: tuple[Any, ...] = int, float, complex
     return next(kind(x) for kind in kinds if isinstance(x, kind))
 
 
 def to_dtype(x, d: dt.DType):
-    """`x` as a tensor of dtype `d`; numbers stay numbers (they take the dtype of what they meet)."""
+    """Return `x` as a tensor of dtype `d`; numbers stay numbers and take the dtype of the other operand."""
     if isinstance(x, Tensor) and x.dtype is not d:
         return cast.call(x, dtype=d)
     return x.item() if isinstance(x, np.generic) else x
 
 
 def promote(record, *xs):
-    """The arguments of an elementwise operator in their common dtype, at least one of them a tensor."""
+    """Return the operands of an elementwise operator in their common dtype, at least one of them a tensor."""
     if alike(xs) and (xs[0]._a.dtype.kind == "f" or "takes_float" not in record.traits):
         return xs
     operands = [as_operand(x, record.name) for x in xs]
@@ -126,12 +128,12 @@ _LOW = frozenset(d.np for d in dt.FLOATS if dt.accumulator(d) is not d)
 
 
 def common_type(*xs) -> dt.DType:
-    """The dtype in which tensors meet that are laid over each other first, so that all have dimensions."""
+    """Return the common dtype of tensors that are broadcast first, so that all have dimensions."""
     return reduce(dt.promote_types, [x.dtype for x in xs if isinstance(x, Tensor)])
 
 
 def low_precision(*xs, meet=result_type) -> dt.DType | None:
-    """The dtype in which the arguments meet if it is float16 or bfloat16, else None."""
+    """Return the common dtype of the arguments if it is float16 or bfloat16, else None."""
     for x in xs:
         if isinstance(x, Tensor) and x._a.dtype in _LOW:
             break
@@ -142,20 +144,23 @@ def low_precision(*xs, meet=result_type) -> dt.DType | None:
 
 
 def widened(x):
-    """A low precision tensor in float32; everything else as it is."""
+    """Return a low precision tensor in float32; everything else as it is."""
     return to_dtype(x, dt.accumulator(x.dtype)) if isinstance(x, Tensor) else x
 
 
 def wide_on_cpus(x):
-    """What a function takes that autocast leaves in float32 on CPUs alone."""
+    """Return an argument of a function that autocast leaves in float32 on CPUs alone."""
     casting = tls.m.autocast
     is_cast = casting is not None and isinstance(x, Tensor) and x._a.dtype in _LOW and "cpu" in casting.dtypes
     return widened(x) if is_cast and x.device.type == "cpu" else x
 
 
 def in_older_order(fn, xs: tuple, tensors: int, out, **factors):
-    """A call with factors among its operands, before what they scale, as older programs write it: `x.add_(alpha, y)`,
-    `addmm(beta, x, alpha, m, n)`. `factors` are those that were given by name, 1 unless said."""
+    """Call a function whose factors stand among its operands, as in older programs: `x.add_(alpha, y)`, `addmm(beta, x, alpha,
+    m, n)`.
+
+    `factors` are those passed by name, 1 by default.
+    """
     operands, numbers = [x for x in xs if isinstance(x, Tensor)], [x for x in xs if not isinstance(x, Tensor)]
     if len(operands) != tensors or len(numbers) > len(factors) or not isinstance(xs[-1], Tensor) or any(
             type(given) is not int or given != 1 for given in factors.values()):
@@ -165,7 +170,7 @@ def in_older_order(fn, xs: tuple, tensors: int, out, **factors):
 
 
 def rounds_once(fn, meet=result_type):
-    """Makes a function of several steps compute float16 and bfloat16 in float32, so that its result is rounded once."""
+    """Make a composite function compute float16 and bfloat16 in float32, so that its result is rounded once."""
 
     @wraps(fn)
     def once(*xs, out=None, **params):
@@ -180,7 +185,7 @@ def rounds_once(fn, meet=result_type):
 
 @contextmanager
 def without_autocast():
-    """Operators run in the dtypes that they are given."""
+    """Run operators in the dtypes of their arguments, without autocast."""
     m = tls.m
     before, m.autocast = m.autocast, None
     m.refresh()
@@ -192,7 +197,7 @@ def without_autocast():
 
 
 def single_in_autocast(fn):
-    """Makes a function that autocast leaves in float32 take low precision as float32 under it, and so do its steps."""
+    """Make a function compute low precision in float32 under autocast, in all its steps."""
 
     @wraps(fn)
     def in_single(*args, **params):
@@ -205,7 +210,7 @@ def single_in_autocast(fn):
 
 
 def as_given_in_autocast(fn):
-    """Makes a function that autocast knows nothing of run all its steps in the dtypes that it is given."""
+    """Make a function ignore autocast in all its steps."""
 
     @wraps(fn)
     def as_given(*args, **params):

@@ -105,7 +105,7 @@ class CompressedTensor(SparseTensor):
         return self._of_dim(0, "crow_indices", self._starts)
 
     def col_indices(self) -> Tensor:
-        """The column of each entry."""
+        """Return the column of each entry."""
         return self._of_dim(0, "col_indices", self._others)
 
     def ccol_indices(self) -> Tensor:
@@ -113,7 +113,7 @@ class CompressedTensor(SparseTensor):
         return self._of_dim(1, "ccol_indices", self._starts)
 
     def row_indices(self) -> Tensor:
-        """The row of each entry."""
+        """Return the row of each entry."""
         return self._of_dim(1, "row_indices", self._others)
 
     def indices(self) -> Tensor:
@@ -143,7 +143,7 @@ class CompressedTensor(SparseTensor):
         return tuple(batch[::-1]), ew.remainder(at, max(n, 1)), others
 
     def coo(self) -> CooTensor:
-        """The place of every number."""
+        """Return the place of every number."""
         batch, at, others = self.places()
         pair = (at, others) if self._form.dim == 0 else (others, at)
         values = self._v.flatten(0, self.at) if self.batch else self._v
@@ -157,18 +157,18 @@ class CompressedTensor(SparseTensor):
         return CooTensor(stack([p.reshape(-1) for p in places]), values.flatten(0, 2), self._size, False)
 
     def to_dense(self, dtype=None, *, masked_grad=None) -> Tensor:
-        """The dense tensor."""
+        """Return the dense tensor."""
         return self.coo().to_dense(dtype)
 
     def matrices(self) -> list:
-        """The matrices of a batch."""
+        """Return the matrices of a batch."""
         if not self.batch:
             return [self]
         each = zip(*[p.flatten(0, self.at - 1).unbind(0) for p in (self._starts, self._others, self._v)])
         return [CompressedTensor(a, b, v, self._size[self.at:], self._form) for a, b, v in each]
 
     def turned(self) -> "CompressedTensor":
-        """The matrices transposed: what was compressed by rows is by columns."""
+        """Return the matrices transposed: what was compressed by rows is by columns."""
         a = self.at
         size = (*self.batch, self._size[a + 1], self._size[a], *self._size[a + 2:])
         values = self._v.transpose(a + 1, a + 2) if self._form.blocked else self._v
@@ -187,7 +187,7 @@ def batched(matrices, batch) -> CompressedTensor:
 
 
 def compressed(x: SparseTensor, form: Form, blocksize=None) -> CompressedTensor:
-    """A sparse matrix in a compressed form."""
+    """Return a sparse matrix in a compressed form."""
     if isinstance(x, CompressedTensor):
         if x._form == form and (not form.blocked or tuple(blocksize or x.blocksize) == x.blocksize):
             return x
@@ -246,7 +246,7 @@ def starts_of_rows(input, size, *, out_int32=False) -> Tensor:
 
 @api(method=False, name="_convert_indices_from_csr_to_coo")
 def rows_of_entries(crow_indices, col_indices, *, out_int32=False, transpose=False) -> Tensor:
-    """The row and the column of each entry, from where rows begin; the column first if transposed."""
+    """Return the row and the column of each entry, from where rows begin; the column first if transposed."""
     n = crow_indices.shape[0] - 1
     counts = ew.sub(sh.slice_(crow_indices, dim=0, start=1, stop=n + 1, step=1),
                     sh.slice_(crow_indices, dim=0, start=0, stop=n, step=1))
@@ -259,7 +259,7 @@ def rows_of_entries(crow_indices, col_indices, *, out_int32=False, transpose=Fal
 
 
 def in_layout(x, wanted, blocksize=None, dense_dim=None) -> Any:
-    """A sparse tensor, or the entries of a dense one that are not zero, in a layout."""
+    """Return a sparse tensor, or the entries of a dense one that are not zero, in a layout."""
     if wanted == sparse_coo:
         if blocksize is not None:
             raise ArgumentError(f"sparse_coo has no blocks, got blocksize={blocksize}")
@@ -284,7 +284,7 @@ def in_layout(x, wanted, blocksize=None, dense_dim=None) -> Any:
 
 
 def from_dense(x, depth) -> CooTensor:
-    """The entries of a dense tensor that are not zero; of its first `depth` dims the place of each is known."""
+    """Return the entries of a dense tensor that are not zero; of its first `depth` dims the place of each is known."""
     if not 0 <= depth <= x.ndim or (not depth and x.ndim):
         raise DimError(f"to_sparse: sparse_dim must be within 1..{x.ndim}, got {depth}")
     if not depth:

@@ -47,7 +47,7 @@ class CooTensor(SparseTensor):
         return self._i
 
     def is_coalesced(self) -> bool:
-        """Whether indices are sorted and none is repeated."""
+        """Return whether indices are sorted and none is repeated."""
         return self._coalesced
 
     def _coalesced_(self, coalesced):
@@ -55,11 +55,11 @@ class CooTensor(SparseTensor):
         return self
 
     def indices(self) -> Tensor:
-        """The places of the entries, one column each; the tensor must be coalesced."""
+        """Return the places of the entries, one column each; the tensor must be coalesced."""
         return self._checked("indices")._i
 
     def values(self) -> Tensor:
-        """The values of the entries; the tensor must be coalesced."""
+        """Return the values of the entries; the tensor must be coalesced."""
         return self._checked("values")._v
 
     def _checked(self, name):
@@ -68,15 +68,15 @@ class CooTensor(SparseTensor):
         return self
 
     def rows(self) -> tuple:
-        """The index vectors, one for each sparse dimension."""
+        """Return the index vectors, one for each sparse dimension."""
         return tuple([sh.select(self._i, dim=0, index=d) for d in range(self.sparse_dim())])
 
     def linear(self) -> Tensor:
-        """The row-major number of the place of every entry."""
+        """Return the row-major number of the place of every entry."""
         return numbers_of(self.rows(), self._size)
 
     def coalesce(self) -> "CooTensor":
-        """The same tensor with sorted indices and the entries of equal ones added."""
+        """Return the same tensor with sorted indices and the entries of equal ones added."""
         if self._coalesced:
             return self
         depth = self.sparse_dim()
@@ -92,7 +92,7 @@ class CooTensor(SparseTensor):
     entries = coalesce
 
     def to_dense(self, dtype=None, *, masked_grad=None) -> Tensor:
-        """The dense tensor."""
+        """Return the dense tensor."""
         zeros = filled(self._v, self._size, 0, self.dtype)
         if not self.sparse_dim():
             dense = FUNCTIONS["sum"](self._v, 0, dtype=self.dtype)
@@ -105,7 +105,7 @@ class CooTensor(SparseTensor):
 
 
 def numbers_of(rows, sizes) -> Tensor:
-    """The row-major number of every place."""
+    """Return the row-major number of every place."""
     at = rows[0]
     for n, row in zip(sizes[1:], rows[1:]):
         at = ew.add(ew.mul(at, n), row)
@@ -113,7 +113,7 @@ def numbers_of(rows, sizes) -> Tensor:
 
 
 def places_of(numbers, sizes) -> Tensor:
-    """The index vectors, as rows, of row-major numbers."""
+    """Return the index vectors, as rows, of row-major numbers."""
     rows = []
     for n in reversed(sizes):
         rows.append(ew.remainder(numbers, n) if n else numbers)

@@ -19,7 +19,7 @@ _SHAPED = ("squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_
 
 
 def handles(*names, several=False):
-    """Marks what handles functions and methods of these names: with a sparse tensor as their first argument, and no other,
+    """Mark what handles functions and methods of these names: with a sparse tensor as their first argument, and no other,
     unless they take `several`."""
 
     def mark(fn):
@@ -30,7 +30,7 @@ def handles(*names, several=False):
 
 
 def is_sparse(x) -> bool:
-    """Whether something is a sparse tensor, of any layout."""
+    """Return whether something is a sparse tensor, of any layout."""
     return type(x) in PARTS
 
 
@@ -45,7 +45,7 @@ def _of_the_first(fn):
 
 
 def asked_itself(fn):
-    """Marks a public function that takes sparse tensors by itself."""
+    """Mark a public function that takes sparse tensors by itself."""
     HANDLERS[fn.__name__] = lambda function, *args, **kwargs: unasking(fn)(*args, **kwargs)
     return fn
 
@@ -83,7 +83,7 @@ def own_method(x, name):
 
 
 def _given(name, out, found):
-    """A result as `out`, which takes over its entries and its size."""
+    """Return a result as `out`, which takes over its entries and its size."""
     if not is_sparse(found) or found.layout != out.layout or not can_cast(found.dtype, out.dtype):
         raise DTypeError(f"{name}: the result is a {found.layout} tensor of {found.dtype}, and out a {out.layout} one of "
                          f"{out.dtype}")
@@ -93,7 +93,7 @@ def _given(name, out, found):
 
 
 def _plain_name(name) -> str:
-    """The name of the function that makes a new tensor, of one in place."""
+    """Return the name of the function that makes a new tensor, of one in place."""
     if name[:3] == "__i" and name[-2:] == "__":
         return f"__{name[3:]}"
     return name[:-1] if name[-1] == "_" and name[-2] != "_" else ""
@@ -104,7 +104,7 @@ def _function_named(name) -> Callable:
 
 
 def _written(name, target, found):
-    """The target, which has taken over what was found: in the memory of its values, if entries are where they were."""
+    """Return the target, which has taken over what was found: in the memory of its values, if entries are where they were."""
     if not can_cast(found.dtype, target.dtype):
         raise DTypeError(f"{name}: the result is {found.dtype}, which {target.dtype} cannot hold; use the function without _")
     if target.layout == "strided":

@@ -18,14 +18,14 @@ from ..views.tensor_factories import filled
 
 
 def require_inside(name, index, size, dim):
-    """Raises unless all of an index tensor lie in a dim of that size."""
+    """Raise unless all of an index tensor lie in a dim of that size."""
     ix.require_range(name, index._a, hint(size), dim)
     if tls.m.recorder is not None:
         _in_later_calls(_inside(index, size))
 
 
 def require_compressed(name, made, count):
-    """Raises unless rows (or columns) of a compressed tensor begin in order, and the numbers of the others, which are below
+    """Raise unless rows (or columns) of a compressed tensor begin in order, and the numbers of the others, which are below
     `count`, rise within each."""
     starts, others = made._starts, made._others
     _look(name, made._form, _array(starts), _array(others), hint(count))

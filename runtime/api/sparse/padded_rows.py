@@ -55,12 +55,12 @@ class GappedRows(CooTensor):
 
 
 def are_rows(a, b) -> bool:
-    """Whether two tensors are sparse rows of one dtype."""
+    """Return whether two tensors are sparse rows of one dtype."""
     return all(isinstance(x, CooTensor) and x.sparse_dim() == 1 for x in (a, b)) and a.dtype is b.dtype
 
 
 def joined(a, b) -> GappedRows:
-    """The entries of two such tensors, or of one and a plain sparse tensor of rows."""
+    """Return the entries of two such tensors, or of one and a plain sparse tensor of rows."""
     numbers, rows = zip(*[(x.numbers, x.all_rows) if type(x) is GappedRows else (x.rows()[0], x._v) for x in (a, b)])
     return GappedRows(cat(numbers), cat(rows), a.shape)
 

@@ -32,7 +32,7 @@ _ZERO_AT_ZERO = (
 
 @handles(*_ZERO_AT_ZERO)
 def _of_entries(fn, input, *args, **kwargs):
-    """Functions that are 0 at 0."""
+    """Return functions that are 0 at 0."""
     if kwargs.pop("out", None) is not None:
         raise DTypeError(f"{fn.__name__} of a sparse tensor takes a sparse one as out")
     x = input.entries()
@@ -41,7 +41,7 @@ def _of_entries(fn, input, *args, **kwargs):
 
 @handles("neg", "negative", "__neg__", "positive", "__pos__", "conj", "resolve_conj", "resolve_neg", "imag", "real")
 def _of_values(fn, input):
-    """Functions of which a sum of entries is the function's sum."""
+    """Return functions of which a sum of entries is the function's sum."""
     return input.like(fn(input._v))
 
 
@@ -51,7 +51,7 @@ def _cast(fn, input, *args, **kwargs):
 
 
 def _in_dtype(x, values):
-    """A tensor whose values were cast; where that is no sum of entries, they are added up before."""
+    """Return a tensor whose values were cast; where that is no sum of entries, they are added up before."""
     if values is x._v:
         return x
     whole = values.dtype.is_inexact or (not x._v.dtype.is_inexact and values.dtype is not dt.bool_)
@@ -141,7 +141,7 @@ def _detach_in_place(fn, input):
 
 @handles("zeros_like", "empty_like")
 def _nothing_like(fn, input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None):
-    """The same size without entries."""
+    """Return the same size without entries."""
     if layout not in (None, input.layout):
         return FUNCTIONS["zeros"](tuple(input.shape), dtype=dtype or input.dtype, device=device or input.device, layout=layout,
                                   requires_grad=requires_grad)
@@ -151,7 +151,7 @@ def _nothing_like(fn, input, *, dtype=None, device=None, requires_grad=False, la
 
 
 def without_entries(x):
-    """The same size and layout without entries."""
+    """Return the same size and layout without entries."""
     if isinstance(x, CompressedTensor):
         at = x.at
         values = x._v.detach()[(slice(None),) * at + (slice(0, 0),)]
@@ -161,14 +161,14 @@ def without_entries(x):
 
 @handles("new_zeros", "new_empty")
 def _new_zeros(fn, input, *sizes, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
-    """Zeros of this tensor's dtype and layout."""
+    """Return zeros of this tensor's dtype and layout."""
     return FUNCTIONS["zeros"](*sizes, size=size, dtype=dtype or input.dtype, device=device or input.device,
                               layout=layout or input.layout, requires_grad=requires_grad, pin_memory=pin_memory)
 
 
 @handles("new")
 def _new(fn, input, *given, size=None, device=None):
-    """A tensor of coordinates of the same dtype: of indices and values (and a size), of a size, or empty."""
+    """Return a tensor of coordinates of the same dtype: of indices and values (and a size), of a size, or empty."""
     if len(given) > 1 and isinstance(given[0], Tensor):
         return FUNCTIONS["sparse_coo_tensor"](*given, dtype=input.dtype, device=device or input.device)
     given = (size,) if size is not None else given or (0,)
@@ -182,7 +182,7 @@ def _new(fn, input, *given, size=None, device=None):
 
 @handles("zero_")
 def _zero(fn, input):
-    """Forgets entries with coordinates; compressed ones stay, as zeros."""
+    """Forget entries with coordinates; compressed ones stay, as zeros."""
     if isinstance(input, CompressedTensor):
         input._v.zero_()
         return input
@@ -250,7 +250,8 @@ def _sum(fn, input, other, *, alpha=1, out=None):
 
 
 def _joined_entries(a, b) -> CooTensor:
-    """The sum of two tensors of coordinates: coalesced if they are, and where there would be more entries than places."""
+    """Return the sum of two tensors of coordinates: coalesced if they are, and where there would be more entries than
+    places."""
     if a._coalesced and b._coalesced and a.lies_as(b):
         return a.like(ew.add(a._v, b._v))
     both = CooTensor(cat([a._i, b._i], 1), cat([a._v, b._v]), a.shape)
@@ -259,7 +260,7 @@ def _joined_entries(a, b) -> CooTensor:
 
 
 def compressed_as(x, like):
-    """A COO tensor in the compressed layout of another one."""
+    """Return a COO tensor in the compressed layout of another one."""
     if like.batch:
         return in_layout(x.to_dense(), like.layout, like.blocksize if like._form.blocked else None, like.dense_dim())
     return compressed(x, like._form, like.blocksize if like._form.blocked else None)

@@ -23,7 +23,7 @@ INDEX = (dt.int64, dt.int32)
 
 
 def _values(values, dtype, device) -> Tensor:
-    """Values as a tensor of their own, with the history of what was given."""
+    """Return values as a tensor of their own, with the history of what was given."""
     require_device(device)
     v = values if isinstance(values, Tensor) else tensor(values)
     if isinstance(v, SparseTensor):
@@ -46,7 +46,7 @@ def _finished(made, requires_grad) -> Any:
 @api(method=False)
 def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, device=None, pin_memory=False, requires_grad=False,
                       check_invariants=None, is_coalesced=None) -> Tensor:
-    """A sparse tensor of values at indices (one row for each sparse dimension); one of a size alone has no entries."""
+    """Return a sparse tensor of values at indices (one row for each sparse dimension); one of a size alone has no entries."""
     if indices is None and size is None:
         raise DTypeError("sparse_coo_tensor takes indices and values, or a size")
     if values is None:
@@ -75,7 +75,7 @@ def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, devic
 
 
 def _none_of(size, dtype):
-    """Indices and values of no entry, and the size."""
+    """Return indices and values of no entry, and the size."""
     sizes = tuple(size)
     return (FUNCTIONS["empty"]((len(sizes), 0), dtype=dt.int64), FUNCTIONS["empty"]((0,), dtype=dtype), sizes)
 
@@ -92,7 +92,7 @@ def _require_coalesced(x):
 @api(method=False)
 def sparse_compressed_tensor(compressed_indices, plain_indices, values, size=None, *, dtype=None, layout=None, device=None,
                              pin_memory=False, requires_grad=False, check_invariants=None) -> Tensor:
-    """A sparse matrix (or batch) from where its rows or columns begin, the numbers of the others, and its values."""
+    """Return a sparse matrix (or batch) from where its rows or columns begin, the numbers of the others, and its values."""
     if layout not in FORMS:
         raise ArgumentError(f"sparse_compressed_tensor: layout must be one of {', '.join(FORMS)}, got {layout}")
     return _compressed(f"{layout}_tensor", FORMS[layout], compressed_indices, plain_indices,
@@ -128,7 +128,7 @@ def _compressed(name, form: Form, starts, others, values, size, dtype, device, r
 @api(method=False)
 def sparse_csr_tensor(crow_indices, col_indices, values, size=None, *, dtype=None, layout=None, device=None, pin_memory=False,
                       requires_grad=False, check_invariants=None) -> Tensor:
-    """A sparse matrix from where its rows begin (one more than there are rows), its columns and its values."""
+    """Return a sparse matrix from where its rows begin (one more than there are rows), its columns and its values."""
     return _compressed("sparse_csr_tensor", FORMS[sparse_csr], crow_indices, col_indices, values, size, dtype, device,
                        requires_grad)
 
@@ -136,7 +136,7 @@ def sparse_csr_tensor(crow_indices, col_indices, values, size=None, *, dtype=Non
 @api(method=False)
 def sparse_csc_tensor(ccol_indices, row_indices, values, size=None, *, dtype=None, layout=None, device=None, pin_memory=False,
                       requires_grad=False, check_invariants=None) -> Tensor:
-    """A sparse matrix from where its columns begin (one more than there are columns), its rows and its values."""
+    """Return a sparse matrix from where its columns begin (one more than there are columns), its rows and its values."""
     return _compressed("sparse_csc_tensor", FORMS[sparse_csc], ccol_indices, row_indices, values, size, dtype, device,
                        requires_grad)
 
@@ -144,7 +144,7 @@ def sparse_csc_tensor(ccol_indices, row_indices, values, size=None, *, dtype=Non
 @api(method=False)
 def sparse_bsr_tensor(crow_indices, col_indices, values, size=None, *, dtype=None, layout=None, device=None, pin_memory=False,
                       requires_grad=False, check_invariants=None) -> Tensor:
-    """A sparse matrix of blocks, from where its rows of blocks begin, their columns and the blocks."""
+    """Return a sparse matrix of blocks, from where its rows of blocks begin, their columns and the blocks."""
     return _compressed("sparse_bsr_tensor", FORMS[sparse_bsr], crow_indices, col_indices, values, size, dtype, device,
                        requires_grad)
 
@@ -152,7 +152,7 @@ def sparse_bsr_tensor(crow_indices, col_indices, values, size=None, *, dtype=Non
 @api(method=False)
 def sparse_bsc_tensor(ccol_indices, row_indices, values, size=None, *, dtype=None, layout=None, device=None, pin_memory=False,
                       requires_grad=False, check_invariants=None) -> Tensor:
-    """A sparse matrix of blocks, from where its columns of blocks begin, their rows and the blocks."""
+    """Return a sparse matrix of blocks, from where its columns of blocks begin, their rows and the blocks."""
     return _compressed("sparse_bsc_tensor", FORMS[sparse_bsc], ccol_indices, row_indices, values, size, dtype, device,
                        requires_grad)
 
@@ -166,7 +166,7 @@ def described(x) -> tuple:
 
 
 def rebuilt(layout, size, is_coalesced, *parts) -> Any:
-    """A sparse tensor of what `described` gave, checked."""
+    """Return a sparse tensor of what `described` gave, checked."""
     *places, values = parts
     if layout == sparse_coo:
         made = sparse_coo_tensor(*places, values.detach(), size, is_coalesced=is_coalesced)
@@ -176,7 +176,7 @@ def rebuilt(layout, size, is_coalesced, *parts) -> Any:
 
 
 def _reduce(self, protocol):
-    """A sparse tensor is pickled by its parts."""
+    """Return a sparse tensor is pickled by its parts."""
     return rebuilt, described(self)
 
 
@@ -193,7 +193,7 @@ class Invariants:
 
 
 def is_checked(asked) -> bool:
-    """Whether claims are checked, by what a function was told and what holds for all."""
+    """Return whether claims are checked, by what a function was told and what holds for all."""
     return Invariants.enabled if asked is None else bool(asked)
 
 
@@ -202,7 +202,7 @@ def is_checked(asked) -> bool:
 
 @api(function=False, names=("to_sparse_coo",))
 def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None) -> Tensor:
-    """The entries that are not zero, as a sparse tensor of a layout."""
+    """Return the entries that are not zero, as a sparse tensor of a layout."""
     if sparse_dim is not None:
         if layout is not None or blocksize is not None or dense_dim is not None:
             raise ArgumentError("to_sparse takes either sparse_dim, or layout, blocksize and dense_dim")
@@ -212,25 +212,25 @@ def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=N
 
 @api(function=False)
 def to_sparse_csr(self, dense_dim=None) -> Tensor:
-    """The entries of matrices that are not zero, in compressed rows."""
+    """Return the entries of matrices that are not zero, in compressed rows."""
     return in_layout(self, sparse_csr, None, dense_dim)
 
 
 @api(function=False)
 def to_sparse_csc(self, dense_dim=None) -> Tensor:
-    """The entries of matrices that are not zero, in compressed columns."""
+    """Return the entries of matrices that are not zero, in compressed columns."""
     return in_layout(self, sparse_csc, None, dense_dim)
 
 
 @api(function=False)
 def to_sparse_bsr(self, blocksize, dense_dim=None) -> Tensor:
-    """The blocks of matrices that are not zero, in compressed rows."""
+    """Return the blocks of matrices that are not zero, in compressed rows."""
     return in_layout(self, sparse_bsr, blocksize, dense_dim)
 
 
 @api(function=False)
 def to_sparse_bsc(self, blocksize, dense_dim=None) -> Tensor:
-    """The blocks of matrices that are not zero, in compressed columns."""
+    """Return the blocks of matrices that are not zero, in compressed columns."""
     return in_layout(self, sparse_bsc, blocksize, dense_dim)
 
 
@@ -241,7 +241,7 @@ def to_dense(self, dtype=None, *, masked_grad=None) -> Tensor:
 
 
 def spdiags(diagonals, offsets, shape, layout=None) -> Any:
-    """A sparse matrix with rows as its diagonals: element j of each lies in column j, at the offset given for it."""
+    """Return a sparse matrix with rows as its diagonals: element j of each lies in column j, at the offset given for it."""
     rows = diagonals.reshape(1, -1) if diagonals.ndim < 2 else diagonals
     offsets = offsets.reshape(-1)
     if layout not in (None, sparse_coo, sparse_csr, sparse_csc):

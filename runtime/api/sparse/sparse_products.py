@@ -27,7 +27,7 @@ _NARROW = (dt.float16, dt.bfloat16)
 
 
 def _require(name, a, b):
-    """Checks the dims and dtypes of two factors."""
+    """Check the dims and dtypes of two factors."""
     inner = b.shape[0] if b.ndim == 1 else b.shape[-2] if b.ndim else None
     if a.ndim < 1 or inner is None or a.shape[-1] != inner:
         raise ShapeError(f"{name}: a product takes matrices whose inner sizes agree, got shapes {tuple(a.shape)} and "
@@ -47,7 +47,7 @@ def _into(out, result, name):
 
 @handles("matmul", "__matmul__", "__rmatmul__", "mm", "mv", "bmm", "spmm", several=True)
 def product(fn, input, other, *rest, out=None, **options):
-    """The product of two factors of which one is sparse, or both."""
+    """Return the product of two factors of which one is sparse, or both."""
     name = fn.__name__
     if out is not None:
         return _into(out, product(fn, input, other, *rest, **options), name)
@@ -100,7 +100,7 @@ def _sparse_by_dense(a, b):
 
 
 def _along_diagonal(a) -> CooTensor:
-    """A batch as one matrix with its matrices along the diagonal."""
+    """Return a batch as one matrix with its matrices along the diagonal."""
     coo, count = a.coo(), 1
     *batch, rows, cols = coo.rows()
     number = None
@@ -147,7 +147,7 @@ def _rows_by_dense(starts, cols, values, b):
 
 
 def _complex_rows(starts, cols, values, b):
-    """The same of complex numbers, by their parts."""
+    """Return the same of complex numbers, by their parts."""
     parts, shape = FUNCTIONS["view_as_real"](b).flatten(1), (starts.shape[0] - 1, b.shape[1], 2)
     (rr, ri), (ir, ii) = [scaled_bag_sums(parts, cols, starts[:-1], v).reshape(shape).unbind(-1)
                           for v in (values.real, values.imag)]
@@ -187,7 +187,7 @@ def _sparse_by_sparse(name, a, b):
 
 @handles("svd_lowrank", "pca_lowrank", "lobpcg", several=True)
 def _by_products(fn, *args, **kwargs):
-    """Functions that only multiply with the matrix."""
+    """Return functions that only multiply with the matrix."""
     return fn._asks_for(*args, **kwargs)
 
 
@@ -196,8 +196,8 @@ def _by_products(fn, *args, **kwargs):
 
 @api(method=False, name="spmm")
 def mm(mat1, mat2, reduce="sum", *, out=None) -> Tensor:
-    """The product of two matrices of which one is sparse, or both; with another reduction than "sum" the mean, the largest or
-    the least of the products that go into each number, of a sparse matrix with a dense one."""
+    """Return the product of two matrices of which one is sparse, or both; with another reduction than "sum" the mean, the
+    largest or the least of the products that go into each number, of a sparse matrix with a dense one."""
     if reduce not in _REDUCTIONS:
         raise ArgumentError(f"sparse.mm: reduce must be one of {', '.join(_REDUCTIONS)}, got {reduce!r}")
     if not isinstance(mat1, Tensor) or not isinstance(mat2, Tensor) or mat1.ndim != 2 or mat2.ndim not in (1, 2):
@@ -261,14 +261,14 @@ def _linear(fn, input, weight, bias=None):
 @api(method=False)
 @asked_itself
 def dsmm(mat1, mat2, *, out=None) -> Tensor:
-    """The product of two matrices, by its name for sparse ones in older programs."""
+    """Return the product of two matrices, by its name for sparse ones in older programs."""
     return mm(mat1, mat2, out=out)
 
 
 @api(method=False)
 @asked_itself
 def hspmm(mat1, mat2, *, out=None) -> Tensor:
-    """The product of a sparse matrix with a dense one, with the rows in which the sparse one has entries."""
+    """Return the product of a sparse matrix with a dense one, with the rows in which the sparse one has entries."""
     _sparse_and_dense("hspmm", mat1, mat2)
     whole = product(FUNCTIONS["matmul"], mat1, mat2)
     rows = FUNCTIONS["unique"](mat1.coo().rows()[0])
@@ -276,7 +276,7 @@ def hspmm(mat1, mat2, *, out=None) -> Tensor:
 
 
 def _taken(out, found, name) -> Tensor:
-    """A sparse result, in the sparse tensor that `out` asks for."""
+    """Return a sparse result, in the sparse tensor that `out` asks for."""
     if out is not None and not isinstance(out, SparseTensor):
         raise DTypeError(f"{name} gives a sparse tensor, which out={kind_text(out)} cannot take")
     return found if out is None else out.copy_(found)
@@ -290,7 +290,8 @@ def _sparse_and_dense(name, a, b):
 @api()
 @asked_itself
 def smm(input, mat) -> Tensor:
-    """The product of a sparse matrix with a dense one, as a sparse matrix: all of the rows in which the first has entries."""
+    """Return the product of a sparse matrix with a dense one, as a sparse matrix: all of the rows in which the first has
+    entries."""
     _sparse_and_dense("smm", input, mat)
     found = hspmm(input, mat)
     count, width = found._v.shape

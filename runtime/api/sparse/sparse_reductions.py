@@ -18,7 +18,7 @@ from .sparse_tensor import SparseTensor
 
 @handles("sum")
 def _sum(fn, input, dim=None, keepdim=False, *, dtype=None, out=None):
-    """The sum of all entries, or over dims: a sparse tensor as long as sparse dimensions are left."""
+    """Return the sum of all entries, or over dims: a sparse tensor as long as sparse dimensions are left."""
     values = input._v if dtype is None else to(input._v, dtype)
     if dtype is None and not values.dtype.is_inexact and values.dtype is not dt.int64:
         values = to(values, dt.int64)
@@ -41,7 +41,7 @@ def _sum(fn, input, dim=None, keepdim=False, *, dtype=None, out=None):
 
 @handles("mean")
 def _mean(fn, input, dim=None, keepdim=False, *, dtype=None, out=None):
-    """The sum, divided by how many elements went into it, zeros included."""
+    """Return the sum, divided by how many elements went into it, zeros included."""
     kind = input.dtype if dtype is None else dt.as_dtype(dtype)
     if not kind.is_inexact:
         raise DTypeError(f"mean takes floating point numbers, got {kind}; give a dtype")
@@ -80,7 +80,7 @@ def softmax(input, dim, *, dtype=None):
 
 
 def log_softmax(input, dim, *, dtype=None):
-    """The logarithm of `softmax`."""
+    """Return the logarithm of `softmax`."""
     return _over_entries("log_softmax", input, dim, dtype, lambda shifted, exps, total, group: shifted - total.log()[group])
 
 

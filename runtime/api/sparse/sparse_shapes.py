@@ -21,7 +21,7 @@ from .sparse_tensor import SparseTensor, kind_text
 
 @handles("transpose", "swapaxes", "swapdims")
 def transpose(fn, input, dim0, dim1):
-    """Two dims swapped: compressed rows become compressed columns."""
+    """Return two dims swapped: compressed rows become compressed columns."""
     a, b = canonical_dim(dim0, input.ndim), canonical_dim(dim1, input.ndim)
     order = list(range(input.ndim))
     order[a], order[b] = b, a
@@ -32,7 +32,7 @@ def transpose(fn, input, dim0, dim1):
 
 @handles("t", "adjoint")
 def turned(fn, input):
-    """A matrix transposed."""
+    """Return a matrix transposed."""
     if input.ndim > 2 and fn.__name__ == "t":
         raise ShapeError(f"t() takes a matrix, got shape {tuple(input.shape)}; see transpose()")
     found = transpose(fn, input, -2, -1) if input.ndim > 1 else input
@@ -41,7 +41,7 @@ def turned(fn, input):
 
 @handles("permute", "movedim", "moveaxis")
 def permute(fn, input, *given, dims=None, source=None, destination=None):
-    """Dims in another order; sparse ones stay before dense ones."""
+    """Return dims in another order; sparse ones stay before dense ones."""
     dims = given if dims is None and source is None else (source, destination) if dims is None else (dims,)
     if "move" in fn.__name__:
         order = FUNCTIONS["movedim"](FUNCTIONS["empty"](tuple(range(input.ndim)), device="meta"), *dims).shape
@@ -100,7 +100,7 @@ def _coordinates(fn, x):
 
 
 def _hits(x, keep, rows, dim, size=None):
-    """The entries at which a mask is true, with other numbers along a dim (None: without that dim)."""
+    """Return the entries at which a mask is true, with other numbers along a dim (None: without that dim)."""
     hit, = FUNCTIONS["nonzero"](keep, as_tuple=True)
     rows = [r if rows is None or d != dim else rows for d, r in enumerate(x.rows()) if rows is not None or d != dim]
     shape = [s if size is None or d != dim else size for d, s in enumerate(x.shape) if size is not None or d != dim]
@@ -113,7 +113,7 @@ def _hits(x, keep, rows, dim, size=None):
 
 @handles("select")
 def select(fn, input, dim, index):
-    """One number of a dim: sparse as long as sparse dims are left."""
+    """Return one number of a dim: sparse as long as sparse dims are left."""
     x, dim = input.coo(), canonical_dim(dim, input.ndim)
     index = index.item() if isinstance(index, Tensor) else index
     size, n = x.shape[dim], x.sparse_dim()
@@ -127,7 +127,7 @@ def select(fn, input, dim, index):
 
 @handles("narrow", "narrow_copy")
 def narrow(fn, input, dim, start, length):
-    """Some numbers of a dim that follow each other."""
+    """Return some numbers of a dim that follow each other."""
     x, dim = input.coo(), canonical_dim(dim, input.ndim)
     start = start.item() if isinstance(start, Tensor) else start
     start += x.shape[dim] * (start < 0)
@@ -229,7 +229,7 @@ def _all_sparse(fn, tensors):
 
 @handles("cat", "concat", "concatenate", several=True)
 def concatenate(fn, tensors, dim=0, *, axis=None, out=None):
-    """Tensors one after the other along a dim."""
+    """Return tensors one after the other along a dim."""
     tensors = list(tensors)
     _all_sparse(fn, tensors)
     first, dim = tensors[0], canonical_dim(dim if axis is None else axis, tensors[0].ndim)
@@ -253,7 +253,7 @@ def concatenate(fn, tensors, dim=0, *, axis=None, out=None):
 
 
 def _widened(values, dim):
-    """Values of all sizes along a dense dim, each in its stretch of the whole."""
+    """Return values of all sizes along a dense dim, each in its stretch of the whole."""
     sizes = [v.shape[dim] for v in values]
     made = []
     for i, v in enumerate(values):
@@ -276,13 +276,13 @@ def _stack(fn, tensors, dim=0, *, out=None):
 
 @api(function=False)
 def sparse_mask(self, mask) -> Tensor:
-    """The values of a tensor at the places that a sparse one has."""
+    """Return the values of a tensor at the places that a sparse one has."""
     return _sparse_mask(sparse_mask, self, mask)
 
 
 @api(function=False)
 def resize_as_sparse_(self, the_template) -> Tensor:
-    """Takes over the size of a sparse tensor; an error for dense ones."""
+    """Take over the size of a sparse tensor; an error for dense ones."""
     return _resize_as_sparse(resize_as_sparse_, self, the_template)
 
 
@@ -308,7 +308,7 @@ def _sparse_mask(fn, input, mask):
 
 @handles("sparse_resize_", "sparse_resize_and_clear_")
 def _sparse_resize(fn, input, size, sparse_dim, dense_dim):
-    """Another size in place; entries stay (sizes grow then) or go."""
+    """Return another size in place; entries stay (sizes grow then) or go."""
     x, clear, size = _coordinates(fn, input), "clear" in fn.__name__, tuple(size)
     if len(size) != sparse_dim + dense_dim:
         raise ShapeError(f"{fn.__name__}: size {size} has {sparse_dim} sparse and {dense_dim} dense dimensions")
@@ -330,7 +330,7 @@ def _resize_as_sparse(fn, input, other):
 
 @handles("resize_as_", "resize_as_sparse_", several=True)
 def _resize_as(fn, input, other, *, memory_format=None):
-    """The size of another sparse tensor, in place."""
+    """Return the size of another sparse tensor, in place."""
     if not (isinstance(input, SparseTensor) and isinstance(other, SparseTensor)):
         raise DTypeError(f"{fn.__name__} takes two sparse tensors, got {kind_text(input)} and {kind_text(other)}")
     if tuple(input.shape) == tuple(other.shape):

@@ -27,7 +27,7 @@ _KINDS: list[type] = []                 # the classes that sparse tensors have
 
 
 def kind_of_sparse(cls):
-    """Marks a class of sparse tensors: one that is asked as soon as there is one, and which Functions and traces take apart."""
+    """Mark a class of sparse tensors: one that is asked as soon as there is one, and which Functions and traces take apart."""
     _KINDS.append(cls)
     PARTS[cls] = cls.parts
     return cls
@@ -39,7 +39,7 @@ def _ask_all():
 
 
 def part(name) -> Any:
-    """One of the tensors that a sparse one is made of. A recorder hears that it is used."""
+    """Return one of the tensors that a sparse one is made of. A recorder hears that it is used."""
 
     def used(self):
         recorder = tls.m.recorder
@@ -90,15 +90,15 @@ class SparseTensor(Tensor):
     # What every kind says.
 
     def like(self, values: Tensor) -> Any:
-        """The same places with other values."""
+        """Return the same places with other values."""
         raise NotImplementedError
 
     def coo(self) -> Any:
-        """The same entries with the place of each."""
+        """Return the same entries with the place of each."""
         raise NotImplementedError
 
     def parts(self) -> tuple:
-        """The tensors it is made of, and what makes it of them."""
+        """Return the tensors it is made of, and what makes it of them."""
         raise NotImplementedError
 
     def values_of(self, gradient) -> Any:
@@ -106,11 +106,11 @@ class SparseTensor(Tensor):
         raise NotImplementedError
 
     def entries(self) -> Any:
-        """The same tensor, with each place once: a function of all elements that is 0 at 0 is one of these values."""
+        """Return the same tensor, with each place once: a function of all elements that is 0 at 0 is one of these values."""
         raise NotImplementedError
 
     def on(self, device) -> Any:
-        """The same tensor on a device."""
+        """Return the same tensor on a device."""
         parts, make = self.parts()
         return make(*[to(p, device=device) for p in parts])
 
@@ -159,29 +159,29 @@ class SparseTensor(Tensor):
         return self
 
     def retain_grad(self):
-        """Keeps the gradient of a tensor that was computed."""
+        """Keep the gradient of a tensor that was computed."""
         self._v.retain_grad()
 
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None) -> None:
-        """Adds the gradients of this tensor to the `.grad` of the leaves it came from."""
+        """Add the gradients of this tensor to the `.grad` of the leaves it came from."""
         backward(self, gradient, retain_graph, create_graph, inputs)
 
     def detach(self):
-        """The same entries without the history."""
+        """Return the same entries without the history."""
         return self.like(self._v.detach())
 
     def dim(self) -> int:
-        """The number of dimensions."""
+        """Return the number of dimensions."""
         return self.ndim
 
     ndimension = dim
 
     def size(self, dim=None) -> Any:
-        """The sizes, or one of them."""
+        """Return the sizes, or one of them."""
         return self._size if dim is None else self._size[canonical_dim(dim, self.ndim)]
 
     def numel(self) -> int:
-        """The number of elements, zeros included."""
+        """Return the number of elements, zeros included."""
         return self._size.numel()
 
     nelement = numel
@@ -195,11 +195,11 @@ class SparseTensor(Tensor):
         raise NotImplementedError
 
     def _nnz(self) -> int:
-        """The number of entries."""
+        """Return the number of entries."""
         raise NotImplementedError
 
     def values(self) -> Tensor:
-        """The values of the entries."""
+        """Return the values of the entries."""
         return self.entries()._v
 
     def _values(self) -> Tensor:
@@ -244,7 +244,7 @@ class SparseTensor(Tensor):
         raise ExportError(f"DLPack has no sparse tensors, and this one is {self.layout}; call to_dense()")
 
     def item(self) -> Any:
-        """The one element as a Python number."""
+        """Return the one element as a Python number."""
         return self.to_dense().item()
 
     __int__ = lambda self: int(self.to_dense())
@@ -287,7 +287,7 @@ class SparseTensor(Tensor):
         return memo[id(self)]
 
     def become(self, other) -> Any:
-        """Takes over the entries of another tensor of its layout. Values that are a leaf stay that, with other numbers."""
+        """Take over the entries of another tensor of its layout. Values that are a leaf stay that, with other numbers."""
         recorder = tls.m.recorder
         if recorder is not None and id(self) not in recorder.made_sparse:
             recorder.refuse("it replaces the entries of a sparse tensor that was there before", "return the new one instead")
@@ -300,13 +300,13 @@ class SparseTensor(Tensor):
         return self
 
     def lies_as(self, other) -> bool:
-        """Whether the entries are where those of another tensor are, by the very same parts."""
+        """Return whether the entries are where those of another tensor are, by the very same parts."""
         if self.layout != other.layout or self._v.shape != other._v.shape:
             return False
         return all(a is b for a, b in zip(self.parts()[0][:-1], other.parts()[0]))
 
     def lies_as_values(self, other) -> bool:
-        """Whether that is so, and each place is there once."""
+        """Return whether that is so, and each place is there once."""
         return self.lies_as(other) and self.entries() is self
 
 

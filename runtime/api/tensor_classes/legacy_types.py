@@ -66,7 +66,7 @@ CUDA_TYPES = {_name: _legacy(_name, _dtype, "cuda") for _name, _dtype in LEGACY_
 
 @api(method=False)
 def set_default_tensor_type(t):
-    """Sets the dtype of tensors made from Python floats, and the device of new ones, by an old name: "torch.DoubleTensor",
+    """Set the dtype of tensors made from Python floats, and the device of new ones, by an old name: "torch.DoubleTensor",
     "torch.cuda.FloatTensor" or the type itself. Newer: set_default_dtype, set_default_device."""
     if isinstance(t, TensorType):
         set_default_dtype(t.tensor_dtype)

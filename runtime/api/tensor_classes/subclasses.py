@@ -28,7 +28,7 @@ _makers: list[type] = []            # the class between Tensor and those of the 
 
 
 def _new_class(cls, **options):
-    """A class that derives from Tensor: unless it is ingot's own, or says that it is not to be asked."""
+    """Return a class that derives from Tensor: unless it is ingot's own, or says that it is not to be asked."""
     super(Tensor, cls).__init_subclass__(**options)
     own = cls.__torch_function__
     if f"{cls.__module__}.".startswith(f"{_FACE}."):
@@ -54,7 +54,7 @@ def ask_class(cls) -> None:
 
 
 def _insert(cls, between) -> bool:
-    """Puts a class between Tensor and one that derives from it; whether that does so directly."""
+    """Put a class between Tensor and one that derives from it; whether that does so directly."""
     direct = Tensor in cls.__bases__
     if direct:
         cls.__bases__ = tuple([between if base is Tensor else base for base in cls.__bases__])
@@ -67,7 +67,7 @@ def _owned() -> type:
 
 
 def _start() -> list[type]:
-    """The class that looks, and one below it that makes itself; public functions look from now on."""
+    """Return the class that looks, and one below it that makes itself; public functions look from now on."""
     start()
     if not _between:
         looking = _class_between()
@@ -82,7 +82,7 @@ def _making() -> type:
 
 
 def _that_makes_itself(base) -> type:
-    """A class whose heirs may take what they like, in `__new__` or in `__init__`."""
+    """Return a class whose heirs may take what they like, in `__new__` or in `__init__`."""
     return type("Tensor", (base,), {"__slots__": (), "__new__": _new, "__init__": _init, "__module__": _FACE})
 
 
@@ -94,7 +94,7 @@ def _class_between() -> type:
 
 
 def _new(cls, *data, **options):
-    """A tensor of what is given first, for classes that build themselves in `__new__`, as PyTorch's do."""
+    """Return a tensor of what is given first, for classes that build themselves in `__new__`, as PyTorch's do."""
     if data and isinstance(data[0], Tensor):
         return data[0].as_subclass(cls)
     t = object.__new__(cls)
@@ -111,12 +111,12 @@ def _init(self, *data, **options):
 
 
 def _rows(self):
-    """An iterator over what lies along the first dim."""
+    """Return an iterator over what lies along the first dim."""
     return iter(self.unbind(0)) if self.ndim else Tensor.__iter__(self)
 
 
 def as_class(t, cls):
-    """A tensor that nobody else has, as one of a class."""
+    """Return a tensor that nobody else has, as one of a class."""
     if tls.m.recorder is not None:
         tls.m.recorder.refuse(f"it makes a tensor of the class {cls.__name__}", "trace functions of plain tensors, which "
                               "t.as_subclass(Tensor) gives")
@@ -130,7 +130,7 @@ def as_class(t, cls):
 
 @api(function=False)
 def as_subclass(input, cls):
-    """A view of the tensor whose class is `cls`, Tensor or one that derives from it."""
+    """Return a view of the tensor whose class is `cls`, Tensor or one that derives from it."""
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise DTypeError(f"as_subclass takes Tensor or a class that derives from it, got {cls!r}")
     with unasked():
@@ -139,7 +139,7 @@ def as_subclass(input, cls):
 
 
 def _make_subclass(cls, data, require_grad=False, dispatch_sizes_strides_policy=None):
-    """A leaf of a class over the memory of a tensor."""
+    """Return a leaf of a class over the memory of a tensor."""
     with unasked():
         made = as_class(data.detach(), cls)
         return made.requires_grad_() if require_grad else made
@@ -173,7 +173,7 @@ def _tensors(values):
 
 
 def _without_looking(function):
-    """The function that looks at no classes; ingot's for one of PyTorch's (None if there is none)."""
+    """Return the function that looks at no classes; ingot's for one of PyTorch's (None if there is none)."""
     plain = without_asking(function)
     if plain is not None:
         return plain
@@ -183,7 +183,7 @@ def _without_looking(function):
 
 
 def _converted(found, cls, shared, getter):
-    """Tensors as those of a class; what was there before, by a view of it."""
+    """Return tensors as those of a class; what was there before, by a view of it."""
     if isinstance(found, Tensor):
         if isinstance(found, cls):
             return found

@@ -22,12 +22,12 @@ from ..views.tensor_factories import tensor as tensor_of
 
 
 def made_of(data, dtype) -> Tensor:
-    """A tensor of `data` zeros, if that is a number, or of what it holds."""
+    """Return a tensor of `data` zeros, if that is a number, or of what it holds."""
     return FUNCTIONS["zeros"](data, dtype=dtype) if isinstance(data, int) else tensor_of(list(data), dtype=dtype)
 
 
 def _whole(a):
-    """The array that owns the memory that another one looks into."""
+    """Return the array that owns the memory that another one looks into."""
     while isinstance(a.base, (np.ndarray, DeviceArray)):
         a = a.base
     return a
@@ -48,7 +48,7 @@ class UntypedStorage(StorageBase):
         self._array = _whole(tensor._a)
 
     def data_ptr(self) -> int:
-        """The address of the first byte; 0 of none."""
+        """Return the address of the first byte; 0 of none."""
         return shown_address(self._array) if self.nbytes() else 0
 
     def nbytes(self) -> int:
@@ -58,7 +58,7 @@ class UntypedStorage(StorageBase):
     size = __len__ = nbytes
 
     def element_size(self) -> int:
-        """The bytes of one element."""
+        """Return the bytes of one element."""
         return 1
 
     @property
@@ -73,14 +73,15 @@ class UntypedStorage(StorageBase):
 
     @classmethod
     def from_buffer(cls, buffer, byte_order="native", dtype=dt.uint8):
-        """A copy of the bytes of an object that offers its memory, as numbers of a dtype."""
+        """Return a copy of the bytes of an object that offers its memory, as numbers of a dtype."""
         if byte_order not in ("native", sys.byteorder):
             raise ArgumentError(f"from_buffer takes numbers in this machine's order, {sys.byteorder!r}, got {byte_order!r}")
         return cls(wrap(np.frombuffer(bytes(buffer), dt.as_dtype(dtype).np).copy()))
 
     @classmethod
     def from_file(cls, filename, shared=False, nbytes=0):
-        """The bytes of a file: writes reach it (made long enough) if `shared`, else only the tensors over this memory."""
+        """Return the bytes of a file: writes reach it (made long enough) if `shared`, else only the tensors over this
+        memory."""
         if not shared and nbytes > (there := os.path.getsize(filename)):
             raise ArgumentError(f"from_file(nbytes={nbytes}): {filename} has {there} bytes")
         return cls(FUNCTIONS["from_file"](filename, shared, nbytes, dtype=dt.uint8))
@@ -90,7 +91,7 @@ class UntypedStorage(StorageBase):
         return self
 
     def elements(self, dtype) -> Tensor:
-        """All that the memory holds, as a tensor with one dimension over it."""
+        """Return all that the memory holds, as a tensor with one dimension over it."""
         if not isinstance(self._array, np.ndarray):
             raise DeviceError("what the memory of a device holds is read with storage.cpu()")
         kind = dtype.np
@@ -99,7 +100,7 @@ class UntypedStorage(StorageBase):
         return flat
 
     def flat(self) -> Tensor:
-        """All bytes, or all elements of a dtype, as a tensor where this memory is; on the host, over the same memory."""
+        """Return all bytes, or all elements of a dtype, as a tensor where this memory is; on the host, over the same memory."""
         host = self.cpu()
         a = host._array if host._array.flags.c_contiguous else host._array.T
         flat = wrap(a.reshape(-1).view(host.kept_as(None).np))
@@ -107,15 +108,15 @@ class UntypedStorage(StorageBase):
         return flat if host is self else flat.to(self.device)
 
     def kept_as(self, dtype) -> dt.DType:
-        """The dtype that the bytes are read as: uint8, unless another was asked for."""
+        """Return the dtype that the bytes are read as: uint8, unless another was asked for."""
         return dt.uint8 if dtype is None else dt.as_dtype(dtype)
 
     def _elements(self) -> Tensor:
-        """All bytes, or all elements of a dtype, as a tensor over them."""
+        """Return all bytes, or all elements of a dtype, as a tensor over them."""
         return self.elements(dt.uint8 if type(self) is UntypedStorage else self._tensor.dtype)
 
     def tolist(self) -> list:
-        """All bytes, or all elements of a dtype."""
+        """Return all bytes, or all elements of a dtype."""
         return self._elements().tolist()
 
     def __iter__(self):
@@ -125,7 +126,7 @@ class UntypedStorage(StorageBase):
         return self._part(index) if isinstance(index, slice) else self._elements()[index].item()
 
     def _part(self, index: slice):
-        """Some of the bytes, in the same memory."""
+        """Return some of the bytes, in the same memory."""
         if index.step not in (None, 1):
             raise ArgumentError(f"parts of a storage have all bytes between two places, got a step of {index.step}")
         part = copy(self)
@@ -137,12 +138,12 @@ class UntypedStorage(StorageBase):
         self._elements()[index] = value
 
     def fill_(self, value):
-        """Writes one value everywhere."""
+        """Write one value everywhere."""
         self._elements().fill_(value)
         return self
 
     def copy_(self, source, non_blocking=False):
-        """Writes what another memory of this size holds."""
+        """Write what another memory of this size holds."""
         self._elements().copy_(source._elements())
         return self
 
@@ -165,11 +166,11 @@ class UntypedStorage(StorageBase):
         return self._tensor.is_cuda
 
     def is_shared(self) -> bool:
-        """Whether other processes see it."""
+        """Return whether other processes see it."""
         return self._tensor.is_shared()
 
     def share_memory_(self):
-        """Puts it where other processes can see it."""
+        """Put it where other processes can see it."""
         self._tensor.share_memory_()
         self._array = _whole(self._tensor._a)
         return self
@@ -199,7 +200,7 @@ class TypedStorage(UntypedStorage):
         super().__init__(tensor)
 
     def element_size(self) -> int:
-        """The bytes of one element."""
+        """Return the bytes of one element."""
         return self._tensor.element_size()
 
     @property
@@ -208,7 +209,7 @@ class TypedStorage(UntypedStorage):
         return self._tensor.dtype
 
     def kept_as(self, dtype) -> dt.DType:
-        """The dtype of its elements, which is the one that may be asked for."""
+        """Return the dtype of its elements, which is the one that may be asked for."""
         if dtype is not None and dt.as_dtype(dtype) is not self.dtype:
             raise ArgumentError(f"a tensor of {dt.as_dtype(dtype)} is asked of a storage of {self.dtype}: storage.untyped() is "
                                 "read as any dtype, and tensor(storage).to() converts its numbers")
@@ -224,15 +225,15 @@ class TypedStorage(UntypedStorage):
     __len__ = _size = size
 
     def untyped(self) -> UntypedStorage:
-        """The same memory as bytes."""
+        """Return the same memory as bytes."""
         return UntypedStorage(self._tensor)
 
     def _cast(self, dtype):
-        """The elements in another dtype, in other memory; this one, if they are of it."""
+        """Return the elements in another dtype, in other memory; this one, if they are of it."""
         return self if self.dtype is dtype else TypedStorage(self._elements().to(dtype))
 
     def type(self, dtype=None, non_blocking=False):
-        """The name of the old type, or the elements in another one: a dtype, an old type, or its name."""
+        """Return the name of the old type, or the elements in another one: a dtype, an old type, or its name."""
         names = {d: name for name, d in STORAGE_DTYPES.items()}
         if dtype is None:
             return in_full(names.get(self.dtype, "TypedStorage"))
@@ -255,11 +256,11 @@ class StorageType(type):
         return isinstance(x, TypedStorage) and x.dtype is cls.dtype
 
     def from_buffer(cls, buffer, byte_order="native"):
-        """A copy of the bytes of an object that offers its memory, as numbers of the dtype."""
+        """Return a copy of the bytes of an object that offers its memory, as numbers of the dtype."""
         return TypedStorage.from_buffer(buffer, byte_order, cls.dtype)
 
     def from_file(cls, filename, shared=False, size=0):
-        """The numbers of a file, in its memory: writes reach the file if `shared`."""
+        """Return the numbers of a file, in its memory: writes reach the file if `shared`."""
         return TypedStorage(FUNCTIONS["from_file"](filename, shared, size, dtype=cls.dtype))
 
 
@@ -290,17 +291,17 @@ for _name, _dtype in STORAGE_DTYPES.items():
 
 @api(method=False)
 def is_storage(obj) -> bool:
-    """Whether an object is the memory of a tensor."""
+    """Return whether an object is the memory of a tensor."""
     return isinstance(obj, UntypedStorage)
 
 
 @api(function=False)
 def untyped_storage(self) -> UntypedStorage:
-    """The memory that the tensor lies in, as bytes."""
+    """Return the memory that the tensor lies in, as bytes."""
     return UntypedStorage(self)
 
 
 @api(function=False, names=("_typed_storage",))
 def storage(self) -> TypedStorage:
-    """The memory that the tensor lies in, counted in elements."""
+    """Return the memory that the tensor lies in, counted in elements."""
     return TypedStorage(self)

@@ -26,7 +26,7 @@ from .tensor_factories import filled, made
 
 @api(function=False)
 def is_contiguous(self, memory_format=contiguous_format) -> bool:
-    """Whether the elements lie in memory in row-major order (or as the format says)."""
+    """Return whether the elements lie in memory in row-major order (or as the format says)."""
     m = tls.m
     if m.sizes is not None and m.recorder is not None:
         m.recorder.note_extent(self)
@@ -46,17 +46,17 @@ def contiguous(self, memory_format=contiguous_format):
 
 @api()
 def clone(input, *, memory_format=preserve_format):
-    """A copy in new memory."""
+    """Return a copy in new memory."""
     return ew.copy(input) if format_of(memory_format) is preserve_format else _in_format(input, memory_format)
 
 
 def _in_format(x, memory_format):
-    """A copy of x laid out as asked."""
+    """Return a copy of x laid out as asked."""
     return laid_out(x, order_asked(x, format_of(memory_format)))
 
 
 def _is_device(x) -> bool:
-    """Whether an argument of to() names a device: by a string, an index, or a device object."""
+    """Return whether an argument of to() names a device: by a string, an index, or a device object."""
     return x is None or isinstance(x, (str, int)) or isinstance(getattr(x, "type", None), str)
 
 
@@ -97,7 +97,7 @@ _LEGACY_NAMES = {d: f"{name}Tensor" for name, d in _LEGACY.items()}
 
 @api(function=False, name="type")
 def type_(self, dtype=None, non_blocking=False) -> Any:
-    """The name of this tensor's type, or (given a dtype or such a name) the tensor converted to it."""
+    """Return the name of this tensor's type, or (given a dtype or such a name) the tensor converted to it."""
     if dtype is None:
         name = _LEGACY_NAMES.get(self.dtype, self.dtype.name)
         return in_full(f"cuda.{name}" if self.is_cuda else name)
@@ -152,7 +152,7 @@ def pin_memory(self, device=None):
 
 @api(function=False)
 def is_pinned(self, device=None) -> bool:
-    """Whether the memory is page-locked."""
+    """Return whether the memory is page-locked."""
     return is_page_locked(self)
 
 
@@ -170,7 +170,7 @@ def copy_(self, src, non_blocking=False):
 
 @api(function=False)
 def fill_(self, value):
-    """Writes one value everywhere."""
+    """Write one value everywhere."""
     if isinstance(value, Tensor) and value.ndim:
         raise DTypeError(f"fill_ takes a number or a 0-d tensor, got a tensor of shape {tuple(value.shape)}")
     return write(self, value, "fill_", foreign=True)
@@ -178,7 +178,7 @@ def fill_(self, value):
 
 @api(method=False)
 def fill(input, value):
-    """A copy with one value everywhere."""
+    """Return a copy with one value everywhere."""
     if not isinstance(value, Tensor):
         value = filled(input, (), value, input.dtype)
     return assign_view(input, sh.expand(to(value, input.dtype), shape=shape_of(input)), chain=())
@@ -199,7 +199,7 @@ def zero_(self):
 
 @api(function=False)
 def size(self, dim=None) -> Any:
-    """The shape, or the size of one dimension."""
+    """Return the shape, or the size of one dimension."""
     if dim is None:
         return self.shape
     if not self._a.ndim:
@@ -233,8 +233,8 @@ def stride(self, dim=None) -> Any:
 
 @api(function=False)
 def dim_order(self, ambiguity_check=False):
-    """The dims from the slowest to the fastest in memory. With `ambiguity_check` (True, or a list of memory formats) an error
-    where another order says the same, unless exactly one of the formats is the tensor's."""
+    """Return the dims from the slowest to the fastest in memory. With `ambiguity_check` (True, or a list of memory formats) an
+    error where another order says the same, unless exactly one of the formats is the tensor's."""
     sizes, steps = self.shape, self.stride()
     formats = ambiguity_check if isinstance(ambiguity_check, list) else []
     if not isinstance(ambiguity_check, (bool, list)) or not all(isinstance(f, MemoryFormat) for f in formats):
@@ -247,7 +247,7 @@ def dim_order(self, ambiguity_check=False):
 
 
 def _over_new_dims(sizes, steps):
-    """Strides with those of dims of size 1 by which numpy says 0, as of `x[None]`: a step over all that is behind."""
+    """Return strides with those of dims of size 1 by which numpy says 0, as of `x[None]`: a step over all that is behind."""
     found: list = []
     behind = 1
     for n, step in zip(reversed(sizes), reversed(steps)):
@@ -264,50 +264,50 @@ def _refuse_address(what):
 
 @api(function=False)
 def data_ptr(self) -> int:
-    """The address of the first element."""
+    """Return the address of the first element."""
     _refuse_address("the address of a tensor")
     return shown_address(self._a) if numel_of(self) else 0
 
 
 @api(function=False, names=("ndimension",))
 def dim(self) -> int:
-    """The number of dimensions."""
+    """Return the number of dimensions."""
     return self._a.ndim
 
 
 @api(function=False)
 def element_size(self) -> int:
-    """The bytes of one element."""
+    """Return the bytes of one element."""
     return self._a.itemsize
 
 
 @api(names=("nelement",))
 def numel(input) -> int:
-    """The number of elements."""
+    """Return the number of elements."""
     return numel_of(input)
 
 
 @api()
 def is_floating_point(input) -> bool:
-    """Whether the dtype is a floating point dtype."""
+    """Return whether the dtype is a floating point dtype."""
     return input.dtype.is_floating_point
 
 
 @api()
 def is_complex(input) -> bool:
-    """Whether the dtype is a complex dtype."""
+    """Return whether the dtype is a complex dtype."""
     return input.dtype.is_complex
 
 
 @api()
 def is_signed(input) -> bool:
-    """Whether the dtype has negative values."""
+    """Return whether the dtype has negative values."""
     return input.dtype.is_signed
 
 
 @api()
 def is_nonzero(input) -> bool:
-    """Whether the one element is not zero."""
+    """Return whether the one element is not zero."""
     if numel_of(input) != 1:
         raise ShapeError(f"is_nonzero takes a tensor of one element, got shape {tuple(input.shape)}")
     return input.item() != 0
@@ -315,27 +315,27 @@ def is_nonzero(input) -> bool:
 
 @api(function=False)
 def is_set_to(self, tensor) -> bool:
-    """Whether both tensors are the same window into the same memory."""
+    """Return whether both tensors are the same window into the same memory."""
     a, b = self._a, tensor._a
     return address_of(a) == address_of(b) and place_of(a) == place_of(b) and a.shape == b.shape and a.strides == b.strides
 
 
 @api(function=False, checked=True)
 def is_same_size(self, other) -> bool:
-    """Whether both tensors have the same shape."""
+    """Return whether both tensors have the same shape."""
     return shape_of(self) == shape_of(other)
 
 
 @api(method=False)
 def is_tensor(obj) -> bool:
-    """Whether an object is a tensor."""
+    """Return whether an object is a tensor."""
     return isinstance(obj, Tensor)
 
 
 
 
 def _all_bytes(self) -> int:
-    """The bytes of all elements."""
+    """Return the bytes of all elements."""
     return self._a.nbytes
 
 
@@ -350,5 +350,5 @@ Tensor.layout = strided
 
 @api(function=False)
 def _is_view(self) -> bool:
-    """Whether the tensor looks into the memory of another one."""
+    """Return whether the tensor looks into the memory of another one."""
     return self._base is not None

@@ -13,7 +13,7 @@ from .reshaping import canonical_order, ravel, sizes_of
 
 @api(remembered=True)
 def flip(input, *which, dims=None):
-    """The order reversed along dims."""
+    """Return the order reversed along dims."""
     if not which and dims is None:
         raise TypeError("flip() takes dims, got none; say () to flip along none")
     which = sizes_of(which if dims is None else (dims,))
@@ -22,7 +22,7 @@ def flip(input, *which, dims=None):
 
 @api(remembered=True)
 def fliplr(input):
-    """The second dimension reversed."""
+    """Return the second dimension reversed."""
     if input.ndim < 2:
         raise ShapeError(f"fliplr takes at least 2 dimensions, got shape {tuple(input.shape)}")
     return sh.flip(input, dims=(1,))
@@ -30,7 +30,7 @@ def fliplr(input):
 
 @api(remembered=True)
 def flipud(input):
-    """The first dimension reversed."""
+    """Return the first dimension reversed."""
     if input.ndim < 1:
         raise ShapeError("flipud takes at least 1 dimension, got a 0-d tensor")
     return sh.flip(input, dims=(0,))
@@ -38,7 +38,7 @@ def flipud(input):
 
 @api(remembered=True)
 def roll(input, shifts, dims=None):
-    """Elements shifted along dims, those pushed out coming back at the other end."""
+    """Return elements shifted along dims, those pushed out coming back at the other end."""
     shifts = integers(shifts, "shifts")
     dims = () if dims is None else integers(dims, "dims")
     if not dims:
@@ -73,7 +73,7 @@ def rot90(input, k=1, dims=(0, 1)):
 
 @api(method=False)
 def unravel_index(indices, shape):
-    """The coordinates of flat indices into a tensor of `shape`, one tensor for each dimension."""
+    """Return the coordinates of flat indices into a tensor of `shape`, one tensor for each dimension."""
     sizes = integers(shape, "shape")
     if not indices.dtype.is_integer:
         raise DTypeError(f"unravel_index takes integer indices, got {indices.aval}")

@@ -33,8 +33,8 @@ def _vector(x):
 
 
 def _no_negatives(name, at, size, dim):
-    """The index tuple, where indices that count from the end are not taken: raises for them. On a device, whose numbers are not
-    looked at, and in what is noted for other numbers, they become indices beyond the end, for which kernels raise."""
+    """Return the index tuple, where indices that count from the end are not taken: raises for them. On a device, whose numbers
+    are not looked at, and in what is noted for other numbers, they become indices beyond the end, for which kernels raise."""
     *before, index = at
     is_unseen, recorder = index._a.__class__ is DeviceArray or tls.m.watched, tls.m.recorder
     if not is_unseen and numel_of(index) and index._a.min() < 0:
@@ -48,7 +48,7 @@ def _no_negatives(name, at, size, dim):
 
 
 def _nothing_of(x):
-    """A vector without elements that has a tensor's dtype and history."""
+    """Return a vector without elements that has a tensor's dtype and history."""
     return sh.slice_(ravel(x), dim=0, start=0, step=1, stop=0)
 
 
@@ -115,8 +115,8 @@ def _identity(reduce, d):
 
 @api(inplace=(ix.scatter, ix.scatter_reduce), remembered=True)
 def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=None):
-    """Scatters src over input, combining by sum, prod, mean, amax or amin, with what was there or (include_self False)
-    only among what is scattered."""
+    """Scatter src over input, combining by sum, prod, mean, amax or amin, with what was there or (include_self False) only
+    among what is scattered."""
     reduce = _SECOND_NAMES.get(reduce, reduce)
     if reduce not in _REDUCE:
         raise ArgumentError(f"scatter_reduce: reduce must be one of {', '.join(_REDUCE)}, got {reduce!r}")
@@ -144,7 +144,7 @@ def _averaged(total, input, dim, index, include_self):
 
 @api()
 def take_along_dim(input, indices, dim=None, *, out=None):
-    """Elements picked along a dimension by indices that broadcast with the other dimensions."""
+    """Return elements picked along a dimension by indices that broadcast with the other dimensions."""
     if dim is None:
         return gather(ravel(input), 0, ravel(indices), out=out)
     d = canonical_dim(dim, input.ndim)
@@ -161,7 +161,7 @@ def take_along_dim(input, indices, dim=None, *, out=None):
 
 
 def _counted_up(index, size):
-    """Indices that may count from the end, counted from the front."""
+    """Return indices that may count from the end, counted from the front."""
     a = index._a
     if not tls.m.special and a.__class__ is np.ndarray and not (a < 0).any():
         return index
@@ -185,7 +185,7 @@ def _unvector(result, input):
 
 @api(remembered=True)
 def index_select(input, dim, index, *, out=None):
-    """The slices along a dimension that an index vector names."""
+    """Return the slices along a dimension that an index vector names."""
     x, at, d = _slices(input, dim, index, "index_select")
     at = _no_negatives("index_select", at, shape_of(x)[d], d)
     return deliver(_unvector(ix.index.call(x, *at), input), out, "index_select")
@@ -257,13 +257,13 @@ def index_put(input, indices, values, accumulate=False):
 
 
 def _check_written(name, input, values):
-    """Raises where values would be converted, which is for `x[key] = values` to do."""
+    """Raise where values would be converted, which is for `x[key] = values` to do."""
     if values.dtype is not input.dtype:
         raise DTypeError(f"{name}: the values are {values.dtype} and the tensor {input.dtype}; cast one with .to()")
 
 
 def _positions(index):
-    """A vector for a single position, of which a key would make a view, or what else stands among indices, as it is."""
+    """Return a vector for a single position, of which a key would make a view, or what else stands among indices, as it is."""
     if isinstance(index, slice) or index is Ellipsis:
         raise DimError("index_put takes tensors of positions, masks and None as indices, got a slice: write x[key] = values")
     if isinstance(index, Tensor):
@@ -276,7 +276,7 @@ def _positions(index):
 
 @api(checked=True)
 def take(input, index, *, out=None):
-    """The elements at positions of the flattened tensor, in the shape of index."""
+    """Return the elements at positions of the flattened tensor, in the shape of index."""
     return deliver(ix.index.call(ravel(input), index), out, "take")
 
 
@@ -293,7 +293,7 @@ def put_flat(input, index, source, accumulate=False):
 
 @api(checked=True)
 def nonzero(input, *, out=None, as_tuple=False) -> Any:
-    """The positions of all elements that are not zero: rows of a matrix, or one vector for each dimension."""
+    """Return the positions of all elements that are not zero: rows of a matrix, or one vector for each dimension."""
     if as_tuple:
         if out is not None:
             raise ArgumentError("nonzero(as_tuple=True) makes several tensors, so it takes no out")
@@ -319,13 +319,13 @@ def _beside_each_other(columns):
 
 @api(checked=True)
 def argwhere(input):
-    """The positions of all elements that are not zero, as rows of a matrix."""
+    """Return the positions of all elements that are not zero, as rows of a matrix."""
     return nonzero(input)
 
 
 @api(checked=True)
 def masked_select(input, mask, *, out=None):
-    """The elements where the (broadcast) mask holds, as a vector."""
+    """Return the elements where the (broadcast) mask holds, as a vector."""
     if mask.dtype is not dt.bool_:
         raise DTypeError(f"masked_select takes a bool mask, got {mask.dtype}")
     shape = broadcast_shapes(shape_of(input), shape_of(mask))
@@ -350,7 +350,7 @@ def masked_scatter(input, mask, source):
 
 @api(method=False, keywords={"input": "tensor"})
 def one_hot(tensor, num_classes=-1):
-    """Rows of zeros with a one at each index."""
+    """Return rows of zeros with a one at each index."""
     if tensor.dtype is not dt.int64:
         raise DTypeError(f"one_hot takes int64 indices, got {tensor.dtype}")
     num_classes, = integers(num_classes, "num_classes")
@@ -432,7 +432,7 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
 
 @api(function=False)
 def fill_diagonal_(self, fill_value, wrap=False):
-    """Writes one value on the main diagonal; `wrap` starts it again below the last row of a tall matrix."""
+    """Write one value on the main diagonal; `wrap` starts it again below the last row of a tall matrix."""
     if self.ndim < 2 or (self.ndim > 2 and len(set(shape_of(self))) > 1):
         raise ShapeError(f"fill_diagonal_ takes a matrix, or equal sizes in all dimensions, got shape {tuple(self.shape)}")
     rows, cols = shape_of(self)[:2]

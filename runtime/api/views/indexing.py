@@ -38,7 +38,7 @@ def count_of(mask) -> int:
 
 
 def positions_of(mask) -> tuple:
-    """The positions of a mask's true elements, one index tensor for each dimension."""
+    """Return the positions of a mask's true elements, one index tensor for each dimension."""
     return ix.nonzero.call(mask, count=count_of(mask))
 
 
@@ -71,7 +71,7 @@ def _is_bool(k) -> bool:
 
 
 def _index_tensor(k):
-    """A list, array or tensor in a key, as a tensor of integers or bools."""
+    """Return a list, array or tensor in a key, as a tensor of integers or bools."""
     k = known(k)
     t = k if isinstance(k, Tensor) else made(as_array_tensor(k if isinstance(k, np.ndarray) else np.asarray(_plain(k))))
     if numel_of(t) == 0 and not isinstance(k, Tensor) and t.dtype.is_inexact:
@@ -84,7 +84,7 @@ def _index_tensor(k):
 
 
 def _plain(k):
-    """A list in a key with tensors inside read as numbers."""
+    """Return a list in a key with tensors inside read as numbers."""
     return [_plain(v) if isinstance(v, (list, tuple)) else v.tolist() if isinstance(v, Tensor) else v for v in k]
 
 
@@ -100,13 +100,13 @@ def _width(k) -> int:
 
 
 def _is_plain(k) -> bool:
-    """Whether a part of a key is an int, a slice or an integer tensor, which all take one dimension."""
+    """Return whether a part of a key is an int, a slice or an integer tensor, which all take one dimension."""
     what = k.__class__
     return what is int or what is slice or (what is Tensor and k._a.dtype.kind == "i")
 
 
 def _parts(x, key) -> list:
-    """The parts of a key with its Ellipsis spelled out as whole dimensions."""
+    """Return the parts of a key with its Ellipsis spelled out as whole dimensions."""
     if len(key) <= x._a.ndim and all([_is_plain(k) for k in key]):  # noqa: C419  (quicker than a generator)
         return list(key)
     parts = [_index_tensor(k) if isinstance(k, _ARRAYS) or getattr(k, "dtype", None) is dt.uint8 else k for k in key]
@@ -122,8 +122,8 @@ def _parts(x, key) -> list:
 
 
 def _is_parts(key) -> bool:
-    """Whether a key says something of each dimension: a tuple, or what PyTorch takes for one, a short list with anything but
-    numbers in it."""
+    """Return whether a key says something of each dimension: a tuple, or what PyTorch takes for one, a short list with anything
+    but numbers in it."""
     if type(key) is not list or len(key) >= _SHORT:
         return type(key) is tuple
     if any(k is None or k is Ellipsis or type(k) is slice for k in key):
@@ -136,7 +136,7 @@ def _is_parts(key) -> bool:
 
 
 def resolve(x, key):
-    """The view that a key's ints, slices and Nones make of x, and the index tensors (or Nones) left to apply to it."""
+    """Return the view that a key's ints, slices and Nones make of x, and the index tensors (or Nones) left to apply to it."""
     parts = _parts(x, key if _is_parts(key) else (key,))
     indices, dim = [], 0
     for k in parts:
@@ -166,7 +166,7 @@ def resolve(x, key):
 
 
 def _stands_for_many(k) -> bool:
-    """Whether an index is another number for each sample of a batch (`runtime/batching`), which no view can show."""
+    """Return whether an index is another number for each sample of a batch (`runtime/batching`), which no view can show."""
     return tls.m.batched is not None and k._a.__class__ is DeviceArray
 
 
@@ -179,7 +179,7 @@ def _as_int(k) -> int:
 
 
 def _mask_part(x, dim, mask):
-    """The index tensors that a bool (tensor) stands for; one without dimensions adds a dimension to x."""
+    """Return the index tensors that a bool (tensor) stands for; one without dimensions adds a dimension to x."""
     if not isinstance(mask, Tensor):
         mask = made(as_array_tensor(np.asarray(mask)))
     if not mask.ndim:
@@ -264,7 +264,8 @@ def _basic_view(x, key):
 
 
 def _plain_indices(a, key) -> list | None:
-    """The index tensors of a key that has nothing else but whole dimensions, for which None stands; None for any other."""
+    """Return the index tensors of a key that has nothing else but whole dimensions, for which None stands; None for any
+    other."""
     found: list = []
     for k in key if len(key) <= a.ndim else ():
         if k.__class__ is Tensor and k._a.dtype.kind == "i" and k._a.ndim and k._a.__class__ is a.__class__:
@@ -279,7 +280,8 @@ def _plain_indices(a, key) -> list | None:
 
 
 def _is_quick_mask(x, mask) -> bool:
-    """Whether a key is a mask by which numpy alone reads a small x: nobody asks for the steps, and values come row by row."""
+    """Return whether a key is a mask by which numpy alone reads a small x: nobody asks for the steps, and values come row by
+    row."""
     a, b, m = x._a, mask._a, tls.m
     return (b.dtype.kind == "b" and b.__class__ is _ndarray and a.__class__ is _ndarray and 0 < b.ndim <= a.ndim
             and not m.special and (x._node is None or not m.grad) and a.size <= SMALL and a.flags.c_contiguous
@@ -352,9 +354,9 @@ def setitem(self, key, value) -> None:
 
 
 def _set_plainly(x, key, value) -> bool:
-    """Writes x[key] = value by numpy alone, where key is a mask of x or of ints, slices and index tensors, the value a number
-    or has x's dtype, and nothing but x's memory and version takes notice; False if that is not so. As many values as a mask
-    has hits are written so if they are few, and none lies in x's memory, over which numpy does not look then."""
+    """Write x[key] = value by numpy alone, where key is a mask of x or of ints, slices and index tensors, the value a number or
+    has x's dtype, and nothing but x's memory and version takes notice; False if that is not so. As many values as a mask has
+    hits are written so if they are few, and none lies in x's memory, over which numpy does not look then."""
     m, a = tls.m, x._a
     if not is_plain(x, m):
         return False
@@ -390,7 +392,7 @@ def _set_plainly(x, key, value) -> bool:
 
 
 def _plain_key(key):
-    """A key of ints, rising slices and int64 tensors as numpy takes it; None for any other."""
+    """Return a key of ints, rising slices and int64 tensors as numpy takes it; None for any other."""
     parts = []
     for k in key if key.__class__ is tuple else (key,):
         if k.__class__ is int or k is Ellipsis or (k.__class__ is slice and k.step is None):
@@ -415,7 +417,7 @@ def _single(value, dtype):
 
 
 def _fitting(value, view):
-    """A value with surplus leading dimensions of size 1 dropped, as assignment allows."""
+    """Return a value with surplus leading dimensions of size 1 dropped, as assignment allows."""
     shape, target = shape_of(value), shape_of(view)
     surplus = len(shape) - len(target)
     if surplus > 0 and all(n == 1 for n in shape[:surplus]):
@@ -443,21 +445,21 @@ def put(x, indices, value, accumulate, who):
 
 
 def iterate(self) -> Iterator[Tensor]:
-    """The entries along the first dimension."""
+    """Return the entries along the first dimension."""
     if not self.ndim:
         raise DTypeError("iteration over a 0-d tensor")
     return iter(looks(sh.select, self, [{"dim": 0, "index": i} for i in range(len(self))]))
 
 
 def contains(self, element) -> bool:
-    """Whether some element equals `element`."""
+    """Return whether some element equals `element`."""
     if not isinstance(element, (Tensor, bool, int, float, complex)):
         raise DTypeError(f"`in` takes a number or a tensor on its left, got {type(element).__name__}")
     return bool(rd.any_(self == element, dim=tuple(range(self.ndim)), keepdim=False))
 
 
 def reversed_(self):
-    """The entries along the first dimension from the last to the first."""
+    """Return the entries along the first dimension from the last to the first."""
     return sh.flip(self, dims=(0,)) if self.ndim else self
 
 

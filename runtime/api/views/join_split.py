@@ -35,7 +35,7 @@ def _tensors(tensors, who):
 
 
 def _alike(xs):
-    """The tensors in their common dtype."""
+    """Return the tensors in their common dtype."""
     first = xs[0]._a.dtype
     for x in xs:
         if x._a.dtype is not first:
@@ -45,7 +45,7 @@ def _alike(xs):
 
 
 def _arrays_of(tensors) -> list | None:
-    """The arrays of a sequence of tensors of one dtype; None for anything else."""
+    """Return the arrays of a sequence of tensors of one dtype; None for anything else."""
     if type(tensors) not in (list, tuple) or not tensors or not all([isinstance(t, Tensor) for t in tensors]):  # noqa: C419
         return None
     arrays = [t._a for t in tensors]
@@ -53,12 +53,12 @@ def _arrays_of(tensors) -> list | None:
 
 
 def _is_one(values: list) -> bool:
-    """Whether all are equal (counted in C, as joining many small tensors is no more than such loops)."""
+    """Return whether all are equal (counted in C, as joining many small tensors is no more than such loops)."""
     return values.count(values[0]) == len(values)
 
 
 def _are_plain(tensors) -> bool:
-    """Whether these are tensors of one dtype and rank that join as they are."""
+    """Return whether these are tensors of one dtype and rank that join as they are."""
     arrays = _arrays_of(tensors)
     return arrays is not None and arrays[0].ndim > 0 and _is_one([a.ndim for a in arrays])
 
@@ -110,19 +110,19 @@ def _at_least_each(tensors, n):
 
 @api(method=False)
 def atleast_1d(*tensors) -> Any:
-    """Each tensor with at least 1 dimension."""
+    """Return each tensor with at least 1 dimension."""
     return _at_least_each(tensors, 1)
 
 
 @api(method=False)
 def atleast_2d(*tensors) -> Any:
-    """Each tensor with at least 2 dimensions."""
+    """Return each tensor with at least 2 dimensions."""
     return _at_least_each(tensors, 2)
 
 
 @api(method=False)
 def atleast_3d(*tensors) -> Any:
-    """Each tensor with at least 3 dimensions."""
+    """Return each tensor with at least 3 dimensions."""
     return _at_least_each(tensors, 3)
 
 
@@ -154,7 +154,7 @@ def column_stack(tensors, *, out=None):
 
 @api(method=False, remembered=True)
 def block_diag(*tensors):
-    """A matrix with the given matrices along its diagonal."""
+    """Return a matrix with the given matrices along its diagonal."""
     if not tensors:
         return filled(None, (1, 0), 0, Defaults.dtype)
     for x in tensors:
@@ -174,7 +174,7 @@ def block_diag(*tensors):
 
 @api(remembered=True)
 def unbind(input, dim=0) -> tuple[Tensor, ...]:
-    """Every index along a dimension, as a tuple of views."""
+    """Return every index along a dimension, as a tuple of views."""
     if not input.ndim:
         raise DimError("unbind cannot be applied to a 0-d tensor")
     d = canonical_dim(dim, input.ndim)
@@ -192,7 +192,7 @@ def cut(input, dim, sizes):
 
 @api(keywords={"split_size": "split_size_or_sections"}, remembered=True)
 def split(tensor, split_size_or_sections, dim=0) -> tuple[Tensor, ...]:
-    """Pieces of one size (the last may be smaller) or of the sizes listed, as views."""
+    """Return pieces of one size (the last may be smaller) or of the sizes listed, as views."""
     if not tensor.ndim:
         raise DimError("split cannot be applied to a 0-d tensor")
     d = canonical_dim(dim, tensor.ndim)
@@ -216,7 +216,7 @@ def _split_sizes(x, sizes, d):
 
 @api(remembered=True)
 def split_with_sizes(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
-    """Pieces of the sizes listed, as views."""
+    """Return pieces of the sizes listed, as views."""
     return _split_sizes(input, tuple(split_sizes), canonical_dim(dim, input.ndim))
 
 
@@ -294,7 +294,7 @@ dsplit = _splits("dsplit", lambda x: 2, 3)
 
 @api(function=False, remembered=True)
 def repeat(self, *sizes, repeats=None):
-    """Copies side by side, `sizes` many along each dimension."""
+    """Copy side by side, `sizes` many along each dimension."""
     times, shape = sizes_of(sizes if repeats is None else (repeats,)), shape_of(self)
     lead = len(times) - len(shape)
     if lead < 0:
@@ -316,13 +316,13 @@ def tile(input, *sizes, dims=None):
 
 
 def total_of(counts) -> int:
-    """The sum of a tensor of counts, as a number that Python has read."""
+    """Return the sum of a tensor of counts, as a number that Python has read."""
     return rd.sum_(to_dtype(counts, dt.int64), dim=(0,), keepdim=False).item()
 
 
 @api(remembered=True)
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
-    """Each element (or each index along a dimension) several times in a row; counts alone give each index that often."""
+    """Return each element (or each index along a dimension) several times in a row; counts alone give each index that often."""
     if repeats is None:
         input, repeats = beside(counted(numel_of(input)), input), input
     x = sh.reshape(input, shape=(numel_of(input),)) if dim is None or not input.ndim else input
@@ -369,7 +369,7 @@ def meshgrid(*tensors, indexing="ij") -> tuple[Tensor, ...]:
 
 @api(method=False, remembered=True)
 def vander(x, N=None, increasing=False):
-    """The powers of a vector's elements as columns, falling unless `increasing`."""
+    """Return the powers of a vector's elements as columns, falling unless `increasing`."""
     if x.ndim != 1:
         raise ShapeError(f"vander takes a vector, got {x.aval}")
     n = numel_of(x) if N is None else N
@@ -382,7 +382,7 @@ def vander(x, N=None, increasing=False):
 
 @api(method=False, remembered=True)
 def cartesian_prod(*tensors):
-    """All combinations of one element of each vector, as rows."""
+    """Return all combinations of one element of each vector, as rows."""
     for x in tensors:
         if x.ndim != 1:
             raise ShapeError(f"cartesian_prod takes vectors, got shape {tuple(x.shape)}")
@@ -393,7 +393,7 @@ def cartesian_prod(*tensors):
 
 @api(checked=True)
 def combinations(input, r=2, with_replacement=False):
-    """All choices of r elements of a vector, as rows."""
+    """Return all choices of r elements of a vector, as rows."""
     if input.ndim != 1:
         raise ShapeError(f"combinations takes a vector, got shape {tuple(input.shape)}")
     if r < 0:
@@ -407,7 +407,8 @@ def combinations(input, r=2, with_replacement=False):
 
 
 def _choices(n, r, step):
-    """The rising rows of r numbers below n, each at least `step` above the one before: one column of all of them at a time."""
+    """Return the rising rows of r numbers below n, each at least `step` above the one before: one column of all of them at a
+    time."""
     rows = np.zeros((1, 0), np.int64)
     least = np.zeros(1, np.int64)           # the smallest number that may follow each row
     for left in range(r - 1, -1, -1):

@@ -32,7 +32,7 @@ def _sequence_dtype(dtype, *numbers):
 
 
 def _delivered(t, out, requires_grad, name, device, pin_memory=False):
-    """A sequence as the caller asked for it; an `out` with as many elements keeps its shape."""
+    """Return a sequence as the caller asked for it; an `out` with as many elements keeps its shape."""
     if out is not None and out.ndim != 1 and numel_of(out) == numel_of(t):
         t = sh.reshape(t, shape=shape_of(out))
     return finish(t, out, requires_grad, name, device, pin_memory)
@@ -82,7 +82,7 @@ def _progression(n, start, step, d, mark):
 
 
 def _is_by_kernel(d) -> bool:
-    """Whether values of a dtype are counted by a kernel: nobody listens, and it is one that kernels know."""
+    """Return whether values of a dtype are counted by a kernel: nobody listens, and it is one that kernels know."""
     return not tls.m.special and (d.is_floating_point or d.is_integer) and d not in dt.FLOAT8
 
 
@@ -107,7 +107,8 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devic
 
 
 def _ends(start, end, dtype, out) -> tuple:
-    """The dtype of values between two numbers or 0-d tensors, and these numbers, cut where the dtype is one of integers."""
+    """Return the dtype of values between two numbers or 0-d tensors, and these numbers, cut where the dtype is one of
+    integers."""
     for x in (start, end):
         if isinstance(x, Tensor) and x.ndim:
             raise ShapeError(f"linspace takes numbers or 0-d tensors, got a tensor of shape {tuple(x.shape)}")
@@ -160,7 +161,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
 @api(method=False)
 def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False,
              pin_memory=False):
-    """Powers of `base` with exponents evenly from start to end."""
+    """Return powers of `base` with exponents evenly from start to end."""
     if layout is not None:
         require_strided("logspace", layout)
     require_device(device)
@@ -170,7 +171,7 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
 
 
 def _triangle(rows, columns, offset, kind, lower) -> np.ndarray:
-    """The places of a triangle, row by row: on and below the diagonal at an offset, or on and above."""
+    """Return the places of a triangle, row by row: on and below the diagonal at an offset, or on and above."""
     edge = np.clip(np.arange(rows) + (offset + lower), 0, columns)          # where each row's part ends, or begins
     counts = edge if lower else columns - edge
     out = np.empty((2, int(counts.sum())), kind)
@@ -181,7 +182,7 @@ def _triangle(rows, columns, offset, kind, lower) -> np.ndarray:
 
 
 def _places(rows, columns, offset, dtype, device, lower) -> Tensor:
-    """The same as a tensor; where a recording keeps sizes free, those of all places that are in the triangle."""
+    """Return the same as a tensor; where a recording keeps sizes free, those of all places that are in the triangle."""
     require_device(device)
     (rows, columns, offset), d = integers((rows, columns, offset), "the sizes of a triangle"), dt.as_dtype(dtype)
     if rows < 0 or columns < 0:
@@ -204,7 +205,7 @@ def _count_below(rows, columns, edge):
 
 @api(method=False)
 def tril_indices(row, col, offset=0, *, dtype=dt.int64, device=None, layout=None):
-    """Rows and columns of the lower triangle, as a tensor of 2 rows."""
+    """Return rows and columns of the lower triangle, as a tensor of 2 rows."""
     if layout is not None:
         require_strided("tril_indices", layout)
     return _places(row, col, offset, dtype, device, True)
@@ -212,7 +213,7 @@ def tril_indices(row, col, offset=0, *, dtype=dt.int64, device=None, layout=None
 
 @api(method=False)
 def triu_indices(row, col, offset=0, *, dtype=dt.int64, device=None, layout=None):
-    """Rows and columns of the upper triangle, as a tensor of 2 rows."""
+    """Return rows and columns of the upper triangle, as a tensor of 2 rows."""
     if layout is not None:
         require_strided("triu_indices", layout)
     return _places(row, col, offset, dtype, device, False)

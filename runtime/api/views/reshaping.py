@@ -18,7 +18,7 @@ from ..register.register import api, deliver
 
 
 def sizes_of(given) -> tuple:
-    """Sizes given one by one or as one sequence, as a tuple of ints."""
+    """Return sizes given one by one or as one sequence, as a tuple of ints."""
     for n in given:
         if n.__class__ is not int:
             break
@@ -35,7 +35,7 @@ def sizes_of(given) -> tuple:
 
 
 def canonical_order(dims, ndim: int) -> tuple:
-    """Dims counted from the front, in the order given, each at most once."""
+    """Return dims counted from the front, in the order given, each at most once."""
     dims = integers(dims, "dims")
     out = tuple([canonical_dim(d, ndim) for d in dims])
     if len(set(out)) != len(out):
@@ -71,7 +71,7 @@ def fill_in(shape: tuple, size: int, who: str) -> tuple:
 
 @api(sees=sh.reshape)
 def reshape(input, *sizes, shape=None):
-    """The same elements under another shape; a view where strides allow, else a copy."""
+    """Return the same elements under another shape; a view where strides allow, else a copy."""
     shape = sizes_of(sizes if shape is None else (shape,))
     return look(sh.reshape, input, {"shape": fill_in(shape, numel_of(input), "reshape")})
 
@@ -81,7 +81,7 @@ Tensor.reshape_as = lambda self, other: reshape(self, other.shape)
 
 @api(function=False, sees=sh.reshape)
 def view(self, *shape, dtype=None, size=None):
-    """The same memory under another shape (or, given a dtype, read as that dtype); raises where strides do not fit."""
+    """Return the same memory under another shape (or, given a dtype, read as that dtype); raises where strides do not fit."""
     if dtype is not None or (len(shape) == 1 and isinstance(shape[0], dt.DType)):
         return _view_as_dtype(self, dtype or shape[0])
     a = self._a
@@ -92,7 +92,7 @@ def view(self, *shape, dtype=None, size=None):
 
 
 def require_view(a, shape):
-    """Raises if an array cannot be seen under another shape without a copy."""
+    """Raise if an array cannot be seen under another shape without a copy."""
     shape = at_hint(shape)
     if any(n < 0 for n in shape) or int(np.prod(shape)) != a.size:
         return
@@ -119,7 +119,7 @@ Tensor.view_as = lambda self, other: view(self, *other.shape) if other.ndim else
 
 @api(sees=sh.reshape)
 def flatten(input, start_dim=0, end_dim=-1):
-    """Dims start_dim to end_dim as one."""
+    """Return dims start_dim to end_dim as one."""
     n = input.ndim
     first, last = canonical_dim(start_dim, n, what="start_dim"), canonical_dim(end_dim, n, what="end_dim")
     if first > last:
@@ -135,7 +135,7 @@ def flatten(input, start_dim=0, end_dim=-1):
 
 @api(sees=sh.reshape)
 def unflatten(input, dim, sizes):
-    """One dimension as several."""
+    """Return one dimension as several."""
     if not input.ndim:
         raise ShapeError("unflatten needs a dimension to split, the tensor has none")
     d = canonical_dim(dim, input.ndim)
@@ -151,7 +151,7 @@ def unflatten(input, dim, sizes):
 
 @api(checked=True)
 def ravel(input):
-    """All elements in row-major order; a view where possible."""
+    """Return all elements in row-major order; a view where possible."""
     if input.ndim == 1 and input._a.flags.c_contiguous:
         return input
     return look(sh.reshape, input.contiguous(), {"shape": (numel_of(input),)})
@@ -185,14 +185,14 @@ def unsqueeze(input, dim):
 
 @api(sees=sh.permute)
 def permute(input, *order, dims=None):
-    """The dimensions in another order."""
+    """Return the dimensions in another order."""
     order = canonical_order(sizes_of(order if dims is None else (dims,)), input.ndim)
     return look(sh.permute, input, {"dims": order})
 
 
 @api(names=("swapaxes", "swapdims"), sees=sh.permute)
 def transpose(input, dim0, dim1=None):
-    """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+    """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
     n = input._a.ndim
     if dim1 is None:
         return _in_order(input, dim0)
@@ -206,7 +206,7 @@ def transpose(input, dim0, dim1=None):
 
 
 def _in_order(input, order):
-    """The dimensions in an order that is given as one tuple (`transpose(x, (2, 0, 1))`, which opt_einsum calls)."""
+    """Return the dimensions in an order that is given as one tuple (`transpose(x, (2, 0, 1))`, which opt_einsum calls)."""
     if not isinstance(order, (tuple, list)):
         raise DTypeError(f"transpose() takes two dimensions, or the order of all of them as one tuple, got {order!r} alone")
     return permute(input, *order)
@@ -214,7 +214,7 @@ def _in_order(input, order):
 
 @api(sees=sh.permute)
 def t(input):
-    """A matrix transposed; fewer dimensions as they are."""
+    """Return a matrix transposed; fewer dimensions as they are."""
     n = input._a.ndim
     if n > 2:
         raise ShapeError(f"t() takes at most 2 dimensions, got {n}; use transpose(dim0, dim1) or mT")
@@ -223,7 +223,7 @@ def t(input):
 
 @api(names=("moveaxis",), sees=sh.permute)
 def movedim(input, source, destination):
-    """Dimensions moved to other places, the rest in order."""
+    """Return dimensions moved to other places, the rest in order."""
     n = input.ndim
     src, dst = canonical_order(source, n), canonical_order(destination, n)
     if len(src) != len(dst):
@@ -234,7 +234,7 @@ def movedim(input, source, destination):
 
 
 def _matrix_transpose(x, what):
-    """The last two dims swapped; a tensor without dims is what it is."""
+    """Return the last two dims swapped; a tensor without dims is what it is."""
     if not x.ndim:
         return look(sh.permute, x, {"dims": ()})
     if x.ndim < 2:
@@ -244,29 +244,29 @@ def _matrix_transpose(x, what):
 
 @api(checked=True)
 def adjoint(input):
-    """The last two dimensions swapped, and conjugated if complex."""
+    """Return the last two dimensions swapped, and conjugated if complex."""
     x = _matrix_transpose(input, "adjoint")
     return x.conj() if x.dtype.is_complex else x
 
 
 def _all_reversed(self) -> Tensor:
-    """All dimensions reversed."""
+    """Return all dimensions reversed."""
     n = self._a.ndim
     return look(sh.permute, self, {"dims": (1, 0) if n == 2 else tuple(range(n))[::-1]})
 
 
 def _last_two_swapped(self) -> Tensor:
-    """The last two dimensions swapped."""
+    """Return the last two dimensions swapped."""
     return _matrix_transpose(self, "mT")
 
 
 def _conjugated(self) -> Tensor:
-    """A matrix transposed and conjugated."""
+    """Return a matrix transposed and conjugated."""
     return adjoint(self) if self.ndim else self
 
 
 def _last_two_conjugated(self) -> Tensor:
-    """The last two dimensions swapped and conjugated."""
+    """Return the last two dimensions swapped and conjugated."""
     return adjoint(self)
 
 
@@ -278,7 +278,7 @@ for _name, _transposed in (("T", _all_reversed), ("mT", _last_two_swapped), ("H"
 
 @api(function=False, sees=sh.expand)
 def expand(self, *sizes, size=None, implicit=False):
-    """Dimensions of size 1 repeated without copying; -1 keeps a size."""
+    """Return dimensions of size 1 repeated without copying; -1 keeps a size."""
     shape, sizes = shape_of(self), sizes_of(sizes if size is None else (size,))
     lead = len(sizes) - len(shape)
     if lead < 0:
@@ -311,7 +311,7 @@ def broadcast_to(input, *sizes, size=None):
 
 @api(method=False, remembered=True)
 def broadcast_tensors(*tensors) -> tuple[Tensor, ...]:
-    """All tensors expanded to their common shape."""
+    """Return all tensors expanded to their common shape."""
     tensors = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
     shape = broadcast_shapes(*(x.shape for x in tensors))
     return tuple([sh.expand(x, shape=shape) for x in tensors])
@@ -319,7 +319,7 @@ def broadcast_tensors(*tensors) -> tuple[Tensor, ...]:
 
 @api(method=False, name="broadcast_shapes")
 def common_shape(*shapes) -> Size:
-    """The shape that all shapes broadcast to."""
+    """Return the shape that all shapes broadcast to."""
     given = [integers(s, "a shape") for s in shapes]
     if any(n < 0 for s in given for n in s):
         raise ShapeError(f"broadcast_shapes: sizes are not negative, got {', '.join(map(str, given))}")
@@ -344,7 +344,7 @@ def narrow(input, dim, start, length):
 
 @api(sees=sh.select)
 def select(input, dim, index):
-    """One index along a dimension, which disappears."""
+    """Return one index along a dimension, which disappears."""
     if not input.ndim:
         raise DimError("select cannot be applied to a 0-d tensor")
     d = canonical_dim(dim, input.ndim)
@@ -356,7 +356,7 @@ def select(input, dim, index):
 
 @api(function=False, sees=sh.unfold)
 def unfold(self, dimension, size, step):
-    """Windows of `size` every `step` along a dimension, as a new last dimension."""
+    """Return windows of `size` every `step` along a dimension, as a new last dimension."""
     d = canonical_dim(dimension, self.ndim)
     if not self.ndim:
         if size > 1:
@@ -367,7 +367,7 @@ def unfold(self, dimension, size, step):
 
 @api(sees=sh.diagonal)
 def diagonal(input, offset=0, dim1=0, dim2=1):
-    """The diagonal of two dimensions, as a new last dimension (a view)."""
+    """Return the diagonal of two dimensions, as a new last dimension (a view)."""
     d1, d2 = canonical_dim(dim1, input.ndim), canonical_dim(dim2, input.ndim)
     if d1 == d2:
         raise ShapeError(f"diagonal: dim1 {dim1} and dim2 {dim2} are the same dimension")
@@ -376,7 +376,7 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
 
 @api(remembered=True)
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
-    """Zeros with the last dimension on the diagonal of two new ones."""
+    """Return zeros with the last dimension on the diagonal of two new ones."""
     n = input.ndim + 1
     d1, d2 = canonical_dim(dim1, n), canonical_dim(dim2, n)
     if d1 == d2:
@@ -389,7 +389,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
 
 @api(remembered=True)
 def diag(input, diagonal=0, *, out=None):
-    """A vector as a diagonal matrix, or a copy of a matrix's diagonal."""
+    """Return a vector as a diagonal matrix, or a copy of a matrix's diagonal."""
     if input.ndim == 1:
         return deliver(diag_embed(input, diagonal), out, "diag")
     if input.ndim != 2:
@@ -399,17 +399,17 @@ def diag(input, diagonal=0, *, out=None):
 
 @api(remembered=True)
 def diagflat(input, offset=0):
-    """A diagonal matrix of all elements."""
+    """Return a diagonal matrix of all elements."""
     return diag_embed(ravel(input), offset)
 
 
 @api(inplace=True, remembered=True)
 def tril(input, diagonal=0, *, out=None):
-    """The elements on and below a diagonal, zeros above."""
+    """Return the elements on and below a diagonal, zeros above."""
     return deliver(triangle_part(input, offset=as_int(diagonal), lower=True), out, "tril")
 
 
 @api(inplace=True, remembered=True)
 def triu(input, diagonal=0, *, out=None):
-    """The elements on and above a diagonal, zeros below."""
+    """Return the elements on and above a diagonal, zeros below."""
     return deliver(triangle_part(input, offset=as_int(diagonal) - 1, lower=False), out, "triu")

@@ -24,7 +24,7 @@ from .reshaping import fill_in, reshape, sizes_of, squeeze, t, transpose, unsque
 
 
 def become(x: Tensor, view: Tensor, name: str) -> Tensor:
-    """Lets x be what a view of it is. Views that were made of x go on looking at the memory as it was."""
+    """Let x be what a view of it is. Views that were made of x go on looking at the memory as it was."""
     m = tls.m
     if m.grad and x._node is not None and x.is_leaf:
         raise AutogradError(f"{name}: a leaf tensor that requires grad cannot change its shape in place; do it under no_grad()")
@@ -47,7 +47,7 @@ def become(x: Tensor, view: Tensor, name: str) -> Tensor:
 
 
 def stand_in(x: Tensor) -> Tensor:
-    """A tensor that takes x's place as the root of the views made of it."""
+    """Return a tensor that takes x's place as the root of the views made of it."""
     root = Tensor.__new__(Tensor)
     root._a, root._node, root._storage, root._part_of = x._a, x._node, x._storage, x._part_of
     for ref in x._storage.aliases:
@@ -58,7 +58,7 @@ def stand_in(x: Tensor) -> Tensor:
 
 
 def _lead_through(x, before):
-    """Gives the views that were made of x, whose shape then changed, the history of x as it was `before`, got back from what x
+    """Return the views that were made of x, whose shape then changed, the history of x as it was `before`, got back from what x
     is now: hooks on x see their gradients, too."""
     root = x._base
     root._node = before._node
@@ -101,7 +101,7 @@ for _name in ("swapaxes_", "swapdims_"):
 
 
 def flattened_storage(root: Tensor) -> Tensor:
-    """All elements of a tensor that has no base in the order they lie in memory, as a view of it."""
+    """Return all elements of a tensor that has no base in the order they lie in memory, as a view of it."""
     a = root._a
     if a.flags.c_contiguous:
         return reshape(root, -1)
@@ -162,14 +162,14 @@ def _seen_from(root: Tensor, shape, strides, offset, itemsize):
 
 @api(checked=True)
 def as_strided_(input, size, stride, storage_offset=None):
-    """The tensor itself becomes such a window."""
+    """Return the tensor itself becomes such a window."""
     return become(input, _seen_with_history(as_strided, input, size, stride, storage_offset), "as_strided_")
 
 
 @api(function=False)
 def resize_(self, *sizes, memory_format=None):
-    """Another shape over the same memory from this tensor's first element on, or over more of it: elements that are new are
-    zeros. In the order of a memory format, or row by row."""
+    """Return another shape over the same memory from this tensor's first element on, or over more of it: elements that are new
+    are zeros. In the order of a memory format, or row by row."""
     shape = fill_in(sizes_of(sizes), numel_of(self), "resize_")
     if self._node is not None:
         raise AutogradError("resize_: a tensor that requires grad cannot be resized; use reshape()")
@@ -217,7 +217,7 @@ def _resized(self: Tensor, shape: tuple, order: tuple | None, keeps_rest: bool):
 
 
 def _shortened(x: Tensor, n: int, shape: tuple, order: tuple | None, keeps_rest: bool):
-    """Lets x be its first n elements; if the rest is kept, it is there again when x grows."""
+    """Let x be its first n elements; if the rest is kept, it is there again when x grows."""
     keeps_rest = keeps_rest and x._base is None and x._part_of is None and n < numel_of(x)
     whole = x.detach() if keeps_rest else None
     become(x, _in_order(sh.slice_(reshape(_in_memory_order(x), -1), dim=0, start=0, step=1, stop=n), shape, order), "resize_")
@@ -227,7 +227,7 @@ def _shortened(x: Tensor, n: int, shape: tuple, order: tuple | None, keeps_rest:
 
 
 def _from_here_on(x: Tensor) -> Tensor:
-    """All elements of x's memory from its first on, as a view with one dimension."""
+    """Return all elements of x's memory from its first on, as a view with one dimension."""
     return as_strided(x if x._base is None or x._base._node is None else x.detach(), (_room(x),), (1,), own_offset(x))
 
 
@@ -238,25 +238,25 @@ def _room(x: Tensor):
 
 
 def _in_order(flat: Tensor, shape: tuple, order: tuple | None) -> Tensor:
-    """Elements that lie one after the other under a shape, with dims that follow each other in memory in an order."""
+    """Return elements that lie one after the other under a shape, with dims that follow each other in memory in an order."""
     if order is None:
         return reshape(flat, shape)
     return sh.permute(reshape(flat, tuple([shape[d] for d in order])), dims=_back(order))
 
 
 def _back(order: tuple) -> tuple:
-    """The permutation that undoes one."""
+    """Return the permutation that undoes one."""
     return tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
 def _in_memory_order(x: Tensor):
-    """A view with the dims in the order in which they lie in memory."""
+    """Return a view with the dims in the order in which they lie in memory."""
     order = order_of(x._a)
     return x if order is None else sh.permute(x, dims=order)
 
 
 def _rebind(x: Tensor, a) -> Tensor:
-    """Lets x look at memory of its own."""
+    """Let x look at memory of its own."""
     fresh = Tensor.__new__(Tensor)
     fresh._a, fresh._node, fresh._storage = a, None, Storage()
     if tls.m.recorder is not None:
@@ -276,8 +276,8 @@ def resize_as_(self, the_template, memory_format=None):
 
 @api(function=False)
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
-    """Looks at the memory of another tensor, or at a storage, from now on (at none without one): at all of it, or from an
-    offset on in these sizes and strides, row by row unless said."""
+    """Look at the memory of another tensor, or at a storage, from now on (at none without one): at all of it, or from an offset
+    on in these sizes and strides, row by row unless said."""
     if source is None:
         return _rebind(self, np.zeros(0, self._a.dtype))
     if hasattr(source, "elements"):

@@ -49,18 +49,18 @@ tensor_protocols = lazy(__package__, "...interop.tensor_protocols")
 
 
 def require_device(device):
-    """Raises unless `device` is None or names one that tensors can be made on."""
+    """Raise unless `device` is None or names one that tensors can be made on."""
     if device is not None:
         require(device)
 
 
 def dtype_or_default(dtype) -> dt.DType:
-    """The dtype asked for, or the default one."""
+    """Return the dtype asked for, or the default one."""
     return Defaults.dtype if dtype is None else dt.as_dtype(dtype)
 
 
 def made(t: Tensor) -> Tensor:
-    """Tells a recorder of a tensor made from Python data."""
+    """Tell a recorder of a tensor made from Python data."""
     m = tls.m
     if m.recorder is not None:
         m.recorder.made(t)
@@ -74,7 +74,7 @@ def known(data):
 
 
 def finish(t: Tensor, out, requires_grad: bool, name: str, device=None, pin_memory: bool = False) -> Tensor:
-    """A new tensor as the caller asked for it."""
+    """Return a new tensor as the caller asked for it."""
     if device is not None or Defaults.device != "cpu":
         t = put(t, device if out is None else out.device)
     if out is not None:
@@ -85,12 +85,12 @@ def finish(t: Tensor, out, requires_grad: bool, name: str, device=None, pin_memo
 
 
 def _pinned(t):
-    """A new tensor in page-locked memory, which is no matter of a recorded function's."""
+    """Return a new tensor in page-locked memory, which is no matter of a recorded function's."""
     return t if tls.m.recorder is not None else pinned(t)
 
 
 def filled(like, shape, value, dtype) -> Tensor:
-    """A constant on the device of `like` (None for the default device)."""
+    """Return a constant on the device of `like` (None for the default device)."""
     for n in shape:
         if n < 0:
             raise ShapeError(f"sizes must not be negative, got {tuple(shape)}")
@@ -143,17 +143,17 @@ class Memory:
     """What tensors of any dtype can lie in."""
 
     def elements(self, dtype) -> Tensor:
-        """All that it holds, as a tensor with one dimension over it."""
+        """Return all that it holds, as a tensor with one dimension over it."""
         raise NotImplementedError
 
     def kept_as(self, dtype) -> dt.DType:
-        """The dtype of a tensor that is made of it, where `dtype` (or None) was asked for."""
+        """Return the dtype of a tensor that is made of it, where `dtype` (or None) was asked for."""
         raise NotImplementedError
 
 
 @api(method=False)
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
-    """A copy of data: nested sequences, numbers, arrays or tensors."""
+    """Return a copy of data: nested sequences, numbers, arrays or tensors."""
     require_device(device)
     data = known(data)
     if isinstance(data, Tensor):
@@ -174,7 +174,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
 
 
 def _of_numbers(data, dtype) -> Tensor:
-    """A tensor of numbers of which some may be others at each call."""
+    """Return a tensor of numbers of which some may be others at each call."""
     kinds = {x.__class__ for x in data}
     if not kinds <= {int, float}:
         return made(wrap(array_of(data, dtype)))
@@ -201,7 +201,7 @@ def as_tensor(data, dtype=None, device=None):
 
 
 def _lent(a):
-    """A tensor over memory that something else sees, too."""
+    """Return a tensor over memory that something else sees, too."""
     t = made(wrap(bare(a)))
     t._storage.lend()
     return t
@@ -209,8 +209,8 @@ def _lent(a):
 
 @api(method=False)
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
-    """An object as a tensor; `copy` True always copies, False never, None where needed. `requires_grad` False gives a tensor
-    without history, None that of the object."""
+    """Return an object as a tensor; `copy` True always copies, False never, None where needed. `requires_grad` False gives a
+    tensor without history, None that of the object."""
     if type(obj).__name__ == "PyCapsule":
         obj = FUNCTIONS["from_dlpack"](obj)
     elif isinstance(obj, (bytes, bytearray)) or (dtype is not None and isinstance(obj, (memoryview, array))):
@@ -227,7 +227,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
 
 
 def _of_buffer(buffer, dtype) -> np.ndarray:
-    """The bytes of an object as elements of a dtype."""
+    """Return the bytes of an object as elements of a dtype."""
     if memoryview(buffer).nbytes % dtype.itemsize:
         raise ArgumentError(f"asarray: {memoryview(buffer).nbytes} bytes are no whole number of elements of {dtype}")
     return np.frombuffer(buffer, dtype.np)
@@ -240,7 +240,7 @@ def _shares(t, obj) -> bool:
 
 @api(method=False)
 def from_numpy(ndarray):
-    """A tensor over the memory of a numpy array."""
+    """Return a tensor over the memory of a numpy array."""
     if not isinstance(ndarray, np.ndarray):
         raise DTypeError(f"from_numpy takes a numpy array, got {type(ndarray).__name__}; use as_tensor() for other data")
     dt.from_numpy(ndarray.dtype)
@@ -252,7 +252,7 @@ def from_numpy(ndarray):
 
 @api(method=False)
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
-    """A tensor over the memory of an object with the buffer protocol."""
+    """Return a tensor over the memory of an object with the buffer protocol."""
     try:
         a = np.frombuffer(buffer, dt.as_dtype(dtype).np, count, offset)
     except ValueError as e:
@@ -288,7 +288,7 @@ def ones(*sizes, size=None, out=None, dtype=None, layout=None, device=None, requ
 @api(method=False)
 def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
           memory_format=None):
-    """A tensor whose values are yet to be written (they are zeros until then)."""
+    """Return a tensor whose values are yet to be written (they are zeros until then)."""
     shape = sizes_of(sizes if size is None else (size,))
     order = None if memory_format is None else order_of_format(format_of(memory_format), shape)
     if order is None:
@@ -299,7 +299,7 @@ def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None, req
 
 @api(method=False)
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """An empty tensor with given strides."""
+    """Return an empty tensor with given strides."""
     if layout is not None:
         require_strided("empty_strided", layout)
     require_device(device)
@@ -312,7 +312,7 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
 
 
 def dtype_for(dtype, out) -> dt.DType:
-    """The dtype asked for, or else that of `out`, or else the default one."""
+    """Return the dtype asked for, or else that of `out`, or else the default one."""
     return out.dtype if dtype is None and out is not None else dtype_or_default(dtype)
 
 
@@ -323,7 +323,7 @@ def number_of(x):
 
 @api(method=False)
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """One value everywhere; the dtype is that of a number of the value's kind unless said."""
+    """Return one value everywhere; the dtype is that of a number of the value's kind unless said."""
     if layout is not None:
         require_strided("full", layout)
     require_device(device)
@@ -336,7 +336,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
 
 @api(method=False)
 def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """A 0-d tensor of the default dtype."""
+    """Return a 0-d tensor of the default dtype."""
     if layout is not None:
         require_strided("scalar_tensor", layout)
     require_device(device)
@@ -346,7 +346,7 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad=Fals
 
 @api(method=False)
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """Ones on the diagonal, zeros elsewhere."""
+    """Return ones on the diagonal, zeros elsewhere."""
     if layout is not None:
         require_strided("eye", layout)
     require_device(device)
@@ -389,62 +389,62 @@ def _like(input, shape, value, dtype, device, requires_grad, pin_memory, layout,
 
 
 def _seen(t, order):
-    """A new tensor with its dims in another order: nobody knows that it is a view, unless it is being recorded."""
+    """Return a new tensor with its dims in another order: nobody knows that it is a view, unless it is being recorded."""
     return sh.permute(t, dims=order) if tls.m.special else wrap(t._a.transpose(order))
 
 
 @api(method=False, checked=True)
 def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
-    """Zeros of the shape and dtype of another tensor."""
+    """Return zeros of the shape and dtype of another tensor."""
     return _like(input, shape_of(input), 0, dtype, device, requires_grad, pin_memory, layout, memory_format)
 
 
 @api(method=False, checked=True)
 def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
-    """Ones of the shape and dtype of another tensor."""
+    """Return ones of the shape and dtype of another tensor."""
     return _like(input, shape_of(input), 1, dtype, device, requires_grad, pin_memory, layout, memory_format)
 
 
 @api(method=False, checked=True)
 def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
-    """A tensor of the shape and dtype of another, its values yet to be written."""
+    """Return a tensor of the shape and dtype of another, its values yet to be written."""
     return _like(input, shape_of(input), 0, dtype, device, requires_grad, pin_memory, layout, memory_format)
 
 
 @api(method=False, checked=True)
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None,
               pin_memory=False):
-    """One value everywhere, of the shape and dtype of another tensor."""
+    """Return one value everywhere, of the shape and dtype of another tensor."""
     return _like(input, shape_of(input), number_of(fill_value), dtype, device, requires_grad, pin_memory, layout, memory_format)
 
 
 @api(function=False)
 def new_zeros(self, *sizes, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
-    """Zeros of this tensor's dtype."""
+    """Return zeros of this tensor's dtype."""
     return _like(self, sizes_of(sizes if size is None else (size,)), 0, dtype, device, requires_grad, pin_memory, layout)
 
 
 @api(function=False)
 def new_ones(self, *sizes, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
-    """Ones of this tensor's dtype."""
+    """Return ones of this tensor's dtype."""
     return _like(self, sizes_of(sizes if size is None else (size,)), 1, dtype, device, requires_grad, pin_memory, layout)
 
 
 @api(function=False)
 def new_empty(self, *sizes, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
-    """A tensor of this one's dtype, its values yet to be written."""
+    """Return a tensor of this one's dtype, its values yet to be written."""
     return _like(self, sizes_of(sizes if size is None else (size,)), 0, dtype, device, requires_grad, pin_memory, layout)
 
 
 @api(function=False)
 def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
-    """One value everywhere, of this tensor's dtype."""
+    """Return one value everywhere, of this tensor's dtype."""
     return _like(self, sizes_of((size,)), number_of(fill_value), dtype, device, requires_grad, pin_memory, layout)
 
 
 @api(function=False)
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
-    """A copy of data in this tensor's dtype."""
+    """Return a copy of data in this tensor's dtype."""
     if layout is not None:
         require_strided("new_tensor", layout)
     return tensor(data, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device,
@@ -453,7 +453,7 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layo
 
 @api(function=False)
 def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """An empty tensor with given strides, of this one's dtype unless said."""
+    """Return an empty tensor with given strides, of this one's dtype unless said."""
     if layout is not None:
         require_strided("new_empty_strided", layout)
     return empty_strided(size, stride, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
@@ -461,7 +461,7 @@ def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=Non
 
 @api(method=False)
 def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """An empty tensor whose dimensions lie in memory in the given order, the outermost first."""
+    """Return an empty tensor whose dimensions lie in memory in the given order, the outermost first."""
     if layout is not None:
         require_strided("empty_permuted", layout)
     if sorted(physical_layout) != list(range(len(size))):
@@ -475,7 +475,8 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
 
 @api(method=False)
 def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=False):
-    """The numbers of a file, in its memory: writes reach the file (made long enough) if `shared`, else only the tensor."""
+    """Return the numbers of a file, in its memory: writes reach the file (made long enough) if `shared`, else only the
+    tensor."""
     if layout is not None:
         require_strided("from_file", layout)
     require_device(device)

@@ -14,12 +14,12 @@ from .storage_views import as_strided, flattened_storage
 
 
 def _slice(input, dim=0, start=None, end=None, step=1):
-    """A slice along a dimension."""
+    """Return a slice along a dimension."""
     return input[(slice(None),) * canonical_dim(dim, input.ndim) + (slice(start, end, step),)]
 
 
 def _copying(look):
-    """A view function with results in memory of their own."""
+    """Return a view function with results in memory of their own."""
     name = getattr(look, "__name__", "").strip("_") + "_copy"
 
     @wraps(look)
@@ -36,7 +36,7 @@ def _copying(look):
 
 
 def _alias(input):
-    """The same tensor."""
+    """Return the same tensor."""
     return input.view_as(input)
 
 
@@ -68,5 +68,5 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
 
 @api()
 def slice_inverse(input, src, dim=0, start=None, end=None, step=1):
-    """The window over input's memory that has the sizes and strides of src."""
+    """Return the window over input's memory that has the sizes and strides of src."""
     return as_strided(input, src.shape, src.stride(), src.storage_offset())

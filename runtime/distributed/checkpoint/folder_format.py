@@ -24,10 +24,10 @@ class Stateful(Protocol):
     """What has a state of its own: it is asked for when it is saved, and given back when it is loaded."""
 
     def state_dict(self) -> dict[str, Any]:
-        """The state."""
+        """Return the state."""
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes a state."""
+        """Take a state."""
 
 
 class FileSystemWriter:
@@ -59,7 +59,7 @@ class DefaultLoadPlanner:
 
 
 def folder_of(checkpoint_id, storage) -> str:
-    """The folder that the arguments name."""
+    """Return the folder that the arguments name."""
     if checkpoint_id is None and storage is None:
         raise ArgumentError("a checkpoint needs checkpoint_id=, the path of a folder")
     if storage is not None and not hasattr(storage, "path"):
@@ -69,7 +69,7 @@ def folder_of(checkpoint_id, storage) -> str:
 
 
 def state_of(value):
-    """A value, or the state of one that has its own."""
+    """Return a value, or the state of one that has its own."""
     return value.state_dict() if isinstance(value, Stateful) and not isinstance(value, dict) else value
 
 
@@ -94,7 +94,7 @@ def flattened(state: dict) -> dict:
 
 
 def file_name(rank: int, turn: int) -> str:
-    """The name of the file that a rank writes; `turn` counts the checkpoints of a folder."""
+    """Return the name of the file that a rank writes; `turn` counts the checkpoints of a folder."""
     return f"__{rank}_{turn}.distcp"
 
 
@@ -138,7 +138,7 @@ class Folder:
         return {path: found[path] for path in paths}
 
     def _together(self, path, found):
-        """The tensor whose pieces were read."""
+        """Return the tensor whose pieces were read."""
         (begin, shape, _), *_ = pieces = sorted(self._pieces[path])
         values = [found[*path, start] for start, _, _ in pieces]
         if isinstance(begin, tuple):
@@ -154,7 +154,7 @@ class Folder:
         return FUNCTIONS["cat"](values).reshape(shape)
 
     def _of_boxes(self, path, shape, starts, values):
-        """The tensor of boxes that were read: every element must be in one."""
+        """Return the tensor of boxes that were read: every element must be in one."""
         whole, covered = FUNCTIONS["zeros"](shape, dtype=values[0].dtype), np.zeros(shape, bool)
         for start, value in zip(starts, values):
             box = tuple([slice(at, at + n) for at, n in zip(start, value.shape)])
@@ -186,12 +186,12 @@ class Folder:
 
 
 def _begin(key):
-    """A last key of a path; where a box begins as a tuple."""
+    """Return a last key of a path; where a box begins as a tuple."""
     return tuple(key) if isinstance(key, list) else key
 
 
 def opened(folder: str) -> Folder | TorchFolder:
-    """The checkpoint in a folder: ingot's, or PyTorch's."""
+    """Return the checkpoint in a folder: ingot's, or PyTorch's."""
     path = os.path.join(folder, INDEX)
     if not os.path.exists(path):
         raise CheckpointException(f"there is no whole checkpoint in {folder!r}: it has no file {INDEX}, which is written last")

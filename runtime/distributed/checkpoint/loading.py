@@ -15,7 +15,7 @@ __all__ = ["load", "load_state_dict"]
 
 
 def load(state_dict, *, checkpoint_id=None, storage_reader=None, planner=None, process_group=None, no_dist=False):
-    """Fills a state dict from a checkpoint: its tensors in place, other values by others, and what has a state of its own is
+    """Fill a state dict from a checkpoint: its tensors in place, other values by others, and what has a state of its own is
     given that. What is asked for must be there, unless the planner allows a partial load."""
     folder = folder_of(checkpoint_id, storage_reader)
     templates = {key: state_of(value) for key, value in state_dict.items()}
@@ -42,7 +42,7 @@ def load(state_dict, *, checkpoint_id=None, storage_reader=None, planner=None, p
 
 
 def _read(folder, wanted, allow_partial) -> dict:
-    """The values of the paths that are wanted, each file read once."""
+    """Return the values of the paths that are wanted, each file read once."""
     checkpoint = opened(folder)
     holders = {path: _holder(path, checkpoint.paths) for path in wanted}
     missing = [path for path, holder in holders.items() if holder is None]
@@ -55,7 +55,8 @@ def _read(folder, wanted, allow_partial) -> dict:
 
 
 def _holder(path, paths):
-    """The path under which a checkpoint holds a value: its own, or that of a list or dict around it; None if there is none."""
+    """Return the path under which a checkpoint holds a value: its own, or that of a list or dict around it; None if there is
+    none."""
     return next((path[:n] for n in range(len(path), 0, -1) if path[:n] in paths), None)
 
 
@@ -70,7 +71,7 @@ def _within(value, path, start) -> Any:
 
 
 def _check(path, target, value):
-    """Raises unless a value can take the place of what is there."""
+    """Raise unless a value can take the place of what is there."""
     name = ".".join(map(str, path))
     if isinstance(target, (Tensor, Piece)) != isinstance(value, Tensor):
         raise CheckpointException(f"{name} is a {type(value).__name__} in the checkpoint, a {type(target).__name__} here")

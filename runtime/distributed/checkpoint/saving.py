@@ -39,7 +39,7 @@ class _At(NamedTuple):
 
 
 def _by_pieces(values: dict) -> dict:
-    """Values by path, those that are pieces of tensors under paths of their own; empty ones are left to other ranks."""
+    """Return values by path, those that are pieces of tensors under paths of their own; empty ones are left to other ranks."""
     found: dict = {}
     for path, value in values.items():
         if isinstance(value, DTensor):
@@ -90,7 +90,7 @@ class _Saving:
         self.done = _under_way[folder] = threading.Event()
 
     def write(self):
-        """Writes what this rank has to."""
+        """Write what this rank has to."""
         try:
             self._write()
         finally:
@@ -99,7 +99,7 @@ class _Saving:
             self.done.set()
 
     def _write(self):
-        """Writes this rank's file, and the index once all files are there."""
+        """Write this rank's file, and the index once all files are there."""
         error, own = "", os.path.join(self.folder, file_name(self.rank, self.turn))
         try:
             os.makedirs(self.folder, exist_ok=True)
@@ -123,7 +123,7 @@ class _Saving:
             self._finish()
 
     def _remove_older(self):
-        """Removes what no index names any more; where that fails, the next checkpoint tries again."""
+        """Remove what no index names any more; where that fails, the next checkpoint tries again."""
         for name, turn in numbers_of(self.folder).items():
             if turn < self.turn:
                 with contextlib.suppress(OSError):
@@ -133,7 +133,7 @@ class _Saving:
         return f"checkpoint/{self.group.number}/{self.number}/{rank}"
 
     def _hear_of_others(self, error: str) -> str:
-        """Tells other ranks how writing went, and what they tell: the first error."""
+        """Tell other ranks how writing went, and what they tell: the first error."""
         store = self.group.store
         store.set(self._key(self.rank), _FAILED + error.encode() if error else _WRITTEN)
         for rank in range(self.group.size()):
@@ -144,7 +144,7 @@ class _Saving:
         return ""
 
     def _finish(self):
-        """Returns once the index is there."""
+        """Return once the index is there."""
         if self.rank == 0:
             self.group.store.set(self._key("index"), _WRITTEN)
         else:
@@ -152,7 +152,7 @@ class _Saving:
 
 
 def _apart(value):
-    """A value without a history, and without what else is in its memory."""
+    """Return a value without a history, and without what else is in its memory."""
     if not isinstance(value, Tensor):
         return value
     value = value.detach()
@@ -165,8 +165,8 @@ def _group_for(process_group, no_dist):
 
 def save(state_dict, *, checkpoint_id=None, storage_writer=None, planner=None, process_group=None, no_dist=False,
          use_collectives=True):
-    """Writes a state dict into a folder; every rank of the group calls it. Where several ranks have a value under one name,
-    that of the first is written. A checkpoint that was in the folder is there until the new one is whole, then gone."""
+    """Write a state dict into a folder; every rank of the group calls it. Where several ranks have a value under one name, that
+    of the first is written. A checkpoint that was in the folder is there until the new one is whole, then gone."""
     folder = folder_of(checkpoint_id, storage_writer)
     overwrite = getattr(storage_writer, "overwrite", True)
     _Saving(state_dict, folder, _group_for(process_group, no_dist), overwrite).write()

@@ -50,7 +50,7 @@ def _plain_names(model) -> dict:
 
 
 def _placed(value, options):
-    """A value where the options want it, without a history."""
+    """Return a value where the options want it, without a history."""
     if isinstance(value, dict):
         return {k: _placed(v, options) for k, v in value.items()}
     if isinstance(value, Piece):
@@ -64,13 +64,13 @@ def _placed(value, options):
 
 
 def _in_form(model, options):
-    """The context in which modules whose parameters are shared out give and take their states."""
+    """Return the context in which modules whose parameters are shared out give and take their states."""
     form = StateDictType.FULL_STATE_DICT if options.full_state_dict else StateDictType.SHARDED_STATE_DICT
     return FullyShardedDataParallel.state_dict_type(model, form)
 
 
 def get_model_state_dict(model, *, submodules=None, options=None) -> dict:
-    """The model's state, under names without what wraps it."""
+    """Return the model's state, under names without what wraps it."""
     options = options or StateDictOptions()
     with _in_form(model, options):
         found = _model_state(model, submodules, options)
@@ -78,7 +78,7 @@ def get_model_state_dict(model, *, submodules=None, options=None) -> dict:
 
 
 def _is_left_to_first(model, options) -> bool:
-    """Whether rank 0 alone is to keep whole values of DTensors."""
+    """Return whether rank 0 alone is to keep whole values of DTensors."""
     first_alone = options.full_state_dict and options.cpu_offload and is_initialized() and get_rank() != 0
     return first_alone and any(isinstance(t, DTensor) for t in model.parameters())
 
@@ -136,7 +136,7 @@ def _make_state(optimizer):
 
 
 def get_optimizer_state_dict(model, optimizers, *, submodules=None, options=None) -> dict:
-    """The states of optimizers by the names of the model's parameters; one that has made no step yet makes its state."""
+    """Return the states of optimizers by the names of the model's parameters; one that has made no step yet makes its state."""
     options = options or StateDictOptions()
     names = _parameter_names(model)
     found: dict[str, Any] = {"state": {}, "param_groups": []}
@@ -168,7 +168,7 @@ def _flat(state) -> dict:
 
 
 def _nested(flat, names) -> dict:
-    """The other way round: a group for each parameter."""
+    """Return the other way round: a group for each parameter."""
     found: dict[str, Any] = {"state": {}, "param_groups": []}
     for p in names:
         state = {k[len(f"state.{p}."):]: v for k, v in flat.items() if k.startswith(f"state.{p}.")}
@@ -189,7 +189,7 @@ def get_state_dict(model, optimizers, *, submodules=None, options=None) -> tuple
 
 
 def _from_first(state, options):
-    """The state of rank 0, where the options say that only it has one."""
+    """Return the state of rank 0, where the options say that only it has one."""
     if not options.broadcast_from_rank0 or not is_initialized():
         return state
     box = [state if get_rank() == 0 else None]
@@ -198,7 +198,7 @@ def _from_first(state, options):
 
 
 def set_model_state_dict(model, model_state_dict, *, options=None):
-    """Gives a model a state under names without what wraps it; returns what load_state_dict does."""
+    """Return a model a state under names without what wraps it; returns what load_state_dict does."""
     options = options or StateDictOptions()
     state = _from_first(model_state_dict, options)
     with _in_form(model, options):
@@ -209,7 +209,7 @@ def set_model_state_dict(model, model_state_dict, *, options=None):
 
 
 def _lying_as(value, like):
-    """A whole value as a tensor that lies as a DTensor of its shape does."""
+    """Return a whole value as a tensor that lies as a DTensor of its shape does."""
     is_whole = isinstance(value, Tensor) and not isinstance(value, DTensor)
     if not isinstance(like, DTensor) or not is_whole or value.shape != like.shape:
         return value
@@ -217,7 +217,7 @@ def _lying_as(value, like):
 
 
 def set_optimizer_state_dict(model, optimizers, optim_state_dict, *, options=None):
-    """Gives optimizers their states, by the names of the model's parameters."""
+    """Return optimizers their states, by the names of the model's parameters."""
     options = options or StateDictOptions()
     names = _parameter_names(model)
     whole = _from_first(optim_state_dict, options)
@@ -243,7 +243,7 @@ def set_optimizer_state_dict(model, optimizers, optim_state_dict, *, options=Non
 
 
 def set_state_dict(model, optimizers, *, model_state_dict, optim_state_dict, options=None):
-    """Gives a model and its optimizers their states."""
+    """Return a model and its optimizers their states."""
     if optim_state_dict:
         set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
     return set_model_state_dict(model, model_state_dict, options=options)

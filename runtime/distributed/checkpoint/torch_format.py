@@ -47,7 +47,7 @@ _GLOBALS = {**torch_files.GLOBALS,
 
 
 def is_torchs(path: str) -> bool:
-    """Whether an index is a pickle."""
+    """Return whether an index is a pickle."""
     with open(path, "rb") as file:
         return file.read(1) == b"\x80"
 
@@ -91,7 +91,7 @@ class TorchFolder:
             raise CheckpointException(f"{key} cannot be read from {self.folder!r} ({type(e).__name__}: {e})") from e
 
     def _tensor(self, key, what) -> Tensor:
-        """A tensor, put together: every element must be in one chunk."""
+        """Return a tensor, put together: every element must be in one chunk."""
         size, chunks, properties = _numbers(what["size"]), what["chunks"], what["properties"].fields
         kind = properties["dtype"] if isinstance(properties, dict) else properties[0]
         boxes = [list(zip(_numbers(c["offsets"]), _numbers(c["sizes"]), strict=True)) for c in chunks]
@@ -135,5 +135,5 @@ def _place_of(at: _Part) -> tuple:
 
 
 def _numbers(sizes) -> tuple:
-    """Sizes or offsets as numbers of Python."""
+    """Return sizes or offsets as numbers of Python."""
     return tuple([int(n) for n in sizes])

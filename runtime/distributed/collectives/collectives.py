@@ -24,7 +24,7 @@ _WHOLE_BYTES = 1 << 15      # up to here every rank sends its whole value to all
 
 
 def check_tensor(t, what: str) -> Any:
-    """A tensor's array, on whichever device it is; refuses tensors without values."""
+    """Return a tensor's array, on whichever device it is; refuses tensors without values."""
     if not isinstance(t, Tensor):
         raise DTypeError(f"{what} takes tensors, got {type(t).__name__}")
     if t._a.__class__ is DeviceArray and t._a.kind in ("meta", "batch"):
@@ -34,12 +34,12 @@ def check_tensor(t, what: str) -> Any:
 
 
 def host(t) -> np.ndarray:
-    """A tensor's values in this process's memory, from which they are sent."""
+    """Return a tensor's values in this process's memory, from which they are sent."""
     return t._a.numpy() if t._a.__class__ is DeviceArray else t._a
 
 
 def deliver(t, a, what: str):
-    """Writes what arrived into a tensor, on its device."""
+    """Write what arrived into a tensor, on its device."""
     with no_grad():
         write(t, beside(wrap(np.asarray(a).reshape(t._a.shape)), t), what)
 
@@ -49,7 +49,7 @@ def _described(what, a, *more) -> str:
 
 
 def _alike(tensors, a, what, count):
-    """The arrays of a list with one tensor like `a` for each rank."""
+    """Return the arrays of a list with one tensor like `a` for each rank."""
     if not isinstance(tensors, (list, tuple)) or len(tensors) != count:
         said = f"{len(tensors)} tensors" if isinstance(tensors, (list, tuple)) else type(tensors).__name__
         raise ArgumentError(f"{what} takes a list with one tensor for each of the {count} ranks, got {said}")
@@ -62,7 +62,7 @@ def _alike(tensors, a, what, count):
 
 
 def place_of(group, rank, group_rank, what, default=None) -> int:
-    """The place in the group that an argument pair names."""
+    """Return the place in the group that an argument pair names."""
     if group_rank is not None:
         if rank is not None:
             raise ArgumentError(f"{what} takes a rank of the run or of the group, not both")
@@ -73,7 +73,7 @@ def place_of(group, rank, group_rank, what, default=None) -> int:
 
 
 def others(group) -> list:
-    """The places of all other ranks."""
+    """Return the places of all other ranks."""
     return [r for r in range(group.size()) if r != group.rank()]
 
 
@@ -81,7 +81,7 @@ def others(group) -> list:
 
 
 def reduce_arrays(group, a: np.ndarray, op, note: str) -> np.ndarray:
-    """The combination of every rank's array, on every rank."""
+    """Return the combination of every rank's array, on every rank."""
     n = group.size()
     if n == 1:
         return combined(op, [a])
@@ -103,7 +103,7 @@ def reduced_piece(group, pieces, op, note) -> np.ndarray:
 
 
 def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
-    """Replaces the tensor on every rank by the combination of all of them."""
+    """Replace the tensor on every rank by the combination of all of them."""
     group = member_of(group, "all_reduce")
     if group is None:
         return None
@@ -125,7 +125,7 @@ def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
 
 
 def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_dst=None):
-    """Replaces the tensor on rank `dst` by the combination of all of them."""
+    """Replace the tensor on rank `dst` by the combination of all of them."""
     group = member_of(group, "reduce")
     if group is None:
         return None
@@ -147,7 +147,7 @@ def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_
 
 
 def broadcast_array(group, a: np.ndarray, source: int, note: str) -> np.ndarray:
-    """The source's array on every rank: handed on along a tree."""
+    """Return the source's array on every rank: handed on along a tree."""
     n = group.size()
     place = (group.rank() - source) % n
     reach = 1
@@ -163,7 +163,7 @@ def broadcast_array(group, a: np.ndarray, source: int, note: str) -> np.ndarray:
 
 
 def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
-    """Replaces the tensor on every rank by that of rank `src`."""
+    """Replace the tensor on every rank by that of rank `src`."""
     group = member_of(group, "broadcast")
     if group is None:
         return None
@@ -181,7 +181,7 @@ def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
 
 
 def copy_from(group, first: int, tensors, what: str):
-    """Copies values from one rank of a group to all others, those of one dtype together."""
+    """Copy values from one rank of a group to all others, those of one dtype together."""
     kinds: dict = {}
     for t in tensors:
         kinds.setdefault(t._a.dtype, []).append(t)
@@ -197,7 +197,7 @@ def copy_from(group, first: int, tensors, what: str):
 
 
 def barrier(group=None, async_op=False, device_ids=None):
-    """Returns when all ranks have come here."""
+    """Return when all ranks have come here."""
     group = member_of(group, "barrier")
     if group is None:
         return None
@@ -206,7 +206,7 @@ def barrier(group=None, async_op=False, device_ids=None):
 
 
 def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
-    """A barrier that says which ranks have not come within the timeout."""
+    """Return a barrier that says which ranks have not come within the timeout."""
     group = member_of(group, "monitored_barrier")
     if group is None:
         return
@@ -224,13 +224,13 @@ def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
 
 
 def gather_arrays(group, a: np.ndarray, note: str) -> list:
-    """Every rank's array, on every rank."""
+    """Return every rank's array, on every rank."""
     found = group.swap(note, dict.fromkeys(others(group), a), others(group))
     return [a if r == group.rank() else as_array(found[r], a) for r in range(group.size())]
 
 
 def all_gather(tensor_list, tensor, group=None, async_op=False):
-    """Fills the list with every rank's tensor."""
+    """Fill the list with every rank's tensor."""
     group = member_of(group, "all_gather")
     if group is None:
         return None
@@ -247,7 +247,7 @@ def all_gather(tensor_list, tensor, group=None, async_op=False):
 
 
 def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=False):
-    """Fills a tensor with every rank's, one after the other."""
+    """Fill a tensor with every rank's, one after the other."""
     group = member_of(group, "all_gather_into_tensor")
     if group is None:
         return None
@@ -266,7 +266,7 @@ def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=Fal
 
 
 def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group_dst=None):
-    """Fills the list on rank `dst` with every rank's tensor."""
+    """Fill the list on rank `dst` with every rank's tensor."""
     group = member_of(group, "gather")
     if group is None:
         return None
@@ -294,7 +294,7 @@ def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group
 
 
 def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, group_src=None):
-    """Fills the tensor on each rank with that rank's entry of the list on rank `src`."""
+    """Fill the tensor on each rank with that rank's entry of the list on rank `src`."""
     group = member_of(group, "scatter")
     if group is None:
         return None
@@ -319,7 +319,7 @@ def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, gro
 
 
 def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=False):
-    """Fills `output` on rank i with the combination of every rank's i-th tensor."""
+    """Fill `output` on rank i with the combination of every rank's i-th tensor."""
     group = member_of(group, "reduce_scatter")
     if group is None:
         return None
@@ -356,7 +356,7 @@ def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=F
 
 
 def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False):
-    """Sends the i-th tensor to rank i, and receives one from each; sizes may differ from rank to rank."""
+    """Send the i-th tensor to rank i, and receives one from each; sizes may differ from rank to rank."""
     group = member_of(group, "all_to_all")
     if group is None:
         return None

@@ -52,7 +52,7 @@ class DeviceMesh:
 
     @classmethod
     def from_group(cls, group, device_type, mesh=None, *, mesh_dim_names=None):
-        """The mesh of a group's ranks, or of groups that exist already, one for each dimension of `mesh`."""
+        """Return the mesh of a group's ranks, or of groups that exist already, one for each dimension of `mesh`."""
         groups = [group] if isinstance(group, ProcessGroup) else list(group)
         if mesh is None:
             if len(groups) != 1:
@@ -107,7 +107,7 @@ class DeviceMesh:
 
     @staticmethod
     def current() -> "DeviceMesh | None":
-        """The mesh of the innermost `with mesh:`."""
+        """Return the mesh of the innermost `with mesh:`."""
         return _entered[-1] if _entered else None
 
     # This rank in it.
@@ -155,7 +155,7 @@ class DeviceMesh:
     # Parts.
 
     def __getitem__(self, mesh_dim_names):
-        """The part of the mesh along some dimensions that this rank is in."""
+        """Return the part of the mesh along some dimensions that this rank is in."""
         names = (mesh_dim_names,) if isinstance(mesh_dim_names, str) else tuple(mesh_dim_names)
         dims, place = [self._dim(name) for name in names], self.get_coordinate()
         if place is None:
@@ -168,11 +168,12 @@ class DeviceMesh:
         return found
 
     def _get_root_mesh(self):
-        """The mesh that this one is a part of, perhaps itself."""
+        """Return the mesh that this one is a part of, perhaps itself."""
         return self._root
 
     def _flatten(self, mesh_dim_name=None):
-        """The mesh's ranks in one dimension, with a group of their own. Every rank of a run flattens its mesh of the kind."""
+        """Return the mesh's ranks in one dimension, with a group of their own. Every rank of a run flattens its mesh of the
+        kind."""
         name = mesh_dim_name or "_".join(self.mesh_dim_names or [f"dim{d}" for d in range(self.ndim)])
         everyone: list = [None] * get_world_size()
         all_gather_object(everyone, self._ranks.reshape(-1).tolist())
@@ -188,7 +189,7 @@ _made: Any = weakref.WeakSet()      # all meshes
 
 
 def mesh_again(device_type, ranks, names) -> DeviceMesh:
-    """A mesh out of a pickle: one of the same ranks that was made, or a new one."""
+    """Return a mesh out of a pickle: one of the same ranks that was made, or a new one."""
     wanted = np.array(ranks, np.int64)
     for mesh in _made:
         if (mesh.device_type, mesh.mesh_dim_names) == (device_type, names) and np.array_equal(mesh._ranks, wanted):
@@ -197,7 +198,7 @@ def mesh_again(device_type, ranks, names) -> DeviceMesh:
 
 
 def init_device_mesh(device_type, mesh_shape, *, mesh_dim_names=None, backend_override=None) -> DeviceMesh:
-    """All ranks of the run in an array of a shape, row by row."""
+    """Return all ranks of the run in an array of a shape, row by row."""
     if not is_initialized():
         init_process_group()
     if np.prod(mesh_shape, dtype=np.int64) != get_world_size():

@@ -173,27 +173,27 @@ class _AllToAll(Function):
 
 
 def all_reduce(tensor, op=ReduceOp.SUM, group=None):
-    """The sum (or average) of every rank's tensor."""
+    """Return the sum (or average) of every rank's tensor."""
     _check_sum(tensor, op, "all_reduce")
     return _AllReduce.apply(tensor, op, _group_for(group, "all_reduce"))
 
 
 def broadcast(tensor, src, group=None):
-    """The tensor of rank `src`; those of others say what it is like."""
+    """Return the tensor of rank `src`; those of others say what it is like."""
     check_tensor(tensor, "broadcast")
     group = _group_for(group, "broadcast")
     return _Broadcast.apply(tensor, place_of(group, src, None, "broadcast"), group)
 
 
 def reduce(tensor, dst, op=ReduceOp.SUM, group=None):
-    """The sum (or average) of every rank's tensor on rank `dst`, zeros on others."""
+    """Return the sum (or average) of every rank's tensor on rank `dst`, zeros on others."""
     _check_sum(tensor, op, "reduce")
     group = _group_for(group, "reduce")
     return _Reduce.apply(tensor, place_of(group, dst, None, "reduce"), op, group)
 
 
 def gather(tensor, dst=0, group=None) -> tuple:
-    """Every rank's tensor on rank `dst`, zeros on others."""
+    """Return every rank's tensor on rank `dst`, zeros on others."""
     check_tensor(tensor, "gather")
     group = _group_for(group, "gather")
     return _Gather.apply(tensor, place_of(group, dst, None, "gather"), group)
@@ -208,13 +208,13 @@ def scatter(tensors, src=0, group=None):
 
 
 def all_gather(tensor, group=None) -> tuple:
-    """Every rank's tensor."""
+    """Return every rank's tensor."""
     check_tensor(tensor, "all_gather")
     return _AllGather.apply(tensor, _group_for(group, "all_gather"))
 
 
 def _all_gather_base(output_tensor, input_tensor, group=None):
-    """Every rank's tensor one after the other, shaped like `output_tensor`, which is filled as well."""
+    """Return every rank's tensor one after the other, shaped like `output_tensor`, which is filled as well."""
     whole = FUNCTIONS["cat"]([part.reshape(-1) for part in all_gather(input_tensor, group)]).reshape(output_tensor.shape)
     _fill([output_tensor], [whole])
     return whole

@@ -19,7 +19,7 @@ class AsyncCollectiveTensor:
 
 
 def _group(group):
-    """The group of an argument: a group, a mesh of one dimension, or a mesh and which of its dimensions."""
+    """Return the group of an argument: a group, a mesh of one dimension, or a mesh and which of its dimensions."""
     if isinstance(group, DeviceMesh):
         return group.get_group()
     if isinstance(group, tuple) and len(group) == 2 and isinstance(group[0], DeviceMesh):
@@ -38,12 +38,12 @@ def _op(name: str) -> ReduceOp:
 
 
 def wait_tensor(tensor: Tensor) -> Tensor:
-    """The tensor, which is there already."""
+    """Return the tensor, which is there already."""
     return tensor
 
 
 def all_reduce(self, reduceOp, group, tag="") -> Tensor:
-    """The combination of every rank's tensor; sums and averages have gradients."""
+    """Return the combination of every rank's tensor; sums and averages have gradients."""
     op = _op(reduceOp)
     if op in (ReduceOp.SUM, ReduceOp.AVG):
         return differentiable_collectives.all_reduce(self, op, _group(group))
@@ -58,12 +58,12 @@ def all_reduce_coalesced(self, reduceOp, group, tag="") -> list:
 
 
 def broadcast(self, src, group, tag="") -> Tensor:
-    """The tensor of rank `src` of the run."""
+    """Return the tensor of rank `src` of the run."""
     return differentiable_collectives.broadcast(self, src, _group(group))
 
 
 def all_gather_tensor(self, gather_dim, group, tag="") -> Tensor:
-    """Every rank's tensor, one after the other along a dimension."""
+    """Return every rank's tensor, one after the other along a dimension."""
     return FUNCTIONS["cat"](differentiable_collectives.all_gather(self, _group(group)), gather_dim)
 
 
@@ -79,14 +79,14 @@ def reduce_scatter_tensor(self, reduceOp, scatter_dim, group, tag="") -> Tensor:
 
 
 def all_to_all_single(self, output_split_sizes, input_split_sizes, group, tag="") -> Tensor:
-    """Sends pieces along the first dimension to all ranks (evenly, or as the sizes say), and receives one from each."""
+    """Send pieces along the first dimension to all ranks (evenly, or as the sizes say), and receives one from each."""
     rows = self.shape[0] if output_split_sizes is None else sum(output_split_sizes)
     out = FUNCTIONS["empty"]((rows, *self.shape[1:]), dtype=self.dtype, device=self.device)
     return differentiable_collectives.all_to_all_single(out, self, output_split_sizes, input_split_sizes, _group(group))
 
 
 def permute_tensor(self, src_dst, group, tag="") -> Tensor:
-    """The tensor of the rank that has this one as its target: `src_dst[i]` is where rank i of the group sends."""
+    """Return the tensor of the rank that has this one as its target: `src_dst[i]` is where rank i of the group sends."""
     members = _group(group)
     if sorted(src_dst) != list(range(members.size())):
         raise ArgumentError(f"permute_tensor takes a permutation of the group's {members.size()} ranks, got {src_dst}")

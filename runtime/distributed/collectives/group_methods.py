@@ -12,64 +12,64 @@ def _method(function):
 
 
 def _one(tensors):
-    """The tensor of a call: libraries give it alone, or in a list of one for each device of the process."""
+    """Return the tensor of a call: libraries give it alone, or in a list of one for each device of the process."""
     if isinstance(tensors, (list, tuple)) and len(tensors) == 1:
         return tensors[0]
     return tensors
 
 
 def _several(tensors):
-    """The tensors of a call, which come as a list, or as a list of one list."""
+    """Return the tensors of a call, which come as a list, or as a list of one list."""
     return tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
 
 
 @_method
 def allreduce(self, tensors, op=ReduceOp.SUM, timeout=None):
-    """Replaces the tensor on every rank by the combination of all."""
+    """Replace the tensor on every rank by the combination of all."""
     return collectives.all_reduce(_one(tensors), op, self, True)
 
 
 @_method
 def reduce(self, tensors, root=0, op=ReduceOp.SUM, timeout=None):
-    """Replaces the tensor on one rank by the combination of all."""
+    """Replace the tensor on one rank by the combination of all."""
     return collectives.reduce(_one(tensors), None, op, self, True, group_dst=root)
 
 
 @_method
 def broadcast(self, tensors, root=0, timeout=None):
-    """Replaces the tensor on every rank by that of one."""
+    """Replace the tensor on every rank by that of one."""
     return collectives.broadcast(_one(tensors), None, self, True, group_src=root)
 
 
 @_method
 def allgather(self, output_tensors, input_tensor, timeout=None):
-    """Fills the list with every rank's tensor."""
+    """Fill the list with every rank's tensor."""
     return collectives.all_gather(_several(output_tensors), _one(input_tensor), self, True)
 
 
 @_method
 def _allgather_base(self, output, input, timeout=None):
-    """Fills a tensor with every rank's, one after the other."""
+    """Fill a tensor with every rank's, one after the other."""
     return collectives.all_gather_into_tensor(output, input, self, True)
 
 
 @_method
 def gather(self, output_tensors, input_tensor, root=0, timeout=None):
-    """Fills the list on one rank with every rank's tensor."""
+    """Fill the list on one rank with every rank's tensor."""
     found = _several(output_tensors) if self.rank() == root else None
     return collectives.gather(_one(input_tensor), found, None, self, True, group_dst=root)
 
 
 @_method
 def scatter(self, output_tensor, input_tensors, root=0, timeout=None):
-    """Fills the tensor on each rank with that rank's entry of the list on one."""
+    """Fill the tensor on each rank with that rank's entry of the list on one."""
     given = _several(input_tensors) if self.rank() == root else None
     return collectives.scatter(_one(output_tensor), given, None, self, True, group_src=root)
 
 
 @_method
 def reduce_scatter(self, output_tensor, input_tensors, op=ReduceOp.SUM, timeout=None):
-    """Fills the tensor on rank i with the combination of every rank's i-th."""
+    """Fill the tensor on rank i with the combination of every rank's i-th."""
     return collectives.reduce_scatter(_one(output_tensor), _several(input_tensors), op, self, True)
 
 
@@ -81,7 +81,7 @@ def _reduce_scatter_base(self, output, input, op=ReduceOp.SUM, timeout=None):
 
 @_method
 def alltoall(self, output_tensors, input_tensors, timeout=None):
-    """Sends the i-th tensor to rank i, and receives one from each."""
+    """Send the i-th tensor to rank i, and receives one from each."""
     return collectives.all_to_all(output_tensors, input_tensors, self, True)
 
 
@@ -93,19 +93,19 @@ def alltoall_base(self, output, input, output_split_sizes, input_split_sizes, ti
 
 @_method
 def send(self, tensors, dst, tag=0):
-    """Sends a tensor to a rank of the group."""
+    """Send a tensor to a rank of the group."""
     return point_to_point.isend(_one(tensors), None, self, tag, group_dst=dst)
 
 
 @_method
 def recv(self, tensors, src, tag=0):
-    """Receives a tensor from a rank of the group."""
+    """Receive a tensor from a rank of the group."""
     return point_to_point.irecv(_one(tensors), None, self, tag, group_src=src)
 
 
 @_method
 def recv_anysource(self, tensors, tag=0):
-    """Receives a tensor from whichever rank sends first."""
+    """Receive a tensor from whichever rank sends first."""
     return point_to_point.irecv(_one(tensors), None, self, tag)
 
 

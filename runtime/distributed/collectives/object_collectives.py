@@ -30,7 +30,7 @@ def _filled(target, values, what):
 
 
 def all_gather_object(object_list, obj, group=None):
-    """Fills the list with every rank's object."""
+    """Fill the list with every rank's object."""
     group = member_of(group, "all_gather_object")
     if group is None:
         return
@@ -45,7 +45,7 @@ def all_gather_object(object_list, obj, group=None):
 
 
 def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=None):
-    """Fills the list on rank `dst` with every rank's object."""
+    """Fill the list on rank `dst` with every rank's object."""
     group = member_of(group, "gather_object")
     if group is None:
         return
@@ -62,7 +62,7 @@ def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=
 
 
 def broadcast_object_list(object_list, src=None, group=None, device=None, group_src=None):
-    """Replaces the objects in the list on every rank by those of rank `src`."""
+    """Replace the objects in the list on every rank by those of rank `src`."""
     group = member_of(group, "broadcast_object_list")
     if group is None:
         return
@@ -79,7 +79,7 @@ def broadcast_object_list(object_list, src=None, group=None, device=None, group_
 
 
 def scatter_object_list(scatter_object_output_list, scatter_object_input_list=None, src=None, group=None, group_src=None):
-    """Puts rank i's object of the list on rank `src` into the first entry of the output list on rank i."""
+    """Put rank i's object of the list on rank `src` into the first entry of the output list on rank i."""
     group = member_of(group, "scatter_object_list")
     if group is None:
         return
@@ -101,7 +101,7 @@ def scatter_object_list(scatter_object_output_list, scatter_object_input_list=No
 
 
 def send_object_list(object_list, dst=None, group=None, device=None, group_dst=None):
-    """Sends objects to a rank."""
+    """Send objects to a rank."""
     group = member_of(group, "send_object_list")
     if group is None:
         return
@@ -110,7 +110,7 @@ def send_object_list(object_list, dst=None, group=None, device=None, group_dst=N
 
 
 def recv_object_list(object_list, src=None, group=None, device=None, group_src=None) -> int:
-    """Receives objects from a rank (by default from whichever sends first); the sender's rank."""
+    """Receive objects from a rank (by default from whichever sends first); the sender's rank."""
     group = member_of(group, "recv_object_list")
     if group is None:
         return -1

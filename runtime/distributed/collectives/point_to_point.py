@@ -23,7 +23,7 @@ def _done(value) -> Work:
 
 
 def isend(tensor, dst=None, group=None, tag=0, group_dst=None):
-    """Sends a tensor; what is written into it afterwards is not sent any more."""
+    """Send a tensor; what is written into it afterwards is not sent any more."""
     group = member_of(group, "isend")
     if group is None:
         return None
@@ -37,7 +37,7 @@ def isend(tensor, dst=None, group=None, tag=0, group_dst=None):
 
 
 def send(tensor, dst=None, group=None, tag=0, group_dst=None):
-    """Sends a tensor to a rank."""
+    """Send a tensor to a rank."""
     isend(tensor, dst, group, tag, group_dst)
 
 
@@ -55,11 +55,11 @@ class _Receipt(Work):
         super().__init__(Future())
 
     def is_completed(self):
-        """Whether it has arrived."""
+        """Return whether it has arrived."""
         return self._future.done() or self.group.mesh.has(self.other, self.channel, self.ticket)
 
     def wait(self, timeout=None):
-        """Returns when the tensor is filled."""
+        """Return when the tensor is filled."""
         if not self._future.done():
             limit = seconds(self.group.timeout if timeout is None else timeout)
             try:
@@ -73,13 +73,13 @@ class _Receipt(Work):
         return super().wait()
 
     def result(self):
-        """The tensor, in a list."""
+        """Return the tensor, in a list."""
         self.wait()
         return [self.tensor]
 
 
 def fill(tensor, note, body, sender):
-    """Writes a received message into a tensor, if it is of its kind."""
+    """Write a received message into a tensor, if it is of its kind."""
     a = tensor._a
     if note.split(" of shape ")[0] != _note(a).split(" of shape ")[0] or body.size != a.nbytes:
         raise DistBackendError(f"recv into {_note(a)}: rank {sender} has sent {note}")
@@ -87,7 +87,7 @@ def fill(tensor, note, body, sender):
 
 
 def irecv(tensor, src=None, group=None, tag=0, group_src=None):
-    """Starts to receive a tensor; wait() on the result before it is used."""
+    """Start to receive a tensor; wait() on the result before it is used."""
     group = member_of(group, "irecv")
     if group is None:
         return None
@@ -103,7 +103,7 @@ def irecv(tensor, src=None, group=None, tag=0, group_src=None):
 
 
 def recv(tensor, src=None, group=None, tag=0, group_src=None) -> int:
-    """Receives a tensor from a rank (by default from whichever sends first) and returns the sender's rank."""
+    """Receive a tensor from a rank (by default from whichever sends first) and returns the sender's rank."""
     group = member_of(group, "recv")
     if group is None:
         return -1

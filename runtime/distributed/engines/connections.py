@@ -38,7 +38,7 @@ class _Box:
 
 
 def own_address(store) -> str:
-    """The address at which other ranks reach this machine."""
+    """Return the address at which other ranks reach this machine."""
     host = getattr(store, "host", None)
     while host is None and hasattr(store, "underlying_store"):
         store = store.underlying_store
@@ -68,7 +68,7 @@ class Mesh:
     # Meeting.
 
     def _connect(self, store, deadline, patience):
-        """Calls the ranks below, and is called by those above."""
+        """Call the ranks below, and is called by those above."""
         if self.rank == 0:
             store.set("token", secrets.token_bytes(16))
         token = store.get("token")
@@ -111,7 +111,7 @@ class Mesh:
         reader.start()
 
     def _read(self, other, sock):
-        """Takes in what a rank sends until it ends."""
+        """Take in what a rank sends until it ends."""
         try:
             while True:
                 group, tag, size, length = _HEADER.unpack(read(sock, _HEADER.size))
@@ -131,7 +131,7 @@ class Mesh:
     # Talking.
 
     def send(self, other: int, channel: tuple, note: str, memory):
-        """Sends a buffer to a rank."""
+        """Send a buffer to a rank."""
         if other == self.rank:
             self._keep(channel, note, memory)
             return
@@ -147,7 +147,7 @@ class Mesh:
                 + ("it takes nothing in any more" if late else f"it has gone ({self.gone.get(other, e)})")) from e
 
     def _keep(self, channel, note, memory):
-        """A message to oneself."""
+        """Return a message to oneself."""
         with self.arrived:
             box = self.boxes[self.rank, *channel]
             box.messages[box.arrived] = (note, np.frombuffer(bytes(memory), np.uint8))
@@ -155,14 +155,14 @@ class Mesh:
             self.arrived.notify_all()
 
     def ticket(self, other: int, channel: tuple) -> int:
-        """Asks for the channel's next message."""
+        """Ask for the channel's next message."""
         with self.arrived:
             box = self.boxes[other, *channel]
             box.asked += 1
             return box.asked - 1
 
     def has(self, other: int, channel: tuple, ticket: int) -> bool:
-        """Whether a message that was asked for has arrived."""
+        """Return whether a message that was asked for has arrived."""
         with self.arrived:
             return ticket in self.boxes[other, *channel].messages
 
@@ -209,7 +209,7 @@ class Mesh:
 
 
 def _forget_in_child():
-    """A forked child is no rank: it closes its copies of the connections, so that an ending rank is seen to end."""
+    """Return a forked child is no rank: it closes its copies of the connections, so that an ending rank is seen to end."""
     for mesh in list(_meshes):
         for sock in mesh.links.values():
             sock.close()

@@ -11,7 +11,7 @@ class DistError(IngotError, RuntimeError):
 
 
 def refused(name: str, instead: str):
-    """A function that is not there: it raises, and says what to use instead."""
+    """Return a function that is not there: it raises, and says what to use instead."""
     return refusal(DistError, f"distributed.{name}", instead)
 
 

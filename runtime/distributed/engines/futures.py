@@ -18,21 +18,21 @@ class Future(Generic[T]):
         self._promise: base.Future = base.Future()
 
     def done(self) -> bool:
-        """Whether there is a result or an exception."""
+        """Return whether there is a result or an exception."""
         return self._promise.done()
 
     def wait(self) -> Any:
-        """The result, when it is there; raises the exception if there is one."""
+        """Return the result, when it is there; raises the exception if there is one."""
         return self._promise.result()
 
     def value(self) -> Any:
-        """The result of a future that is done."""
+        """Return the result of a future that is done."""
         if not self.done():
             raise RuntimeError("the future has no value yet; wait() waits for it")
         return self.wait()
 
     def set_result(self, result) -> None:
-        """Gives the result to all who wait."""
+        """Return the result to all who wait."""
         self._settle(self._promise.set_result, result)
 
     def set_exception(self, result: BaseException) -> None:
@@ -48,7 +48,7 @@ class Future(Generic[T]):
             raise RuntimeError("the future has a result already") from None
 
     def then(self, callback: Callable) -> "Future":
-        """The future of `callback(self)`, which is called once this one is done."""
+        """Return the future of `callback(self)`, which is called once this one is done."""
         after: Future = Future()
 
         def follow(done):
@@ -61,12 +61,12 @@ class Future(Generic[T]):
         return after
 
     def add_done_callback(self, callback: Callable) -> None:
-        """Calls `callback(self)` once this is done; at once if it is."""
+        """Call `callback(self)` once this is done; at once if it is."""
         self._promise.add_done_callback(lambda promise: callback(self))
 
 
 def collect_all(futures) -> Future:
-    """The future of a list of futures, done when all of them are."""
+    """Return the future of a list of futures, done when all of them are."""
     futures = list(futures)
     found: Future = Future()
     left = [len(futures)]
@@ -87,5 +87,5 @@ def collect_all(futures) -> Future:
 
 
 def wait_all(futures) -> list:
-    """The results of all; raises the first exception among them."""
+    """Return the results of all; raises the first exception among them."""
     return [future.wait() for future in collect_all(futures).wait()]

@@ -22,11 +22,11 @@ class Work:
         self._future = future
 
     def is_completed(self) -> bool:
-        """Whether it is done, well or not."""
+        """Return whether it is done, well or not."""
         return self._future.done()
 
     def is_success(self) -> bool:
-        """Whether it is done and has raised nothing."""
+        """Return whether it is done and has raised nothing."""
         return self._future.done() and self._future.exception() is None
 
     def exception(self):
@@ -34,7 +34,7 @@ class Work:
         return self._future.exception() if self._future.done() else None
 
     def wait(self, timeout=None) -> bool:
-        """Returns when it is done; raises what it raised."""
+        """Return when it is done; raises what it raised."""
         try:
             self._future.result(None if timeout is None else seconds(timeout))
         except TimeoutError as e:
@@ -48,7 +48,7 @@ class Work:
         return self._future.result()
 
     def get_future(self) -> futures.Future:
-        """The operation as a future, whose `then` says what is to be done with the list of tensors that were written."""
+        """Return the operation as a future, whose `then` says what is to be done with the list of tensors that were written."""
         found: futures.Future = futures.Future()
 
         def settle(done):
@@ -97,11 +97,11 @@ class ProcessGroup:
         return len(self.ranks)
 
     def name(self) -> str:
-        """The backend's name."""
+        """Return the backend's name."""
         return self.backend
 
     def position_of(self, rank: int, what: str) -> int:
-        """A rank of the run in the group's numbering."""
+        """Return a rank of the run in the group's numbering."""
         if rank not in self.ranks:
             raise ArgumentError(f"{what}: rank {rank} is not in the group of ranks {list(self.ranks)}")
         return self.ranks.index(rank)
@@ -109,7 +109,7 @@ class ProcessGroup:
     # Running operations one after the other.
 
     def run(self, work, async_op: bool):
-        """Runs a collective after those before it: at once, or (a Work is returned) beside the caller."""
+        """Run a collective after those before it: at once, or (a Work is returned) beside the caller."""
         with self._lock:
             busy = self._pending > 0
             if async_op or busy:
@@ -133,7 +133,7 @@ class ProcessGroup:
     # Messages within the group.
 
     def swap(self, note: str, outgoing: dict, sources) -> dict:
-        """Sends each array of `outgoing` to its place in the group, and returns the bytes that came from each of `sources`.
+        """Send each array of `outgoing` to its place in the group, and returns the bytes that came from each of `sources`.
 
         The note says what the operation is; ranks that come with another one are in the wrong place of the program.
         """
@@ -151,13 +151,13 @@ class ProcessGroup:
         return found
 
     def close(self):
-        """Waits for what is pending."""
+        """Wait for what is pending."""
         if self._worker is not None:
             self._worker.shutdown(wait=True)
 
 
 def flat_bytes(a: np.ndarray) -> memoryview:
-    """An array's memory, row by row, as bytes."""
+    """Return an array's memory, row by row, as bytes."""
     return np.ascontiguousarray(a).reshape(-1).view(np.uint8).data
 
 

@@ -32,7 +32,7 @@ _BITS = (ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
 
 
 def check_op(op, dtype):
-    """Raises for an operation that a dtype does not have."""
+    """Raise for an operation that a dtype does not have."""
     if not isinstance(op, ReduceOp):
         raise DTypeError(f"op must be a ReduceOp, got {op!r}")
     if op in _BITS and dtype.is_inexact:
@@ -42,7 +42,7 @@ def check_op(op, dtype):
 
 
 def combined(op, arrays) -> np.ndarray:
-    """One array of several, in their order."""
+    """Return one array of several, in their order."""
     result = np.array(arrays[0])
     with np.errstate(all="ignore"):
         for a in arrays[1:]:

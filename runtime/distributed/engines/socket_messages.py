@@ -12,7 +12,7 @@ _PAUSE = 0.02
 
 
 def read_into(sock: socket.socket, memory) -> None:
-    """Fills a writable buffer from a socket; EOFError if the other side has closed it."""
+    """Fill a writable buffer from a socket; EOFError if the other side has closed it."""
     view = memoryview(memory).cast("B")
     while len(view):
         n = sock.recv_into(view)
@@ -29,7 +29,7 @@ def read(sock: socket.socket, size: int) -> bytes:
 
 
 def write_all(sock: socket.socket, *parts) -> None:
-    """Sends buffers one after the other, in as few packets as they need."""
+    """Send buffers one after the other, in as few packets as they need."""
     left = [memoryview(p).cast("B") for p in parts if len(p)]
     while left:
         n = sock.sendmsg(left)
@@ -40,12 +40,12 @@ def write_all(sock: socket.socket, *parts) -> None:
 
 
 def write_fields(sock: socket.socket, fields) -> None:
-    """Sends a list of byte strings as one message."""
+    """Send a list of byte strings as one message."""
     write_all(sock, _COUNT.pack(len(fields)), *[part for f in fields for part in (_COUNT.pack(len(f)), f)])
 
 
 def read_fields(sock: socket.socket) -> list:
-    """The next message's byte strings."""
+    """Return the next message's byte strings."""
     return [read(sock, _checked(_COUNT.unpack(read(sock, _COUNT.size))[0])) for _ in
             range(_checked(_COUNT.unpack(read(sock, _COUNT.size))[0]))]
 
@@ -57,7 +57,7 @@ def _checked(n: int) -> int:
 
 
 def connect(host: str, port: int, deadline: float, what: str) -> socket.socket:
-    """A connection to a listener, which may come up a little later than we do."""
+    """Return a connection to a listener, which may come up a little later than we do."""
     while True:
         try:
             sock = socket.create_connection((host, port), timeout=max(0.1, deadline - time.monotonic()))

@@ -18,12 +18,12 @@ _PAUSE = 0.01
 
 
 def seconds(timeout) -> float:
-    """A timeout in seconds, from a number or a timedelta."""
+    """Return a timeout in seconds, from a number or a timedelta."""
     return timeout.total_seconds() if isinstance(timeout, timedelta) else float(timeout)
 
 
 def as_bytes(value) -> bytes:
-    """A value as stores keep it."""
+    """Return a value as stores keep it."""
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, (bytes, bytearray)):
@@ -39,19 +39,19 @@ class Table:
         self.changed = threading.Condition()
 
     def put(self, key: str, value: bytes):
-        """Sets a value."""
+        """Set a value."""
         with self.changed:
             self.data[key] = value
             self.changed.notify_all()
 
     def get(self, key: str, timeout: float) -> bytes:
-        """The value, as soon as somebody has set it."""
+        """Return the value, as soon as somebody has set it."""
         self.wait([key], timeout)
         with self.changed:
             return self.data[key]
 
     def wait(self, keys: list, timeout: float):
-        """Returns when all keys are there."""
+        """Return when all keys are there."""
         with self.changed:
             if not self.changed.wait_for(lambda: all(k in self.data for k in keys), timeout):
                 missing = [k for k in keys if k not in self.data]
@@ -59,7 +59,7 @@ class Table:
                                        "process start, with the right rank and world size?")
 
     def add(self, key: str, amount: int) -> int:
-        """Adds to a number and returns the sum."""
+        """Add to a number and returns the sum."""
         with self.changed:
             total = int(self.data.get(key, b"0")) + amount
             self.data[key] = str(total).encode()
@@ -67,13 +67,13 @@ class Table:
             return total
 
     def append(self, key: str, value: bytes):
-        """Adds bytes at the end of a value."""
+        """Add bytes at the end of a value."""
         with self.changed:
             self.data[key] = self.data.get(key, b"") + value
             self.changed.notify_all()
 
     def compare_set(self, key: str, expected: bytes, desired: bytes) -> bytes:
-        """Sets `desired` if the value is `expected` (empty: if there is none); what is there then."""
+        """Set `desired` if the value is `expected` (empty: if there is none); what is there then."""
         with self.changed:
             now = self.data.get(key)
             if now == expected or (now is None and not expected):
@@ -82,12 +82,12 @@ class Table:
             return expected if now is None else now
 
     def delete(self, key: str) -> bool:
-        """Removes a key; whether it was there."""
+        """Remove a key; whether it was there."""
         with self.changed:
             return self.data.pop(key, None) is not None
 
     def has(self, keys: list) -> bool:
-        """Whether all keys are there."""
+        """Return whether all keys are there."""
         with self.changed:
             return all(k in self.data for k in keys)
 
@@ -113,35 +113,35 @@ class Store:
         return key
 
     def set(self, key, value):
-        """Sets a value (a string or bytes)."""
+        """Set a value (a string or bytes)."""
         self.table.put(self._key(key), as_bytes(value))
 
     def get(self, key) -> bytes:
-        """The value; waits until it is set."""
+        """Return the value; waits until it is set."""
         return self.table.get(self._key(key), seconds(self.timeout))
 
     def add(self, key, amount) -> int:
-        """Adds to the number at `key` (0 at first) and returns the sum."""
+        """Add to the number at `key` (0 at first) and returns the sum."""
         return self.table.add(self._key(key), int(amount))
 
     def append(self, key, value):
-        """Adds at the end of the value."""
+        """Add at the end of the value."""
         self.table.append(self._key(key), as_bytes(value))
 
     def compare_set(self, key, expected_value, desired_value) -> bytes:
-        """Sets the value if it is the expected one; returns what is there then."""
+        """Set the value if it is the expected one; returns what is there then."""
         return self.table.compare_set(self._key(key), as_bytes(expected_value), as_bytes(desired_value))
 
     def wait(self, keys, timeout=None):
-        """Returns when all keys are set."""
+        """Return when all keys are set."""
         self.table.wait([self._key(k) for k in keys], seconds(self.timeout if timeout is None else timeout))
 
     def check(self, keys) -> bool:
-        """Whether all keys are set."""
+        """Return whether all keys are set."""
         return self.table.has([self._key(k) for k in keys])
 
     def delete_key(self, key) -> bool:
-        """Removes a key; whether it was there."""
+        """Remove a key; whether it was there."""
         return self.table.delete(self._key(key))
 
     def num_keys(self) -> int:
@@ -149,7 +149,7 @@ class Store:
         return self.table.count()
 
     def multi_set(self, keys, values):
-        """Sets several values."""
+        """Set several values."""
         for key, value in zip(keys, values, strict=True):
             self.set(key, value)
 
@@ -186,7 +186,7 @@ class _FileTable:
         self.path, self.here, self.seen = os.fspath(path), Table(), 0
 
     def _locked(self, change):
-        """Runs change(rows) on the present rows; the (key, value) pairs that it returns are written."""
+        """Run change(rows) on the present rows; the (key, value) pairs that it returns are written."""
         with open(self.path, "a+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(self.seen)

@@ -166,14 +166,14 @@ class TCPStore(Store):
             self._meet(world_size, is_master)
 
     def _meet(self, world_size, is_master):
-        """Returns when as many processes as expected have come."""
+        """Return when as many processes as expected have come."""
         if self.table.add("init/joined", 1) >= world_size:
             self.table.put("init/complete", b"1")
         if is_master:
             self.table.wait(["init/complete"], seconds(self.timeout))
 
     def close(self):
-        """Drops the connection, and stops serving."""
+        """Drop the connection, and stops serving."""
         self._client.close()
         if self._server is not None:
             self._server.close()

@@ -71,17 +71,17 @@ class group(metaclass=_WorldMeta):
 
 
 def is_available() -> bool:
-    """Whether processes can talk to each other here."""
+    """Return whether processes can talk to each other here."""
     return True
 
 
 def is_initialized() -> bool:
-    """Whether init_process_group was called."""
+    """Return whether init_process_group was called."""
     return _Run.world is not None
 
 
 def is_backend_available(backend: str) -> bool:
-    """Whether a backend can be asked for by that name."""
+    """Return whether a backend can be asked for by that name."""
     return backend.lower() in (Backend.GLOO, Backend.TCP)
 
 
@@ -99,12 +99,12 @@ is_mpi_available = is_ucc_available = is_xccl_available = is_nccl_available
 
 
 def is_torchelastic_launched() -> bool:
-    """Whether an elastic launcher has started this process."""
+    """Return whether an elastic launcher has started this process."""
     return "TORCHELASTIC_RUN_ID" in os.environ
 
 
 def _backend(name) -> Backend:
-    """The backend that runs; names like 'cpu:gloo,cuda:nccl' give the one for the CPU."""
+    """Return the backend that runs; names like 'cpu:gloo,cuda:nccl' give the one for the CPU."""
     if name is None:
         return Backend(Backend.GLOO)
     parts = dict(part.rpartition(":")[::2] for part in str(name).split(","))
@@ -155,14 +155,14 @@ def _store_of(init_method: str, rank: int, world_size: int, timeout) -> tuple:
 
 
 def rendezvous(url, rank=-1, world_size=-1, timeout=default_pg_timeout):
-    """Yields (store, rank, world size) for an init_method."""
+    """Yield (store, rank, world size) for an init_method."""
     yield _store_of(url, rank, world_size, timeout)
 
 
 def init_process_group(backend=None, init_method=None, timeout=None, world_size=-1, rank=-1, store=None, group_name="",
                        pg_options=None, device_id=None):
-    """Joins a run: meets the other processes (by a store, or an init_method: env://, tcp://host:port, file:///path) and
-    connects to each. Every process of the run calls it, with ranks 0 to world_size - 1."""
+    """Join a run: meets the other processes (by a store, or an init_method: env://, tcp://host:port, file:///path) and connects
+    to each. Every process of the run calls it, with ranks 0 to world_size - 1."""
     if is_initialized():
         raise ArgumentError("init_process_group was called twice; call destroy_process_group() first")
     name = _backend(backend)
@@ -182,7 +182,7 @@ def init_process_group(backend=None, init_method=None, timeout=None, world_size=
 
 
 def _enter(ranks, timeout, backend, name):
-    """A new group; every rank counts it, members get it."""
+    """Return a new group; every rank counts it, members get it."""
     number, _Run.made = _Run.made, _Run.made + 1
     if _Run.mesh.rank not in ranks:
         return NON_MEMBER
@@ -193,7 +193,7 @@ def _enter(ranks, timeout, backend, name):
 
 def new_group(ranks=None, timeout=None, backend=None, pg_options=None, use_local_synchronization=False, group_desc=None,
               device_id=None):
-    """A group of some ranks (default: all). All ranks of the run make all groups, in one order."""
+    """Return a group of some ranks (default: all). All ranks of the run make all groups, in one order."""
     world = the_group(None)
     ranks = sorted(world.ranks if ranks is None else ranks)
     if len(set(ranks)) != len(ranks) or not set(ranks) <= set(world.ranks):
@@ -234,7 +234,7 @@ def destroy_process_group(group=None):
 
 
 def the_group(group) -> ProcessGroup:
-    """The group that an argument names; None is the whole run."""
+    """Return the group that an argument names; None is the whole run."""
     if _Run.world is None:
         raise ArgumentError("there is no process group; call init_process_group() first")
     if group is None:
@@ -247,7 +247,7 @@ def the_group(group) -> ProcessGroup:
 
 
 def member_of(group, what: str):
-    """The group for an operation, or None if this rank is not in it; refused while a function is traced."""
+    """Return the group for an operation, or None if this rank is not in it; refused while a function is traced."""
     if tls.m.recorder is not None:
         tls.m.recorder.refuse(f"it calls {what}, which talks to other processes", "call that outside of the function")
     return None if group is NON_MEMBER else the_group(group)
@@ -264,23 +264,23 @@ def get_world_size(group=None) -> int:
 
 
 def get_backend(group=None) -> str:
-    """The backend's name, as it was asked for."""
+    """Return the backend's name, as it was asked for."""
     return the_group(group).backend
 
 
 def get_default_backend_for_device(device) -> str:
-    """The backend for tensors of a device: 'gloo', which sends those on GPUs by way of CPU memory."""
+    """Return the backend for tensors of a device: 'gloo', which sends those on GPUs by way of CPU memory."""
     as_device(device)
     return str(Backend.GLOO)
 
 
 def get_process_group_ranks(group) -> list:
-    """The ranks in a group."""
+    """Return the ranks in a group."""
     return list(the_group(group).ranks)
 
 
 def get_global_rank(group, group_rank: int) -> int:
-    """A group's number for a rank as the run's."""
+    """Return a group's number for a rank as the run's."""
     ranks = the_group(group).ranks
     if not 0 <= group_rank < len(ranks):
         raise ArgumentError(f"group rank {group_rank} is not within the {len(ranks)} ranks of the group")
@@ -288,7 +288,7 @@ def get_global_rank(group, group_rank: int) -> int:
 
 
 def get_group_rank(group, global_rank: int) -> int:
-    """The run's number for a rank as a group's."""
+    """Return the run's number for a rank as a group's."""
     return the_group(group).position_of(global_rank, "get_group_rank")
 
 

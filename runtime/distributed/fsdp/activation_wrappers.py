@@ -45,7 +45,7 @@ class OffloadWrapper(ActivationWrapper):
     """What calls save waits in main memory."""
 
     def forward(self, *args, **kwargs):
-        """The module's result."""
+        """Return the module's result."""
         with save_on_cpu(pin_memory=True):
             return self._checkpoint_wrapped_module(*args, **kwargs)
 
@@ -60,7 +60,7 @@ class CheckpointWrapper(ActivationWrapper):
         self.checkpoint_fn: Any = partial(checkpoint_fn or checkpoint, **reentrant, **checkpoint_fn_kwargs)
 
     def forward(self, *args, **kwargs):
-        """The module's result."""
+        """Return the module's result."""
         inner, names = self._checkpoint_wrapped_module, list(kwargs)
         if not kwargs or self.checkpoint_impl is not CheckpointImpl.REENTRANT:
             return self.checkpoint_fn(inner, *args, **kwargs)
@@ -72,17 +72,17 @@ class CheckpointWrapper(ActivationWrapper):
 
 
 def checkpoint_wrapper(module, checkpoint_impl=CheckpointImpl.NO_REENTRANT, checkpoint_fn=None, **checkpoint_fn_kwargs):
-    """The module, its calls checkpointed."""
+    """Return the module, its calls checkpointed."""
     return CheckpointWrapper(module, checkpoint_impl, checkpoint_fn, **checkpoint_fn_kwargs)
 
 
 def offload_wrapper(module):
-    """The module, what its calls save in main memory."""
+    """Return the module, what its calls save in main memory."""
     return OffloadWrapper(module)
 
 
 def apply_activation_checkpointing(model, checkpoint_wrapper_fn=checkpoint_wrapper, check_fn=lambda _: True,
                                    auto_wrap_policy=None):
-    """Wraps modules inside of a model: those for which check_fn(module) holds, or that a policy chooses."""
+    """Wrap modules inside of a model: those for which check_fn(module) holds, or that a policy chooses."""
     policy = auto_wrap_policy or partial(lambda_auto_wrap_policy, lambda_fn=check_fn)
     wrap_inside(model, policy, checkpoint_wrapper_fn, set(), set(), {}, ())

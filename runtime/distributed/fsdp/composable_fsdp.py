@@ -148,29 +148,30 @@ class FSDPModule:
         return UnshardHandle() if async_op else None
 
     def reshard(self) -> None:
-        """Lets whole parameters of this module go."""
+        """Let whole parameters of this module go."""
         for held in self._held(recurse=False):
             held.keeps = False
             held.reshard()
 
     def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True) -> None:
-        """Whether gradients are averaged over ranks: without, they stay those of this rank, whole, until a backward with."""
+        """Return whether gradients are averaged over ranks: without, they stay those of this rank, whole, until a backward
+        with."""
         for held in self._held(recurse):
             held.syncs = requires_gradient_sync
 
     def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
-        """Whether gradients are averaged over replicas as well (with a mesh of two dims)."""
+        """Return whether gradients are averaged over replicas as well (with a mesh of two dims)."""
         for held in self._held(recurse):
             held.reduces_all = requires_all_reduce
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
-        """Whether whole parameters go after forward."""
+        """Return whether whole parameters go after forward."""
         for m in self.modules() if recurse else [self]:         # type: ignore[attr-defined]
             if (state := _state_of(m)) is not None:
                 state.reshards = reshard_after_forward
 
     def set_reshard_after_backward(self, reshard_after_backward: bool, *, recurse: bool = True) -> None:
-        """Whether whole parameters go after backward."""
+        """Return whether whole parameters go after backward."""
         for held in self._held(recurse):
             held.reshards_after_backward = reshard_after_backward
 
@@ -212,7 +213,7 @@ class FSDPModule:
         raise ArgumentError(f"{type(self).__name__} is not pickled: save its state_dict()")
 
     def _apply(self, fn, recurse=True):
-        """Replaces this rank's parts of parameters, and buffers, by fn of them."""
+        """Replace this rank's parts of parameters, and buffers, by fn of them."""
         for held in self._held():
             held.keeps = False
             held.reshard()
@@ -253,14 +254,14 @@ def fully_shard(module, *, mesh: DeviceMesh | None = None, reshard_after_forward
 
 
 def _class_of(cls) -> type:
-    """The class of modules of a class that were given to `fully_shard`."""
+    """Return the class of modules of a class that were given to `fully_shard`."""
     if cls not in _classes:
         _classes[cls] = type(f"FSDP{cls.__name__}", (FSDPModule, cls), {"__module__": cls.__module__})
     return _classes[cls]
 
 
 def _entries(modules, mesh, shard_placement_fn, ignored) -> list:
-    """The parameters of modules that are not shared out yet."""
+    """Return the parameters of modules that are not shared out yet."""
     found: dict = {}
     for prefix, owner in _own_modules(modules):
         for name, p in owner._parameters.items():

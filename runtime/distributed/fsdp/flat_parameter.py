@@ -116,7 +116,7 @@ class Unit:
         self._share_out(params)
 
     def _share_out(self, params):
-        """Keeps this rank's part of the parameters' values, and lets the rest go."""
+        """Keep this rank's part of the parameters' values, and lets the rest go."""
         with no_grad():
             kept = self._part_of([p.detach() for p in params])
             kept = kept.to("cpu") if self.offload else kept
@@ -150,13 +150,13 @@ class Unit:
         return slice(min(max(entry.start - start, 0), self.length), max(min(entry.stop, stop) - start, 0))
 
     def start_of(self, entry) -> int:
-        """The number of the first element of a parameter that this rank has."""
+        """Return the number of the first element of a parameter that this rank has."""
         return min(max(self.bounds[0] - entry.start, 0), entry.stop - entry.start)
 
     # This rank's part.
 
     def _bind(self, kept):
-        """Makes the original parameters views of this rank's part."""
+        """Make the original parameters views of this rank's part."""
         self.kept = kept
         for entry, p in zip(self.entries, self.params):
             p.data = wrap(kept._a[self.piece_of(entry)])
@@ -179,7 +179,7 @@ class Unit:
         return self.kept
 
     def write(self, part):
-        """Gives this rank's part other values. Where they are the same nothing is written, so that gradients can still be
+        """Return this rank's part other values. Where they are the same nothing is written, so that gradients can still be
         computed of what forward has seen."""
         with no_grad():
             self.part()
@@ -209,7 +209,7 @@ class Unit:
             return FUNCTIONS["cat"]([*[g.reshape(-1) for g in grads], grads[0].new_zeros((pad,))])
 
     def write_gradient(self, part, there):
-        """Gives this rank's part of the gradients other values, of the parameters that have any."""
+        """Return this rank's part of the gradients other values, of the parameters that have any."""
         part = part.to(self.params[0].device)
         if not self.use_orig_params:
             self.params[0].grad = part
@@ -232,7 +232,7 @@ class Unit:
     # Whole values.
 
     def collect(self, part, what) -> Tensor:
-        """The parts of all ranks, one after the other, without padding."""
+        """Return the parts of all ranks, one after the other, without padding."""
         if self.count == 1:
             return part[:self.size]
         group, found = member_of(self.groups.shards, "FullyShardedDataParallel"), []
@@ -241,7 +241,7 @@ class Unit:
         return beside(wrap(np.concatenate(found)[:self.size]), part)
 
     def cut(self, flat) -> list:
-        """Each parameter's part of whole values, in its shape."""
+        """Return each parameter's part of whole values, in its shape."""
         with no_grad():
             return [flat[e.start:e.stop].view(e.shape) for e in self.entries]
 
@@ -261,7 +261,7 @@ class Unit:
         self._show()
 
     def reshard(self):
-        """Lets whole values go."""
+        """Let whole values go."""
         if self.whole is None:
             return
         written = [e.name for e, leaf, seen in zip(self.entries, self.leaves, self.seen) if leaf._storage.version != seen]
@@ -272,7 +272,7 @@ class Unit:
                                 "write parameters within summon_full_params()")
 
     def _fill(self):
-        """Gives leaves whole values, and has them require gradients as parameters do."""
+        """Return leaves whole values, and has them require gradients as parameters do."""
         for i, (leaf, values) in enumerate(zip(self.leaves, self.cut(self.whole))):
             leaf.data = wrap(values._a)
             wants = self.params[i if self.use_orig_params else 0].requires_grad
@@ -287,7 +287,7 @@ class Unit:
             leaf.data = FUNCTIONS["empty"](entry.shape, dtype=leaf.dtype, device="meta")
 
     def _show(self):
-        """Makes leaves the parameters of the modules."""
+        """Make leaves the parameters of the modules."""
         if not self.is_shown:
             for place in self.places:
                 place.module.__dict__.pop(place.name, None)
@@ -296,7 +296,7 @@ class Unit:
             Structure.version += 1
 
     def hide(self):
-        """Makes what optimizers know the parameters of the modules; beside a flat parameter, leaves are plain attributes."""
+        """Make what optimizers know the parameters of the modules; beside a flat parameter, leaves are plain attributes."""
         if self.is_shown:
             for place in self.places:
                 if self.use_orig_params:
@@ -334,10 +334,10 @@ class Unit:
 
 
 def wants_gradients(tensors) -> bool:
-    """Whether some result has a history."""
+    """Return whether some result has a history."""
     return tls.m.grad and any(t._node is not None for t in tensors)
 
 
 def units_below(module) -> list:
-    """All wrapped modules, this one included."""
+    """Return all wrapped modules, this one included."""
     return [m for m in module.modules() if is_unit(m)]

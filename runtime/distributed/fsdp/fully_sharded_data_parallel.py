@@ -54,7 +54,7 @@ def _groups_for(strategy, process_group, device_mesh) -> Groups:
 
 
 def _materialize(module, ignored_modules, param_init_fn, device):
-    """Gives values to what is on the meta device."""
+    """Return values to what is on the meta device."""
     for m in modules_of_unit(module):
         own = [t for t in (*m._parameters.values(), *m._buffers.values()) if t is not None]
         if m in ignored_modules or not any(t.is_meta for t in own):
@@ -159,7 +159,7 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
             return super().apply(fn)
 
     def _apply(self, fn, recurse=True):
-        """Replaces this rank's parts of parameters and buffers by fn of them."""
+        """Replace this rank's parts of parameters and buffers by fn of them."""
         for unit in [m._unit for m in units_below(self)]:
             unit.reshard()
         super()._apply(fn, recurse)
@@ -169,7 +169,7 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
 
     @staticmethod
     def fsdp_modules(module, root_only=False) -> list:
-        """The wrapped modules in a module; those alone that are in no other, if asked."""
+        """Return the wrapped modules in a module; those alone that are in no other, if asked."""
         found = units_below(module)
         if root_only:
             inner = {m for unit in found for m in unit.modules() if m is not unit}
@@ -177,13 +177,13 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
         return found
 
     def check_is_root(self) -> bool:
-        """Whether this is the outermost wrapped module of the forward under way, or its last one was."""
+        """Return whether this is the outermost wrapped module of the forward under way, or its last one was."""
         return bool(self.__dict__.get("_was_root", False))
 
     # Forward.
 
     def forward(self, *args, **kwargs):
-        """The module's result."""
+        """Return the module's result."""
         is_root = getattr(_running, "root", None) is None
         if is_root:
             _running.root = self
@@ -309,6 +309,6 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
 
     @staticmethod
     def summon_full_params(module, recurse=True, writeback=True, rank0_only=False, offload_to_cpu=False, with_grads=False):
-        """A context in which parameters are whole; what is written to them is kept, if `writeback` says so, of each value on
-        the rank that it belongs to, so ranks write the same. Every rank enters it."""
+        """Return a context in which parameters are whole; what is written to them is kept, if `writeback` says so, of each
+        value on the rank that it belongs to, so ranks write the same. Every rank enters it."""
         return summoned(module, recurse, writeback, rank0_only, offload_to_cpu, with_grads)

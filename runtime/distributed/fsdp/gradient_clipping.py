@@ -11,7 +11,7 @@ from .flat_parameter import units_below
 
 
 def _norm(grads, norm_type, like):
-    """The norm of some gradients of this rank, in float32 or their own dtype, if that is wider."""
+    """Return the norm of some gradients of this rank, in float32 or their own dtype, if that is wider."""
     wide = FUNCTIONS["zeros"]((), dtype=like.dtype, device=like.device)
     wide = wide if wide.dtype.itemsize >= 4 else wide.float()
     if not grads:

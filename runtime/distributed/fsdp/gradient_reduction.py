@@ -34,7 +34,7 @@ class Round:
         self.under_way = sharer, start()
 
     def settle(self):
-        """Waits for what is under way."""
+        """Wait for what is under way."""
         if self.under_way is not None:
             sharer, result = self.under_way
             self.under_way = None
@@ -53,8 +53,8 @@ _rounds: Any = weakref.WeakKeyDictionary()         # by backward
 
 
 def current_round(sharer) -> Round:
-    """The backward that this thread is in, which a unit takes part in from here on: the outermost one, where checkpoints go
-    backward by themselves."""
+    """Return the backward that this thread is in, which a unit takes part in from here on: the outermost one, where checkpoints
+    go backward by themselves."""
     run = tls.m.backward
     while run.outer is not None:
         run = run.outer
@@ -89,7 +89,7 @@ class Sharer:
     # Arriving.
 
     def arrived(self, i):
-        """The gradient of one parameter is there."""
+        """Return the gradient of one parameter is there."""
         leaf, round = self.unit.leaves[i], current_round(self)
         if leaf.grad.is_sparse:
             leaf.grad = leaf.grad.to_dense()
@@ -112,7 +112,7 @@ class Sharer:
     # Sharing out.
 
     def share(self, round):
-        """Sends this rank's gradients, or keeps them within no_sync()."""
+        """Send this rank's gradients, or keeps them within no_sync()."""
         with no_grad():
             self._resume()
             if self.syncs:
@@ -127,7 +127,7 @@ class Sharer:
             self.unit.reshard()
 
     def _flat(self, dtype):
-        """All gradients of this rank one after the other, padded; zeros for those that are not there."""
+        """Return all gradients of this rank one after the other, padded; zeros for those that are not there."""
         unit = self.unit
         grads = [leaf.grad for leaf in unit.leaves]
         for leaf in unit.leaves:
@@ -169,7 +169,7 @@ class Sharer:
         return result
 
     def put(self, part):
-        """Adds this rank's part of the averages to its gradients."""
+        """Add this rank's part of the averages to its gradients."""
         with no_grad():
             if self.is_apart:
                 for p in self.unit.params:
@@ -189,7 +189,7 @@ class Sharer:
                 _accumulate(p, wrap(piece._a))
 
     def _gradient_of_rank(self):
-        """The gradients of NO_SHARD, one after the other."""
+        """Return the gradients of NO_SHARD, one after the other."""
         unit = self.unit
         grads = [FUNCTIONS["zeros_like"](p) if p.grad is None else p.grad for p in unit.params]
         return FUNCTIONS["cat"]([g.reshape(-1) for g in grads]).to(unit.device)
@@ -197,7 +197,7 @@ class Sharer:
     # Within no_sync().
 
     def _wait_for_sync(self):
-        """Keeps this rank's gradients as they are; what stands for them in the parameters has no values."""
+        """Keep this rank's gradients as they are; what stands for them in the parameters has no values."""
         stand_ins = [FUNCTIONS["empty"](tuple(p.shape), dtype=p.dtype, device="meta") for p in self.unit.params]
         self.waiting = Waiting([leaf.grad for leaf in self.unit.leaves], [p.grad for p in self.unit.params], stand_ins,
                                [t._storage.version for t in stand_ins])
@@ -209,7 +209,7 @@ class Sharer:
         self.guard = register_optimizer_step_pre_hook(lambda optimizer, *_: _refuse_step(me(), optimizer))
 
     def _resume(self):
-        """Adds the gradients that wait to those that have come, unless they were cleared."""
+        """Add the gradients that wait to those that have come, unless they were cleared."""
         if self.waiting is None:
             return
         waiting, self.waiting = self.waiting, None
@@ -226,11 +226,11 @@ class Sharer:
                 leaf.grad = g if leaf.grad is None else g + leaf.grad
 
     def is_waiting(self) -> bool:
-        """Whether gradients of this rank wait for others."""
+        """Return whether gradients of this rank wait for others."""
         return self.waiting is not None
 
     def reset(self):
-        """Forgets a backward that failed."""
+        """Forget a backward that failed."""
         for leaf in self.unit.leaves:
             leaf.grad = None
 
@@ -246,14 +246,14 @@ class Waiting(NamedTuple):
 
 
 def _refuse_gradient(p):
-    """Raises where a gradient comes to what this rank keeps: no other rank would hear of it."""
+    """Raise where a gradient comes to what this rank keeps: no other rank would hear of it."""
     p.grad = None
     raise AutogradError("a module of FullyShardedDataParallel ran on this rank's part of its parameters, as it was called "
                         "outside of the forward of the wrapped module; call that, or wrap the module by itself")
 
 
 def _refuse_step(sharer, optimizer):
-    """Raises where an optimizer would step by gradients that wait."""
+    """Raise where an optimizer would step by gradients that wait."""
     stand_ins = {id(t) for t in sharer.waiting.stand_ins} if sharer is not None and sharer.is_waiting() else ()
     if stand_ins and any(id(p.grad) in stand_ins for group in optimizer.param_groups for p in group["params"]):
         raise AutogradError("the gradients of a backward within no_sync() wait for those of other ranks: go backward outside "

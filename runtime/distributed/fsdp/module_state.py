@@ -47,7 +47,7 @@ class ModuleStates:
 
     @staticmethod
     def get_state_dict_type(module) -> StateDictSettings:
-        """The form in which the wrapped modules in a module give their states."""
+        """Return the form in which the wrapped modules in a module give their states."""
         return next((m._settings for m in units_below(module) if m._settings is not None), StateDictSettings())
 
     @staticmethod
@@ -69,7 +69,7 @@ class ModuleStates:
         return ()
 
     def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
-        """The state in the form that `state_dict_type` says; whole values by default. Every rank calls it."""
+        """Return the state in the form that `state_dict_type` says; whole values by default. Every rank calls it."""
         destination, prefix, _ = asked_state(args, destination, prefix, keep_vars)
         chosen = self._settings or StateDictSettings()
         form, config = chosen.state_dict_type, chosen.state_dict_config
@@ -92,7 +92,7 @@ class ModuleStates:
         return destination
 
     def _in_form(self, form, writeback):
-        """The context in which the modules of the unit have what their states are to hold."""
+        """Return the context in which the modules of the unit have what their states are to hold."""
         if form is StateDictType.FULL_STATE_DICT:
             return summoned(self, recurse=False, writeback=writeback)
         return self._unit.without_parameters()
@@ -117,7 +117,7 @@ class ModuleStates:
     # Taking.
 
     def load_state_dict(self, state_dict, strict=True, assign=False):
-        """Takes a state in the form that `state_dict_type` says; every rank calls it, with the whole state if that is it."""
+        """Take a state in the form that `state_dict_type` says; every rank calls it, with the whole state if that is it."""
         if assign:
             raise ArgumentError("load_state_dict(assign=True): parameters lie in a flat one, into which values are copied; "
                                 "leave assign=False")

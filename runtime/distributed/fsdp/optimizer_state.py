@@ -19,8 +19,8 @@ class OptimizerStates:
 
     @staticmethod
     def optim_state_dict(model, optim, optim_state_dict=None, group=None) -> dict:
-        """The state of an optimizer of a model's parameters, by their names, in the form that `state_dict_type` says. Every
-        rank calls it."""
+        """Return the state of an optimizer of a model's parameters, by their names, in the form that `state_dict_type` says.
+        Every rank calls it."""
         form = ModuleStates.get_state_dict_type(model)
         config = form.optim_state_dict_config
         return _by_names(model, optim, optim_state_dict, form.state_dict_type, config.offload_to_cpu,
@@ -40,7 +40,7 @@ class OptimizerStates:
 
     @staticmethod
     def full_optim_state_dict(model, optim, optim_input=None, rank0_only=True, group=None) -> dict:
-        """The whole state by names, on rank 0 or everywhere."""
+        """Return the whole state by names, on rank 0 or everywhere."""
         return _by_names(model, optim, None, StateDictType.FULL_STATE_DICT, True, rank0_only, group)
 
     @staticmethod
@@ -65,7 +65,7 @@ class OptimizerStates:
 
     @staticmethod
     def rekey_optim_state_dict(optim_state_dict, optim_state_key_type, model, optim_input=None, optim=None) -> dict:
-        """A whole state by names as one by numbers, or the other way round, for a model that is not wrapped."""
+        """Return a whole state by names as one by numbers, or the other way round, for a model that is not wrapped."""
         params = [p for g in optim.param_groups for p in g["params"]] if optim is not None else [*model.parameters()]
         names = {id(p): name for name, p in model.named_parameters()}
         by_name = {names[id(p)]: i for i, p in enumerate(params)}
@@ -144,7 +144,7 @@ def _offloaded(value):
 
 
 def _is_part(value, p) -> bool:
-    """Whether a value of a parameter's state has an element for each of its own."""
+    """Return whether a value of a parameter's state has an element for each of its own."""
     if not isinstance(value, Tensor) or value.dim() == 0:
         return False
     if value.shape != p.shape:
@@ -171,7 +171,7 @@ def _agreed(unit, names, states) -> tuple:
 
 
 def _flat_state(unit, states, k, dtype) -> Tensor:
-    """One kind of state of this rank's part; zeros where there is none."""
+    """Return one kind of state of this rank's part; zeros where there is none."""
     pieces = [s[k].reshape(-1) if k in s else FUNCTIONS["zeros_like"](p, dtype=dtype) for s, p in zip(states, unit.params)]
     pad = unit.length - sum([piece.numel() for piece in pieces])
     return FUNCTIONS["cat"]([*pieces, pieces[0].new_zeros((pad,))])
@@ -226,7 +226,7 @@ def _by_numbers(model, optim, given, from_first, group) -> dict:
 
 
 def _from_rank_0(given, group):
-    """The state of rank 0, unless all have one."""
+    """Return the state of rank 0, unless all have one."""
     group = the_group(group)
     there: list = [None] * group.size()
     all_gather_object(there, bool(given), group)

@@ -58,26 +58,26 @@ class Entry:
         self.start = self.stop = 0
 
     def shared(self, part) -> Any:
-        """A tensor that lies as the parameter, of this rank's part."""
+        """Return a tensor that lies as the parameter, of this rank's part."""
         return over(part, self.global_shape, self.mesh, self.placements)
 
     def whole(self, local) -> Any:
-        """A tensor that lies as the leaf."""
+        """Return a tensor that lies as the leaf."""
         if self.tensor_parallel is None:
             return local
         mesh, placements, shape = self.tensor_parallel
         return over(local, shape, mesh, placements)
 
     def part_shape(self, rank) -> tuple:
-        """The shape of a rank's part."""
+        """Return the shape of a rank's part."""
         return (*self.shape[:self.dim], self.sizes[rank], *self.shape[self.dim + 1:])
 
     def cut(self, a) -> list:
-        """Values in an array as the parts of all ranks."""
+        """Return values in an array as the parts of all ranks."""
         return np.split(a, np.cumsum(self.sizes)[:-1], self.dim)
 
     def refresh(self):
-        """Takes over the parameter that a module has got in its place."""
+        """Take over the parameter that a module has got in its place."""
         for module, name in self.places:
             now = module._parameters.get(name)
             if now is not None and now is not self.leaf and now is not self.param:
@@ -167,7 +167,7 @@ class Held:
         self._show()
 
     def _gathered(self) -> Tensor:
-        """All values, one parameter after the other."""
+        """Return all values, one parameter after the other."""
         dtype = self.policy.param_dtype or self.dtype
         parts = [local_of(e.param).to(dtype) for e in self.entries]
         if any(p.is_meta for p in parts):
@@ -197,7 +197,7 @@ class Held:
         return found
 
     def _fill(self):
-        """Gives leaves whole values, and has them require gradients as parameters do."""
+        """Return leaves whole values, and has them require gradients as parameters do."""
         for e in self.entries:
             e.leaf.data = e.whole(wrap(self.whole._a[e.start:e.stop].reshape(e.shape)))
             if e.leaf.requires_grad is not e.param.requires_grad:
@@ -211,7 +211,7 @@ class Held:
             e.leaf.data = e.whole(FUNCTIONS["empty"](e.shape, dtype=e.leaf.dtype, device="meta"))
 
     def _show(self):
-        """Makes leaves the parameters of the modules."""
+        """Make leaves the parameters of the modules."""
         if not self.is_shown:
             for e in self.entries:
                 for module, name in e.places:
@@ -220,7 +220,7 @@ class Held:
             Structure.version += 1
 
     def hide(self):
-        """Makes what optimizers know the parameters of the modules."""
+        """Make what optimizers know the parameters of the modules."""
         if self.is_shown:
             for e in self.entries:
                 for module, name in e.places:
@@ -229,7 +229,7 @@ class Held:
             Structure.version += 1
 
     def reshard(self):
-        """Lets whole values go."""
+        """Let whole values go."""
         if self.whole is None:
             return
         written = [e.name for e, seen in zip(self.entries, self.seen) if e.leaf._storage.version != seen]
@@ -240,7 +240,7 @@ class Held:
                                 "parameter itself, a DTensor, when they are not (after reshard())")
 
     def _is_overwritten(self, stamp) -> bool:
-        """Whether a parameter was written since whole values were gathered."""
+        """Return whether a parameter was written since whole values were gathered."""
         return any(s is not now or v != n for (s, v), (now, n) in zip(stamp, self.versions()))
 
     def again(self, stamp):
@@ -267,7 +267,7 @@ class Held:
     # Gradients: what a `Round` calls.
 
     def arrived(self, entry):
-        """The gradient of one parameter is there."""
+        """Return the gradient of one parameter is there."""
         round, leaf = current_round(self), entry.leaf
         if leaf.grad._node is not None:
             raise AutogradError("gradients with a history (create_graph=True) cannot be shared out; take those that are to be "
@@ -292,7 +292,7 @@ class Held:
     reshards_after_backward = True
 
     def share(self, round):
-        """Sends this rank's gradients, or keeps them until they are to be."""
+        """Send this rank's gradients, or keeps them until they are to be."""
         with no_grad():
             grads = self._taken()
             if not self.syncs:
@@ -303,7 +303,8 @@ class Held:
         self.close()
 
     def _taken(self) -> list:
-        """The gradients of all leaves as this rank's values, which waiting ones were added to; None where there is none."""
+        """Return the gradients of all leaves as this rank's values, which waiting ones were added to; None where there is
+        none."""
         found = []
         for e, before in zip(self.entries, self.waiting or [None] * len(self.entries)):
             g, e.leaf.grad = e.leaf.grad, None
@@ -349,7 +350,7 @@ class Held:
         return result
 
     def put(self, result):
-        """Adds this rank's parts of the averages to its gradients."""
+        """Add this rank's parts of the averages to its gradients."""
         if result is None:
             return
         there, flat = result
@@ -369,6 +370,6 @@ class Held:
                     run_post_accumulate(e.param._node)
 
     def reset(self):
-        """Forgets a backward that failed."""
+        """Forget a backward that failed."""
         for e in self.entries:
             e.leaf.grad = None

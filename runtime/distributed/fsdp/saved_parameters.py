@@ -19,7 +19,7 @@ class View(NamedTuple):
     strides: tuple
 
     def of(self, flat):
-        """The same part of whole values."""
+        """Return the same part of whole values."""
         if flat.__class__ is DeviceArray:
             return flat.look(self.shape, self.strides, self.offset)
         return np.ndarray(self.shape, flat.dtype, flat, self.offset, self.strides)
@@ -34,12 +34,12 @@ class PartView(NamedTuple):
     placements: tuple
 
     def of(self, flat):
-        """The array over the same part of whole values."""
+        """Return the array over the same part of whole values."""
         return made(self.part.of(flat), self.shape, self.mesh, self.placements)
 
 
 def _view_in(flat, a) -> Any:
-    """An array as a View of whole values, None if it lies elsewhere."""
+    """Return an array as a View of whole values, None if it lies elsewhere."""
     if is_on_mesh(a):
         part = _view_in(flat, a.memory.local)
         return None if part is None else PartView(part, a.shape, a.memory.mesh, a.memory.placements)
@@ -59,13 +59,13 @@ class Fetched:
         self.values, self.fetch = values, fetch
 
     def unpack(self, node):
-        """All values, after gathering if need be."""
+        """Return all values, after gathering if need be."""
         flat = self.fetch()
         return tuple([v.of(flat) if v.__class__ in (View, PartView) else v for v in self.values])
 
 
 def nodes_since(outputs, first: int):
-    """The nodes that lead to results, as far as they were recorded from a number on."""
+    """Return the nodes that lead to results, as far as they were recorded from a number on."""
     stack = [t._node for t in outputs if t._node is not None]
     seen = set()
     while stack:

@@ -18,7 +18,7 @@ class ShardedGradScaler(GradScaler):
         self.process_group = process_group
 
     def scale(self, outputs):
-        """A loss, or losses in lists and tuples, times the scale, in the dtype that they have."""
+        """Return a loss, or losses in lists and tuples, times the scale, in the dtype that they have."""
         scaled = super().scale(outputs)
         return scaled.to(outputs.dtype) if isinstance(outputs, Tensor) else scaled
 

@@ -63,7 +63,7 @@ def _show_flat(sharded, flat):
 
 
 def _show_gradients(unit):
-    """Gives whole parameters their whole gradients, where there are any."""
+    """Return whole parameters their whole gradients, where there are any."""
     grad = unit.gradient_part()
     everyone = unit.collect_objects([p.grad is not None for p in unit.params])
     if not any(map(any, everyone)):
@@ -77,7 +77,7 @@ def _show_gradients(unit):
 
 
 def _write_back(unit, with_grads):
-    """Keeps this rank's part of what was written."""
+    """Keep this rank's part of what was written."""
     with no_grad():
         unit.write(unit._part_of([leaf.detach() for leaf in unit.leaves]))
         if with_grads and any(leaf.grad is not None for leaf in unit.leaves):

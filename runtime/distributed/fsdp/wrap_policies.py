@@ -14,23 +14,23 @@ __all__ = ["CustomPolicy", "ModuleWrapPolicy", "always_wrap_policy", "enable_wra
            "size_based_auto_wrap_policy", "transformer_auto_wrap_policy", "wrap"]
 
 def always_wrap_policy(*args, **kwargs) -> bool:
-    """Every module is a unit."""
+    """Return every module is a unit."""
     return True
 
 
 def lambda_auto_wrap_policy(module, recurse: bool, nonwrapped_numel: int, lambda_fn: Callable) -> bool:
-    """Modules are units for which lambda_fn(module) holds."""
+    """Return modules are units for which lambda_fn(module) holds."""
     return recurse or bool(lambda_fn(module))
 
 
 def transformer_auto_wrap_policy(module, recurse: bool, nonwrapped_numel: int, transformer_layer_cls) -> bool:
-    """Modules of some classes are units."""
+    """Return modules of some classes are units."""
     return recurse or isinstance(module, tuple(transformer_layer_cls))
 
 
 def size_based_auto_wrap_policy(module, recurse: bool, nonwrapped_numel: int, min_num_params: int = int(1e8),
                                 force_leaf_modules=None, exclude_wrap_modules=None) -> bool:
-    """Modules are units in which so many numbers are left that are not yet in others."""
+    """Return modules are units in which so many numbers are left that are not yet in others."""
     own = size_based_auto_wrap_policy
     leaves = own.FORCE_LEAF_MODULES if force_leaf_modules is None else force_leaf_modules  # type: ignore[attr-defined]
     never = own.EXCLUDE_WRAP_MODULES if exclude_wrap_modules is None else exclude_wrap_modules  # type: ignore[attr-defined]
@@ -42,7 +42,7 @@ size_based_auto_wrap_policy.FORCE_LEAF_MODULES = {MultiheadAttention}  # type: i
 
 
 def _or_policy(module, recurse: bool, nonwrapped_numel: int, policies) -> bool:
-    """Modules are units for which one of several policies holds."""
+    """Return modules are units for which one of several policies holds."""
     return any(policy(module=module, recurse=recurse, nonwrapped_numel=nonwrapped_numel) for policy in policies)
 
 
@@ -50,7 +50,7 @@ class _Policy:
     """A policy that is an object: it says for a whole module at once which of those inside are units."""
 
     def options_for(self, module) -> bool | dict:
-        """Whether a module is a unit: False, True, or the options in which it differs from the one around."""
+        """Return whether a module is a unit: False, True, or the options in which it differs from the one around."""
         raise NotImplementedError
 
 
@@ -88,7 +88,7 @@ class CustomPolicy(_Policy):
 
 
 def wrap_inside(root, policy, wrapper, ignored_modules, ignored, options, full_precision):
-    """Wraps modules inside of `root` as a policy says. Those of the classes `full_precision` are units, too, without mixed
+    """Wrap modules inside of `root` as a policy says. Those of the classes `full_precision` are units, too, without mixed
     precision."""
     chosen, apart = _chosen(root, policy, ignored_modules, ignored, options), set()
     for module in modules_of_unit(root):
@@ -164,7 +164,7 @@ def enable_wrap(*, wrapper_cls: Any, **wrapper_kwargs: Any):
 
 
 def wrap(module, **wrap_overrides: Any):
-    """The module as a unit, inside of enable_wrap; elsewhere as it is."""
+    """Return the module as a unit, inside of enable_wrap; elsewhere as it is."""
     settings = getattr(_around, "settings", None)
     if settings is None:
         return module
@@ -198,12 +198,12 @@ ACTIVATIONS = "_checkpoint_wrapped_module."
 
 
 def clean(name: str) -> str:
-    """A name without what wraps modules."""
+    """Return a name without what wraps modules."""
     return name.replace(PREFIX, "").replace(ACTIVATIONS, "")
 
 
 def is_unit(module) -> bool:
-    """Whether a module is wrapped."""
+    """Return whether a module is wrapped."""
     return "_unit" in module.__dict__
 
 
@@ -219,7 +219,7 @@ def named_modules_of_unit(module, path="", seen=None) -> Any:
 
 
 def modules_of_unit(module) -> list:
-    """The modules that belong to one unit."""
+    """Return the modules that belong to one unit."""
     return [m for _, m in named_modules_of_unit(module)]
 
 

@@ -10,7 +10,7 @@ __all__ = ["record"]
 
 
 def _leave(error: BaseException):
-    """Writes an error into the file that the launcher has named, if it has named one."""
+    """Write an error into the file that the launcher has named, if it has named one."""
     path = os.environ.get("TORCHELASTIC_ERROR_FILE")
     if not path:
         return
@@ -21,7 +21,7 @@ def _leave(error: BaseException):
 
 
 def record(fn=None, error_handler=None):
-    """A program's main function, whose errors are left in the file that TORCHELASTIC_ERROR_FILE names, and raised."""
+    """Return a program's main function, whose errors are left in the file that TORCHELASTIC_ERROR_FILE names, and raised."""
     if fn is None:
         return lambda fn: record(fn, error_handler)
 

@@ -6,5 +6,5 @@ __all__ = ["main"]
 
 
 def main(args=None) -> int:
-    """The command."""
+    """Return the command."""
     return launcher.main(args, use_env=False)

@@ -121,7 +121,7 @@ def _end(processes):
 
 
 def _attempt(args, nodes, node, count, restart) -> tuple[int, int] | None:
-    """Runs all processes once; (local rank, exit code) of the first that failed."""
+    """Run all processes once; (local rank, exit code) of the first that failed."""
     place = _place(args, nodes)
     processes = []
     try:
@@ -139,7 +139,7 @@ def _attempt(args, nodes, node, count, restart) -> tuple[int, int] | None:
 
 
 def run(args) -> int:
-    """Runs what the command line says; the exit code is 0, or 1 if a process has failed."""
+    """Run what the command line says; the exit code is 0, or 1 if a process has failed."""
     nodes, node = _nodes(args)
     count = _count(args.nproc_per_node)
     if args.standalone and args.rdzv_id == "none":
@@ -161,7 +161,7 @@ def _raise_on_termination(number, frame):
 
 
 def main(args=None, **defaults) -> int:
-    """The command."""
+    """Return the command."""
     before = signal.signal(signal.SIGTERM, _raise_on_termination)
     try:
         return run(parse_args(args, **defaults))

@@ -32,7 +32,7 @@ _implicit: list = []        # of `implicit_replication`
 
 
 def over(local: Tensor, shape, mesh, placements) -> Any:
-    """The tensor of which a local one is this process's part, over the same memory, without a history."""
+    """Return the tensor of which a local one is this process's part, over the same memory, without a history."""
     t = wrap(made(local._a, tuple(shape), mesh, placements))
     t._shared = local._storage
     return t
@@ -121,7 +121,7 @@ class DTensor(Tensor):
     @staticmethod
     def from_local(local_tensor, device_mesh=None, placements=None, *, run_check=False, shape=None, stride=None,
                    grad_placements=None) -> "DTensor":
-        """The tensor of which each process has a part. Parts of one size are assumed unless `shape` says the whole. With
+        """Return the tensor of which each process has a part. Parts of one size are assumed unless `shape` says the whole. With
         `run_check`, what is to be the same everywhere is taken from the first process. Gradients lie as the tensor does (of
         terms, whole everywhere) unless `grad_placements` says otherwise."""
         mesh = device_mesh or current_mesh()
@@ -148,7 +148,7 @@ class DTensor(Tensor):
 
     def redistribute(self, device_mesh=None, placements=None, *, async_op=False, forward_dtype=None,
                      backward_dtype=None) -> "DTensor":
-        """The same tensor lying in another way on its mesh. With dtypes, it is sent in `forward_dtype`, its gradient in
+        """Return the same tensor lying in another way on its mesh. With dtypes, it is sent in `forward_dtype`, its gradient in
         `backward_dtype`."""
         mesh = device_mesh or self.device_mesh
         if mesh != self.device_mesh:
@@ -164,7 +164,7 @@ class DTensor(Tensor):
         return _Redistribute.apply(x, lies, backward_dtype)
 
     def full_tensor(self, *, grad_placements=None) -> Tensor:
-        """All of it, as a plain tensor in every process."""
+        """Return all of it, as a plain tensor in every process."""
         whole = self.redistribute(placements=[Replicate()] * self.device_mesh.ndim)
         return whole.to_local(grad_placements=grad_placements)
 
@@ -236,12 +236,12 @@ class DTensorSpec:
 
 
 def codes_of(placement) -> tuple:
-    """A placement as what makes it again."""
+    """Return a placement as what makes it again."""
     return (type(placement).__name__, *vars(placement).values())
 
 
 def again(local, shape, mesh, placements, requires_grad) -> Any:
-    """A tensor out of a pickle, of this process's part."""
+    """Return a tensor out of a pickle, of this process's part."""
     try:
         lies = [KINDS[kind](*facts) for kind, *facts in placements]
         whole, on = tuple([int(n) for n in shape]), mesh_again(*mesh)
@@ -256,7 +256,7 @@ REBUILDS.add(again)
 
 
 def _from_first(t, mesh, placements):
-    """A part that is the same along some dims of the mesh, as the first process there has it."""
+    """Return a part that is the same along some dims of the mesh, as the first process there has it."""
     same = [i for i, p in enumerate(placements) if isinstance(p, Replicate)]
     found = wrap(beside(from_first(host(t.detach()._a), mesh, "from_local", same), t._a))
     return found.requires_grad_() if t.requires_grad else found
@@ -279,7 +279,7 @@ class implicit_replication:
 
 
 def _check_beside(name, values):
-    """Refuses plain tensors beside those that are shared out: whether all processes have the same is not known. Gives the first
+    """Refuse plain tensors beside those that are shared out: whether all processes have the same is not known. Gives the first
     of those."""
     first = None
     for x in _tensors(values):
@@ -301,7 +301,7 @@ def _tensors(values):
 
 @handles("zeros_like", "ones_like", "empty_like", "full_like")
 def _like(fn, input, *args, **kwargs):
-    """A constant that lies as another tensor does."""
+    """Return a constant that lies as another tensor does."""
     lies = without_terms(input.placements)
     shape = place_in(input._a.shape, input.device_mesh, lies)[0]
     local = local_of(input)
@@ -313,7 +313,7 @@ def _like(fn, input, *args, **kwargs):
 
 @handles("rand_like", "randn_like", "randint_like")
 def _drawn_like(fn, input, *args, **kwargs):
-    """Random numbers that lie as another tensor does."""
+    """Return random numbers that lie as another tensor does."""
     grad = kwargs.pop("requires_grad", False)
     found = _like(without_asking(FUNCTIONS["empty_like"]), input, dtype=kwargs.pop("dtype", None))
     generator = kwargs.pop("generator", None)

@@ -23,8 +23,8 @@ __all__ = ["distribute_module", "distribute_tensor", "empty", "full", "ones", "r
 
 
 def distribute_tensor(tensor, device_mesh=None, placements=None, *, src_data_rank=0) -> DTensor:
-    """A tensor (all of it) shared out over a mesh: what the first process has counts, or, with `src_data_rank=None`, each takes
-    its part of what it has itself, without communication. Gradients go to the result, which is a leaf."""
+    """Return a tensor (all of it) shared out over a mesh: what the first process has counts, or, with `src_data_rank=None`,
+    each takes its part of what it has itself, without communication. Gradients go to the result, which is a leaf."""
     mesh = device_mesh or current_mesh()
     lies = checked(placements, mesh, tensor.ndim, "distribute_tensor")
     if isinstance(tensor, DTensor):
@@ -39,7 +39,7 @@ def distribute_tensor(tensor, device_mesh=None, placements=None, *, src_data_ran
 
 
 def shared_out(tensor, mesh, lies, source=0) -> Any:
-    """A tensor without its history, of which each process keeps its part."""
+    """Return a tensor without its history, of which each process keeps its part."""
     shape = tuple(shape_of(tensor))
     if mesh.get_coordinate() is None:
         return over(tensor.detach().new_empty(place_in(shape, mesh, lies)[0]), shape, mesh, lies)
@@ -70,7 +70,7 @@ def _scattered(a, mesh, lies, source):
 
 
 def _parts_of_first(group, a, dim, count, what, source):
-    """The part along a dim of what the first process of a group has."""
+    """Return the part along a dim of what the first process of a group has."""
     sizes, found = part_sizes(a.shape[dim], count), []
     begins = [sum(sizes[:r]) for r in range(count)]
     parts = [part_of(a, dim, b, b + n) for b, n in zip(begins, sizes)]
@@ -91,7 +91,7 @@ def _parts_of_first(group, a, dim, count, what, source):
 
 
 def distribute_module(module, device_mesh=None, partition_fn=None, input_fn=None, output_fn=None) -> Module:
-    """Makes the parameters and buffers of a module DTensors: partition_fn(name, module, mesh) does so for each module inside,
+    """Make the parameters and buffers of a module DTensors: partition_fn(name, module, mesh) does so for each module inside,
     the rest becomes whole everywhere. input_fn(module, inputs, mesh) makes of the inputs of forward what it gets, and
     output_fn(module, outputs, mesh) of its outputs what comes out."""
     mesh = device_mesh or current_mesh()
@@ -114,7 +114,7 @@ def distribute_module(module, device_mesh=None, partition_fn=None, input_fn=None
 
 
 def share_out_rest(module, mesh, source=0):
-    """Makes the own parameters and buffers of a module that are plain the same in all processes of a mesh."""
+    """Make the own parameters and buffers of a module that are plain the same in all processes of a mesh."""
     whole = [Replicate()] * mesh.ndim
     for name, p in list(module._parameters.items()):
         if p is not None and not isinstance(p, DTensor):
@@ -126,7 +126,7 @@ def share_out_rest(module, mesh, source=0):
 
 
 def as_parameter(p, mesh, placements, source=0) -> Parameter:
-    """A parameter that is shared out."""
+    """Return a parameter that is shared out."""
     lies = checked(placements, mesh, p.ndim, "a parameter")
     return Parameter(shared_out(p, mesh, lies, source), requires_grad=p.requires_grad)
 
@@ -170,7 +170,7 @@ def empty(*size, dtype=None, layout=None, requires_grad=False, device_mesh=None,
 
 
 def full(size, fill_value, *, dtype=None, layout=None, requires_grad=False, device_mesh=None, placements=None) -> DTensor:
-    """One number everywhere, shared out."""
+    """Return one number everywhere, shared out."""
     return _filled((size,), fill_value, dtype, layout, requires_grad, device_mesh, placements)
 
 
@@ -182,12 +182,12 @@ def _drawn(size, name, dtype, layout, requires_grad, device_mesh, placements):
 
 
 def rand(*size, dtype=None, layout=None, requires_grad=False, device_mesh=None, placements=None) -> DTensor:
-    """Numbers uniform in [0, 1), those that one process would draw, shared out."""
+    """Return numbers uniform in [0, 1), those that one process would draw, shared out."""
     return _drawn(size, "uniform_", dtype, layout, requires_grad, device_mesh, placements)
 
 
 def randn(*size, dtype=None, layout=None, requires_grad=False, device_mesh=None, placements=None) -> DTensor:
-    """Normal numbers, those that one process would draw, shared out."""
+    """Return normal numbers, those that one process would draw, shared out."""
     return _drawn(size, "normal_", dtype, layout, requires_grad, device_mesh, placements)
 
 

@@ -32,14 +32,14 @@ def _each(mesh, arrays, one, neutral) -> Any:
 
 
 def _one_like(a, value):
-    """An array of one number, where another one is."""
+    """Return an array of one number, where another one is."""
     if a.__class__ is np.ndarray:
         return np.full((1,), value, a.dtype)
     return a.backend.filled((1,), a.dtype, value, a.device)
 
 
 def norms(mesh, arrays, params) -> Any:
-    """The norm of each array: powers are added over the processes, or the largest taken."""
+    """Return the norm of each array: powers are added over the processes, or the largest taken."""
     order = params["ord"]
     if order <= 0:
         return multi_tensor.norms.lower.body(*arrays, **params)

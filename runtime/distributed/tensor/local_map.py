@@ -13,7 +13,7 @@ __all__ = ["local_map"]
 
 def local_map(func=None, out_placements=None, in_placements=None, in_grad_placements=None, device_mesh=None, *,
               redistribute_inputs=False):
-    """A function that calls func with this process's parts of its DTensors, and makes DTensors of its results.
+    """Return a function that calls func with this process's parts of its DTensors, and makes DTensors of its results.
 
     `out_placements` says how results lie (of several, a tuple with an entry for each; None is for what stays as it is),
     `in_placements` how arguments must (others are refused, or with `redistribute_inputs` brought to it), `in_grad_placements`
@@ -37,7 +37,7 @@ def local_map(func=None, out_placements=None, in_placements=None, in_grad_placem
 
 
 def _part(x, i, in_placements, in_grad_placements, redistributes):
-    """An argument as func gets it."""
+    """Return an argument as func gets it."""
     wanted = None if in_placements is None else in_placements[i]
     if not isinstance(x, DTensor):
         if wanted is not None:

@@ -87,7 +87,7 @@ class Parts:
 
 
 def made(local, shape, mesh, placements, base=None, seen=None, writes=None) -> DeviceArray:
-    """The array of a shape of which this process has a part."""
+    """Return the array of a shape of which this process has a part."""
     refuse_traces()
     if mesh.get_coordinate() is not None:
         check_shape(local, place_in(shape, mesh, placements)[0], shape, mesh, placements)
@@ -95,14 +95,14 @@ def made(local, shape, mesh, placements, base=None, seen=None, writes=None) -> D
 
 
 def check_shape(local, want, shape, mesh, placements):
-    """Raises unless this process's part has the shape that it must have."""
+    """Raise unless this process's part has the shape that it must have."""
     if local.shape != want:
         raise DeviceError(f"this process's part of a tensor {tuple(shape)} that lies as {list(placements)} on {mesh} has the "
                           f"shape {want}, got {local.shape}")
 
 
 def over_part(local, shape, parts, base=None) -> DeviceArray:
-    """An array over parts that are known to fit."""
+    """Return an array over parts that are known to fit."""
     found = DeviceArray(MESH, parts, shape, local.dtype, _strides(local, shape), 0, base)
     if not shared_out:
         shared_out.append(True)
@@ -121,7 +121,7 @@ def _strides(local, shape):
 
 
 def lying_as(a, placements, **options) -> Any:
-    """An array that lies as it is said; itself, if it does."""
+    """Return an array that lies as it is said; itself, if it does."""
     m = a.memory
     if m.placements == placements:
         return a
@@ -129,17 +129,17 @@ def lying_as(a, placements, **options) -> Any:
 
 
 def on_mesh(a, mesh) -> DeviceArray:
-    """An array that is the same in all processes, as one of a mesh."""
+    """Return an array that is the same in all processes, as one of a mesh."""
     return a if is_on_mesh(a) else made(a, a.shape, mesh, (REPLICATE,) * mesh.ndim)
 
 
 def is_on_mesh(a) -> bool:
-    """Whether an array is one of a mesh."""
+    """Return whether an array is one of a mesh."""
     return a.__class__ is DeviceArray and a.kind == MESH
 
 
 def refuse_traces():
-    """Raises while a function is traced."""
+    """Raise while a function is traced."""
     recorder = tls.m.recorder
     if recorder is not None:
         recorder.refuse("it computes with tensors that are shared out over processes (DTensor)",
@@ -151,13 +151,13 @@ class Backend:
 
     @staticmethod
     def run(op, arrays, params):
-        """An operator, on the parts."""
+        """Return an operator, on the parts."""
         refuse_traces()
         return sharded_dispatch.run(op, arrays, params)
 
     @staticmethod
     def item(a, key):
-        """A part of an array, by ints and slices for each of the first dims, as a view."""
+        """Return a part of an array, by ints and slices for each of the first dims, as a view."""
         dim = 0
         for k in key:
             if isinstance(k, slice):
@@ -172,7 +172,7 @@ class Backend:
 
     @staticmethod
     def write(dst, src):
-        """Writes a value into an array, which goes on to lie as it does."""
+        """Write a value into an array, which goes on to lie as it does."""
         refuse_traces()
         m = dst.memory
         if m.mesh.get_coordinate() is None:
@@ -194,7 +194,7 @@ class Backend:
 
     @staticmethod
     def to_host(a, wait=True):
-        """All of it, in this process's memory: a collective."""
+        """Return all of it, in this process's memory: a collective."""
         refuse_traces()
         m = a.memory
         whole = moved(m.local, a.shape, m.mesh, m.placements, (REPLICATE,) * m.mesh.ndim)
@@ -208,12 +208,12 @@ class Backend:
 
     @staticmethod
     def placed(a, place):
-        """The same, with parts where `place` puts them."""
+        """Return the same, with parts where `place` puts them."""
         return made(place(a.memory.local), a.shape, a.memory.mesh, a.memory.placements)
 
     @staticmethod
     def filled(shape, dtype, value, index=None):
-        """An array of one number on the mesh `index`, whole everywhere."""
+        """Return an array of one number on the mesh `index`, whole everywhere."""
         if index.device_type == "cpu":
             return on_mesh(np.full(shape, value, dtype), index)
         kind = index.device_type
@@ -221,7 +221,7 @@ class Backend:
 
     @staticmethod
     def filled_beside(a, shape, dtype, value):
-        """An array of one number, which lies as another one of its shape does."""
+        """Return an array of one number, which lies as another one of its shape does."""
         m = a.memory
         lies = tuple([REPLICATE if isinstance(p, Partial) or tuple(shape) != a.shape else p for p in m.placements])
         local, at = place_in(shape, m.mesh, lies)[0], m.local
@@ -231,19 +231,19 @@ class Backend:
 
     @staticmethod
     def converted(a, dtype):
-        """The elements in another dtype."""
+        """Return the elements in another dtype."""
         return sharded_dispatch.run(cast, (a,), {"dtype": dt.from_numpy(np.dtype(dtype))})
 
     @staticmethod
     def copied(a):
-        """The elements in new memory, row by row."""
+        """Return the elements in new memory, row by row."""
         return made(a.memory.local.copy(), a.shape, a.memory.mesh, a.memory.placements)
 
     contiguous = copied
 
     @staticmethod
     def key(generator, index):
-        """The next key of a generator, which is that of the first process, where parts are."""
+        """Return the next key of a generator, which is that of the first process, where parts are."""
         key, kind = shared_random.key(generator, index), index.device_type
         return key if kind == "cpu" else BACKENDS[kind].to_device(key, BACKENDS[kind].current())
 
@@ -258,7 +258,7 @@ class Backend:
 
     @staticmethod
     def fresh(arrays) -> list:
-        """New arrays like others."""
+        """Return new arrays like others."""
         return [Backend.copied(a) for a in arrays]
 
     @staticmethod

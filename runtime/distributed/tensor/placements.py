@@ -12,15 +12,15 @@ class Placement:
     """How a tensor lies along one dim of a mesh."""
 
     def is_shard(self, dim: int | None = None) -> bool:
-        """Whether each process has a part (along `dim`, if given)."""
+        """Return whether each process has a part (along `dim`, if given)."""
         return isinstance(self, Shard) and dim in (None, self.dim)
 
     def is_replicate(self) -> bool:
-        """Whether each process has all of it."""
+        """Return whether each process has all of it."""
         return isinstance(self, Replicate)
 
     def is_partial(self, reduce_op: str | None = None) -> bool:
-        """Whether each process has a term of it (of this reduction, if given)."""
+        """Return whether each process has a term of it (of this reduction, if given)."""
         return isinstance(self, Partial) and reduce_op in (None, self.reduce_op)
 
 

@@ -34,7 +34,7 @@ class _Move:
         self.wanted = nesting(target, mesh.shape)
 
     def done(self):
-        """All steps."""
+        """Return all steps."""
         while (step := self._innermost_that_leaves()) is not None:
             self._leave(*step)
         for i, p in enumerate(self.now):
@@ -60,7 +60,7 @@ class _Move:
         return None
 
     def _can_enter(self, i) -> bool:
-        """Whether a dim of the mesh may part what it is to part right away: all that comes before it does so."""
+        """Return whether a dim of the mesh may part what it is to part right away: all that comes before it does so."""
         p = self.target[i]
         if not isinstance(p, Shard):
             return False
@@ -68,7 +68,7 @@ class _Move:
         return order == wanted[:wanted.index(i)]
 
     def _size_without(self, dim, i) -> int:
-        """The size of a dim here, but for the parts of one dim of the mesh, the innermost one."""
+        """Return the size of a dim here, but for the parts of one dim of the mesh, the innermost one."""
         size = self.shape[dim]
         for j in self.orders.get(dim, []):
             if j == i:
@@ -115,7 +115,7 @@ class _Move:
         return [beside(a, self.local) for a in found]
 
     def _enter(self, i, dim):
-        """A dim is parted: of terms of a reduction each process gets the reduced part."""
+        """Return a dim is parted: of terms of a reduction each process gets the reduced part."""
         p, parts = self.now[i], self.mesh.shape[i]
         sizes = part_sizes(self.local.shape[dim], parts)
         if isinstance(p, Partial):
@@ -130,7 +130,7 @@ class _Move:
         self.orders.setdefault(dim, []).append(i)
 
     def _reduce(self, i, p):
-        """Terms become their reduction."""
+        """Return terms become their reduction."""
         here = host(self.local)
         self.local = beside(self._combined(i, lambda group, note: reduce_arrays(group, here, REDUCTIONS[p.reduce_op], note),
                                            "all_reduce"), self.local)
@@ -143,7 +143,7 @@ class _Move:
         return found[0]
 
     def _part_into_terms(self, i, p):
-        """A value becomes terms: of sums and products all is with the first process, of what else with everyone."""
+        """Return a value becomes terms: of sums and products all is with the first process, of what else with everyone."""
         if p.reduce_op in _NEUTRAL and self.at[i]:
             self.local = _NEUTRAL[p.reduce_op](self.local)
         self.now[i] = p
@@ -153,24 +153,24 @@ _NEUTRAL: dict = {"sum": zeros_beside, "product": ones_beside}
 
 
 def host(a) -> np.ndarray:
-    """An array in this process's memory."""
+    """Return an array in this process's memory."""
     return a.numpy() if a.__class__ is DeviceArray else a
 
 
 def beside(a, like):
-    """An array on the device of another one."""
+    """Return an array on the device of another one."""
     if like.__class__ is not DeviceArray:
         return a
     return BACKENDS[like.kind].to_device(np.ascontiguousarray(a), like.device)
 
 
 def part(a, dim, first, last):
-    """Some elements along a dim, as a view."""
+    """Return some elements along a dim, as a view."""
     return a[(*[slice(None)] * dim, slice(first, last))]
 
 
 def _cut(a, dim, sizes) -> list:
-    """An array in parts along a dim, as views."""
+    """Return an array in parts along a dim, as views."""
     found, first = [], 0
     for n in sizes:
         found.append(part(a, dim, first, first + n))
@@ -183,7 +183,7 @@ def _resized(shape, dim, n) -> tuple:
 
 
 def _joined(arrays, dim):
-    """Arrays behind each other along a dim."""
+    """Return arrays behind each other along a dim."""
     if arrays[0].__class__ is not DeviceArray:
         return np.concatenate(arrays, dim)
     return arrays[0].backend.run(cat, tuple(arrays), {"dim": dim})

@@ -50,7 +50,7 @@ _MOST_PLANS = 16384
 
 
 def run(op: Op, arrays, params):
-    """The results of an operator, as arrays of the mesh that its operands are on."""
+    """Return the results of an operator, as arrays of the mesh that its operands are on."""
     mesh = _mesh_of(op, arrays)
     arrays = [on_mesh(a, mesh) if isinstance(a, (np.ndarray, DeviceArray)) else a for a in arrays]
     own = OWN.get(op)
@@ -82,7 +82,7 @@ def _mesh_of(op, arrays):
 
 
 def _of_no_terms(arrays) -> list:
-    """Arrays of which nobody has terms."""
+    """Return arrays of which nobody has terms."""
     return [lying_as(a, without_terms(a.memory.placements)) if is_on_mesh(a) else a for a in arrays]
 
 
@@ -106,7 +106,7 @@ def _run(op, arrays, params, plan, mesh):
 
 
 def _run_on_parts(op, local, params, plan) -> list:
-    """The results of an operator on this process's parts."""
+    """Return the results of an operator on this process's parts."""
     def run_it(arrays, params, empty=False):
         if empty:
             return _zeros(plan.shapes[0], plan.avals[0], local)
@@ -128,8 +128,8 @@ def _zeros(shape, aval, local):
 
 
 def _viewed(op, a, params, plan, mesh):
-    """A view of the part, if that lies where it must, else of a copy, which goes with what it is a view of. (`reshape` is none
-    of arrays that it must copy.)"""
+    """Return a view of the part, if that lies where it must, else of a copy, which goes with what it is a view of. (`reshape`
+    is none of arrays that it must copy.)"""
     held = lying_as(a, plan.ins[0])
     local = held.memory.local
     own = {**params, **plan.own}
@@ -141,7 +141,7 @@ def _viewed(op, a, params, plan, mesh):
 
 
 def _shares(a, b) -> bool:
-    """Whether two local arrays lie over the same memory."""
+    """Return whether two local arrays lie over the same memory."""
     if a.__class__ is DeviceArray:
         return a.memory is b.memory
     return np.may_share_memory(a, b)
@@ -212,7 +212,7 @@ def _placement(code):
 
 
 def _chosen(call: Call, names: Names | None, avals):
-    """The way along each dim of the mesh; None if a composite had better run its body."""
+    """Return the way along each dim of the mesh; None if a composite had better run its body."""
     possible = ways(names, call)
     found, far = [], False
     for i in range(call.mesh.ndim):
@@ -225,7 +225,7 @@ def _chosen(call: Call, names: Names | None, avals):
 
 
 def _best(call, possible, avals, i):
-    """The way that moves the fewest bytes along a dim of the mesh, and how many these are."""
+    """Return the way that moves the fewest bytes along a dim of the mesh, and how many these are."""
     now = [None if p is None else p[i] for p in call.placements]
     best, least = possible[0], None
     for way in possible:
@@ -238,7 +238,7 @@ def _best(call, possible, avals, i):
 
 
 def _code(p):
-    """A placement as ways say it; strided parts are none of theirs."""
+    """Return a placement as ways say it; strided parts are none of theirs."""
     if isinstance(p, Partial):
         return p.reduce_op
     return p.dim if isinstance(p, Shard) and not isinstance(p, _StridedShard) else None
@@ -259,12 +259,12 @@ def _bytes_moved(now, code, aval, parts) -> float:
 
 
 def broadcast_to(a, shape):
-    """An array laid out over a shape."""
+    """Return an array laid out over a shape."""
     return run(expand, (run(reshape, (a,), {"shape": (1,) * (len(shape) - a.ndim) + a.shape}),), {"shape": tuple(shape)})
 
 
 def sweep(rows, numbers):
-    """Replaces parts of arrays, in one sweep over each row: operands are brought to lie as what is written."""
+    """Replace parts of arrays, in one sweep over each row: operands are brought to lie as what is written."""
     numbers = [n.item() if hasattr(n, "item") and hasattr(n, "shape") else n for n in numbers]
     far: list = []
     apart: list = []            # (what is written, what was computed in its place)

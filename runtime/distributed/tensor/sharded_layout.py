@@ -21,7 +21,7 @@ def bounds(size: int, parts: int, index: int) -> tuple:
 
 
 def part_sizes(size: int, parts: int) -> list:
-    """The sizes of all parts."""
+    """Return the sizes of all parts."""
     return [b - a for a, b in [bounds(size, parts, i) for i in range(parts)]]
 
 
@@ -61,12 +61,12 @@ def place_in(shape, mesh, placements, coordinate=None) -> tuple:
 
 
 def compute_local_shape_and_global_offset(global_shape, mesh, placements) -> tuple:
-    """The shape of this process's part of a tensor, and where that begins along each dim."""
+    """Return the shape of this process's part of a tensor, and where that begins along each dim."""
     return place_in(tuple(global_shape), mesh, tuple(placements))
 
 
 def whole_shape(local, mesh, placements) -> tuple:
-    """The shape of a tensor of which every process has a part of this one's shape."""
+    """Return the shape of a tensor of which every process has a part of this one's shape."""
     shape = list(local)
     for i, p in enumerate(placements):
         if isinstance(p, Shard):
@@ -100,12 +100,12 @@ def _checked(p: Any, ndim: int, what: str) -> Placement:
 
 
 def without_terms(placements) -> tuple:
-    """The same, whole where there are terms: as the gradient of something lies."""
+    """Return the same, whole where there are terms: as the gradient of something lies."""
     return tuple([REPLICATE if isinstance(p, Partial) else p for p in placements])
 
 
 def current_mesh() -> DeviceMesh:
-    """The mesh that is meant where none is said: that of the innermost `with mesh:`, or all ranks in a row."""
+    """Return the mesh that is meant where none is said: that of the innermost `with mesh:`, or all ranks in a row."""
     found = DeviceMesh.current()
     if found is None:
         raise ArgumentError("no mesh is given: pass device_mesh, or make tensors inside of `with mesh:`")

@@ -22,7 +22,7 @@ class Piece:
         return self.start + self.tensor.numel()
 
     def fill(self, values, start: int = 0):
-        """Takes those elements that it has of a stretch that begins with number `start`; says how many these were."""
+        """Take those elements that it has of a stretch that begins with number `start`; says how many these were."""
         values = values.reshape(-1)
         first, last = max(start, self.start), min(start + values.numel(), self.stop)
         if first >= last:

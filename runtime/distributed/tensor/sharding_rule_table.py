@@ -35,7 +35,7 @@ def _permute(call):
 
 @rule_of(sh.expand)
 def _expand(call):
-    """Terms are reduced before they are repeated: afterwards there is more to send."""
+    """Return terms are reduced before they are repeated: afterwards there is more to send."""
     x, out = call.shapes[0], call.outs[0]
     names = [len(out) - len(x) + d if n == out[len(out) - len(x) + d] else None for d, n in enumerate(x)]
     outs = tuple([d if d in names else None for d in range(len(out))])
@@ -211,7 +211,7 @@ def _attention_grad(call):
 
 
 def _rows(call):
-    """The names of a row's dims, and of its weight's."""
+    """Return the names of a row's dims, and of its weight's."""
     dims = call.params["dims"]
     return (*range(len(call.shapes[0]) - dims), *(None,) * dims), (None,) * dims
 
@@ -242,7 +242,7 @@ def _host_or_device(a, make):
 
 
 def _masked_rows(rows, run, arrays, params, first, size):
-    """Rows of a part of a table of so many: zeros for what is in other parts."""
+    """Return rows of a part of a table of so many: zeros for what is in other parts."""
     weight, index = arrays
     em.check_range("embedding", index.numpy() if index.__class__ is DeviceArray else index, rows)
     inside = _host_or_device(index, lambda i: (i >= first) & (i < first + size))
@@ -311,7 +311,7 @@ def _class_weight(call):
 
 
 def _index_names(x, indices):
-    """The names of what is indexed, of each index, and of what comes out."""
+    """Return the names of what is indexed, of each index, and of what comes out."""
     ndim = max([len(i) for i in indices if i is not None], default=0)
     own = [None if i is None else tuple([("i", ndim - len(i) + d) if n != 1 else None for d, n in enumerate(i)])
            for i in indices]

@@ -69,7 +69,7 @@ class Call:
 
 
 def rule_of(*records):
-    """Marks the rule of operators."""
+    """Mark the rule of operators."""
     def mark(fn):
         RULES.update(dict.fromkeys(records, fn))
         return fn
@@ -98,7 +98,7 @@ def names_of(call: Call) -> Names | None:
 
 
 def pointwise(call: Call) -> Names:
-    """Each element by itself, operands broadcast."""
+    """Return each element by itself, operands broadcast."""
     shape, = call.outs[:1]
     ones = {d for d, n in enumerate(shape) if n == 1}
     ins = tuple([None if s is None else _from_right(s, len(shape), ones) for s in call.shapes])
@@ -118,7 +118,7 @@ def _of_one(call):
 
 
 def _of_all(call):
-    """Terms of sums of arrays; a number would be added by each."""
+    """Return terms of sums of arrays; a number would be added by each."""
     return (tuple([True] * len(call.shapes)),) if None not in call.shapes else ()
 
 
@@ -127,7 +127,7 @@ def _of_factors(call):
 
 
 def _of_cast(call):
-    """Terms keep their digits in wider numbers."""
+    """Return terms keep their digits in wider numbers."""
     before, after = call.dtypes[0], call.params["dtype"]
     if before in FLOAT8 or after in FLOAT8:
         return ()
@@ -142,7 +142,7 @@ _KEEPS_TERMS: dict[Op, Callable] = {
 
 
 def dims_in(call: Call, ndim: int) -> set:
-    """The dims that a call names, counted from the front."""
+    """Return the dims that a call names, counted from the front."""
     named = call.params["dims"] if "dims" in call.params else call.params["dim"]
     return {d % ndim for d in (named if isinstance(named, (tuple, list)) else (named,))}
 
@@ -151,7 +151,7 @@ _COMBINED = {rd.sum_: "sum", rd.prod: "product", rd.amax: "max", rd.amin: "min",
 
 
 def reduction(call: Call) -> Names:
-    """A reduction over dims: the others stay; over parts, terms."""
+    """Return a reduction over dims: the others stay; over parts, terms."""
     x, = call.shapes[:1]
     gone, keep = dims_in(call, len(x)), call.params["keepdim"]
     kind = _COMBINED.get(call.op)
@@ -161,7 +161,7 @@ def reduction(call: Call) -> Names:
 
 
 def _none_is_empty(call, d) -> bool:
-    """Whether every part of a dim would have elements."""
+    """Return whether every part of a dim would have elements."""
     n, parts = call.shapes[0][d], call.mesh.size()
     return parts <= n and (parts - 1) * -(-n // parts) < n
 
@@ -186,7 +186,7 @@ def along(call: Call) -> Names | None:
 
 
 def images(call: Call, way: Images) -> Names:
-    """The first dim of some operands counts images that are treated one by one."""
+    """Return the first dim of some operands counts images that are treated one by one."""
     which = range(len(call.shapes)) if way.which is None else way.which
     ins = tuple([None if s is None else _first(s) if i in which else (None,) * len(s) for i, s in enumerate(call.shapes)])
     return Names(ins, tuple([_first(s) for s in call.outs]))
@@ -197,7 +197,7 @@ def _first(shape) -> tuple:
 
 
 def matrices(call: Call) -> Names | None:
-    """Dims before those of a matrix are a batch."""
+    """Return dims before those of a matrix are a batch."""
     arrays = [s for s in call.shapes if s is not None]
     ndim = len(arrays[0])
     if not arrays or any(len(s) != ndim or s[:-2] != arrays[0][:-2] for s in arrays):
@@ -227,7 +227,7 @@ class Way:
 
 
 def ways(names: Names | None, call: Call) -> list:
-    """The ways to run an operator along one dim of a mesh: all whole first."""
+    """Return the ways to run an operator along one dim of a mesh: all whole first."""
     whole = Way((None,) * len(call.shapes), (None,) * len(call.outs))
     if names is None:
         return [whole]

@@ -25,13 +25,13 @@ def together(mesh):
 
 
 def key(generator, mesh) -> Any:
-    """The next key of a generator, which is that of the mesh's first process."""
+    """Return the next key of a generator, which is that of the mesh's first process."""
     with together(mesh):
         return generator.key()._a
 
 
 def from_first(a: np.ndarray, mesh, what: str, dims=None) -> np.ndarray:
-    """An array of the first process of a mesh (along some of its dims), in all."""
+    """Return an array of the first process of a mesh (along some of its dims), in all."""
     for i in range(mesh.ndim) if dims is None else dims:
         group, found = mesh.get_group(i), []
         group.run(lambda group=group, a=a, found=found: found.append(broadcast_array(group, a, 0, f"{what} from the first of "

@@ -21,12 +21,12 @@ def _average(group, buffer) -> Future:
 
 
 def allreduce_hook(process_group, bucket) -> Future:
-    """The average over the group."""
+    """Return the average over the group."""
     return _average(process_group, bucket.buffer())
 
 
 def noop_hook(_, bucket) -> Future:
-    """The gradients of this process."""
+    """Return the gradients of this process."""
     found: Future = Future()
     found.set_result(bucket.buffer())
     return found
@@ -38,12 +38,12 @@ def _compressed(dtype, process_group, bucket) -> Future:
 
 
 def fp16_compress_hook(process_group, bucket) -> Future:
-    """The average over the group, sent as float16."""
+    """Return the average over the group, sent as float16."""
     return _compressed(dt.float16, process_group, bucket)
 
 
 def bf16_compress_hook(process_group, bucket) -> Future:
-    """The average over the group, sent as bfloat16."""
+    """Return the average over the group, sent as bfloat16."""
     return _compressed(dt.bfloat16, process_group, bucket)
 
 
@@ -57,12 +57,12 @@ def _wrapper(dtype, hook):
 
 
 def fp16_compress_wrapper(hook):
-    """A hook that is given gradients as float16."""
+    """Return a hook that is given gradients as float16."""
     return _wrapper(dt.float16, hook)
 
 
 def bf16_compress_wrapper(hook):
-    """A hook that is given gradients as bfloat16."""
+    """Return a hook that is given gradients as bfloat16."""
     return _wrapper(dt.bfloat16, hook)
 
 
@@ -88,5 +88,5 @@ class DDPCommHookType(Enum):
 
 
 def register_ddp_comm_hook(comm_hook_type, model, state=None):
-    """Gives a DistributedDataParallel one of the hooks; the state is the process group."""
+    """Return a DistributedDataParallel one of the hooks; the state is the process group."""
     comm_hook_type.value(model=model, state=state)

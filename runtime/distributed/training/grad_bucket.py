@@ -13,29 +13,29 @@ class GradBucket:
         self._number, self._count, self._params, self._flat = number, count, params, flat
 
     def index(self) -> int:
-        """The bucket's number, in the order in which buckets are sent."""
+        """Return the bucket's number, in the order in which buckets are sent."""
         return self._number
 
     def is_last(self) -> bool:
-        """Whether no bucket comes after it."""
+        """Return whether no bucket comes after it."""
         return self._number == self._count - 1
 
     def buffer(self) -> Tensor:
-        """All gradients one after the other."""
+        """Return all gradients one after the other."""
         return self._flat
 
     def set_buffer(self, buffer):
-        """Puts other values in the place of the buffer."""
+        """Put other values in the place of the buffer."""
         if buffer.shape != self._flat.shape:
             raise ArgumentError(f"the buffer of this bucket has {self._flat.numel()} values, got a tensor of shape "
                                 f"{tuple(buffer.shape)}")
         self._flat = buffer
 
     def gradients(self) -> list:
-        """The gradient of each parameter, as views of the buffer."""
+        """Return the gradient of each parameter, as views of the buffer."""
         pieces = self._flat.split([p.numel() for p in self._params])
         return [piece.view(p.shape) for piece, p in zip(pieces, self._params)]
 
     def parameters(self) -> list:
-        """The parameters."""
+        """Return the parameters."""
         return list(self._params)

@@ -28,7 +28,7 @@ class PostLocalSGDState:
 
 
 def post_localSGD_hook(state, bucket) -> Future:
-    """The average over the processes that share gradients in this step."""
+    """Return the average over the processes that share gradients in this step."""
     local = state.iter >= state.start_localSGD_iter
     state.maybe_increase_iter(bucket)
     if not local:
@@ -77,7 +77,7 @@ def _parameters(params):
 
 
 def _average(params, group):
-    """Averages tensors over a group, those of one dtype and device together."""
+    """Average tensors over a group, those of one dtype and device together."""
     if group is None:
         return
     kinds: dict = {}
@@ -100,25 +100,25 @@ class PostLocalSGDOptimizer(Optimizer):
         self.param_groups, self.state, self.defaults = optim.param_groups, optim.state, optim.defaults
 
     def step(self, closure=None):
-        """A step of the optimizer, and the averager's part in it."""
+        """Return a step of the optimizer, and the averager's part in it."""
         loss = self.optim.step(closure)
         self.averager.average_parameters(params=self.optim.param_groups)
         return loss
 
     def zero_grad(self, set_to_none=True):
-        """Drops the gradients."""
+        """Drop the gradients."""
         self.optim.zero_grad(set_to_none)
 
     def add_param_group(self, param_group):
-        """Adds parameters with options of their own."""
+        """Add parameters with options of their own."""
         self.optim.add_param_group(param_group)
 
     def state_dict(self):
-        """The optimizer's, and the averager's count of steps as "step"."""
+        """Return the optimizer's, and the averager's count of steps as "step"."""
         return {**self.optim.state_dict(), "step": self.averager.step}
 
     def load_state_dict(self, state_dict):
-        """Takes what state_dict() gave; without "step" the averager starts anew."""
+        """Take what state_dict() gave; without "step" the averager starts anew."""
         self.optim.load_state_dict(state_dict)
         self.averager.step = state_dict.get("step", 0)
         self.param_groups, self.state = self.optim.param_groups, self.optim.state

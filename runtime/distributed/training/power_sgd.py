@@ -38,7 +38,7 @@ class PowerSGDState:
             self.iter += 1
 
     def compresses(self, rows: int, columns: int) -> bool:
-        """Whether the factors of a matrix are small enough to be sent in its place."""
+        """Return whether the factors of a matrix are small enough to be sent in its place."""
         rank = min(rows, columns, self.matrix_approximation_rank)
         return (rows + columns) * rank * self.min_compression_rate < rows * columns
 
@@ -50,14 +50,14 @@ def _done(value) -> Future:
 
 
 def _orthogonal(p, epsilon):
-    """A basis of the columns."""
+    """Return a basis of the columns."""
     if p.shape[1] == 1:
         return p / (p.norm() + epsilon) if epsilon or p.any() else p
     return qr(p.float() if p.dtype.itemsize < 4 else p)[0].to(p.dtype)
 
 
 def _first_factor(state, key, columns, rank, like):
-    """The last step's second factor, or a random one, which is the same on all ranks."""
+    """Return the last step's second factor, or a random one, which is the same on all ranks."""
     found = state.q_memory_dict.get(key) if state.warm_start else None
     if found is None:
         drawn = FUNCTIONS["randn"](columns, rank, generator=state.generator).to(device=like.device, dtype=like.dtype)
@@ -66,7 +66,7 @@ def _first_factor(state, key, columns, rank, like):
 
 
 def _average_together(tensors, group):
-    """Averages of several tensors, sent as one."""
+    """Average of several tensors, sent as one."""
     if not tensors:
         return
     flat = FUNCTIONS["cat"]([t.reshape(-1) for t in tensors])
@@ -77,7 +77,7 @@ def _average_together(tensors, group):
 
 
 def _approximate(state, group, matrices, keys):
-    """Replaces matrices by the average over ranks of what a few columns say of them."""
+    """Replace matrices by the average over ranks of what a few columns say of them."""
     ranks = [min(*m.shape, state.matrix_approximation_rank) for m in matrices]
     seconds = [_first_factor(state, key, m.shape[1], rank, m) for key, m, rank in zip(keys, matrices, ranks)]
     firsts = [m @ q for m, q in zip(matrices, seconds)]
@@ -91,7 +91,7 @@ def _approximate(state, group, matrices, keys):
 
 
 def _with_rest(state, bucket):
-    """The gradients with what the last step has left of them, and a copy of these."""
+    """Return the gradients with what the last step has left of them, and a copy of these."""
     buffer, index = bucket.buffer(), bucket.index()
     if not state.use_error_feedback:
         return buffer, None
@@ -101,7 +101,7 @@ def _with_rest(state, bucket):
 
 
 def _sends_all(state, bucket, group) -> bool:
-    """Averages all gradients of a bucket, before the step from which on factors are sent; whether it is so early."""
+    """Average all gradients of a bucket, before the step from which on factors are sent; whether it is so early."""
     early = state.iter < state.start_powerSGD_iter
     if early:
         state.maybe_increase_iter(bucket)
@@ -110,7 +110,7 @@ def _sends_all(state, bucket, group) -> bool:
 
 
 def powerSGD_hook(state, bucket) -> Future:
-    """The average over ranks, of matrices by factors of them. Steps before `start_powerSGD_iter` send all."""
+    """Return the average over ranks, of matrices by factors of them. Steps before `start_powerSGD_iter` send all."""
     group = the_group(state.process_group)
     if _sends_all(state, bucket, group):
         return _done(bucket.buffer())

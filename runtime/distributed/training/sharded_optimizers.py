@@ -23,7 +23,7 @@ class _EndedOptimizer(JoinHook):
         self.zero = zero
 
     def main_hook(self):
-        """Takes part in a step."""
+        """Take part in a step."""
         self.zero.step()
 
 
@@ -49,7 +49,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self._take_options(self.optim.param_groups, self.param_groups)
 
     def add_param_group(self, param_group):
-        """Adds parameters with options of their own, and shares them out."""
+        """Add parameters with options of their own, and shares them out."""
         super().add_param_group(param_group)
         group = self.param_groups[-1]
         for p in sorted(group["params"], key=lambda p: -p.numel()):
@@ -74,7 +74,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     # Stepping.
 
     def step(self, closure=None, **options):
-        """One update of this rank's parameters; then every rank has all."""
+        """Return one update of this rank's parameters; then every rank has all."""
         Join.notify_join_context(self)
         member_of(self.process_group, "ZeroRedundancyOptimizer.step")       # refuses while a function is traced
         self._take_options(self.param_groups, self.optim.param_groups)
@@ -85,7 +85,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return loss
 
     def _send(self):
-        """Sends each rank's parameters to the others, those of one dtype and device together."""
+        """Send each rank's parameters to the others, those of one dtype and device together."""
         kinds: dict = {}
         for group in self.param_groups:
             for p in group["params"]:
@@ -104,7 +104,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return {id(p): i for i, p in enumerate(p for group in self.param_groups for p in group["params"])}
 
     def consolidate_state_dict(self, to=0):
-        """Collects the state of all ranks on rank `to` of the group; every rank calls it before that one's state_dict()."""
+        """Collect the state of all ranks on rank `to` of the group; every rank calls it before that one's state_dict()."""
         own, numbers = self.optim.state_dict(), self._numbers()
         mine = [numbers[id(p)] for group in self.optim.param_groups for p in group["params"]]
         parts: Any = [None] * self.process_group.size() if self.process_group.rank() == to else None
@@ -112,7 +112,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self._whole = None if parts is None else {k: v for part in parts for k, v in part.items()}
 
     def state_dict(self):
-        """The state of all ranks, as the optimizer's own state_dict() without sharing would be."""
+        """Return the state of all ranks, as the optimizer's own state_dict() without sharing would be."""
         if self._whole is None:
             raise AutogradError("the state is shared out over ranks: call consolidate_state_dict(to=rank) on all of them "
                                 "before that one's state_dict()")
@@ -120,7 +120,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return {**found, "state": dict(sorted(self._whole.items()))}
 
     def load_state_dict(self, state_dict):
-        """Takes this rank's part of a whole state."""
+        """Take this rank's part of a whole state."""
         numbers, rank = self._numbers(), self.process_group.rank()
         mine = {numbers[id(p)]: p for group in self.param_groups for p in self._own(group)}
         local, groups = {n: i for i, n in enumerate(mine)}, []

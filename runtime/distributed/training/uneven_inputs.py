@@ -110,7 +110,7 @@ class Join:
 
     @staticmethod
     def notify_join_context(joinable):
-        """Announces a step of the context's first joinable; how many ranks take part in it with batches of their own, or None
+        """Announce a step of the context's first joinable; how many ranks take part in it with batches of their own, or None
         where nothing was announced."""
         config = joinable._join_config
         if not config.enable or config.first is not joinable:

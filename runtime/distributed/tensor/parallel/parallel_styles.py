@@ -16,7 +16,7 @@ __all__ = ["ColwiseParallel", "ParallelStyle", "PrepareModuleInput", "PrepareMod
 
 
 def lying(x, mesh, given, wanted) -> Any:
-    """A tensor that lies as wanted: a plain one is a part of one that lies as `given` says."""
+    """Return a tensor that lies as wanted: a plain one is a part of one that lies as `given` says."""
     if not isinstance(x, DTensor):
         if not isinstance(x, Tensor):
             raise DTypeError(f"what is to be shared out is a tensor, got {type(x).__name__}")
@@ -25,7 +25,7 @@ def lying(x, mesh, given, wanted) -> Any:
 
 
 def given_out(x, wanted, local) -> Any:
-    """A result that lies as wanted, or this process's part of it."""
+    """Return a result that lies as wanted, or this process's part of it."""
     if not isinstance(x, DTensor):
         return x
     x = x.redistribute(placements=wanted)
@@ -48,7 +48,7 @@ class ParallelStyle(ABC):
         return f"{type(self).__name__}({', '.join([f'{k}={v}' for k, v in self._facts().items()])})"
 
     def _put(self, module, mesh, places: dict):
-        """Makes the parameters of a module ones that lie as it is said by name, the others as for None."""
+        """Make the parameters of a module ones that lie as it is said by name, the others as for None."""
         for name, p in list(module._parameters.items()):
             if p is not None:
                 module.register_parameter(name, as_parameter(p, mesh, [places.get(name, places[None])], self.src_data_rank))

@@ -38,7 +38,7 @@ def parallelize_module(module, device_mesh=None, parallelize_plan=None, *, src_d
 
 
 def _named(module, path) -> list:
-    """The modules inside of one that a name with `*` means."""
+    """Return the modules inside of one that a name with `*` means."""
     found = [module]
     for token in path.split(".") if path else []:
         found = [child for m in found for name, child in m.named_children() if fnmatch(name, token)]
