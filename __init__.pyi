@@ -208,10 +208,10 @@ def _check_value(cond, message=None) -> Tensor: ...
 def _check_with(error_type, cond, message=None) -> Tensor:
     """Raises an error of the given class unless a condition holds."""
 def _convert_indices_from_coo_to_csr(input, size, *, out_int32: builtins.bool = False) -> Tensor:
-    """Where the rows begin of entries whose rows are sorted, and where the last one ends."""
+    """Return row starts for entries with sorted rows, and the end of the last row."""
 def _convert_indices_from_csr_to_coo(crow_indices, col_indices, *, out_int32: builtins.bool = False,
                                      transpose: builtins.bool = False) -> Tensor:
-    """Return the row and the column of each entry, from where rows begin; the column first if transposed."""
+    """Return the row and column of each entry from row starts; the column first if transposed."""
 def _foreach_abs(self, *operands, **options) -> Any:
     """abs() of each tensor of a list; operands are lists as long, or the same for all."""
 def _foreach_abs_(self, *operands, **options) -> Any:
@@ -395,32 +395,30 @@ def _foreach_trunc_(self, *operands, **options) -> Any:
 def _foreach_zero_(self) -> Any:
     """Zeros in each tensor of a list."""
 def _grouped_mm(mat_a, mat_b, offs=None, bias=None, out_dtype=None) -> Tensor:
-    """Return a product for each group of rows. offs[g] says where group g ends: of a matrix and one mat_b[g] for each
-    group; of"""
+    """Return a product for each group; offs[g] is the end of group g."""
 def _scaled_mm(input, mat2, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None,
                use_fast_accum: builtins.bool = False, *, out=None) -> Tensor:
-    """input @ mat2 * scale_a * scale_b + bias of float8 matrices, in `out_dtype` (the input's unless said). Scales are
-    float32"""
+    """Return input @ mat2 * scale_a * scale_b + bias of float8 matrices, in `out_dtype` (by default the input's)."""
 def _segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0,
                     unsafe: builtins.bool = False, initial=None) -> Tensor:
-    """Return the sum, mean, prod, max or min of stretches along an axis, given their lengths or where they begin (and the
-    last"""
+    """Reduce segments along an axis by sum, mean, prod, max or min, given their lengths or their offsets (and the last
+    end)."""
 def _shape_as_tensor(input) -> Tensor:
     """The sizes of a tensor, as a tensor."""
 @overload
 def _softmax_backward_data(grad_output, output, dim, input_dtype) -> Tensor:
-    """Return the gradient of a softmax's input from that of its output, for a `backward` of one's own."""
+    """Return the gradient of a softmax's input from that of its output, for a custom `backward`."""
 @overload
 def _softmax_backward_data(grad_output, output, *, axis, input_dtype) -> Tensor:
-    """Return the gradient of a softmax's input from that of its output, for a `backward` of one's own."""
+    """Return the gradient of a softmax's input from that of its output, for a custom `backward`."""
 def _standard_gamma(alpha, generator=None) -> Tensor:
-    """Gamma numbers of the given concentrations and rate 1, differentiable in the concentrations."""
+    """Return gamma numbers of the given concentrations and rate 1, differentiable in the concentrations."""
 def abs(input, *, out=None) -> Tensor:
-    """Absolute value."""
+    """Return absolute values."""
 def abs_(input, *, out=None) -> Tensor:
     """In-place version of abs()."""
 def absolute(input, *, out=None) -> Tensor:
-    """Absolute value."""
+    """Return absolute values."""
 def absolute_(input, *, out=None) -> Tensor:
     """In-place version of absolute()."""
 def acos(input, *, out=None) -> Tensor:
@@ -434,37 +432,37 @@ def acosh_(input, *, out=None) -> Tensor:
 def adaptive_avg_pool1d(input, output_size) -> Tensor:
     """Return the mean of each of `output_size` even bins."""
 def adaptive_max_pool1d(input, output_size) -> builtins.tuple[Tensor, Tensor]:
-    """Return the largest element of each of `output_size` even bins, and where it was."""
+    """Return the largest element of each of `output_size` even bins, and its index."""
 def add(input, other, *older, alpha=1, out=None) -> Tensor:
-    """input + alpha * other"""
+    """Return input + alpha * other."""
 def add_(input, other, *older, alpha=1, out=None) -> Tensor:
     """In-place version of add()."""
 def addbmm(input, batch1, batch2, *older, beta=1, alpha=1, out=None) -> Tensor:
-    """beta * input + alpha * the sum of all products in the batch"""
+    """Return beta * input + alpha * the sum of all products in the batch."""
 def addbmm_(input, batch1, batch2, *older, beta=1, alpha=1, out=None) -> Tensor:
     """In-place version of addbmm()."""
 def addcdiv(input, tensor1, tensor2, *older, value=1, out=None) -> Tensor:
-    """input + value * tensor1 / tensor2"""
+    """Return input + value * tensor1 / tensor2."""
 def addcdiv_(input, tensor1, tensor2, *older, value=1, out=None) -> Tensor:
     """In-place version of addcdiv()."""
 def addcmul(input, tensor1, tensor2, *older, value=1, out=None) -> Tensor:
-    """input + value * tensor1 * tensor2"""
+    """Return input + value * tensor1 * tensor2."""
 def addcmul_(input, tensor1, tensor2, *older, value=1, out=None) -> Tensor:
     """In-place version of addcmul()."""
 def addmm(input, mat1, mat2, *older, beta=1, alpha=1, out=None) -> Tensor:
-    """beta * input + alpha * mat1 @ mat2"""
+    """Return beta * input + alpha * mat1 @ mat2."""
 def addmm_(input, mat1, mat2, *older, beta=1, alpha=1, out=None) -> Tensor:
     """In-place version of addmm()."""
 def addmv(input, mat, vec, *older, beta=1, alpha=1, out=None) -> Tensor:
-    """beta * input + alpha * mat @ vec"""
+    """Return beta * input + alpha * mat @ vec."""
 def addmv_(input, mat, vec, *older, beta=1, alpha=1, out=None) -> Tensor:
     """In-place version of addmv()."""
 def addr(input, vec1, vec2, *older, beta=1, alpha=1, out=None) -> Tensor:
-    """beta * input + alpha * outer(vec1, vec2)"""
+    """Return beta * input + alpha * outer(vec1, vec2)."""
 def addr_(input, vec1, vec2, *older, beta=1, alpha=1, out=None) -> Tensor:
     """In-place version of addr()."""
 def adjoint(input) -> Tensor:
-    """Return the last two dimensions swapped, and conjugated if complex."""
+    """Swap the last two dimensions, and conjugate complex elements."""
 def affine_grid_generator(theta, size, align_corners) -> Tensor:
     """The grid at which grid_sample transforms images of `size` by the affine maps `theta`."""
 def alias_copy(input) -> Tensor:
@@ -478,21 +476,21 @@ def alpha_dropout(input, p, train) -> Tensor:
 def alpha_dropout_(input, p, train) -> Tensor:
     """alpha_dropout() in place."""
 def amax(input, dim=(), keepdim: builtins.bool = False, *, out=None, axis=(), keepdims: builtins.bool = False) -> Tensor:
-    """Return largest values; ties share the gradient equally."""
+    """Return the largest values over dims; ties share the gradient equally."""
 def amin(input, dim=(), keepdim: builtins.bool = False, *, out=None, axis=(), keepdims: builtins.bool = False) -> Tensor:
-    """Return smallest values; ties share the gradient equally."""
+    """Return the smallest values over dims; ties share the gradient equally."""
 def aminmax(input, *, dim=None, keepdim: builtins.bool = False, out=None, axis=None,
             keepdims: builtins.bool = False) -> _return_types_module.aminmax:
-    """Return smallest and largest values as (min, max)."""
+    """Return the smallest and largest values as (min, max)."""
 def angle(input, *, out=None) -> Tensor:
-    """Return the angle of a number in the complex plane: of real ones 0 or, below zero, pi; nan stays nan."""
+    """Return the angle in the complex plane: for real numbers 0 or, below zero, pi; nan stays nan."""
 def angle_(input, *, out=None) -> Tensor:
     """In-place version of angle()."""
 def any(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Tensor:
     """Return whether any element is nonzero (uint8 gives uint8)."""
 def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None,
            requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
-    """start, start + step, ... below end."""
+    """Return start, start + step, ... below end."""
 def arccos(input, *, out=None) -> Tensor:
     """Elementwise acos."""
 def arccos_(input, *, out=None) -> Tensor:
@@ -525,27 +523,26 @@ def are_deterministic_algorithms_enabled() -> builtins.bool:
     """Return whether `use_deterministic_algorithms` was switched on."""
 def argmax(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None,
            keepdims: builtins.bool = False) -> Tensor:
-    """Where the largest element is, of equals the first; without dim an index into the flattened tensor."""
+    """Return the index of the largest element, the first among equals; without dim an index into the flattened tensor."""
 def argmin(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None,
            keepdims: builtins.bool = False) -> Tensor:
-    """Where the smallest element is, of equals the first; without dim an index into the flattened tensor."""
+    """Return the index of the smallest element, the first among equals; without dim an index into the flattened tensor."""
 def argsort(input, dim=-1, descending: builtins.bool = False, stable: builtins.bool = True, *, out=None, axis=-1) -> Tensor:
     """Return the indices that sort along a dim."""
 def argwhere(input) -> Tensor:
-    """Return the positions of all elements that are not zero, as rows of a matrix."""
+    """Return the positions of nonzero elements as rows of a matrix."""
 def as_strided(input, size, stride, storage_offset=None) -> Tensor:
-    """Any strided window over the memory behind a tensor."""
+    """Return any strided window over the memory of a tensor."""
 def as_strided_(input, size, stride, storage_offset=None) -> Tensor:
-    """Return the tensor itself becomes such a window."""
+    """Turn this tensor into a strided window over its memory."""
 def as_strided_copy(input, size, stride, storage_offset=None) -> Tensor:
-    """Any strided window over the memory behind a tensor. A copy."""
+    """Return any strided window over the memory of a tensor. A copy."""
 def as_strided_scatter(input, src, size, stride, storage_offset=None) -> Tensor:
-    """input with src in place of a strided window over its memory; what is expanded is copied first."""
+    """Return a copy with src in a strided window over its memory; an expanded input is copied first."""
 def as_tensor(data, dtype=None, device=None) -> Tensor:
-    """Data as a tensor, without a copy where it already is one or is an aligned array of the right dtype."""
+    """Return data as a tensor, without a copy if it is one already or an aligned array of the right dtype."""
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> Tensor:
-    """Return an object as a tensor; `copy` True always copies, False never, None where needed. `requires_grad` False gives
-    a"""
+    """Return an object as a tensor; `copy` True always copies, False never, None where needed."""
 def asin(input, *, out=None) -> Tensor:
     """Elementwise asin."""
 def asin_(input, *, out=None) -> Tensor:
@@ -576,7 +573,7 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode: builtins.b
                count_include_pad: builtins.bool = True) -> Tensor:
     """Return the mean of each window."""
 def baddbmm(input, batch1, batch2, *older, beta=1, alpha=1, out=None) -> Tensor:
-    """beta * input + alpha * batch1 @ batch2"""
+    """Return beta * input + alpha * batch1 @ batch2."""
 def baddbmm_(input, batch1, batch2, *older, beta=1, alpha=1, out=None) -> Tensor:
     """In-place version of baddbmm()."""
 def bartlett_window(window_length, periodic: builtins.bool = True, *, dtype=None, layout=None, device=None,
@@ -585,15 +582,15 @@ def bartlett_window(window_length, periodic: builtins.bool = True, *, dtype=None
 def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled) -> Tensor:
     """Each channel to mean 0 and variance 1, by the batch's statistics in training, by the running ones otherwise."""
 def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
-    """1 with the probability that each element of `input` says (or `p` for all), else 0."""
+    """Return 1 with the probability in each element of `input` (or `p` for all), else 0."""
 def bilinear(input1, input2, weight, bias=None) -> Tensor:
     """sum over i, j of input1[i] * weight[o, i, j] * input2[j], plus bias."""
 def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction=1) -> Tensor:
     """The loss of logits against probabilities."""
 def bincount(input, weights=None, minlength=0) -> Tensor:
-    """How often each of 0, 1, 2, ... occurs, or the sum of the weights of its occurrences."""
+    """Count how many times each of 0, 1, 2, ... occurs, or sum the weights of its occurrences."""
 def binomial(count, prob, generator=None) -> Tensor:
-    """How many of `count` trials succeed, each with probability `prob`."""
+    """Return how many of `count` trials succeed, each with probability `prob`."""
 def bitwise_and(input, other, *, out=None) -> Tensor:
     """Elementwise bitwise_and."""
 def bitwise_and_(input, other, *, out=None) -> Tensor:
@@ -624,38 +621,38 @@ def blackman_window(window_length, periodic: builtins.bool = True, *, dtype=None
 def block_diag(*tensors) -> Tensor:
     """Return a matrix with the given matrices along its diagonal."""
 def bmm(input, mat2, *, out=None) -> Tensor:
-    """Return the products of two equally long batches of matrices."""
+    """Multiply two equally long batches of matrices."""
 def broadcast_shapes(*shapes) -> _tensor_module.Size:
-    """Return the shape that all shapes broadcast to."""
+    """Return the shape to which all shapes broadcast."""
 def broadcast_tensors(*tensors) -> builtins.tuple[Tensor, ...]:
-    """Return all tensors expanded to their common shape."""
+    """Expand all tensors to their common shape."""
 def broadcast_to(input, *sizes, size=None) -> Tensor:
-    """Expanded to a shape."""
+    """Expand a tensor to a shape."""
 def bucketize(input, boundaries, *, out_int32: builtins.bool = False, right: builtins.bool = False, out=None) -> Tensor:
-    """Return the index of the bucket between sorted boundaries that each value falls into."""
+    """Return the index of each value's bucket between sorted boundaries."""
 def can_cast(from_, to) -> builtins.bool:
     """Return whether a value of dtype `from_` may be written into a tensor of dtype `to`."""
 def cartesian_prod(*tensors) -> Tensor:
-    """Return all combinations of one element of each vector, as rows."""
+    """Return all combinations of one element from each vector, as rows."""
 def cat(tensors, dim=0, *, out=None, axis=0) -> Tensor:
-    """Joined along an existing dimension; 1-d tensors without elements are skipped."""
+    """Join tensors along an existing dimension; 1-d tensors without elements are skipped."""
 def cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary') -> Tensor:
-    """Distances of order p between every row of x1 and every row of x2."""
+    """Return distances of order p between every row of x1 and every row of x2."""
 cdouble: _dtype_module.DType
 def ceil(input, *, out=None) -> Tensor:
     """Elementwise ceil."""
 def ceil_(input, *, out=None) -> Tensor:
     """In-place version of ceil()."""
 def celu(input, alpha=1.0) -> Tensor:
-    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))"""
+    """Return max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
 def celu_(input, alpha=1.0) -> Tensor:
     """celu() in place."""
 cfloat: _dtype_module.DType
 def chain_matmul(*matrices, out=None) -> Tensor:
-    """Return the product of several matrices, multiplied in the order that costs least."""
+    """Multiply several matrices in the cheapest order."""
 chalf: _dtype_module.NamedDType
 def channel_shuffle(input, groups) -> Tensor:
-    """Take the channels (dim 1) of `groups` groups in turn."""
+    """Interleave the channels (dim 1) of `groups` groups."""
 channels_last: _memory_formats_module.MemoryFormat
 channels_last_3d: _memory_formats_module.MemoryFormat
 def cholesky(input, upper: builtins.bool = False, *, out=None) -> Tensor:
@@ -665,17 +662,17 @@ def cholesky_inverse(L, upper: builtins.bool = False, *, out=None) -> Tensor:
 def cholesky_solve(input, L, upper: builtins.bool = False, *, out=None) -> Tensor:
     """The solution X of A @ X = input, from a Cholesky factor of A."""
 def chunk(input, chunks, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
-    """At most `chunks` pieces of one size (the last may be smaller), as views."""
+    """Split a tensor into at most `chunks` pieces of one size (the last may be smaller); return views."""
 def clamp(input, min=None, max=None, *, out=None) -> Tensor:
     """Limit values to [min, max]; either may be missing, a number or a tensor."""
 def clamp_(input, min=None, max=None, *, out=None) -> Tensor:
     """In-place version of clamp()."""
 def clamp_max(input, max, *, out=None) -> Tensor:
-    """Return values above max become max."""
+    """Lower values above max to max."""
 def clamp_max_(input, max, *, out=None) -> Tensor:
     """In-place version of clamp_max()."""
 def clamp_min(input, min, *, out=None) -> Tensor:
-    """Return values below min become min."""
+    """Raise values below min to min."""
 def clamp_min_(input, min, *, out=None) -> Tensor:
     """In-place version of clamp_min()."""
 def clear_autocast_cache() -> Tensor:
@@ -687,49 +684,49 @@ def clip_(input, min=None, max=None, *, out=None) -> Tensor:
 def clone(input, *, memory_format=...) -> Tensor:
     """Return a copy in new memory."""
 def column_stack(tensors, *, out=None) -> Tensor:
-    """Joined side by side; vectors are columns."""
+    """Join tensors side by side; vectors are columns."""
 def combinations(input, r=2, with_replacement: builtins.bool = False) -> Tensor:
-    """Return all choices of r elements of a vector, as rows."""
+    """Return all combinations of r elements of a vector, as rows."""
 def complex(real, imag, *, out=None) -> Tensor:
-    """Return complex numbers of real and imaginary parts."""
+    """Return complex numbers from real and imaginary parts."""
 complex32: _dtype_module.NamedDType
 def concat(tensors, dim=0, *, out=None, axis=0) -> Tensor:
-    """Joined along an existing dimension; 1-d tensors without elements are skipped."""
+    """Join tensors along an existing dimension; 1-d tensors without elements are skipped."""
 def concatenate(tensors, dim=0, *, out=None, axis=0) -> Tensor:
-    """Joined along an existing dimension; 1-d tensors without elements are skipped."""
+    """Join tensors along an existing dimension; 1-d tensors without elements are skipped."""
 def cond(pred, true_fn, false_fn, operands=()) -> Any:
     """true_fn(*operands) if pred, a bool or a tensor of one element, is true, else false_fn(*operands)."""
 def conj(input) -> Tensor:
-    """Return the complex conjugate; real tensors are returned as they are."""
+    """Return the complex conjugate; a real tensor itself."""
 def conj_physical(input, *, out=None) -> Tensor:
-    """Return the complex conjugate; real tensors are returned as they are."""
+    """Return the complex conjugate; a real tensor itself."""
 def conj_physical_(input, *, out=None) -> Tensor:
     """In-place version of conj_physical()."""
 def constant_pad_nd(input, pad, value=0) -> Tensor:
-    """`value` around the last dims; `pad` is (low, high) of the last dim, then of the one before, and so on."""
+    """Pad the last dims by `value`; `pad` is (low, high) of the last dim, then of the one before, and so on."""
 contiguous_format: _memory_formats_module.MemoryFormat
 def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1) -> Tensor:
-    """Convolution over one spatial dim; weight (out, in / groups, kernel)."""
+    """Convolve over one spatial dim; weight (out, in / groups, kernel)."""
 def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1) -> Tensor:
-    """Convolution over two spatial dims; weight (out, in / groups, *kernel)."""
+    """Convolve over two spatial dims; weight (out, in / groups, *kernel)."""
 def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1) -> Tensor:
-    """Convolution over three spatial dims; weight (out, in / groups, *kernel)."""
+    """Convolve over three spatial dims; weight (out, in / groups, *kernel)."""
 def conv_tbc(input, weight, bias, pad=0) -> Tensor:
-    """Convolution over the first dim of (time, batch, channels); weight (kernel, in, out)."""
+    """Convolve over the first dim of (time, batch, channels); weight (kernel, in, out)."""
 def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1) -> Tensor:
-    """Transposed convolution over one spatial dim; weight (in, out / groups, kernel)."""
+    """Apply a transposed convolution over one spatial dim; weight (in, out / groups, kernel)."""
 def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1) -> Tensor:
-    """Transposed convolution over two spatial dims; weight (in, out / groups, *kernel)."""
+    """Apply a transposed convolution over two spatial dims; weight (in, out / groups, *kernel)."""
 def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1) -> Tensor:
-    """Transposed convolution over three spatial dims; weight (in, out / groups, *kernel)."""
+    """Apply a transposed convolution over three spatial dims; weight (in, out / groups, *kernel)."""
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups) -> Tensor:
-    """Return a convolution over as many spatial dims as the weight has, or a transposed one."""
+    """Convolve over as many spatial dims as the weight has, or transposed."""
 def copysign(input, other, *, out=None) -> Tensor:
     """Elementwise copysign."""
 def copysign_(input, other, *, out=None) -> Tensor:
     """In-place version of copysign()."""
 def corrcoef(input) -> Tensor:
-    """Correlations between the rows of a matrix, within [-1, 1]."""
+    """Return correlations between the rows of a matrix, within [-1, 1]."""
 def cos(input, *, out=None) -> Tensor:
     """Elementwise cos."""
 def cos_(input, *, out=None) -> Tensor:
@@ -744,32 +741,32 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-08, *, axis=1) -> Tensor:
     """Return the cosine of the angle between two tensors along a dimension; norms are at least eps."""
 def count_nonzero(input, dim=None, *more, keepdim: builtins.bool = False, axis=None,
                   keepdims: builtins.bool = False) -> Tensor:
-    """How many elements are not zero, of all or along dims."""
+    """Return the number of nonzero elements, of all or along dims."""
 def cov(input, *, correction=1, fweights=None, aweights=None) -> Tensor:
-    """Covariances between the rows of a matrix; each column is an observation."""
+    """Return covariances between the rows of a matrix; each column is an observation."""
 def cross(input, other, dim=None, *, out=None, axis=None) -> Tensor:
-    """Return the cross product of vectors of 3 along `dim`: of the first dim of size 3 unless said."""
+    """Return the cross product of vectors of 3 along `dim`, by default the first dim of size 3."""
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=1,
              zero_infinity: builtins.bool = False) -> Tensor:
     """Connectionist temporal classification of log_probs (T, N, C) or (T, C)."""
 @overload
 def cummax(input, dim, *, out=None) -> _return_types_module.cummax:
-    """Running maximum along a dim and where it was seen last, as (values, indices)."""
+    """Return the running maximum along a dim and its last position, as (values, indices)."""
 @overload
 def cummax(input, *, axis, out=None) -> _return_types_module.cummax:
-    """Running maximum along a dim and where it was seen last, as (values, indices)."""
+    """Return the running maximum along a dim and its last position, as (values, indices)."""
 @overload
 def cummin(input, dim, *, out=None) -> _return_types_module.cummin:
-    """Running minimum along a dim and where it was seen last, as (values, indices)."""
+    """Return the running minimum along a dim and its last position, as (values, indices)."""
 @overload
 def cummin(input, *, axis, out=None) -> _return_types_module.cummin:
-    """Running minimum along a dim and where it was seen last, as (values, indices)."""
+    """Return the running minimum along a dim and its last position, as (values, indices)."""
 @overload
 def cumprod(input, dim, *, dtype=None, out=None) -> Tensor:
-    """Running products along a dim; integers and bools are multiplied in int64."""
+    """Return running products along a dim; integers and bools are multiplied in int64."""
 @overload
 def cumprod(input, *, axis, dtype=None, out=None) -> Tensor:
-    """Running products along a dim; integers and bools are multiplied in int64."""
+    """Return running products along a dim; integers and bools are multiplied in int64."""
 @overload
 def cumprod_(input, dim, *, dtype=None, out=None) -> Tensor:
     """In-place version of cumprod()."""
@@ -778,10 +775,10 @@ def cumprod_(input, *, axis, dtype=None, out=None) -> Tensor:
     """In-place version of cumprod()."""
 @overload
 def cumsum(input, dim, *, dtype=None, out=None) -> Tensor:
-    """Running sums along a dim; integers and bools are summed in int64."""
+    """Return running sums along a dim; integers and bools are summed in int64."""
 @overload
 def cumsum(input, *, axis, dtype=None, out=None) -> Tensor:
-    """Running sums along a dim; integers and bools are summed in int64."""
+    """Return running sums along a dim; integers and bools are summed in int64."""
 @overload
 def cumsum_(input, dim, *, dtype=None, out=None) -> Tensor:
     """In-place version of cumsum()."""
@@ -792,7 +789,7 @@ def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1, axis=-1) -> Tensor:
     """Return the running integral of y by the trapezoidal rule."""
 default_generator: _random_module.Generator
 def deg2rad(input, *, out=None) -> Tensor:
-    """Degrees to radians."""
+    """Convert degrees to radians."""
 def deg2rad_(input, *, out=None) -> Tensor:
     """In-place version of deg2rad()."""
 def det(A, *, out=None) -> Tensor:
@@ -815,9 +812,9 @@ def diagonal(input, offset=0, dim1=0, dim2=1, *, axis1=0) -> Tensor:
 def diagonal_copy(input, offset=0, dim1=0, dim2=1, *, axis1=0) -> Tensor:
     """Return the diagonal of two dimensions, as a new last dimension (a view). A copy."""
 def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1, *, axis1=0) -> Tensor:
-    """input with src in place of a diagonal."""
+    """Return a copy with src on a diagonal."""
 def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None, axis=-1) -> Tensor:
-    """Differences of neighbours along a dim, n times over."""
+    """Return differences of neighbours along a dim, n times over."""
 def digamma(input, *, out=None) -> Tensor:
     """Elementwise digamma."""
 def digamma_(input, *, out=None) -> Tensor:
@@ -825,11 +822,11 @@ def digamma_(input, *, out=None) -> Tensor:
 def dist(input, other, p=2) -> Tensor:
     """Return the norm of order p of input - other."""
 def div(input, other, *, rounding_mode=None, out=None) -> Tensor:
-    """input / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
+    """Return input / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
 def div_(input, other, *, rounding_mode=None, out=None) -> Tensor:
     """In-place version of div()."""
 def divide(input, other, *, rounding_mode=None, out=None) -> Tensor:
-    """input / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
+    """Return input / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
 def divide_(input, other, *, rounding_mode=None, out=None) -> Tensor:
     """In-place version of divide()."""
 def dot(input, tensor, *, out=None) -> Tensor:
@@ -840,15 +837,15 @@ def dropout(input, p, train) -> Tensor:
 def dropout_(input, p, train) -> Tensor:
     """dropout() in place."""
 def dsmm(mat1, mat2, *, out=None) -> Tensor:
-    """Return the product of two matrices, by its name for sparse ones in older programs."""
+    """Return the product of two matrices (old name of `mm` for sparse ones)."""
 def dsplit(input, indices_or_sections) -> builtins.tuple[Tensor, ...]:
     """Equal pieces, or pieces cut at the indices listed, as views."""
 def dstack(tensors, *, out=None) -> Tensor:
-    """Joined along the third dimension."""
+    """Join tensors along the third dimension."""
 dtype = _DType
 e: builtins.float
 def einsum(equation, *operands) -> Tensor:
-    """Sum of products of the operands as `equation` says, such as ``einsum("bij,bjk->bik", x, y)``."""
+    """Sum products of the operands over labels, for example ``einsum("bij,bjk->bik", x, y)``."""
 def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq: builtins.bool = False,
               sparse: builtins.bool = False) -> Tensor:
     """The rows of `weight` at the indices; a padding_idx below 0 means none."""
@@ -864,13 +861,13 @@ def embedding_renorm_(input, indices, max_norm, norm_type) -> Tensor:
     """Scales the rows of a table that the indices name down to max_norm, in place."""
 def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None,
           requires_grad: builtins.bool = False, pin_memory: builtins.bool = False, memory_format=None) -> Tensor:
-    """Return a tensor whose values are yet to be written (they are zeros until then)."""
+    """Return a tensor without defined values (ingot writes zeros)."""
 def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
                memory_format=None, pin_memory: builtins.bool = False) -> Tensor:
-    """Return a tensor of the shape and dtype of another, its values yet to be written."""
+    """Return a tensor without defined values, with the shape and dtype of another."""
 def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None,
                    requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
-    """Return an empty tensor whose dimensions lie in memory in the given order, the outermost first."""
+    """Return an empty tensor with a given order of dims in memory, outermost first."""
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
                   pin_memory: builtins.bool = False) -> Tensor:
     """Return an empty tensor with given strides."""
@@ -901,20 +898,18 @@ def exp2_(input, *, out=None) -> Tensor:
 def exp_(input, *, out=None) -> Tensor:
     """In-place version of exp()."""
 def expand_copy(self, *sizes, size=None, implicit: builtins.bool = False) -> Tensor:
-    """Return dimensions of size 1 repeated without copying; -1 keeps a size. A copy."""
+    """Repeat dimensions of size 1 without copying; -1 keeps a size. A copy."""
 def expm1(input, *, out=None) -> Tensor:
     """Elementwise expm1."""
 def expm1_(input, *, out=None) -> Tensor:
     """In-place version of expm1()."""
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
         pin_memory: builtins.bool = False) -> Tensor:
-    """Return ones on the diagonal, zeros elsewhere."""
+    """Return a matrix with ones on the diagonal, zeros elsewhere."""
 def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, quant_max) -> Tensor:
-    """`fake_quantize_per_tensor_affine` with a scale and a zero point for each index along `axis`: int32, or a float, which
-    may"""
+    """Apply fake quantisation with a scale and zero point for each index along `axis`."""
 def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max) -> Tensor:
-    """(step - zero_point) * scale for the step from quant_min to quant_max that is nearest to input / scale + zero_point.
-    The"""
+    """Return (step - zero_point) * scale for the nearest step from quant_min to quant_max."""
 def feature_alpha_dropout(input, p, train) -> Tensor:
     """alpha_dropout() of whole channels."""
 def feature_alpha_dropout_(input, p, train) -> Tensor:
@@ -924,28 +919,28 @@ def feature_dropout(input, p, train) -> Tensor:
 def feature_dropout_(input, p, train) -> Tensor:
     """feature_dropout() in place."""
 def fill(input, value) -> Tensor:
-    """Return a copy with one value everywhere."""
+    """Return a copy with one value in all elements."""
 def fill_(self, value) -> Tensor:
-    """Write one value everywhere."""
+    """Write one value to all elements."""
 def fix(input, *, out=None) -> Tensor:
     """Elementwise trunc."""
 def fix_(input, *, out=None) -> Tensor:
     """In-place version of fix()."""
 def flatten(input, start_dim=0, end_dim=-1) -> Tensor:
-    """Return dims start_dim to end_dim as one."""
+    """Merge dims start_dim to end_dim into one."""
 def flip(input, *which, dims=None, axis=None) -> Tensor:
-    """Return the order reversed along dims."""
+    """Reverse the order of elements along dims."""
 def fliplr(input) -> Tensor:
-    """Return the second dimension reversed."""
+    """Reverse the second dimension."""
 def flipud(input) -> Tensor:
-    """Return the first dimension reversed."""
+    """Reverse the first dimension."""
 float: _dtype_module.DType
 float4_e2m1fn_x2: _dtype_module.NamedDType
 float8_e4m3fnuz: _dtype_module.NamedDType
 float8_e5m2fnuz: _dtype_module.NamedDType
 float8_e8m0fnu: _dtype_module.NamedDType
 def float_power(input, exponent, *, out=None) -> Tensor:
-    """input ** exponent in float64, of complex numbers in complex128."""
+    """Return input ** exponent in float64, for complex numbers in complex128."""
 def float_power_(input, exponent, *, out=None) -> Tensor:
     """In-place version of float_power()."""
 def floor(input, *, out=None) -> Tensor:
@@ -973,7 +968,7 @@ def frac(input, *, out=None) -> Tensor:
 def frac_(input, *, out=None) -> Tensor:
     """In-place version of frac()."""
 def frexp(input, *, out=None) -> _return_types_module.frexp:
-    """Mantissas with sizes in [0.5, 1), and the powers of two that they are multiplied by."""
+    """Return mantissas with absolute values in [0.5, 1), and their exponents of two."""
 @overload
 def frobenius_norm(input, dim, keepdim: builtins.bool = False, *, out=None) -> Tensor:
     """The root of the sum of squares over dims (all of them if there are none)."""
@@ -985,28 +980,28 @@ def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
     for."""
 def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None,
               pin_memory: builtins.bool = False) -> Tensor:
-    """Return the numbers of a file, in its memory: writes reach the file (made long enough) if `shared`, else only the"""
+    """Map a file of numbers as a tensor."""
 def from_numpy(ndarray) -> Tensor:
     """Return a tensor over the memory of a numpy array."""
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad: builtins.bool = False) -> Tensor:
     """Return a tensor over the memory of an object with the buffer protocol."""
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None,
          requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
-    """Return one value everywhere; the dtype is that of a number of the value's kind unless said."""
+    """Return a tensor of one value; the default dtype follows the kind of the value."""
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
               memory_format=None, pin_memory: builtins.bool = False) -> Tensor:
-    """Return one value everywhere, of the shape and dtype of another tensor."""
+    """Return a tensor of one value with the shape and dtype of another."""
 def fused_moving_avg_obs_fake_quant(input, observer_on, fake_quant_on, running_min, running_max, scale,
                                     zero_point, averaging_const, quant_min, quant_max, ch_axis,
                                     per_row_fake_quant: builtins.bool = False,
                                     symmetric_quant: builtins.bool = False) -> Tensor:
-    """What a training step with quantised values does: the running range moves towards that of the input by a share (if"""
+    """Run the quantisation step of a training step, in place."""
 @overload
 def gather(input, dim, index, *, sparse_grad: builtins.bool = False, out=None) -> Tensor:
-    """out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
+    """Pick elements by index along a dimension: out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
 @overload
 def gather(input, *, axis, index, sparse_grad: builtins.bool = False, out=None) -> Tensor:
-    """out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
+    """Pick elements by index along a dimension: out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
 def gcd(input, other, *, out=None) -> Tensor:
     """Elementwise gcd."""
 def gcd_(input, other, *, out=None) -> Tensor:
@@ -1019,7 +1014,7 @@ def geqrf(input, *, out=None) -> _return_types_module.geqrf:
     """QR as LAPACK's geqrf gives it: R, below it the vectors of Householder's reflections, and their factors. No
     gradient."""
 def ger(input, vec2, *, out=None) -> Tensor:
-    """Return every element of one vector times every element of another."""
+    """Multiply every element of one vector by every element of another."""
 def get_autocast_cpu_dtype() -> Tensor:
     """Return the low dtype that autocast uses on the CPU."""
 def get_autocast_dtype(device_type: builtins.str) -> _dtype_module.DType:
@@ -1045,8 +1040,7 @@ def get_num_threads() -> builtins.int:
 def get_rng_state() -> Tensor:
     """The default generator's state."""
 def gradient(input, *, spacing=1, dim=None, edge_order=1, axis=None) -> builtins.tuple[Tensor, ...]:
-    """Derivatives along dims by central differences, one-sided at the ends; `spacing` is a number, one for each dim, or
-    the"""
+    """Return derivatives along dims by central differences, one-sided at the ends."""
 def greater(input, other, *, out=None) -> Tensor:
     """Elementwise gt."""
 def greater_(input, other, *, out=None) -> Tensor:
@@ -1056,13 +1050,13 @@ def greater_equal(input, other, *, out=None) -> Tensor:
 def greater_equal_(input, other, *, out=None) -> Tensor:
     """In-place version of greater_equal()."""
 def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners) -> Tensor:
-    """grid_sample with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
+    """Call grid_sample with modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
 def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners) -> Tensor:
-    """grid_sample with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
+    """Call grid_sample with modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
 def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners) -> Tensor:
-    """grid_sample with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
+    """Call grid_sample with modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05) -> Tensor:
-    """Return each group of channels of each image to mean 0 and variance 1; weight and bias for each channel."""
+    """Normalise each group of channels of each image to mean 0 and variance 1; weight and bias are per channel."""
 def gru(input, second, third, *rest, **options) -> Any:
     """nn.GRU with its weights in a list, called (input, hx, params, has_biases, num_layers, dropout, train, bidirectional,
     batch_first), or packed (data, batch_sizes, hx, params, ...). Gives outputs and last states."""
@@ -1083,26 +1077,26 @@ def hann_window(window_length, periodic: builtins.bool = True, *, dtype=None, la
 def hardshrink(input, lambd=0.5, *, out=None) -> Tensor:
     """0 where |input| <= lambd, the input elsewhere."""
 def heaviside(input, other, *, out=None) -> Tensor:
-    """0 below zero, 1 above, `other` at zero."""
+    """Return 0 below zero, 1 above, `other` at zero."""
 def heaviside_(input, other, *, out=None) -> Tensor:
     """In-place version of heaviside()."""
 def hinge_embedding_loss(input, target, margin=1.0, reduction=1) -> Tensor:
     """The input where the target is 1, max(0, margin - input) where it is -1."""
 def histc(input, bins=100, min=0, max=0, *, out=None) -> Tensor:
-    """Counts in equal bins between min and max (the data's range if both are equal); what is outside is left out."""
+    """Count elements in equal bins between min and max (the data's range if both are equal), without those outside."""
 def histogram(input, bins=100, *, range=None, weight=None, density: builtins.bool = False, out=None) -> Tensor:
-    """(hist, bin_edges): how much falls between neighbouring edges; the last bin holds its upper edge."""
+    """Return (hist, bin_edges): counts or weights between neighbouring edges; the last bin includes its upper edge."""
 def histogramdd(input, bins, *, range=None, weight=None,
                 density: builtins.bool = False, out=None) -> _return_types_module.histogramdd:
-    """(hist, bin_edges) of points, which are the rows of the input; for each of its columns a number of bins, or edges."""
+    """Return (hist, bin_edges) of points, the rows of the input; each column has a number of bins, or edges."""
 def hsmm(mat1, mat2, *, out=None) -> Tensor:
-    """`hspmm`, by its name in older programs."""
+    """Return the result of `hspmm` (old name)."""
 def hsplit(input, indices_or_sections) -> builtins.tuple[Tensor, ...]:
     """Equal pieces, or pieces cut at the indices listed, as views."""
 def hspmm(mat1, mat2, *, out=None) -> Tensor:
-    """Return the product of a sparse matrix with a dense one, with the rows in which the sparse one has entries."""
+    """Return a sparse matrix times a dense one, with the rows in which the sparse one has entries."""
 def hstack(tensors, *, out=None) -> Tensor:
-    """Joined side by side: along dim 1, or 0 for vectors."""
+    """Join tensors side by side: along dim 1, or 0 for vectors."""
 def hypot(input, other, *, out=None) -> Tensor:
     """Elementwise hypot."""
 def hypot_(input, other, *, out=None) -> Tensor:
@@ -1123,10 +1117,10 @@ def imag(input) -> Tensor:
     """Return the imaginary parts of a complex tensor."""
 @overload
 def index_add(input, dim, index, source, *, alpha=1, out=None) -> Tensor:
-    """input with alpha * source added to the slices that an index vector names."""
+    """Add alpha * source to the slices at the indices of a vector."""
 @overload
 def index_add(input, *, axis, index, source, alpha=1, out=None) -> Tensor:
-    """input with alpha * source added to the slices that an index vector names."""
+    """Add alpha * source to the slices at the indices of a vector."""
 @overload
 def index_add_(input, dim, index, source, *, alpha=1, out=None) -> Tensor:
     """In-place version of index_add()."""
@@ -1135,10 +1129,10 @@ def index_add_(input, *, axis, index, source, alpha=1, out=None) -> Tensor:
     """In-place version of index_add()."""
 @overload
 def index_copy(input, dim, index, source, *, out=None) -> Tensor:
-    """input with the slices that an index vector names replaced by those of source."""
+    """Replace the slices at the indices of a vector by those of source."""
 @overload
 def index_copy(input, *, axis, index, source, out=None) -> Tensor:
-    """input with the slices that an index vector names replaced by those of source."""
+    """Replace the slices at the indices of a vector by those of source."""
 @overload
 def index_copy_(input, dim, index, source, *, out=None) -> Tensor:
     """In-place version of index_copy()."""
@@ -1147,10 +1141,10 @@ def index_copy_(input, *, axis, index, source, out=None) -> Tensor:
     """In-place version of index_copy()."""
 @overload
 def index_fill(input, dim, index, value) -> Tensor:
-    """input with one value in the slices that an index vector names."""
+    """Write one value to the slices at the indices of a vector."""
 @overload
 def index_fill(input, *, axis, index, value) -> Tensor:
-    """input with one value in the slices that an index vector names."""
+    """Write one value to the slices at the indices of a vector."""
 @overload
 def index_fill_(input, dim, index, value) -> Tensor:
     """In-place version of index_fill()."""
@@ -1158,16 +1152,15 @@ def index_fill_(input, dim, index, value) -> Tensor:
 def index_fill_(input, *, axis, index, value) -> Tensor:
     """In-place version of index_fill()."""
 def index_put(input, indices, values, accumulate: builtins.bool = False) -> Tensor:
-    """input[indices] = values (or += if accumulate), as a new tensor. Indices are tensors, or None for all of a
-    dimension."""
+    """Return a copy with input[indices] = values (or += if accumulate). Indices are tensors, or None for all of a"""
 def index_put_(input, indices, values, accumulate: builtins.bool = False) -> Tensor:
     """In-place version of index_put()."""
 @overload
 def index_reduce(input, dim, index, source, reduce, *, include_self: builtins.bool = True, out=None) -> Tensor:
-    """Slices of source combined into those of input that an index vector names, by prod, mean, amax or amin."""
+    """Combine slices of source into those at the indices of a vector, by prod, mean, amax or amin."""
 @overload
 def index_reduce(input, *, axis, index, source, reduce, include_self: builtins.bool = True, out=None) -> Tensor:
-    """Slices of source combined into those of input that an index vector names, by prod, mean, amax or amin."""
+    """Combine slices of source into those at the indices of a vector, by prod, mean, amax or amin."""
 @overload
 def index_reduce_(input, dim, index, source, reduce, *, include_self: builtins.bool = True, out=None) -> Tensor:
     """In-place version of index_reduce()."""
@@ -1176,15 +1169,15 @@ def index_reduce_(input, *, axis, index, source, reduce, include_self: builtins.
     """In-place version of index_reduce()."""
 @overload
 def index_select(input, dim, index, *, out=None) -> Tensor:
-    """Return the slices along a dimension that an index vector names."""
+    """Return the slices at the indices of a vector along a dimension."""
 @overload
 def index_select(input, *, axis, index, out=None) -> Tensor:
-    """Return the slices along a dimension that an index vector names."""
+    """Return the slices at the indices of a vector along a dimension."""
 inf: builtins.float
 def initial_seed() -> builtins.int:
     """The seed of the default generator."""
 def inner(input, other, *, out=None) -> Tensor:
-    """Sum of products over the last dimension of both."""
+    """Sum products over the last dimension of both tensors."""
 def instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled) -> Tensor:
     """Each channel of each image to mean 0 and variance 1."""
 int: _dtype_module.DType
@@ -1212,7 +1205,7 @@ def is_autocast_enabled(device_type: builtins.str | None = None) -> builtins.boo
 def is_complex(input) -> builtins.bool:
     """Return whether the dtype is a complex dtype."""
 def is_conj(input) -> builtins.bool:
-    """False: conjugates are computed when they are asked for."""
+    """Return False: conjugation is never lazy."""
 def is_deterministic_algorithms_warn_only_enabled() -> builtins.bool:
     """Return whether use_deterministic_algorithms was given warn_only."""
 def is_floating_point(input) -> builtins.bool:
@@ -1224,7 +1217,7 @@ def is_inference(input) -> builtins.bool:
 def is_inference_mode_enabled() -> builtins.bool:
     """Return whether the current thread is in inference mode."""
 def is_neg(input) -> builtins.bool:
-    """False: negative values are computed when they are asked for."""
+    """Return False: negation is never lazy."""
 def is_nonzero(input) -> builtins.bool:
     """Return whether the one element is not zero."""
 def is_same_size(self, other) -> builtins.bool:
@@ -1232,13 +1225,13 @@ def is_same_size(self, other) -> builtins.bool:
 def is_signed(input) -> builtins.bool:
     """Return whether the dtype has negative values."""
 def is_storage(obj) -> builtins.bool:
-    """Return whether an object is the memory of a tensor."""
+    """Return whether an object is a storage."""
 def is_tensor(obj) -> builtins.bool:
     """Return whether an object is a tensor."""
 def is_warn_always_enabled() -> builtins.bool:
     """Return what `set_warn_always` set."""
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan: builtins.bool = False) -> Tensor:
-    """|input - other| <= atol + rtol * |other|"""
+    """Return |input - other| <= atol + rtol * |other|, element by element."""
 def isfinite(input, *, out=None) -> Tensor:
     """Elementwise isfinite."""
 def isfinite_(input, *, out=None) -> Tensor:
@@ -1263,7 +1256,7 @@ def isposinf(input, *, out=None) -> Tensor:
 def isposinf_(input, *, out=None) -> Tensor:
     """In-place version of isposinf()."""
 def isreal(input) -> Tensor:
-    """Where numbers have no imaginary part."""
+    """Return whether each number has no imaginary part."""
 def istft(input, n_fft, hop_length=None, win_length=None, window=None, center: builtins.bool = True,
           normalized: builtins.bool = False, onesided=None, length=None, return_complex: builtins.bool = False) -> Tensor:
     """Return the numbers of which `stft` gives these spectra, as near as can be."""
@@ -1277,15 +1270,15 @@ def kron(input, other, *, out=None) -> Tensor:
     """Return the Kronecker product: every element of input times the whole of other."""
 def kthvalue(input, k, dim=-1, keepdim: builtins.bool = False, *, out=None, axis=-1,
              keepdims: builtins.bool = False) -> _return_types_module.kthvalue:
-    """Return the k-th smallest element along a dim (counted from 1) and where it is, as (values, indices)."""
+    """Return the k-th smallest element along a dim (counted from 1) and its index, as (values, indices)."""
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05) -> Tensor:
-    """To mean 0 and variance 1 over the last dims, then times weight, plus bias."""
+    """Normalise the last dims to mean 0 and variance 1, then multiply by weight and add bias."""
 def lcm(input, other, *, out=None) -> Tensor:
     """Elementwise lcm."""
 def lcm_(input, other, *, out=None) -> Tensor:
     """In-place version of lcm()."""
 def ldexp(input, other, *, out=None) -> Tensor:
-    """input * 2 ** other"""
+    """Return input * 2 ** other."""
 def ldexp_(input, other, *, out=None) -> Tensor:
     """In-place version of ldexp()."""
 def le(input, other, *, out=None) -> Tensor:
@@ -1294,7 +1287,7 @@ def le_(input, other, *, out=None) -> Tensor:
     """In-place version of le()."""
 legacy_contiguous_format: _memory_formats_module.MemoryFormat
 def lerp(input, end, weight, *, out=None) -> Tensor:
-    """input + weight * (end - input), exact at both ends."""
+    """Return input + weight * (end - input), exact at both ends."""
 def lerp_(input, end, weight, *, out=None) -> Tensor:
     """In-place version of lerp()."""
 def less(input, other, *, out=None) -> Tensor:
@@ -1311,7 +1304,7 @@ def lgamma_(input, *, out=None) -> Tensor:
     """In-place version of lgamma()."""
 def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None,
              requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
-    """`steps` values evenly from start to end, both included."""
+    """Return `steps` evenly spaced values from start to end, both included."""
 def load(f, map_location=None, pickle_module=None, *, weights_only: builtins.bool = True, mmap=None,
          **pickle_load_args) -> Any:
     """Read a file that `save` wrote, a .safetensors file, or a file of torch.save (without PyTorch)."""
@@ -1337,10 +1330,10 @@ def log_(input, *, out=None) -> Tensor:
     """In-place version of log()."""
 @overload
 def log_softmax(input, dim, dtype=None, *, out=None) -> Tensor:
-    """log(softmax(x)) along a dimension."""
+    """Return log(softmax(x)) along a dimension."""
 @overload
 def log_softmax(input, *, axis, dtype=None, out=None) -> Tensor:
-    """log(softmax(x)) along a dimension."""
+    """Return log(softmax(x)) along a dimension."""
 def logaddexp(input, other, *, out=None) -> Tensor:
     """Elementwise logaddexp."""
 def logaddexp2(input, other, *, out=None) -> Tensor:
@@ -1351,10 +1344,10 @@ def logaddexp_(input, other, *, out=None) -> Tensor:
     """In-place version of logaddexp()."""
 @overload
 def logcumsumexp(input, dim, *, out=None) -> Tensor:
-    """log of the running sum of exp(input) along a dim."""
+    """Return the log of the running sum of exp(input) along a dim."""
 @overload
 def logcumsumexp(input, *, axis, out=None) -> Tensor:
-    """log of the running sum of exp(input) along a dim."""
+    """Return the log of the running sum of exp(input) along a dim."""
 def logdet(input) -> Tensor:
     """log of the determinant; nan where that is negative, complex for complex matrices."""
 def logical_and(input, other, *, out=None) -> Tensor:
@@ -1374,18 +1367,18 @@ def logical_xor(input, other, *, out=None) -> Tensor:
 def logical_xor_(input, other, *, out=None) -> Tensor:
     """In-place version of logical_xor()."""
 def logit(input, eps=None, *, out=None) -> Tensor:
-    """log(x / (1 - x)), with x limited to [eps, 1 - eps] first if eps is given; eps holds where the two cross."""
+    """Return log(x / (1 - x)). If eps is given, x is limited to [eps, 1 - eps] first; eps wins where the limits cross."""
 def logit_(input, eps=None, *, out=None) -> Tensor:
     """In-place version of logit()."""
 def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None,
              requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
-    """Return powers of `base` with exponents evenly from start to end."""
+    """Return powers of `base` with evenly spaced exponents from start to end."""
 @overload
 def logsumexp(input, dim, keepdim: builtins.bool = False, *, out=None) -> Tensor:
-    """log of the sum of exp(input) over dims, without overflow."""
+    """Return the log of the sum of exp(input) over dims, without overflow."""
 @overload
 def logsumexp(input, *, axis, keepdims: builtins.bool = False, out=None) -> Tensor:
-    """log of the sum of exp(input) over dims, without overflow."""
+    """Return the log of the sum of exp(input) over dims, without overflow."""
 long: _dtype_module.DType
 def lstm(input, second, third, *rest, **options) -> Any:
     """nn.LSTM with its weights in a list, called (input, hx, params, has_biases, num_layers, dropout, train, bidirectional,
@@ -1409,17 +1402,17 @@ def manual_seed(seed: builtins.int) -> _random_module.Generator:
 def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=1) -> Tensor:
     """max(0, -target * (input1 - input2) + margin)"""
 def masked_fill(input, mask, value) -> Tensor:
-    """`value` where the mask holds."""
+    """Replace elements by `value` where the mask is true."""
 def masked_fill_(input, mask, value) -> Tensor:
     """In-place version of masked_fill()."""
 def masked_scatter(input, mask, source) -> Tensor:
-    """input with the elements where the mask holds replaced by those of source, in order."""
+    """Replace the elements where the mask is true by those of source, in order."""
 def masked_scatter_(input, mask, source) -> Tensor:
     """In-place version of masked_scatter()."""
 def masked_select(input, mask, *, out=None) -> Tensor:
-    """Return the elements where the (broadcast) mask holds, as a vector."""
+    """Return the elements where the (broadcast) mask is true, as a vector."""
 def matmul(input, other, *, out=None) -> Tensor:
-    """Matrix product: vectors, matrices, and batches of matrices that broadcast."""
+    """Multiply vectors, matrices, and batches of matrices that broadcast."""
 def matrix_exp(A) -> Tensor:
     """Return the exponential of a matrix, by its series after halving, squared back; float16 and bfloat16 are rounded
     once."""
@@ -1432,7 +1425,7 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     """Return the largest element of each window."""
 def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1,
                             ceil_mode: builtins.bool = False) -> builtins.tuple[Tensor, Tensor]:
-    """Return the largest element of each window, and where it was."""
+    """Return the largest element of each window, and its index."""
 def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: builtins.bool = False) -> Any:
     """Return the largest element of each window."""
 def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: builtins.bool = False) -> Any:
@@ -1443,12 +1436,12 @@ def maximum_(input, other, *, out=None) -> Tensor:
     """In-place version of maximum()."""
 def mean(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
          keepdims: builtins.bool = False) -> Tensor:
-    """Return mean over dims (all unless said)."""
+    """Return the mean over dims (all by default)."""
 def median(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Any:
-    """Return the lower median of everything, or along a dim as (values, indices); nan if there is one."""
+    """Return the lower median of everything, or along a dim as (values, indices); nan if an element is nan."""
 memory_format = _MemoryFormat
 def meshgrid(*tensors, indexing='ij') -> builtins.tuple[Tensor, ...]:
-    """Coordinate grids of vectors, as a tuple of views."""
+    """Return coordinate grids of vectors, as views."""
 def min(input, dim=None, keepdim: builtins.bool = False, *, other=None, out=None, axis=None,
         keepdims: builtins.bool = False) -> Any:
     """Return the smallest element; along `dim` as (values, indices); with a second tensor the elementwise minimum."""
@@ -1457,69 +1450,68 @@ def minimum(input, other, *, out=None) -> Tensor:
 def minimum_(input, other, *, out=None) -> Tensor:
     """In-place version of minimum()."""
 def mm(input, mat2, *, out=None) -> Tensor:
-    """Return the product of two matrices."""
+    """Multiply two matrices."""
 def mode(input, dim=-1, keepdim: builtins.bool = False, *, out=None, axis=-1,
          keepdims: builtins.bool = False) -> _return_types_module.mode:
-    """Return the most frequent value along a dim (of equals the smallest) and where it is last, as (values, indices)."""
+    """Return the most frequent value along a dim (the smallest among equals) and its last index, as (values, indices)."""
 def moveaxis(input, source, destination) -> Tensor:
-    """Return dimensions moved to other places, the rest in order."""
+    """Move dimensions to other positions; the rest keeps its order."""
 def movedim(input, source, destination) -> Tensor:
-    """Return dimensions moved to other places, the rest in order."""
+    """Move dimensions to other positions; the rest keeps its order."""
 def msort(input, *, out=None) -> Tensor:
-    """Return sorted values along the first dim."""
+    """Sort along the first dim."""
 def mul(input, other, *, out=None) -> Tensor:
-    """input * other"""
+    """Return input * other."""
 def mul_(input, other, *, out=None) -> Tensor:
     """In-place version of mul()."""
 def multi_dot(tensors, *, out=None) -> Tensor:
-    """Return the product of two or more matrices in the order that costs least; vectors may stand at the ends."""
+    """Multiply two or more matrices in the cheapest order; the first and last may be vectors."""
 def multinomial(input, num_samples, replacement: builtins.bool = False, *, generator=None, out=None) -> Tensor:
-    """Return indices drawn with the given weights, from each row."""
+    """Draw indices with the given weights, from each row."""
 def multiply(input, other, *, out=None) -> Tensor:
-    """input * other"""
+    """Return input * other."""
 def multiply_(input, other, *, out=None) -> Tensor:
     """In-place version of multiply()."""
 def mv(input, vec, *, out=None) -> Tensor:
-    """Return a matrix times a vector."""
+    """Multiply a matrix by a vector."""
 def mvlgamma(input, p, *, out=None) -> Tensor:
     """Return the logarithm of the multivariate gamma function of dimension p."""
 def mvlgamma_(input, p, *, out=None) -> Tensor:
     """In-place version of mvlgamma()."""
 nan: builtins.float
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
-    """Replace nan (by 0 unless said) and infinities (by the largest finite numbers unless said), in both parts of
-    complex"""
+    """Replace nan (by 0) and infinities (by the largest finite numbers, unless given)."""
 def nan_to_num_(input, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
     """In-place version of nan_to_num()."""
 def nanmean(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
             keepdims: builtins.bool = False) -> Tensor:
-    """Return mean over dims of what is not nan."""
+    """Return the mean over dims of the elements that are not nan."""
 def nanmedian(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None,
               keepdims: builtins.bool = False) -> Any:
-    """Return the lower median of what is not nan, of everything or along a dim as (values, indices)."""
+    """Return the lower median of elements that are not nan, of everything or along a dim as (values, indices)."""
 def nanquantile(input, q, dim=None, keepdim: builtins.bool = False, *, interpolation='linear', out=None,
                 axis=None, keepdims: builtins.bool = False) -> Tensor:
-    """Return the q-th quantiles of what is not nan."""
+    """Return the q-th quantiles of elements that are not nan."""
 def nansum(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
            keepdims: builtins.bool = False) -> Tensor:
-    """Sum over dims, nan counted as 0."""
+    """Sum over dims, counting nan as 0."""
 @overload
 def narrow(input, dim, start, length) -> Tensor:
-    """`length` indices from `start` along a dimension."""
+    """Return a view of `length` indices from `start` along a dimension."""
 @overload
 def narrow(input, *, axis, start, length) -> Tensor:
-    """`length` indices from `start` along a dimension."""
+    """Return a view of `length` indices from `start` along a dimension."""
 @overload
 def narrow_copy(input, dim, start, length) -> Tensor:
-    """`length` indices from `start` along a dimension. A copy."""
+    """Return a view of `length` indices from `start` along a dimension. A copy."""
 @overload
 def narrow_copy(input, *, axis, start, length) -> Tensor:
-    """`length` indices from `start` along a dimension. A copy."""
+    """Return a view of `length` indices from `start` along a dimension. A copy."""
 def native_batch_norm(input, weight, bias, running_mean, running_var, training,
                       momentum, eps) -> builtins.tuple[Tensor, Tensor, Tensor]:
     """batch_norm, with the means and one over the standard deviations that it found in training."""
 def native_channel_shuffle(input, groups) -> Tensor:
-    """Take the channels (dim 1) of `groups` groups in turn."""
+    """Interleave the channels (dim 1) of `groups` groups."""
 def native_dropout(input, p, train) -> builtins.tuple[Tensor, Tensor]:
     """Dropout, and which elements it kept."""
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps) -> builtins.tuple[Tensor, Tensor, Tensor]:
@@ -1549,10 +1541,9 @@ def nextafter(input, other, *, out=None) -> Tensor:
 def nextafter_(input, other, *, out=None) -> Tensor:
     """In-place version of nextafter()."""
 def nonzero(input, *, out=None, as_tuple: builtins.bool = False) -> Any:
-    """Return the positions of all elements that are not zero: rows of a matrix, or one vector for each dimension."""
+    """Return the positions of nonzero elements: rows of a matrix, or one vector for each dimension."""
 def nonzero_static(input, *, size, fill_value=-1, out=None) -> Tensor:
-    """Return the first `size` positions of elements that are not zero, as rows; rows of fill_value where there are
-    fewer."""
+    """Return the first `size` positions of nonzero elements, as rows, padded by rows of fill_value."""
 def norm(input, p='fro', dim=None, keepdim: builtins.bool = False, out=None, dtype=None, *, axis=None,
          keepdims: builtins.bool = False) -> Tensor:
     """`ingot.norm`: the vector norm of order p over dims (all unless said); 'fro' and 'nuc' as matrix_norm."""
@@ -1574,17 +1565,17 @@ def one_hot(tensor, num_classes=-1) -> Tensor:
     """Return rows of zeros with a one at each index."""
 def ones(*sizes, size=None, out=None, dtype=None, layout=None, device=None,
          requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
-    """Ones."""
+    """Return a tensor of ones."""
 def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
               memory_format=None, pin_memory: builtins.bool = False) -> Tensor:
-    """Return ones of the shape and dtype of another tensor."""
+    """Return ones with the shape and dtype of another tensor."""
 def orgqr(A, tau, *, out=None) -> Tensor:
     """Return the first columns of the product of Householder's reflections, as geqrf gives them."""
 def ormqr(input, tau, other, left: builtins.bool = True, transpose: builtins.bool = False, *, out=None) -> Tensor:
     """Return the product of Q (its adjoint with `transpose`), given by Householder's reflections, with a matrix; or the
     other"""
 def outer(input, vec2, *, out=None) -> Tensor:
-    """Return every element of one vector times every element of another."""
+    """Multiply every element of one vector by every element of another."""
 def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim: builtins.bool = False, *,
                       keepdims: builtins.bool = False) -> Tensor:
     """Return the p-norm of x1 - x2 + eps along the last dimension."""
@@ -1598,28 +1589,28 @@ per_channel_symmetric: _quantized_dtypes_module.qscheme
 per_tensor_affine: _quantized_dtypes_module.qscheme
 per_tensor_symmetric: _quantized_dtypes_module.qscheme
 def permute(input, *order, dims=None, axis=None) -> Tensor:
-    """Return the dimensions in another order."""
+    """Reorder the dimensions."""
 def permute_copy(input, *order, dims=None, axis=None) -> Tensor:
-    """Return the dimensions in another order. A copy."""
+    """Reorder the dimensions. A copy."""
 pi: builtins.float
 def pinverse(input, rcond=1e-15) -> Tensor:
     """Return the pseudo-inverse; singular values at most rcond times the largest count as 0."""
 def pixel_shuffle(input, upscale_factor) -> Tensor:
-    """(..., C * r * r, H, W) to (..., C, H * r, W * r)"""
+    """Rearrange (..., C * r * r, H, W) to (..., C, H * r, W * r)."""
 def pixel_unshuffle(input, downscale_factor) -> Tensor:
-    """(..., C, H * r, W * r) to (..., C * r * r, H, W)"""
+    """Rearrange (..., C, H * r, W * r) to (..., C * r * r, H, W)."""
 def poisson(input, generator=None) -> Tensor:
-    """Counts of Poisson processes with the given rates."""
+    """Return counts of Poisson processes with the given rates."""
 def poisson_nll_loss(input, target, log_input, full, eps, reduction) -> Tensor:
     """The negative log likelihood of counts."""
 def polar(abs, angle, *, out=None) -> Tensor:
-    """Return complex numbers of distances from 0 and angles."""
+    """Return complex numbers from absolute values and angles."""
 def polygamma(n, input, *, out=None) -> Tensor:
     """Return the n-th derivative of digamma."""
 def positive(input) -> Tensor:
-    """Return the tensor itself (bool excepted)."""
+    """Return the tensor itself; raise for bool."""
 def pow(input, exponent, *, out=None) -> Tensor:
-    """input ** exponent"""
+    """Return input ** exponent."""
 def pow_(input, exponent, *, out=None) -> Tensor:
     """In-place version of pow()."""
 def prelu(input, weight) -> Tensor:
@@ -1627,11 +1618,11 @@ def prelu(input, weight) -> Tensor:
 preserve_format: _memory_formats_module.MemoryFormat
 def prod(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
          keepdims: builtins.bool = False) -> Tensor:
-    """Product over a dim (all unless said); integers and bools are multiplied in int64."""
+    """Multiply elements over a dim (all by default); integers and bools are multiplied in int64."""
 def promote_types(type1, type2) -> _dtype_module.DType:
     """Return the smallest dtype to which both dtypes convert."""
 def put(input, index, source, accumulate: builtins.bool = False) -> Tensor:
-    """input with source written (or added) at positions of the flattened tensor."""
+    """Write (or add) source at positions of the flattened tensor."""
 def put_(input, index, source, accumulate: builtins.bool = False) -> Tensor:
     """In-place version of put()."""
 qint32: _dtype_module.NamedDType
@@ -1640,42 +1631,42 @@ def qr(input, some: builtins.bool = True, *, out=None) -> Tensor:
     """Q and R with Q @ R = input, reduced unless `some` is False."""
 def quantile(input, q, dim=None, keepdim: builtins.bool = False, *, interpolation='linear', out=None, axis=None,
              keepdims: builtins.bool = False) -> Tensor:
-    """Return the q-th quantiles (a number or a row of them), of everything or along a dim; nan if there is one."""
+    """Return the q-th quantiles (a number or a row of them), of everything or along a dim; nan if an element is nan."""
 quint2x4: _dtype_module.NamedDType
 quint4x2: _dtype_module.NamedDType
 quint8: _dtype_module.NamedDType
 def rad2deg(input, *, out=None) -> Tensor:
-    """Radians to degrees."""
+    """Convert radians to degrees."""
 def rad2deg_(input, *, out=None) -> Tensor:
     """In-place version of rad2deg()."""
 def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None,
          requires_grad: builtins.bool = False, pin_memory: builtins.bool = False, **named) -> Tensor:
-    """Return uniform in [0, 1), both parts of complex numbers."""
+    """Return uniform numbers in [0, 1); both parts of complex numbers."""
 def rand_like(input, *, generator=None, dtype=None, layout=None, device=None,
               requires_grad: builtins.bool = False, memory_format=None) -> Tensor:
-    """Return uniform in [0, 1), of the input's shape and dtype."""
+    """Return uniform numbers in [0, 1) with the input's shape and dtype."""
 def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=..., layout=None, device=None,
             requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
-    """Return integers uniform in [low, high), or in [0, high) as randint(high, size)."""
+    """Return uniform integers in [low, high), or in [0, high) as randint(high, size)."""
 def randint_like(input, low=0, high=None, *, generator=None, dtype=None, layout=None, device=None,
                  requires_grad: builtins.bool = False, memory_format=None) -> Tensor:
-    """Return integers uniform in [low, high) (or [0, low)), of the input's shape and dtype."""
+    """Return uniform integers in [low, high) (or [0, low)) with the input's shape and dtype."""
 def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None,
           requires_grad: builtins.bool = False, pin_memory: builtins.bool = False, **named) -> Tensor:
-    """Normal, of mean 0 and deviation 1; of complex numbers both parts, of half that variance."""
+    """Return normal numbers of mean 0 and deviation 1; parts of complex numbers have half that variance."""
 def randn_like(input, *, generator=None, dtype=None, layout=None, device=None,
                requires_grad: builtins.bool = False, memory_format=None) -> Tensor:
-    """Normal, of the input's shape and dtype."""
+    """Return normal numbers with the input's shape and dtype."""
 def randperm(n, *, generator=None, out=None, dtype=..., layout=None, device=None,
              requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
     """Return the integers 0 to n-1 in random order."""
 def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None,
           requires_grad: builtins.bool = False) -> Tensor:
-    """start, start + step, ... up to and with end (kept for old code; use arange)."""
+    """Return start, start + step, ... up to and including end (deprecated; use arange)."""
 def ravel(input) -> Tensor:
-    """Return all elements in row-major order; a view where possible."""
+    """Return all elements in row-major order as a vector; a view where possible."""
 def real(input) -> Tensor:
-    """Return the real parts; real tensors are returned as they are."""
+    """Return the real parts; a real tensor itself."""
 def reciprocal(input, *, out=None) -> Tensor:
     """Elementwise reciprocal."""
 def reciprocal_(input, *, out=None) -> Tensor:
@@ -1690,10 +1681,10 @@ def remainder_(input, other, *, out=None) -> Tensor:
     """In-place version of remainder()."""
 @overload
 def renorm(input, p, dim, maxnorm, *, out=None) -> Tensor:
-    """Return each slice along `dim` scaled down to a norm of at most maxnorm."""
+    """Scale each slice along `dim` down to a norm of at most maxnorm."""
 @overload
 def renorm(input, p, *, axis, maxnorm, out=None) -> Tensor:
-    """Return each slice along `dim` scaled down to a norm of at most maxnorm."""
+    """Scale each slice along `dim` down to a norm of at most maxnorm."""
 @overload
 def renorm_(input, p, dim, maxnorm, *, out=None) -> Tensor:
     """In-place version of renorm()."""
@@ -1701,20 +1692,19 @@ def renorm_(input, p, dim, maxnorm, *, out=None) -> Tensor:
 def renorm_(input, p, *, axis, maxnorm, out=None) -> Tensor:
     """In-place version of renorm()."""
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None, axis=None) -> Tensor:
-    """Return each element (or each index along a dimension) several times in a row; counts alone give each index that
-    often."""
+    """Repeat each element (or each index along a dimension) several times in a row."""
 def reshape(input, *sizes, shape=None) -> Tensor:
-    """Return the same elements under another shape; a view where strides allow, else a copy."""
+    """Return the elements in another shape: a view where strides allow, else a copy."""
 def resize_as_(self, the_template, memory_format=None) -> Tensor:
-    """resize_() to another tensor's shape, and with `preserve_format` to the order in which that lies in memory."""
+    """Resize to another tensor's shape; with `preserve_format` also to its order of dims."""
 def resolve_conj(input) -> Tensor:
-    """Return the tensor itself: conjugates are always there."""
+    """Return the tensor itself: conjugation is never lazy."""
 def resolve_neg(input) -> Tensor:
-    """Return the tensor itself: negative values are always there."""
+    """Return the tensor itself: negation is never lazy."""
 def result_type(tensor1, tensor2) -> _dtype_module.DType:
     """The dtype in which two tensors or numbers meet."""
 def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
-    """Divided by the root of the mean square over the last dims, then times weight."""
+    """Divide by the root of the mean square over the last dims, then multiply by weight."""
 def rnn_relu(input, second, third, *rest, **options) -> Any:
     """nn.RNN with its weights in a list, called (input, hx, params, has_biases, num_layers, dropout, train, bidirectional,
     batch_first), or packed (data, batch_sizes, hx, params, ...). Gives outputs and last states."""
@@ -1726,15 +1716,15 @@ def rnn_tanh(input, second, third, *rest, **options) -> Any:
 def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> Any:
     """One step of nn.RNNCell with these weights: the next state (or states)."""
 def roll(input, shifts, dims=None, *, axis=None) -> Tensor:
-    """Return elements shifted along dims, those pushed out coming back at the other end."""
+    """Shift elements along dims, cyclically."""
 def rot90(input, k=1, dims=(0, 1), *, axis=(0, 1)) -> Tensor:
-    """Rotated by 90 degrees k times in the plane of two dims."""
+    """Rotate by 90 degrees k times in the plane of two dims."""
 def round(input, *, decimals=0, out=None) -> Tensor:
-    """To `decimals` places, halves to even."""
+    """Round to `decimals` places, halves to even."""
 def round_(input, *, decimals=0, out=None) -> Tensor:
     """In-place version of round()."""
 def row_stack(tensors, *, out=None) -> Tensor:
-    """Joined one below the other; vectors are rows."""
+    """Join tensors one below the other; vectors are rows."""
 def rrelu(input, lower=0.125, upper=0.3333333333333333, training: builtins.bool = False) -> Tensor:
     """leaky_relu with a slope drawn for each element in training, the mean of the bounds otherwise."""
 def rrelu_(input, lower=0.125, upper=0.3333333333333333, training: builtins.bool = False) -> Tensor:
@@ -1744,9 +1734,9 @@ def rsqrt(input, *, out=None) -> Tensor:
 def rsqrt_(input, *, out=None) -> Tensor:
     """In-place version of rsqrt()."""
 def rsub(input, other, *, alpha=1) -> Tensor:
-    """other - alpha * input"""
+    """Return other - alpha * input."""
 def saddmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
-    """`sspaddmm`, by its name in older programs."""
+    """Return the result of `sspaddmm` (old name)."""
 def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_serialization: builtins.bool = True) -> None:
     """Writes nested dicts, lists, tuples, sets, numbers, strings and tensors to a path or an open binary file."""
 def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
@@ -1754,10 +1744,10 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad: bui
     """Return a 0-d tensor of the default dtype."""
 @overload
 def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None) -> Tensor:
-    """input with out[index[i][j]][j] = src[i][j] for dim 0, and so on (or added or multiplied)."""
+    """Write src at indices along a dimension: out[index[i][j]][j] = src[i][j] for dim 0, and so on."""
 @overload
 def scatter(input, *, axis, index, src=None, value=None, reduce=None, out=None) -> Tensor:
-    """input with out[index[i][j]][j] = src[i][j] for dim 0, and so on (or added or multiplied)."""
+    """Write src at indices along a dimension: out[index[i][j]][j] = src[i][j] for dim 0, and so on."""
 @overload
 def scatter_(input, dim, index, src=None, *, value=None, reduce=None, out=None) -> Tensor:
     """In-place version of scatter()."""
@@ -1766,10 +1756,10 @@ def scatter_(input, *, axis, index, src=None, value=None, reduce=None, out=None)
     """In-place version of scatter()."""
 @overload
 def scatter_add(input, dim, index, src, *, out=None) -> Tensor:
-    """input with out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
+    """Add src at indices along a dimension: out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
 @overload
 def scatter_add(input, *, axis, index, src, out=None) -> Tensor:
-    """input with out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
+    """Add src at indices along a dimension: out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
 @overload
 def scatter_add_(input, dim, index, src, *, out=None) -> Tensor:
     """In-place version of scatter_add()."""
@@ -1778,12 +1768,10 @@ def scatter_add_(input, *, axis, index, src, out=None) -> Tensor:
     """In-place version of scatter_add()."""
 @overload
 def scatter_reduce(input, dim, index, src, reduce, *, include_self: builtins.bool = True, out=None) -> Tensor:
-    """Scatter src over input, combining by sum, prod, mean, amax or amin, with what was there or (include_self False)
-    only"""
+    """Scatter src and combine it by sum, prod, mean, amax or amin; without `include_self` the input takes no part."""
 @overload
 def scatter_reduce(input, *, axis, index, src, reduce, include_self: builtins.bool = True, out=None) -> Tensor:
-    """Scatter src over input, combining by sum, prod, mean, amax or amin, with what was there or (include_self False)
-    only"""
+    """Scatter src and combine it by sum, prod, mean, amax or amin; without `include_self` the input takes no part."""
 @overload
 def scatter_reduce_(input, dim, index, src, reduce, *, include_self: builtins.bool = True, out=None) -> Tensor:
     """In-place version of scatter_reduce()."""
@@ -1792,33 +1780,33 @@ def scatter_reduce_(input, *, axis, index, src, reduce, include_self: builtins.b
     """In-place version of scatter_reduce()."""
 def searchsorted(sorted_sequence, input, *, out_int32: builtins.bool = False, right: builtins.bool = False,
                  side=None, sorter=None, out=None) -> Tensor:
-    """Where each value would be inserted into sorted rows: before its equals, or after them when `right`."""
+    """Return where each value would be inserted into sorted rows: before its equals, or after them when `right`."""
 def seed() -> builtins.int:
     """Seeds the default generator from the operating system; returns the seed."""
 def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0,
                    unsafe: builtins.bool = False, initial=None) -> Tensor:
-    """Return the sum, mean, prod, max or min of stretches along an axis, given their lengths or where they begin (and the
-    last"""
+    """Reduce segments along an axis by sum, mean, prod, max or min, given their lengths or their offsets (and the last
+    end)."""
 @overload
 def select(input, dim, index) -> Tensor:
-    """Return one index along a dimension, which disappears."""
+    """Return a view of one index along a dimension, which disappears."""
 @overload
 def select(input, *, axis, index) -> Tensor:
-    """Return one index along a dimension, which disappears."""
+    """Return a view of one index along a dimension, which disappears."""
 @overload
 def select_copy(input, dim, index) -> Tensor:
-    """Return one index along a dimension, which disappears. A copy."""
+    """Return a view of one index along a dimension, which disappears. A copy."""
 @overload
 def select_copy(input, *, axis, index) -> Tensor:
-    """Return one index along a dimension, which disappears. A copy."""
+    """Return a view of one index along a dimension, which disappears. A copy."""
 @overload
 def select_scatter(input, src, dim, index) -> Tensor:
-    """input with src in place of one index along a dimension."""
+    """Return a copy with src at one index along a dimension."""
 @overload
 def select_scatter(input, src, *, axis, index) -> Tensor:
-    """input with src in place of one index along a dimension."""
+    """Return a copy with src at one index along a dimension."""
 def selu(input) -> Tensor:
-    """scale * elu(x, alpha), with the constants that keep mean and variance."""
+    """Return scale * elu(x, alpha), with the constants that keep mean and variance."""
 def selu_(input) -> Tensor:
     """selu() in place."""
 def set_autocast_cache_enabled(enabled: builtins.bool) -> Tensor:
@@ -1838,8 +1826,7 @@ def set_default_device(device) -> None:
 def set_default_dtype(d) -> None:
     """Sets the dtype of tensors made from Python floats (a floating point dtype)."""
 def set_default_tensor_type(t) -> Tensor:
-    """Set the dtype of tensors made from Python floats, and the device of new ones, by an old name:
-    "torch.DoubleTensor","""
+    """Set the dtype of tensors made from Python floats, and the default device, by an old type name or type."""
 def set_deterministic_debug_mode(debug_mode) -> None:
     """Set the mode of `use_deterministic_algorithms`: "default", "warn", "error", or 0, 1, 2."""
 def set_float32_matmul_precision(precision: builtins.str) -> None:
@@ -1857,7 +1844,7 @@ def set_rng_state(new_state: Tensor) -> None:
 def set_warn_always(b: builtins.bool) -> None:
     """Set whether a warning appears every time instead of once."""
 def sgn(input, *, out=None) -> Tensor:
-    """Return the sign; of a complex number the one at distance 1 from 0 in its direction."""
+    """Return the sign; for a complex number the point at distance 1 from 0 in its direction."""
 def sgn_(input, *, out=None) -> Tensor:
     """In-place version of sgn()."""
 short: _dtype_module.DType
@@ -1888,141 +1875,139 @@ def sinh_(input, *, out=None) -> Tensor:
 def slice_copy(input, dim=0, start=None, end=None, step=1, *, axis=0) -> Tensor:
     """Return a slice along a dimension. A copy."""
 def slice_inverse(input, src, dim=0, start=None, end=None, step=1, *, axis=0) -> Tensor:
-    """Return the window over input's memory that has the sizes and strides of src."""
+    """Return the window over input's memory with the sizes and strides of src."""
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None, axis=0) -> Tensor:
-    """input with src in place of a slice along a dimension."""
+    """Return a copy with src in a slice along a dimension."""
 def slogdet(A, *, out=None) -> _return_types_module.slogdet:
     """Sign and logarithm of the size of the determinant."""
 def smm(input, mat) -> Tensor:
-    """Return the product of a sparse matrix with a dense one, as a sparse matrix: all of the rows in which the first has"""
+    """Return a sparse matrix times a dense one as a sparse matrix, with all of each row in which the first has entries."""
 @overload
 def softmax(input, dim, dtype=None, *, out=None) -> Tensor:
-    """exp(x) / sum(exp(x)) along a dimension."""
+    """Return exp(x) / sum(exp(x)) along a dimension."""
 @overload
 def softmax(input, *, axis, dtype=None, out=None) -> Tensor:
-    """exp(x) / sum(exp(x)) along a dimension."""
+    """Return exp(x) / sum(exp(x)) along a dimension."""
 def sort(input, dim=-1, descending: builtins.bool = False, stable: builtins.bool = True, *,
          out=None, axis=-1) -> _return_types_module.sort:
-    """Return sorted values along a dim and where they were, as (values, indices)."""
+    """Sort along a dim; return (values, indices)."""
 sparse_bsc: _layouts_module.layout
 def sparse_bsc_tensor(ccol_indices, row_indices, values, size=None, *, dtype=None, layout=None, device=None,
                       pin_memory: builtins.bool = False, requires_grad: builtins.bool = False,
                       check_invariants=None) -> Tensor:
-    """Return a sparse matrix of blocks, from where its columns of blocks begin, their rows and the blocks."""
+    """Return a sparse matrix of blocks from starts of block columns, block rows and blocks."""
 sparse_bsr: _layouts_module.layout
 def sparse_bsr_tensor(crow_indices, col_indices, values, size=None, *, dtype=None, layout=None, device=None,
                       pin_memory: builtins.bool = False, requires_grad: builtins.bool = False,
                       check_invariants=None) -> Tensor:
-    """Return a sparse matrix of blocks, from where its rows of blocks begin, their columns and the blocks."""
+    """Return a sparse matrix of blocks from starts of block rows, block columns and blocks."""
 def sparse_compressed_tensor(compressed_indices, plain_indices, values, size=None, *, dtype=None, layout=None,
                              device=None, pin_memory: builtins.bool = False,
                              requires_grad: builtins.bool = False, check_invariants=None) -> Tensor:
-    """Return a sparse matrix (or batch) from where its rows or columns begin, the numbers of the others, and its values."""
+    """Return a sparse matrix (or batch) from starts of rows or columns, the other indices, and values."""
 sparse_coo: _layouts_module.layout
 def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, device=None,
                       pin_memory: builtins.bool = False, requires_grad: builtins.bool = False,
                       check_invariants=None, is_coalesced=None) -> Tensor:
-    """Return a sparse tensor of values at indices (one row for each sparse dimension); one of a size alone has no
-    entries."""
+    """Return a sparse tensor of values at indices (one row for each sparse dimension); a size alone gives no entries."""
 sparse_csc: _layouts_module.layout
 def sparse_csc_tensor(ccol_indices, row_indices, values, size=None, *, dtype=None, layout=None, device=None,
                       pin_memory: builtins.bool = False, requires_grad: builtins.bool = False,
                       check_invariants=None) -> Tensor:
-    """Return a sparse matrix from where its columns begin (one more than there are columns), its rows and its values."""
+    """Return a sparse matrix from column starts (one more than columns), rows and values."""
 sparse_csr: _layouts_module.layout
 def sparse_csr_tensor(crow_indices, col_indices, values, size=None, *, dtype=None, layout=None, device=None,
                       pin_memory: builtins.bool = False, requires_grad: builtins.bool = False,
                       check_invariants=None) -> Tensor:
-    """Return a sparse matrix from where its rows begin (one more than there are rows), its columns and its values."""
+    """Return a sparse matrix from row starts (one more than rows), columns and values."""
 def split(tensor, split_size_or_sections, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
-    """Return pieces of one size (the last may be smaller) or of the sizes listed, as views."""
+    """Split a tensor into pieces of one size (the last may be smaller) or of the sizes listed; return views."""
 def split_copy(tensor, split_size_or_sections, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
-    """Return pieces of one size (the last may be smaller) or of the sizes listed, as views. A copy."""
+    """Split a tensor into pieces of one size (the last may be smaller) or of the sizes listed; return views. A copy."""
 def split_with_sizes(input, split_sizes, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
-    """Return pieces of the sizes listed, as views."""
+    """Split a tensor into pieces of the sizes listed; return views."""
 def split_with_sizes_copy(input, split_sizes, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
-    """Return pieces of the sizes listed, as views. A copy."""
+    """Split a tensor into pieces of the sizes listed; return views. A copy."""
 def spmm(mat1, mat2, reduce='sum', *, out=None) -> Tensor:
-    """Return the product of two matrices of which one is sparse, or both; with another reduction than "sum" the mean,
-    the"""
+    """Return the product of two matrices, at least one of them sparse."""
 def sqrt(input, *, out=None) -> Tensor:
     """Elementwise sqrt."""
 def sqrt_(input, *, out=None) -> Tensor:
     """In-place version of sqrt()."""
 def square(input, *, out=None) -> Tensor:
-    """input * input; bool counts as int64."""
+    """Return input * input; bool counts as int64."""
 def square_(input, *, out=None) -> Tensor:
     """In-place version of square()."""
 def squeeze(input, dim=None, *more, axis=None) -> Tensor:
-    """Without dimensions of size 1 (all, or those named)."""
+    """Remove dimensions of size 1 (all, or those named)."""
 def squeeze_copy(input, dim=None, *more, axis=None) -> Tensor:
-    """Without dimensions of size 1 (all, or those named). A copy."""
+    """Remove dimensions of size 1 (all, or those named). A copy."""
 def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
-    """beta * input + alpha * (mat1 @ mat2), all sparse but mat2."""
+    """Return beta * input + alpha * (mat1 @ mat2), all sparse but mat2."""
 def stack(tensors, dim=0, *, out=None, axis=0) -> Tensor:
-    """Joined along a new dimension."""
+    """Join tensors along a new dimension."""
 def std(input, dim=None, unbiased=None, keepdim: builtins.bool = False, *, correction=None, out=None, axis=None,
         keepdims: builtins.bool = False) -> Tensor:
-    """Return standard deviation over dims, divided by the count less `correction` (1 unless said)."""
+    """Return the standard deviation over dims, divided by the count less `correction` (1 by default)."""
 def std_mean(input, dim=None, unbiased=None, keepdim: builtins.bool = False, *,
              correction=None, axis=None, keepdims: builtins.bool = False) -> builtins.tuple[Tensor, Tensor]:
-    """Return standard deviation and mean over dims."""
+    """Return the standard deviation and mean over dims."""
 def stft(input, n_fft, hop_length=None, win_length=None, window=None, center: builtins.bool = True,
          pad_mode='reflect', normalized: builtins.bool = False, onesided=None, return_complex=None,
          align_to_window=None) -> Tensor:
     """Return the spectra of windows of n_fft numbers, hop_length apart: (..., frequencies, windows)."""
 strided: _layouts_module.layout
 def sub(input, other, *older, alpha=1, out=None) -> Tensor:
-    """input - alpha * other"""
+    """Return input - alpha * other."""
 def sub_(input, other, *older, alpha=1, out=None) -> Tensor:
     """In-place version of sub()."""
 def subtract(input, other, *older, alpha=1, out=None) -> Tensor:
-    """input - alpha * other"""
+    """Return input - alpha * other."""
 def subtract_(input, other, *older, alpha=1, out=None) -> Tensor:
     """In-place version of subtract()."""
 def sum(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
         keepdims: builtins.bool = False) -> Tensor:
-    """Sum over dims (all unless said); integers and bools are summed in int64."""
+    """Sum over dims (all by default); integers and bools are summed in int64."""
 def svd(input, some: builtins.bool = True, compute_uv: builtins.bool = True, *, out=None) -> Tensor:
     """U, S, V with U @ diag(S) @ V.mH = input, reduced unless `some` is False; without compute_uv, U and V are zeros."""
 def svd_lowrank(A, q=6, niter=2, M=None) -> _return_types_module.svd_uv:
     """U, S and V of about the q largest singular values of A (of A - M), found at random in `niter` rounds of products."""
 @overload
 def swapaxes(input, dim0, dim1=None) -> Tensor:
-    """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+    """Swap two dimensions, or reorder all by one tuple, as in NumPy."""
 @overload
 def swapaxes(input, *, axis0, axis1=None) -> Tensor:
-    """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+    """Swap two dimensions, or reorder all by one tuple, as in NumPy."""
 @overload
 def swapdims(input, dim0, dim1=None) -> Tensor:
-    """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+    """Swap two dimensions, or reorder all by one tuple, as in NumPy."""
 @overload
 def swapdims(input, *, axis0, axis1=None) -> Tensor:
-    """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+    """Swap two dimensions, or reorder all by one tuple, as in NumPy."""
 def sym_float(a) -> Tensor:
     """Return a number as a float."""
 def sym_int(a) -> Tensor:
-    """Return a number as a whole one, cut towards zero."""
+    """Return a number as an integer, truncated towards zero."""
 def sym_ite(b, t, f) -> Tensor:
-    """`t` if a condition holds, else `f`."""
+    """Return `t` if a condition is true, else `f`."""
 def sym_max(a, b) -> Tensor:
     """Return the larger of two sizes, as a float if one of them is."""
 def sym_min(a, b) -> Tensor:
     """Return the smaller of two sizes, as a float if one of them is."""
 def sym_not(a) -> Tensor:
-    """Return whether a condition does not hold."""
+    """Return the negation of a condition."""
 def sym_sqrt(a) -> Tensor:
     """Return the square root of a number."""
 def sym_sum(args) -> Tensor:
     """Return the sum of sizes."""
 def t(input) -> Tensor:
-    """Return a matrix transposed; fewer dimensions as they are."""
+    """Transpose a matrix; tensors with fewer dimensions stay as they are."""
 def t_copy(input) -> Tensor:
-    """Return a matrix transposed; fewer dimensions as they are. A copy."""
+    """Transpose a matrix; tensors with fewer dimensions stay as they are. A copy."""
 def take(input, index, *, out=None) -> Tensor:
     """Return the elements at positions of the flattened tensor, in the shape of index."""
 def take_along_dim(input, indices, dim=None, *, out=None, axis=None) -> Tensor:
-    """Return elements picked along a dimension by indices that broadcast with the other dimensions."""
+    """Pick elements along a dimension by indices that broadcast with the other dimensions."""
 def tan(input, *, out=None) -> Tensor:
     """Elementwise tan."""
 def tan_(input, *, out=None) -> Tensor:
@@ -2033,44 +2018,44 @@ def tanh_(input, *, out=None) -> Tensor:
     """In-place version of tanh()."""
 def tensor(data, *, dtype=None, device=None, requires_grad: builtins.bool = False,
            pin_memory: builtins.bool = False) -> Tensor:
-    """Return a copy of data: nested sequences, numbers, arrays or tensors."""
+    """Return a copy of data as a tensor: nested sequences, numbers, arrays or tensors."""
 def tensor_split(input, indices_or_sections, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
-    """`n` pieces whose sizes differ by at most one, or pieces cut at the indices listed; views."""
+    """Split a tensor into `n` pieces whose sizes differ by at most one, or at the indices listed; return views."""
 def tensordot(a, b, dims=2, *, out=None, axis=2) -> Tensor:
-    """Sum of products over several dims: the last of a and the first of b, or the two given lists."""
+    """Sum products over several dims: the last of a and the first of b, or the two given lists."""
 def threshold(input, threshold, value) -> Tensor:
-    """Return the input where it is above the threshold, value elsewhere."""
+    """Return the input where it is above the threshold, `value` elsewhere."""
 def threshold_(input, threshold, value) -> Tensor:
     """threshold() in place."""
 def tile(input, *sizes, dims=None, axis=None) -> Tensor:
-    """repeat(), with missing leading counts 1."""
+    """Repeat the tensor; missing leading counts are 1."""
 def topk(input, k, dim=-1, largest: builtins.bool = True, sorted: builtins.bool = True, *,
          out=None, axis=-1) -> _return_types_module.topk:
-    """Return the k largest (or smallest) elements along a dim, in order, as (values, indices); of equals the first."""
+    """Return the k largest (or smallest) elements along a dim, in order, as (values, indices); the first among equals."""
 def trace(input) -> Tensor:
     """Return the sum of a matrix's diagonal."""
 @overload
 def transpose(input, dim0, dim1=None) -> Tensor:
-    """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+    """Swap two dimensions, or reorder all by one tuple, as in NumPy."""
 @overload
 def transpose(input, *, axis0, axis1=None) -> Tensor:
-    """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+    """Swap two dimensions, or reorder all by one tuple, as in NumPy."""
 @overload
 def transpose_copy(input, dim0, dim1=None) -> Tensor:
-    """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple. A copy."""
+    """Swap two dimensions, or reorder all by one tuple, as in NumPy. A copy."""
 @overload
 def transpose_copy(input, *, axis0, axis1=None) -> Tensor:
-    """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple. A copy."""
+    """Swap two dimensions, or reorder all by one tuple, as in NumPy. A copy."""
 def trapezoid(y, x=None, *, dx=1, dim=-1, axis=-1) -> Tensor:
-    """Return the integral of y over the places x (or steps of dx) by the trapezoidal rule."""
+    """Return the integral of y over the positions x (or steps of dx) by the trapezoidal rule."""
 def trapz(y, x=None, *, dx=1, dim=-1, axis=-1) -> Tensor:
-    """Return the integral of y over the places x (or steps of dx) by the trapezoidal rule."""
+    """Return the integral of y over the positions x (or steps of dx) by the trapezoidal rule."""
 def triangular_solve(b, A, upper: builtins.bool = True,
                      transpose: builtins.bool = False,
                      unitriangular: builtins.bool = False, *, out=None) -> _return_types_module.triangular_solve:
     """X with A @ X = b (or A^T @ X = b), reading one triangle of A, and a copy of A; newer: linalg.solve_triangular."""
 def tril(input, diagonal=0, *, out=None) -> Tensor:
-    """Return the elements on and below a diagonal, zeros above."""
+    """Return a copy with zeros above a diagonal."""
 def tril_(input, diagonal=0, *, out=None) -> Tensor:
     """In-place version of tril()."""
 def tril_indices(row, col, offset=0, *, dtype=..., device=None, layout=None) -> Tensor:
@@ -2079,13 +2064,13 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-06
                         reduction=1) -> Tensor:
     """max(0, distance to positive - distance to negative + margin)"""
 def triu(input, diagonal=0, *, out=None) -> Tensor:
-    """Return the elements on and above a diagonal, zeros below."""
+    """Return a copy with zeros below a diagonal."""
 def triu_(input, diagonal=0, *, out=None) -> Tensor:
     """In-place version of triu()."""
 def triu_indices(row, col, offset=0, *, dtype=..., device=None, layout=None) -> Tensor:
     """Return rows and columns of the upper triangle, as a tensor of 2 rows."""
 def true_divide(input, other, *, out=None) -> Tensor:
-    """input / other"""
+    """Return input / other."""
 def true_divide_(input, other, *, out=None) -> Tensor:
     """In-place version of true_divide()."""
 def trunc(input, *, out=None) -> Tensor:
@@ -2103,75 +2088,73 @@ uint5: _dtype_module.NamedDType
 uint6: _dtype_module.NamedDType
 uint7: _dtype_module.NamedDType
 def unbind(input, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
-    """Return every index along a dimension, as a tuple of views."""
+    """Return a view for every index along a dimension."""
 def unbind_copy(input, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
-    """Return every index along a dimension, as a tuple of views. A copy."""
+    """Return a view for every index along a dimension. A copy."""
 @overload
 def unflatten(input, dim, sizes) -> Tensor:
-    """Return one dimension as several."""
+    """Split one dimension into several."""
 @overload
 def unflatten(input, *, axis, sizes) -> Tensor:
-    """Return one dimension as several."""
+    """Split one dimension into several."""
 def unfold_copy(self, dimension, size, step) -> Tensor:
     """Return windows of `size` every `step` along a dimension, as a new last dimension. A copy."""
 def unique(input, sorted: builtins.bool = True, return_inverse: builtins.bool = False,
            return_counts: builtins.bool = False, dim=None, *, axis=None) -> Any:
-    """Return the distinct values (of slices along `dim`), sorted; with indices into them and how often each occurs if
-    asked."""
+    """Return the sorted distinct values (of slices along `dim`), with indices into them and counts if requested."""
 def unique_consecutive(input, return_inverse: builtins.bool = False, return_counts: builtins.bool = False,
                        dim=None, *, axis=None) -> Any:
-    """Return the values with repeats of a neighbour left out; with indices into them and run lengths if asked."""
+    """Drop repeats of a neighbour; also return indices into the result and run lengths if requested."""
 def unravel_index(indices, shape) -> Tensor:
     """Return the coordinates of flat indices into a tensor of `shape`, one tensor for each dimension."""
 def unsafe_chunk(input, chunks, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
-    """chunk()"""
+    """Same as chunk()."""
 def unsafe_split(tensor, split_size, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
-    """split()"""
+    """Same as split()."""
 def unsafe_split_with_sizes(input, split_sizes, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
-    """split_with_sizes()"""
+    """Same as split_with_sizes()."""
 @overload
 def unsqueeze(input, dim) -> Tensor:
-    """With a new dimension of size 1 at `dim`."""
+    """Insert a dimension of size 1 at `dim`."""
 @overload
 def unsqueeze(input, *, axis) -> Tensor:
-    """With a new dimension of size 1 at `dim`."""
+    """Insert a dimension of size 1 at `dim`."""
 @overload
 def unsqueeze_copy(input, dim) -> Tensor:
-    """With a new dimension of size 1 at `dim`. A copy."""
+    """Insert a dimension of size 1 at `dim`. A copy."""
 @overload
 def unsqueeze_copy(input, *, axis) -> Tensor:
-    """With a new dimension of size 1 at `dim`. A copy."""
+    """Insert a dimension of size 1 at `dim`. A copy."""
 def use_deterministic_algorithms(mode: builtins.bool, *, warn_only: builtins.bool = False) -> None:
     """Record the mode. Every operator of ingot is deterministic in any mode."""
 def vander(x, N=None, increasing: builtins.bool = False) -> Tensor:
     """Return the powers of a vector's elements as columns, falling unless `increasing`."""
 def var(input, dim=None, unbiased=None, keepdim: builtins.bool = False, *, correction=None, out=None, axis=None,
         keepdims: builtins.bool = False) -> Tensor:
-    """Return variance over dims, divided by the count less `correction` (1 unless said)."""
+    """Return the variance over dims, divided by the count less `correction` (1 by default)."""
 def var_mean(input, dim=None, unbiased=None, keepdim: builtins.bool = False, *,
              correction=None, axis=None, keepdims: builtins.bool = False) -> builtins.tuple[Tensor, Tensor]:
-    """Return variance and mean over dims."""
+    """Return the variance and mean over dims."""
 def vdot(input, other, *, out=None) -> Tensor:
-    """Return the inner product of two vectors, the first of them conjugated."""
+    """Return the inner product of two vectors, the first one conjugated."""
 def view_as_complex(input) -> Tensor:
-    """Return the complex numbers of which the last dimension, of size 2, has the parts."""
+    """Return complex numbers from pairs of parts in the last dimension, of size 2."""
 def view_as_complex_copy(input) -> Tensor:
-    """Return the complex numbers of which the last dimension, of size 2, has the parts. A copy."""
+    """Return complex numbers from pairs of parts in the last dimension, of size 2. A copy."""
 def view_as_real(input) -> Tensor:
-    """Pairs of real and imaginary parts, in a last dimension of 2."""
+    """Return pairs of real and imaginary parts, in a last dimension of 2."""
 def view_as_real_copy(input) -> Tensor:
-    """Pairs of real and imaginary parts, in a last dimension of 2. A copy."""
+    """Return pairs of real and imaginary parts, in a last dimension of 2. A copy."""
 def view_copy(self, *shape, dtype=None, size=None) -> Tensor:
-    """Return the same memory under another shape (or, given a dtype, read as that dtype); raises where strides do not fit.
-    A copy."""
+    """Return a view in another shape, or, given a dtype, with the memory read as that dtype."""
 def vmap(func, in_dims=0, out_dims=0, randomness='error', *, chunk_size=None) -> Tensor:
     """A function that applies func to every sample of a batch at once and puts the results together."""
 def vsplit(input, indices_or_sections) -> builtins.tuple[Tensor, ...]:
     """Equal pieces, or pieces cut at the indices listed, as views."""
 def vstack(tensors, *, out=None) -> Tensor:
-    """Joined one below the other; vectors are rows."""
+    """Join tensors one below the other; vectors are rows."""
 def where(condition, input=None, other=None, *, out=None) -> Tensor:
-    """input where the condition holds, other elsewhere; with the condition alone, its nonzero indices."""
+    """Return input where the condition is true, other elsewhere; with the condition alone, its nonzero indices."""
 def while_loop(cond_fn, body_fn, carried_inputs) -> builtins.tuple:
     """carried = body_fn(*carried) for as long as cond_fn(*carried) is true; what was carried last, as a tuple."""
 def xlogy(input, other, *, out=None) -> Tensor:
@@ -2179,10 +2162,10 @@ def xlogy(input, other, *, out=None) -> Tensor:
 def xlogy_(input, other, *, out=None) -> Tensor:
     """In-place version of xlogy()."""
 def zero_(self) -> Tensor:
-    """Writes zeros everywhere."""
+    """Write zeros to all elements."""
 def zeros(*sizes, size=None, out=None, dtype=None, layout=None, device=None,
           requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
-    """Zeros."""
+    """Return a tensor of zeros."""
 def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
                memory_format=None, pin_memory: builtins.bool = False) -> Tensor:
-    """Return zeros of the shape and dtype of another tensor."""
+    """Return zeros with the shape and dtype of another tensor."""

@@ -38,10 +38,10 @@ class Tensor:
     """A multi-dimensional array of one dtype that operators can differentiate."""
     @builtins.property
     def H(self) -> Tensor:
-        """Return a matrix transposed and conjugated."""
+        """Matrix, transposed and conjugated."""
     @builtins.property
     def T(self) -> Tensor:
-        """Return all dimensions reversed."""
+        """Tensor with all dimensions reversed."""
     def __abs__(self) -> Tensor: ...
     def __add__(self, other) -> Tensor: ...
     def __and__(self, other) -> Tensor: ...
@@ -78,7 +78,7 @@ class Tensor:
     def __format__(self, spec) -> builtins.str: ...  # type: ignore[override]
     def __ge__(self, other) -> Tensor: ...  # type: ignore[override]
     def __getitem__(self, key) -> Tensor:
-        """x[key]: a view for ints, slices, None and Ellipsis; a copy as soon as masks or index tensors take part."""
+        """Return x[key]: a view for ints, slices, None and Ellipsis; a copy once masks or index tensors take part."""
     def __gt__(self, other) -> Tensor: ...  # type: ignore[override]
     def __hash__(self) -> builtins.int: ...
     def __iadd__(self, other) -> Tensor: ...
@@ -96,7 +96,7 @@ class Tensor:
     def __irshift__(self, other) -> Tensor: ...
     def __isub__(self, other) -> Tensor: ...
     def __iter__(self) -> collections.abc.Iterator[Tensor]:
-        """Return the entries along the first dimension."""
+        """Iterate over the entries along the first dimension."""
     def __itruediv__(self, other) -> Tensor: ...
     def __ixor__(self, other) -> Tensor: ...
     def __le__(self, other) -> Tensor: ...  # type: ignore[override]
@@ -118,7 +118,7 @@ class Tensor:
     def __repr__(self) -> builtins.str:
         """What repr() and str() of a tensor give."""
     def __reversed__(self) -> Tensor:
-        """Return the entries along the first dimension from the last to the first."""
+        """Return the entries along the first dimension in reverse order."""
     def __rfloordiv__(self, other) -> Tensor: ...
     def __rlshift__(self, other) -> Tensor: ...
     def __rmatmul__(self, other) -> Tensor: ...
@@ -132,7 +132,7 @@ class Tensor:
     def __rtruediv__(self, other) -> Tensor: ...
     def __rxor__(self, other) -> Tensor: ...
     def __setitem__(self, key, value) -> None:
-        """x[key] = value, broadcasting and converting the value."""
+        """Write x[key] = value, broadcasting and converting the value."""
     def __sub__(self, other) -> Tensor: ...
     __torch_function__: builtins.classmethod
     def __truediv__(self, other) -> Tensor: ...
@@ -155,7 +155,7 @@ class Tensor:
     _grad_is_copied: builtins.bool
     _is_data: builtins.bool
     def _is_view(self) -> builtins.bool:
-        """Return whether the tensor looks into the memory of another one."""
+        """Return whether the tensor is a view of another one."""
     _kept_grad: Any
     _kept_leaf: Any
     _make_subclass: builtins.staticmethod
@@ -169,7 +169,7 @@ class Tensor:
     _passed_by: Any
     _path: Any
     def _resize_over(self, shape) -> Tensor:
-        """resize_() of a tensor that is written as a whole then: what is cut off of it, or lies behind it, is not asked for."""
+        """Resize a tensor that is overwritten as a whole next, so elements cut off or new need no values."""
     _retains: builtins.bool
     _shared: Any
     @builtins.property
@@ -180,15 +180,15 @@ class Tensor:
     def _to_copy(self) -> numpy.ndarray:
         """The memory for somebody who copies it at once and keeps nothing of it."""
     def _typed_storage(self) -> _typed_storage_module.TypedStorage:
-        """Return the memory that the tensor lies in, counted in elements."""
+        """Return the memory of the tensor, counted in elements."""
     @builtins.property
     def _version(self) -> builtins.int: ...
     def abs(self, *, out=None) -> Tensor:
-        """Absolute value."""
+        """Return absolute values."""
     def abs_(self, *, out=None) -> Tensor:
         """In-place version of abs()."""
     def absolute(self, *, out=None) -> Tensor:
-        """Absolute value."""
+        """Return absolute values."""
     def absolute_(self, *, out=None) -> Tensor:
         """In-place version of absolute()."""
     def acos(self, *, out=None) -> Tensor:
@@ -200,48 +200,48 @@ class Tensor:
     def acosh_(self, *, out=None) -> Tensor:
         """In-place version of acosh()."""
     def add(self, other, *older, alpha=1, out=None) -> Tensor:
-        """input + alpha * other"""
+        """Return input + alpha * other."""
     def add_(self, other, *older, alpha=1, out=None) -> Tensor:
         """In-place version of add()."""
     def addbmm(self, batch1, batch2, *older, beta=1, alpha=1, out=None) -> Tensor:
-        """beta * input + alpha * the sum of all products in the batch"""
+        """Return beta * input + alpha * the sum of all products in the batch."""
     def addbmm_(self, batch1, batch2, *older, beta=1, alpha=1, out=None) -> Tensor:
         """In-place version of addbmm()."""
     def addcdiv(self, tensor1, tensor2, *older, value=1, out=None) -> Tensor:
-        """input + value * tensor1 / tensor2"""
+        """Return input + value * tensor1 / tensor2."""
     def addcdiv_(self, tensor1, tensor2, *older, value=1, out=None) -> Tensor:
         """In-place version of addcdiv()."""
     def addcmul(self, tensor1, tensor2, *older, value=1, out=None) -> Tensor:
-        """input + value * tensor1 * tensor2"""
+        """Return input + value * tensor1 * tensor2."""
     def addcmul_(self, tensor1, tensor2, *older, value=1, out=None) -> Tensor:
         """In-place version of addcmul()."""
     def addmm(self, mat1, mat2, *older, beta=1, alpha=1, out=None) -> Tensor:
-        """beta * input + alpha * mat1 @ mat2"""
+        """Return beta * input + alpha * mat1 @ mat2."""
     def addmm_(self, mat1, mat2, *older, beta=1, alpha=1, out=None) -> Tensor:
         """In-place version of addmm()."""
     def addmv(self, mat, vec, *older, beta=1, alpha=1, out=None) -> Tensor:
-        """beta * input + alpha * mat @ vec"""
+        """Return beta * input + alpha * mat @ vec."""
     def addmv_(self, mat, vec, *older, beta=1, alpha=1, out=None) -> Tensor:
         """In-place version of addmv()."""
     def addr(self, vec1, vec2, *older, beta=1, alpha=1, out=None) -> Tensor:
-        """beta * input + alpha * outer(vec1, vec2)"""
+        """Return beta * input + alpha * outer(vec1, vec2)."""
     def addr_(self, vec1, vec2, *older, beta=1, alpha=1, out=None) -> Tensor:
         """In-place version of addr()."""
     def adjoint(self) -> Tensor:
-        """Return the last two dimensions swapped, and conjugated if complex."""
+        """Swap the last two dimensions, and conjugate complex elements."""
     def all(self, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Tensor:
         """Return whether all elements are nonzero (uint8 gives uint8)."""
     def allclose(self, other, rtol=1e-05, atol=1e-08, equal_nan: builtins.bool = False) -> builtins.bool:
         """Return whether all elements are close."""
     def amax(self, dim=(), keepdim: builtins.bool = False, *, out=None, axis=(), keepdims: builtins.bool = False) -> Tensor:
-        """Return largest values; ties share the gradient equally."""
+        """Return the largest values over dims; ties share the gradient equally."""
     def amin(self, dim=(), keepdim: builtins.bool = False, *, out=None, axis=(), keepdims: builtins.bool = False) -> Tensor:
-        """Return smallest values; ties share the gradient equally."""
+        """Return the smallest values over dims; ties share the gradient equally."""
     def aminmax(self, *, dim=None, keepdim: builtins.bool = False, out=None, axis=None,
                 keepdims: builtins.bool = False) -> _return_types_module.aminmax:
-        """Return smallest and largest values as (min, max)."""
+        """Return the smallest and largest values as (min, max)."""
     def angle(self, *, out=None) -> Tensor:
-        """Return the angle of a number in the complex plane: of real ones 0 or, below zero, pi; nan stays nan."""
+        """Return the angle in the complex plane: for real numbers 0 or, below zero, pi; nan stays nan."""
     def angle_(self, *, out=None) -> Tensor:
         """In-place version of angle()."""
     def any(self, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Tensor:
@@ -278,20 +278,20 @@ class Tensor:
         """In-place version of arctanh()."""
     def argmax(self, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None,
                keepdims: builtins.bool = False) -> Tensor:
-        """Where the largest element is, of equals the first; without dim an index into the flattened tensor."""
+        """Return the index of the largest element, the first among equals; without dim an index into the flattened tensor."""
     def argmin(self, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None,
                keepdims: builtins.bool = False) -> Tensor:
-        """Where the smallest element is, of equals the first; without dim an index into the flattened tensor."""
+        """Return the index of the smallest element, the first among equals; without dim an index into the flattened tensor."""
     def argsort(self, dim=-1, descending: builtins.bool = False, stable: builtins.bool = True, *, out=None, axis=-1) -> Tensor:
         """Return the indices that sort along a dim."""
     def argwhere(self) -> Tensor:
-        """Return the positions of all elements that are not zero, as rows of a matrix."""
+        """Return the positions of nonzero elements as rows of a matrix."""
     def as_strided(self, size, stride, storage_offset=None) -> Tensor:
-        """Any strided window over the memory behind a tensor."""
+        """Return any strided window over the memory of a tensor."""
     def as_strided_(self, size, stride, storage_offset=None) -> Tensor:
-        """Return the tensor itself becomes such a window."""
+        """Turn this tensor into a strided window over its memory."""
     def as_strided_scatter(self, src, size, stride, storage_offset=None) -> Tensor:
-        """input with src in place of a strided window over its memory; what is expanded is copied first."""
+        """Return a copy with src in a strided window over its memory; an expanded input is copied first."""
     def as_subclass(self, cls) -> Tensor:
         """Return a view of the tensor whose class is `cls`, Tensor or one that derives from it."""
     def asin(self, *, out=None) -> Tensor:
@@ -320,17 +320,17 @@ class Tensor:
     def backward(self, gradient=None, retain_graph=None, create_graph: builtins.bool = False, inputs=None) -> None:
         """Add the gradients of this tensor to the `.grad` of the leaves it came from."""
     def baddbmm(self, batch1, batch2, *older, beta=1, alpha=1, out=None) -> Tensor:
-        """beta * input + alpha * batch1 @ batch2"""
+        """Return beta * input + alpha * batch1 @ batch2."""
     def baddbmm_(self, batch1, batch2, *older, beta=1, alpha=1, out=None) -> Tensor:
         """In-place version of baddbmm()."""
     def bernoulli(self, p=None, *, generator=None, out=None) -> Tensor:
-        """1 with the probability that each element of `input` says (or `p` for all), else 0."""
+        """Return 1 with the probability in each element of `input` (or `p` for all), else 0."""
     def bernoulli_(self, *args, **kwargs) -> Tensor:
         """Fill with 1 with probability p (a number or a tensor), else 0."""
     def bfloat16(self, memory_format=...) -> Tensor:
-        """This tensor as bfloat16."""
+        """Convert this tensor to bfloat16."""
     def bincount(self, weights=None, minlength=0) -> Tensor:
-        """How often each of 0, 1, 2, ... occurs, or the sum of the weights of its occurrences."""
+        """Count how many times each of 0, 1, 2, ... occurs, or sum the weights of its occurrences."""
     def bitwise_and(self, other, *, out=None) -> Tensor:
         """Elementwise bitwise_and."""
     def bitwise_and_(self, other, *, out=None) -> Tensor:
@@ -356,29 +356,29 @@ class Tensor:
     def bitwise_xor_(self, other, *, out=None) -> Tensor:
         """In-place version of bitwise_xor()."""
     def bmm(self, mat2, *, out=None) -> Tensor:
-        """Return the products of two equally long batches of matrices."""
+        """Multiply two equally long batches of matrices."""
     def bool(self, memory_format=...) -> Tensor:
-        """This tensor as bool."""
+        """Convert this tensor to bool."""
     def broadcast_to(self, *sizes, size=None) -> Tensor:
-        """Expanded to a shape."""
+        """Expand a tensor to a shape."""
     def bucketize(self, boundaries, *, out_int32: builtins.bool = False, right: builtins.bool = False, out=None) -> Tensor:
-        """Return the index of the bucket between sorted boundaries that each value falls into."""
+        """Return the index of each value's bucket between sorted boundaries."""
     def byte(self, memory_format=...) -> Tensor:
-        """This tensor as uint8."""
+        """Convert this tensor to uint8."""
     def cauchy_(self, *args, **kwargs) -> Tensor:
         """Fill with Cauchy numbers."""
     def ccol_indices(self, *args) -> Tensor:
         """ccol_indices() of sparse tensors, which have a method of their own; an error for dense ones."""
     def cdouble(self, memory_format=...) -> Tensor:
-        """This tensor as complex128."""
+        """Convert this tensor to complex128."""
     def ceil(self, *, out=None) -> Tensor:
         """Elementwise ceil."""
     def ceil_(self, *, out=None) -> Tensor:
         """In-place version of ceil()."""
     def cfloat(self, memory_format=...) -> Tensor:
-        """This tensor as complex64."""
+        """Convert this tensor to complex64."""
     def char(self, memory_format=...) -> Tensor:
-        """This tensor as int8."""
+        """Convert this tensor to int8."""
     def cholesky(self, upper: builtins.bool = False, *, out=None) -> Tensor:
         """Return the lower triangular factor of symmetric positive matrices (or its transpose)."""
     def cholesky_inverse(self, upper: builtins.bool = False, *, out=None) -> Tensor:
@@ -386,17 +386,17 @@ class Tensor:
     def cholesky_solve(self, L, upper: builtins.bool = False, *, out=None) -> Tensor:
         """The solution X of A @ X = input, from a Cholesky factor of A."""
     def chunk(self, chunks, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
-        """At most `chunks` pieces of one size (the last may be smaller), as views."""
+        """Split a tensor into at most `chunks` pieces of one size (the last may be smaller); return views."""
     def clamp(self, min=None, max=None, *, out=None) -> Tensor:
         """Limit values to [min, max]; either may be missing, a number or a tensor."""
     def clamp_(self, min=None, max=None, *, out=None) -> Tensor:
         """In-place version of clamp()."""
     def clamp_max(self, max, *, out=None) -> Tensor:
-        """Return values above max become max."""
+        """Lower values above max to max."""
     def clamp_max_(self, max, *, out=None) -> Tensor:
         """In-place version of clamp_max()."""
     def clamp_min(self, min, *, out=None) -> Tensor:
-        """Return values below min become min."""
+        """Raise values below min to min."""
     def clamp_min_(self, min, *, out=None) -> Tensor:
         """In-place version of clamp_min()."""
     def clip(self, min=None, max=None, *, out=None) -> Tensor:
@@ -410,23 +410,23 @@ class Tensor:
     def col_indices(self, *args) -> Tensor:
         """col_indices() of sparse tensors, which have a method of their own; an error for dense ones."""
     def combinations(self, r=2, with_replacement: builtins.bool = False) -> Tensor:
-        """Return all choices of r elements of a vector, as rows."""
+        """Return all combinations of r elements of a vector, as rows."""
     def conj(self) -> Tensor:
-        """Return the complex conjugate; real tensors are returned as they are."""
+        """Return the complex conjugate; a real tensor itself."""
     def conj_physical(self, *, out=None) -> Tensor:
-        """Return the complex conjugate; real tensors are returned as they are."""
+        """Return the complex conjugate; a real tensor itself."""
     def conj_physical_(self, *, out=None) -> Tensor:
         """In-place version of conj_physical()."""
     def contiguous(self, memory_format=...) -> Tensor:
-        """This tensor if its memory is in row-major order (or as the format says), else a copy that is."""
+        """Return this tensor if its memory is in row-major order (or in the given format), else a copy that is."""
     def copy_(self, src, non_blocking: builtins.bool = False) -> Tensor:
-        """Writes another tensor (or number) into this one, broadcasting and converting."""
+        """Write another tensor or a number into this one, broadcasting and converting it."""
     def copysign(self, other, *, out=None) -> Tensor:
         """Elementwise copysign."""
     def copysign_(self, other, *, out=None) -> Tensor:
         """In-place version of copysign()."""
     def corrcoef(self) -> Tensor:
-        """Correlations between the rows of a matrix, within [-1, 1]."""
+        """Return correlations between the rows of a matrix, within [-1, 1]."""
     def cos(self, *, out=None) -> Tensor:
         """Elementwise cos."""
     def cos_(self, *, out=None) -> Tensor:
@@ -437,35 +437,35 @@ class Tensor:
         """In-place version of cosh()."""
     def count_nonzero(self, dim=None, *more, keepdim: builtins.bool = False, axis=None,
                       keepdims: builtins.bool = False) -> Tensor:
-        """How many elements are not zero, of all or along dims."""
+        """Return the number of nonzero elements, of all or along dims."""
     def cov(self, *, correction=1, fweights=None, aweights=None) -> Tensor:
-        """Covariances between the rows of a matrix; each column is an observation."""
+        """Return covariances between the rows of a matrix; each column is an observation."""
     def cpu(self, memory_format=...) -> Tensor:
-        """This tensor in host memory."""
+        """Copy this tensor to host memory, if it is not there."""
     def cross(self, other, dim=None, *, out=None, axis=None) -> Tensor:
-        """Return the cross product of vectors of 3 along `dim`: of the first dim of size 3 unless said."""
+        """Return the cross product of vectors of 3 along `dim`, by default the first dim of size 3."""
     def crow_indices(self, *args) -> Tensor:
         """crow_indices() of sparse tensors, which have a method of their own; an error for dense ones."""
     def cuda(self, device=None, non_blocking: builtins.bool = False, memory_format=...) -> Tensor:
-        """This tensor on a CUDA device."""
+        """Copy this tensor to a CUDA device, if it is not there."""
     @overload
     def cummax(self, dim, *, out=None) -> _return_types_module.cummax:
-        """Running maximum along a dim and where it was seen last, as (values, indices)."""
+        """Return the running maximum along a dim and its last position, as (values, indices)."""
     @overload
     def cummax(self, *, axis, out=None) -> _return_types_module.cummax:
-        """Running maximum along a dim and where it was seen last, as (values, indices)."""
+        """Return the running maximum along a dim and its last position, as (values, indices)."""
     @overload
     def cummin(self, dim, *, out=None) -> _return_types_module.cummin:
-        """Running minimum along a dim and where it was seen last, as (values, indices)."""
+        """Return the running minimum along a dim and its last position, as (values, indices)."""
     @overload
     def cummin(self, *, axis, out=None) -> _return_types_module.cummin:
-        """Running minimum along a dim and where it was seen last, as (values, indices)."""
+        """Return the running minimum along a dim and its last position, as (values, indices)."""
     @overload
     def cumprod(self, dim, *, dtype=None, out=None) -> Tensor:
-        """Running products along a dim; integers and bools are multiplied in int64."""
+        """Return running products along a dim; integers and bools are multiplied in int64."""
     @overload
     def cumprod(self, *, axis, dtype=None, out=None) -> Tensor:
-        """Running products along a dim; integers and bools are multiplied in int64."""
+        """Return running products along a dim; integers and bools are multiplied in int64."""
     @overload
     def cumprod_(self, dim, *, dtype=None, out=None) -> Tensor:
         """In-place version of cumprod()."""
@@ -474,10 +474,10 @@ class Tensor:
         """In-place version of cumprod()."""
     @overload
     def cumsum(self, dim, *, dtype=None, out=None) -> Tensor:
-        """Running sums along a dim; integers and bools are summed in int64."""
+        """Return running sums along a dim; integers and bools are summed in int64."""
     @overload
     def cumsum(self, *, axis, dtype=None, out=None) -> Tensor:
-        """Running sums along a dim; integers and bools are summed in int64."""
+        """Return running sums along a dim; integers and bools are summed in int64."""
     @overload
     def cumsum_(self, dim, *, dtype=None, out=None) -> Tensor:
         """In-place version of cumsum()."""
@@ -492,11 +492,11 @@ class Tensor:
     def data_ptr(self) -> builtins.int:
         """Return the address of the first element."""
     def deg2rad(self, *, out=None) -> Tensor:
-        """Degrees to radians."""
+        """Convert degrees to radians."""
     def deg2rad_(self, *, out=None) -> Tensor:
         """In-place version of deg2rad()."""
     def dense_dim(self) -> builtins.int:
-        """How many dimensions are dense: all of a dense tensor."""
+        """Return how many dimensions are dense: all of a dense tensor."""
     def det(self, *, out=None) -> Tensor:
         """Return the determinant."""
     def detach(self) -> Tensor:
@@ -515,9 +515,9 @@ class Tensor:
     def diagonal(self, offset=0, dim1=0, dim2=1, *, axis1=0) -> Tensor:
         """Return the diagonal of two dimensions, as a new last dimension (a view)."""
     def diagonal_scatter(self, src, offset=0, dim1=0, dim2=1, *, axis1=0) -> Tensor:
-        """input with src in place of a diagonal."""
+        """Return a copy with src on a diagonal."""
     def diff(self, n=1, dim=-1, prepend=None, append=None, *, out=None, axis=-1) -> Tensor:
-        """Differences of neighbours along a dim, n times over."""
+        """Return differences of neighbours along a dim, n times over."""
     def digamma(self, *, out=None) -> Tensor:
         """Elementwise digamma."""
     def digamma_(self, *, out=None) -> Tensor:
@@ -525,22 +525,21 @@ class Tensor:
     def dim(self) -> builtins.int:
         """Return the number of dimensions."""
     def dim_order(self, ambiguity_check: builtins.bool = False) -> Tensor:
-        """Return the dims from the slowest to the fastest in memory. With `ambiguity_check` (True, or a list of memory formats)
-        an"""
+        """Return the dims from the slowest to the fastest in memory."""
     def dist(self, other, p=2) -> Tensor:
         """Return the norm of order p of input - other."""
     def div(self, other, *, rounding_mode=None, out=None) -> Tensor:
-        """input / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
+        """Return input / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
     def div_(self, other, *, rounding_mode=None, out=None) -> Tensor:
         """In-place version of div()."""
     def divide(self, other, *, rounding_mode=None, out=None) -> Tensor:
-        """input / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
+        """Return input / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
     def divide_(self, other, *, rounding_mode=None, out=None) -> Tensor:
         """In-place version of divide()."""
     def dot(self, tensor, *, out=None) -> Tensor:
         """Return the inner product of two vectors."""
     def double(self, memory_format=...) -> Tensor:
-        """This tensor as float64."""
+        """Convert this tensor to float64."""
     def dsplit(self, indices_or_sections) -> builtins.tuple[Tensor, ...]:
         """Equal pieces, or pieces cut at the indices listed, as views."""
     @builtins.property
@@ -574,7 +573,7 @@ class Tensor:
     def exp_(self, *, out=None) -> Tensor:
         """In-place version of exp()."""
     def expand(self, *sizes, size=None, implicit: builtins.bool = False) -> Tensor:
-        """Return dimensions of size 1 repeated without copying; -1 keeps a size."""
+        """Repeat dimensions of size 1 without copying; -1 keeps a size."""
     def expand_as(self, other) -> Tensor: ...
     def expm1(self, *, out=None) -> Tensor:
         """Elementwise expm1."""
@@ -583,7 +582,7 @@ class Tensor:
     def exponential_(self, *args, **kwargs) -> Tensor:
         """Fill with exponential numbers of rate lambd."""
     def fill_(self, value) -> Tensor:
-        """Write one value everywhere."""
+        """Write one value to all elements."""
     def fill_diagonal_(self, fill_value, wrap: builtins.bool = False) -> Tensor:
         """Write one value on the main diagonal; `wrap` starts it again below the last row of a tall matrix."""
     def fix(self, *, out=None) -> Tensor:
@@ -591,17 +590,17 @@ class Tensor:
     def fix_(self, *, out=None) -> Tensor:
         """In-place version of fix()."""
     def flatten(self, start_dim=0, end_dim=-1) -> Tensor:
-        """Return dims start_dim to end_dim as one."""
+        """Merge dims start_dim to end_dim into one."""
     def flip(self, *which, dims=None, axis=None) -> Tensor:
-        """Return the order reversed along dims."""
+        """Reverse the order of elements along dims."""
     def fliplr(self) -> Tensor:
-        """Return the second dimension reversed."""
+        """Reverse the second dimension."""
     def flipud(self) -> Tensor:
-        """Return the first dimension reversed."""
+        """Reverse the first dimension."""
     def float(self, memory_format=...) -> Tensor:
-        """This tensor as float32."""
+        """Convert this tensor to float32."""
     def float_power(self, exponent, *, out=None) -> Tensor:
-        """input ** exponent in float64, of complex numbers in complex128."""
+        """Return input ** exponent in float64, for complex numbers in complex128."""
     def float_power_(self, exponent, *, out=None) -> Tensor:
         """In-place version of float_power()."""
     def floor(self, *, out=None) -> Tensor:
@@ -629,13 +628,13 @@ class Tensor:
     def frac_(self, *, out=None) -> Tensor:
         """In-place version of frac()."""
     def frexp(self, *, out=None) -> _return_types_module.frexp:
-        """Mantissas with sizes in [0.5, 1), and the powers of two that they are multiplied by."""
+        """Return mantissas with absolute values in [0.5, 1), and their exponents of two."""
     @overload
     def gather(self, dim, index, *, sparse_grad: builtins.bool = False, out=None) -> Tensor:
-        """out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
+        """Pick elements by index along a dimension: out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
     @overload
     def gather(self, *, axis, index, sparse_grad: builtins.bool = False, out=None) -> Tensor:
-        """out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
+        """Pick elements by index along a dimension: out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
     def gcd(self, other, *, out=None) -> Tensor:
         """Elementwise gcd."""
     def gcd_(self, other, *, out=None) -> Tensor:
@@ -645,12 +644,12 @@ class Tensor:
     def ge_(self, other, *, out=None) -> Tensor:
         """In-place version of ge()."""
     def geometric_(self, *args, **kwargs) -> Tensor:
-        """Fill with how many trials of probability p it takes to succeed."""
+        """Fill with the number of trials of probability p until success."""
     def geqrf(self, *, out=None) -> _return_types_module.geqrf:
         """QR as LAPACK's geqrf gives it: R, below it the vectors of Householder's reflections, and their factors. No
         gradient."""
     def ger(self, vec2, *, out=None) -> Tensor:
-        """Return every element of one vector times every element of another."""
+        """Multiply every element of one vector by every element of another."""
     def get_device(self) -> builtins.int:
         """The index of the accelerator that holds this tensor, -1 for the CPU."""
     @builtins.property
@@ -674,17 +673,17 @@ class Tensor:
     def gt_(self, other, *, out=None) -> Tensor:
         """In-place version of gt()."""
     def half(self, memory_format=...) -> Tensor:
-        """This tensor as float16."""
+        """Convert this tensor to float16."""
     def hardshrink(self, lambd=0.5) -> Tensor:
-        """0 where |input| <= lambd, the input elsewhere."""
+        """Return 0 where |input| <= lambd, the input elsewhere."""
     def heaviside(self, other, *, out=None) -> Tensor:
-        """0 below zero, 1 above, `other` at zero."""
+        """Return 0 below zero, 1 above, `other` at zero."""
     def heaviside_(self, other, *, out=None) -> Tensor:
         """In-place version of heaviside()."""
     def histc(self, bins=100, min=0, max=0, *, out=None) -> Tensor:
-        """Counts in equal bins between min and max (the data's range if both are equal); what is outside is left out."""
+        """Count elements in equal bins between min and max (the data's range if both are equal), without those outside."""
     def histogram(self, bins=100, *, range=None, weight=None, density: builtins.bool = False, out=None) -> Tensor:
-        """(hist, bin_edges): how much falls between neighbouring edges; the last bin holds its upper edge."""
+        """Return (hist, bin_edges): counts or weights between neighbouring edges; the last bin includes its upper edge."""
     def hsplit(self, indices_or_sections) -> builtins.tuple[Tensor, ...]:
         """Equal pieces, or pieces cut at the indices listed, as views."""
     def hypot(self, other, *, out=None) -> Tensor:
@@ -710,10 +709,10 @@ class Tensor:
     def imag(self, value) -> None: ...
     @overload
     def index_add(self, dim, index, source, *, alpha=1, out=None) -> Tensor:
-        """input with alpha * source added to the slices that an index vector names."""
+        """Add alpha * source to the slices at the indices of a vector."""
     @overload
     def index_add(self, *, axis, index, source, alpha=1, out=None) -> Tensor:
-        """input with alpha * source added to the slices that an index vector names."""
+        """Add alpha * source to the slices at the indices of a vector."""
     @overload
     def index_add_(self, dim, index, source, *, alpha=1, out=None) -> Tensor:
         """In-place version of index_add()."""
@@ -722,10 +721,10 @@ class Tensor:
         """In-place version of index_add()."""
     @overload
     def index_copy(self, dim, index, source, *, out=None) -> Tensor:
-        """input with the slices that an index vector names replaced by those of source."""
+        """Replace the slices at the indices of a vector by those of source."""
     @overload
     def index_copy(self, *, axis, index, source, out=None) -> Tensor:
-        """input with the slices that an index vector names replaced by those of source."""
+        """Replace the slices at the indices of a vector by those of source."""
     @overload
     def index_copy_(self, dim, index, source, *, out=None) -> Tensor:
         """In-place version of index_copy()."""
@@ -734,10 +733,10 @@ class Tensor:
         """In-place version of index_copy()."""
     @overload
     def index_fill(self, dim, index, value) -> Tensor:
-        """input with one value in the slices that an index vector names."""
+        """Write one value to the slices at the indices of a vector."""
     @overload
     def index_fill(self, *, axis, index, value) -> Tensor:
-        """input with one value in the slices that an index vector names."""
+        """Write one value to the slices at the indices of a vector."""
     @overload
     def index_fill_(self, dim, index, value) -> Tensor:
         """In-place version of index_fill()."""
@@ -745,16 +744,15 @@ class Tensor:
     def index_fill_(self, *, axis, index, value) -> Tensor:
         """In-place version of index_fill()."""
     def index_put(self, indices, values, accumulate: builtins.bool = False) -> Tensor:
-        """input[indices] = values (or += if accumulate), as a new tensor. Indices are tensors, or None for all of a
-        dimension."""
+        """Return a copy with input[indices] = values (or += if accumulate). Indices are tensors, or None for all of a"""
     def index_put_(self, indices, values, accumulate: builtins.bool = False) -> Tensor:
         """In-place version of index_put()."""
     @overload
     def index_reduce(self, dim, index, source, reduce, *, include_self: builtins.bool = True, out=None) -> Tensor:
-        """Slices of source combined into those of input that an index vector names, by prod, mean, amax or amin."""
+        """Combine slices of source into those at the indices of a vector, by prod, mean, amax or amin."""
     @overload
     def index_reduce(self, *, axis, index, source, reduce, include_self: builtins.bool = True, out=None) -> Tensor:
-        """Slices of source combined into those of input that an index vector names, by prod, mean, amax or amin."""
+        """Combine slices of source into those at the indices of a vector, by prod, mean, amax or amin."""
     @overload
     def index_reduce_(self, dim, index, source, reduce, *, include_self: builtins.bool = True, out=None) -> Tensor:
         """In-place version of index_reduce()."""
@@ -763,16 +761,16 @@ class Tensor:
         """In-place version of index_reduce()."""
     @overload
     def index_select(self, dim, index, *, out=None) -> Tensor:
-        """Return the slices along a dimension that an index vector names."""
+        """Return the slices at the indices of a vector along a dimension."""
     @overload
     def index_select(self, *, axis, index, out=None) -> Tensor:
-        """Return the slices along a dimension that an index vector names."""
+        """Return the slices at the indices of a vector along a dimension."""
     def indices(self, *args) -> Tensor:
         """indices() of sparse tensors, which have a method of their own; an error for dense ones."""
     def inner(self, other, *, out=None) -> Tensor:
-        """Sum of products over the last dimension of both."""
+        """Sum products over the last dimension of both tensors."""
     def int(self, memory_format=...) -> Tensor:
-        """This tensor as int32."""
+        """Convert this tensor to int32."""
     def inverse(self, *, out=None) -> Tensor:
         """Return the inverse."""
     def is_coalesced(self, *args) -> Tensor:
@@ -780,9 +778,9 @@ class Tensor:
     def is_complex(self) -> builtins.bool:
         """Return whether the dtype is a complex dtype."""
     def is_conj(self) -> builtins.bool:
-        """False: conjugates are computed when they are asked for."""
+        """Return False: conjugation is never lazy."""
     def is_contiguous(self, memory_format=...) -> builtins.bool:
-        """Return whether the elements lie in memory in row-major order (or as the format says)."""
+        """Return whether the elements lie in memory in row-major order (or in the given format)."""
     @builtins.property
     def is_cpu(self) -> builtins.bool:
         """Whether this tensor is on a device of kind cpu."""
@@ -809,7 +807,7 @@ class Tensor:
         """Whether this tensor is on a device of kind mps."""
     is_mtia: builtins.bool
     def is_neg(self) -> builtins.bool:
-        """False: negative values are computed when they are asked for."""
+        """Return False: negation is never lazy."""
     is_nested: builtins.bool
     def is_nonzero(self) -> builtins.bool:
         """Return whether the one element is not zero."""
@@ -819,7 +817,7 @@ class Tensor:
     def is_same_size(self, other) -> builtins.bool:
         """Return whether both tensors have the same shape."""
     def is_set_to(self, tensor) -> builtins.bool:
-        """Return whether both tensors are the same window into the same memory."""
+        """Return whether both tensors are the same window on the same memory."""
     def is_shared(self) -> builtins.bool:
         """Return whether the memory is one that other processes can map."""
     def is_signed(self) -> builtins.bool:
@@ -832,7 +830,7 @@ class Tensor:
     def is_xpu(self) -> builtins.bool:
         """Whether this tensor is on a device of kind xpu."""
     def isclose(self, other, rtol=1e-05, atol=1e-08, equal_nan: builtins.bool = False) -> Tensor:
-        """|input - other| <= atol + rtol * |other|"""
+        """Return |input - other| <= atol + rtol * |other|, element by element."""
     def isfinite(self, *, out=None) -> Tensor:
         """Elementwise isfinite."""
     def isfinite_(self, *, out=None) -> Tensor:
@@ -854,7 +852,7 @@ class Tensor:
     def isposinf_(self, *, out=None) -> Tensor:
         """In-place version of isposinf()."""
     def isreal(self) -> Tensor:
-        """Where numbers have no imaginary part."""
+        """Return whether each number has no imaginary part."""
     def istft(self, n_fft, hop_length=None, win_length=None, window=None, center: builtins.bool = True,
               normalized: builtins.bool = False, onesided=None, length=None, return_complex: builtins.bool = False) -> Tensor:
         """Return the numbers of which `stft` gives these spectra, as near as can be."""
@@ -867,14 +865,14 @@ class Tensor:
         """Return the Kronecker product: every element of input times the whole of other."""
     def kthvalue(self, k, dim=-1, keepdim: builtins.bool = False, *, out=None, axis=-1,
                  keepdims: builtins.bool = False) -> _return_types_module.kthvalue:
-        """Return the k-th smallest element along a dim (counted from 1) and where it is, as (values, indices)."""
+        """Return the k-th smallest element along a dim (counted from 1) and its index, as (values, indices)."""
     layout: _layouts_module.layout
     def lcm(self, other, *, out=None) -> Tensor:
         """Elementwise lcm."""
     def lcm_(self, other, *, out=None) -> Tensor:
         """In-place version of lcm()."""
     def ldexp(self, other, *, out=None) -> Tensor:
-        """input * 2 ** other"""
+        """Return input * 2 ** other."""
     def ldexp_(self, other, *, out=None) -> Tensor:
         """In-place version of ldexp()."""
     def le(self, other, *, out=None) -> Tensor:
@@ -882,7 +880,7 @@ class Tensor:
     def le_(self, other, *, out=None) -> Tensor:
         """In-place version of le()."""
     def lerp(self, end, weight, *, out=None) -> Tensor:
-        """input + weight * (end - input), exact at both ends."""
+        """Return input + weight * (end - input), exact at both ends."""
     def lerp_(self, end, weight, *, out=None) -> Tensor:
         """In-place version of lerp()."""
     def less(self, other, *, out=None) -> Tensor:
@@ -917,10 +915,10 @@ class Tensor:
         """Fill with numbers whose logarithm is normal."""
     @overload
     def log_softmax(self, dim, dtype=None, *, out=None) -> Tensor:
-        """log(softmax(x)) along a dimension."""
+        """Return log(softmax(x)) along a dimension."""
     @overload
     def log_softmax(self, *, axis, dtype=None, out=None) -> Tensor:
-        """log(softmax(x)) along a dimension."""
+        """Return log(softmax(x)) along a dimension."""
     def logaddexp(self, other, *, out=None) -> Tensor:
         """Elementwise logaddexp."""
     def logaddexp2(self, other, *, out=None) -> Tensor:
@@ -931,10 +929,10 @@ class Tensor:
         """In-place version of logaddexp()."""
     @overload
     def logcumsumexp(self, dim, *, out=None) -> Tensor:
-        """log of the running sum of exp(input) along a dim."""
+        """Return the log of the running sum of exp(input) along a dim."""
     @overload
     def logcumsumexp(self, *, axis, out=None) -> Tensor:
-        """log of the running sum of exp(input) along a dim."""
+        """Return the log of the running sum of exp(input) along a dim."""
     def logdet(self) -> Tensor:
         """log of the determinant; nan where that is negative, complex for complex matrices."""
     def logical_and(self, other, *, out=None) -> Tensor:
@@ -954,17 +952,17 @@ class Tensor:
     def logical_xor_(self, other, *, out=None) -> Tensor:
         """In-place version of logical_xor()."""
     def logit(self, eps=None, *, out=None) -> Tensor:
-        """log(x / (1 - x)), with x limited to [eps, 1 - eps] first if eps is given; eps holds where the two cross."""
+        """Return log(x / (1 - x)). If eps is given, x is limited to [eps, 1 - eps] first; eps wins where the limits cross."""
     def logit_(self, eps=None, *, out=None) -> Tensor:
         """In-place version of logit()."""
     @overload
     def logsumexp(self, dim, keepdim: builtins.bool = False, *, out=None) -> Tensor:
-        """log of the sum of exp(input) over dims, without overflow."""
+        """Return the log of the sum of exp(input) over dims, without overflow."""
     @overload
     def logsumexp(self, *, axis, keepdims: builtins.bool = False, out=None) -> Tensor:
-        """log of the sum of exp(input) over dims, without overflow."""
+        """Return the log of the sum of exp(input) over dims, without overflow."""
     def long(self, memory_format=...) -> Tensor:
-        """This tensor as int64."""
+        """Convert this tensor to int64."""
     def lt(self, other, *, out=None) -> Tensor:
         """Elementwise lt."""
     def lt_(self, other, *, out=None) -> Tensor:
@@ -976,26 +974,26 @@ class Tensor:
         """X with A @ X = b, from lu_factor's result for A."""
     @builtins.property
     def mH(self) -> Tensor:
-        """Return the last two dimensions swapped and conjugated."""
+        """Tensor with the last two dimensions swapped, conjugated."""
     @builtins.property
     def mT(self) -> Tensor:
-        """Return the last two dimensions swapped."""
+        """Tensor with the last two dimensions swapped."""
     def map2_(self, x, y, callable) -> Tensor:
         """Replaces each element a by callable(a, b, c), b and c from tensors that broadcast; slow, one Python call each."""
     def map_(self, tensor, callable) -> Tensor:
         """Replaces each element a by callable(a, b), b from a tensor that broadcasts; slow, one Python call each."""
     def masked_fill(self, mask, value) -> Tensor:
-        """`value` where the mask holds."""
+        """Replace elements by `value` where the mask is true."""
     def masked_fill_(self, mask, value) -> Tensor:
         """In-place version of masked_fill()."""
     def masked_scatter(self, mask, source) -> Tensor:
-        """input with the elements where the mask holds replaced by those of source, in order."""
+        """Replace the elements where the mask is true by those of source, in order."""
     def masked_scatter_(self, mask, source) -> Tensor:
         """In-place version of masked_scatter()."""
     def masked_select(self, mask, *, out=None) -> Tensor:
-        """Return the elements where the (broadcast) mask holds, as a vector."""
+        """Return the elements where the (broadcast) mask is true, as a vector."""
     def matmul(self, other, *, out=None) -> Tensor:
-        """Matrix product: vectors, matrices, and batches of matrices that broadcast."""
+        """Multiply vectors, matrices, and batches of matrices that broadcast."""
     def matrix_exp(self) -> Tensor:
         """Return the exponential of a matrix, by its series after halving, squared back; float16 and bfloat16 are rounded
         once."""
@@ -1010,9 +1008,9 @@ class Tensor:
         """In-place version of maximum()."""
     def mean(self, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
              keepdims: builtins.bool = False) -> Tensor:
-        """Return mean over dims (all unless said)."""
+        """Return the mean over dims (all by default)."""
     def median(self, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Any:
-        """Return the lower median of everything, or along a dim as (values, indices); nan if there is one."""
+        """Return the lower median of everything, or along a dim as (values, indices); nan if an element is nan."""
     def min(self, dim=None, keepdim: builtins.bool = False, *, other=None, out=None, axis=None,
             keepdims: builtins.bool = False) -> Any:
         """Return the smallest element; along `dim` as (values, indices); with a second tensor the elementwise minimum."""
@@ -1021,61 +1019,60 @@ class Tensor:
     def minimum_(self, other, *, out=None) -> Tensor:
         """In-place version of minimum()."""
     def mm(self, mat2, *, out=None) -> Tensor:
-        """Return the product of two matrices."""
+        """Multiply two matrices."""
     def mode(self, dim=-1, keepdim: builtins.bool = False, *, out=None, axis=-1,
              keepdims: builtins.bool = False) -> _return_types_module.mode:
-        """Return the most frequent value along a dim (of equals the smallest) and where it is last, as (values, indices)."""
+        """Return the most frequent value along a dim (the smallest among equals) and its last index, as (values, indices)."""
     def moveaxis(self, source, destination) -> Tensor:
-        """Return dimensions moved to other places, the rest in order."""
+        """Move dimensions to other positions; the rest keeps its order."""
     def movedim(self, source, destination) -> Tensor:
-        """Return dimensions moved to other places, the rest in order."""
+        """Move dimensions to other positions; the rest keeps its order."""
     def msort(self, *, out=None) -> Tensor:
-        """Return sorted values along the first dim."""
+        """Sort along the first dim."""
     def mul(self, other, *, out=None) -> Tensor:
-        """input * other"""
+        """Return input * other."""
     def mul_(self, other, *, out=None) -> Tensor:
         """In-place version of mul()."""
     def multinomial(self, num_samples, replacement: builtins.bool = False, *, generator=None, out=None) -> Tensor:
-        """Return indices drawn with the given weights, from each row."""
+        """Draw indices with the given weights, from each row."""
     def multiply(self, other, *, out=None) -> Tensor:
-        """input * other"""
+        """Return input * other."""
     def multiply_(self, other, *, out=None) -> Tensor:
         """In-place version of multiply()."""
     def mv(self, vec, *, out=None) -> Tensor:
-        """Return a matrix times a vector."""
+        """Multiply a matrix by a vector."""
     def mvlgamma(self, p, *, out=None) -> Tensor:
         """Return the logarithm of the multivariate gamma function of dimension p."""
     def mvlgamma_(self, p, *, out=None) -> Tensor:
         """In-place version of mvlgamma()."""
     def nan_to_num(self, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
-        """Replace nan (by 0 unless said) and infinities (by the largest finite numbers unless said), in both parts of
-        complex"""
+        """Replace nan (by 0) and infinities (by the largest finite numbers, unless given)."""
     def nan_to_num_(self, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
         """In-place version of nan_to_num()."""
     def nanmean(self, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
                 keepdims: builtins.bool = False) -> Tensor:
-        """Return mean over dims of what is not nan."""
+        """Return the mean over dims of the elements that are not nan."""
     def nanmedian(self, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None,
                   keepdims: builtins.bool = False) -> Any:
-        """Return the lower median of what is not nan, of everything or along a dim as (values, indices)."""
+        """Return the lower median of elements that are not nan, of everything or along a dim as (values, indices)."""
     def nanquantile(self, q, dim=None, keepdim: builtins.bool = False, *, interpolation='linear', out=None,
                     axis=None, keepdims: builtins.bool = False) -> Tensor:
-        """Return the q-th quantiles of what is not nan."""
+        """Return the q-th quantiles of elements that are not nan."""
     def nansum(self, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
                keepdims: builtins.bool = False) -> Tensor:
-        """Sum over dims, nan counted as 0."""
+        """Sum over dims, counting nan as 0."""
     @overload
     def narrow(self, dim, start, length) -> Tensor:
-        """`length` indices from `start` along a dimension."""
+        """Return a view of `length` indices from `start` along a dimension."""
     @overload
     def narrow(self, *, axis, start, length) -> Tensor:
-        """`length` indices from `start` along a dimension."""
+        """Return a view of `length` indices from `start` along a dimension."""
     @overload
     def narrow_copy(self, dim, start, length) -> Tensor:
-        """`length` indices from `start` along a dimension. A copy."""
+        """Return a view of `length` indices from `start` along a dimension. A copy."""
     @overload
     def narrow_copy(self, *, axis, start, length) -> Tensor:
-        """`length` indices from `start` along a dimension. A copy."""
+        """Return a view of `length` indices from `start` along a dimension. A copy."""
     @builtins.property
     def nbytes(self) -> builtins.int:
         """Return the bytes of all elements."""
@@ -1101,31 +1098,30 @@ class Tensor:
         """A tensor of this one's dtype: of given sizes (not initialised), or with given values."""
     def new_empty(self, *sizes, size=None, dtype=None, device=None, requires_grad: builtins.bool = False,
                   layout=None, pin_memory: builtins.bool = False) -> Tensor:
-        """Return a tensor of this one's dtype, its values yet to be written."""
+        """Return a tensor without defined values, with this tensor's dtype."""
     def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=None,
                           requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
-        """Return an empty tensor with given strides, of this one's dtype unless said."""
+        """Return an empty tensor with given strides; its default dtype is this tensor's."""
     def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad: builtins.bool = False,
                  layout=None, pin_memory: builtins.bool = False) -> Tensor:
-        """Return one value everywhere, of this tensor's dtype."""
+        """Return a tensor of one value with this tensor's dtype."""
     def new_ones(self, *sizes, size=None, dtype=None, device=None, requires_grad: builtins.bool = False,
                  layout=None, pin_memory: builtins.bool = False) -> Tensor:
-        """Return ones of this tensor's dtype."""
+        """Return ones with this tensor's dtype."""
     def new_tensor(self, data, *, dtype=None, device=None, requires_grad: builtins.bool = False, layout=None,
                    pin_memory: builtins.bool = False) -> Tensor:
-        """Return a copy of data in this tensor's dtype."""
+        """Return a copy of data with this tensor's dtype."""
     def new_zeros(self, *sizes, size=None, dtype=None, device=None, requires_grad: builtins.bool = False,
                   layout=None, pin_memory: builtins.bool = False) -> Tensor:
-        """Return zeros of this tensor's dtype."""
+        """Return zeros with this tensor's dtype."""
     def nextafter(self, other, *, out=None) -> Tensor:
         """Elementwise nextafter."""
     def nextafter_(self, other, *, out=None) -> Tensor:
         """In-place version of nextafter()."""
     def nonzero(self, *, out=None, as_tuple: builtins.bool = False) -> Any:
-        """Return the positions of all elements that are not zero: rows of a matrix, or one vector for each dimension."""
+        """Return the positions of nonzero elements: rows of a matrix, or one vector for each dimension."""
     def nonzero_static(self, *, size, fill_value=-1, out=None) -> Tensor:
-        """Return the first `size` positions of elements that are not zero, as rows; rows of fill_value where there are
-        fewer."""
+        """Return the first `size` positions of nonzero elements, as rows, padded by rows of fill_value."""
     def norm(self, p='fro', dim=None, keepdim: builtins.bool = False, out=None, dtype=None, *, axis=None,
              keepdims: builtins.bool = False) -> Tensor:
         """`ingot.norm`: the vector norm of order p over dims (all unless said); 'fro' and 'nuc' as matrix_norm."""
@@ -1145,13 +1141,14 @@ class Tensor:
         """Return the product of Q (its adjoint with `transpose`), given by Householder's reflections, with a matrix; or the
         other"""
     def outer(self, vec2, *, out=None) -> Tensor:
-        """Return every element of one vector times every element of another."""
+        """Multiply every element of one vector by every element of another."""
     @builtins.property
     def output_nr(self) -> builtins.int: ...
     def permute(self, *order, dims=None, axis=None) -> Tensor:
-        """Return the dimensions in another order."""
+        """Reorder the dimensions."""
     def pin_memory(self, device=None) -> Tensor:
-        """This tensor in page-locked memory, from which copies to an accelerator need not wait; itself where there is none."""
+        """Copy this tensor to page-locked memory, so that transfers to an accelerator are asynchronous. Without one return
+        it."""
     def pinverse(self, rcond=1e-15) -> Tensor:
         """Return the pseudo-inverse; singular values at most rcond times the largest count as 0."""
     def polygamma(self, n) -> Tensor:
@@ -1159,37 +1156,36 @@ class Tensor:
     def polygamma_(self, n) -> Tensor:
         """In-place version of polygamma()."""
     def positive(self) -> Tensor:
-        """Return the tensor itself (bool excepted)."""
+        """Return the tensor itself; raise for bool."""
     def pow(self, exponent, *, out=None) -> Tensor:
-        """input ** exponent"""
+        """Return input ** exponent."""
     def pow_(self, exponent, *, out=None) -> Tensor:
         """In-place version of pow()."""
     def prelu(self, weight) -> Tensor:
         """Return the input above 0, weight * input below; the weight is one number or one for each channel (dimension 1)."""
     def prod(self, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
              keepdims: builtins.bool = False) -> Tensor:
-        """Product over a dim (all unless said); integers and bools are multiplied in int64."""
+        """Multiply elements over a dim (all by default); integers and bools are multiplied in int64."""
     def put(self, index, source, accumulate: builtins.bool = False) -> Tensor:
-        """input with source written (or added) at positions of the flattened tensor."""
+        """Write (or add) source at positions of the flattened tensor."""
     def put_(self, index, source, accumulate: builtins.bool = False) -> Tensor:
         """In-place version of put()."""
     def qr(self, some: builtins.bool = True, *, out=None) -> Tensor:
         """Q and R with Q @ R = input, reduced unless `some` is False."""
     def quantile(self, q, dim=None, keepdim: builtins.bool = False, *, interpolation='linear', out=None, axis=None,
                  keepdims: builtins.bool = False) -> Tensor:
-        """Return the q-th quantiles (a number or a row of them), of everything or along a dim; nan if there is one."""
+        """Return the q-th quantiles (a number or a row of them), of everything or along a dim; nan if an element is nan."""
     def rad2deg(self, *, out=None) -> Tensor:
-        """Radians to degrees."""
+        """Convert radians to degrees."""
     def rad2deg_(self, *, out=None) -> Tensor:
         """In-place version of rad2deg()."""
     def random_(self, *args, **kwargs) -> Tensor:
-        """Fill with integers uniform in [from, to): random_(to), random_(from, to); without an end, all above that are
-        exact."""
+        """Fill with uniform integers in [from, to): random_(to), random_(from, to); by default all that the dtype holds"""
     def ravel(self) -> Tensor:
-        """Return all elements in row-major order; a view where possible."""
+        """Return all elements in row-major order as a vector; a view where possible."""
     @builtins.property
     def real(self) -> Any:
-        """Return the real parts; real tensors are returned as they are."""
+        """Return the real parts; a real tensor itself."""
     @real.setter
     def real(self, value) -> None: ...
     def reciprocal(self, *, out=None) -> Tensor:
@@ -1197,7 +1193,7 @@ class Tensor:
     def reciprocal_(self, *, out=None) -> Tensor:
         """In-place version of reciprocal()."""
     def record_stream(self, stream) -> Tensor:
-        """Says that work in a stream uses the memory, which is then not taken for other things before that work is done."""
+        """Keep the memory of this tensor from reuse until work in a stream is done."""
     def register_hook(self, hook) -> _structure_module.RemovableHandle:
         """Calls hook(grad) whenever a gradient of this tensor has been computed; a tensor it returns takes the gradient's
         place."""
@@ -1213,10 +1209,10 @@ class Tensor:
         """In-place version of remainder()."""
     @overload
     def renorm(self, p, dim, maxnorm, *, out=None) -> Tensor:
-        """Return each slice along `dim` scaled down to a norm of at most maxnorm."""
+        """Scale each slice along `dim` down to a norm of at most maxnorm."""
     @overload
     def renorm(self, p, *, axis, maxnorm, out=None) -> Tensor:
-        """Return each slice along `dim` scaled down to a norm of at most maxnorm."""
+        """Scale each slice along `dim` down to a norm of at most maxnorm."""
     @overload
     def renorm_(self, p, dim, maxnorm, *, out=None) -> Tensor:
         """In-place version of renorm()."""
@@ -1224,10 +1220,9 @@ class Tensor:
     def renorm_(self, p, *, axis, maxnorm, out=None) -> Tensor:
         """In-place version of renorm()."""
     def repeat(self, *sizes, repeats=None) -> Tensor:
-        """Copy side by side, `sizes` many along each dimension."""
+        """Repeat the tensor, `sizes` times along each dimension."""
     def repeat_interleave(self, repeats=None, dim=None, *, output_size=None, axis=None) -> Tensor:
-        """Return each element (or each index along a dimension) several times in a row; counts alone give each index that
-        often."""
+        """Repeat each element (or each index along a dimension) several times in a row."""
     @builtins.property
     def requires_grad(self) -> builtins.bool: ...
     @requires_grad.setter
@@ -1236,30 +1231,29 @@ class Tensor:
         """Starts (or stops) collecting a gradient for this leaf: histories from before, and hooks, count again when it
         starts"""
     def reshape(self, *sizes, shape=None) -> Tensor:
-        """Return the same elements under another shape; a view where strides allow, else a copy."""
+        """Return the elements in another shape: a view where strides allow, else a copy."""
     def reshape_as(self, other) -> Tensor: ...
     def resize_(self, *sizes, memory_format=None) -> Tensor:
-        """Return another shape over the same memory from this tensor's first element on, or over more of it: elements that are
-        new"""
+        """Change the shape, over the same memory from this tensor's first element on, or over more of it."""
     def resize_as_(self, the_template, memory_format=None) -> Tensor:
-        """resize_() to another tensor's shape, and with `preserve_format` to the order in which that lies in memory."""
+        """Resize to another tensor's shape; with `preserve_format` also to its order of dims."""
     def resize_as_sparse_(self, the_template) -> Tensor:
-        """Take over the size of a sparse tensor; an error for dense ones."""
+        """Take over the size of a sparse tensor; raise for dense ones."""
     def resolve_conj(self) -> Tensor:
-        """Return the tensor itself: conjugates are always there."""
+        """Return the tensor itself: conjugation is never lazy."""
     def resolve_neg(self) -> Tensor:
-        """Return the tensor itself: negative values are always there."""
+        """Return the tensor itself: negation is never lazy."""
     def retain_grad(self) -> None:
         """Keep the gradient of this tensor in `.grad` though it is not a leaf."""
     @builtins.property
     def retains_grad(self) -> builtins.bool:
         """Return whether retain_grad() was called on this tensor."""
     def roll(self, shifts, dims=None, *, axis=None) -> Tensor:
-        """Return elements shifted along dims, those pushed out coming back at the other end."""
+        """Shift elements along dims, cyclically."""
     def rot90(self, k=1, dims=(0, 1), *, axis=(0, 1)) -> Tensor:
-        """Rotated by 90 degrees k times in the plane of two dims."""
+        """Rotate by 90 degrees k times in the plane of two dims."""
     def round(self, *, decimals=0, out=None) -> Tensor:
-        """To `decimals` places, halves to even."""
+        """Round to `decimals` places, halves to even."""
     def round_(self, *, decimals=0, out=None) -> Tensor:
         """In-place version of round()."""
     def row_indices(self, *args) -> Tensor:
@@ -1270,10 +1264,10 @@ class Tensor:
         """In-place version of rsqrt()."""
     @overload
     def scatter(self, dim, index, src=None, *, value=None, reduce=None, out=None) -> Tensor:
-        """input with out[index[i][j]][j] = src[i][j] for dim 0, and so on (or added or multiplied)."""
+        """Write src at indices along a dimension: out[index[i][j]][j] = src[i][j] for dim 0, and so on."""
     @overload
     def scatter(self, *, axis, index, src=None, value=None, reduce=None, out=None) -> Tensor:
-        """input with out[index[i][j]][j] = src[i][j] for dim 0, and so on (or added or multiplied)."""
+        """Write src at indices along a dimension: out[index[i][j]][j] = src[i][j] for dim 0, and so on."""
     @overload
     def scatter_(self, dim, index, src=None, *, value=None, reduce=None, out=None) -> Tensor:
         """In-place version of scatter()."""
@@ -1282,10 +1276,10 @@ class Tensor:
         """In-place version of scatter()."""
     @overload
     def scatter_add(self, dim, index, src, *, out=None) -> Tensor:
-        """input with out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
+        """Add src at indices along a dimension: out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
     @overload
     def scatter_add(self, *, axis, index, src, out=None) -> Tensor:
-        """input with out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
+        """Add src at indices along a dimension: out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
     @overload
     def scatter_add_(self, dim, index, src, *, out=None) -> Tensor:
         """In-place version of scatter_add()."""
@@ -1294,12 +1288,10 @@ class Tensor:
         """In-place version of scatter_add()."""
     @overload
     def scatter_reduce(self, dim, index, src, reduce, *, include_self: builtins.bool = True, out=None) -> Tensor:
-        """Scatter src over input, combining by sum, prod, mean, amax or amin, with what was there or (include_self False)
-        only"""
+        """Scatter src and combine it by sum, prod, mean, amax or amin; without `include_self` the input takes no part."""
     @overload
     def scatter_reduce(self, *, axis, index, src, reduce, include_self: builtins.bool = True, out=None) -> Tensor:
-        """Scatter src over input, combining by sum, prod, mean, amax or amin, with what was there or (include_self False)
-        only"""
+        """Scatter src and combine it by sum, prod, mean, amax or amin; without `include_self` the input takes no part."""
     @overload
     def scatter_reduce_(self, dim, index, src, reduce, *, include_self: builtins.bool = True, out=None) -> Tensor:
         """In-place version of scatter_reduce()."""
@@ -1308,24 +1300,23 @@ class Tensor:
         """In-place version of scatter_reduce()."""
     def searchsorted(self, input, *, out_int32: builtins.bool = False, right: builtins.bool = False, side=None,
                      sorter=None, out=None) -> Tensor:
-        """Where each value would be inserted into sorted rows: before its equals, or after them when `right`."""
+        """Return where each value would be inserted into sorted rows: before its equals, or after them when `right`."""
     @overload
     def select(self, dim, index) -> Tensor:
-        """Return one index along a dimension, which disappears."""
+        """Return a view of one index along a dimension, which disappears."""
     @overload
     def select(self, *, axis, index) -> Tensor:
-        """Return one index along a dimension, which disappears."""
+        """Return a view of one index along a dimension, which disappears."""
     @overload
     def select_scatter(self, src, dim, index) -> Tensor:
-        """input with src in place of one index along a dimension."""
+        """Return a copy with src at one index along a dimension."""
     @overload
     def select_scatter(self, src, *, axis, index) -> Tensor:
-        """input with src in place of one index along a dimension."""
+        """Return a copy with src at one index along a dimension."""
     def set_(self, source=None, storage_offset=0, size=None, stride=None) -> Tensor:
-        """Look at the memory of another tensor, or at a storage, from now on (at none without one): at all of it, or from an
-        offset"""
+        """Make this tensor a window on another tensor's memory or a storage; on none without a source."""
     def sgn(self, *, out=None) -> Tensor:
-        """Return the sign; of a complex number the one at distance 1 from 0 in its direction."""
+        """Return the sign; for a complex number the point at distance 1 from 0 in its direction."""
     def sgn_(self, *, out=None) -> Tensor:
         """In-place version of sgn()."""
     @builtins.property
@@ -1334,7 +1325,7 @@ class Tensor:
         """Move the memory of this tensor, and of every tensor that shares it, to where other processes can map it; that of
         devices"""
     def short(self, memory_format=...) -> Tensor:
-        """This tensor as int16."""
+        """Convert this tensor to int16."""
     def sigmoid(self, *, out=None) -> Tensor:
         """Elementwise sigmoid."""
     def sigmoid_(self, *, out=None) -> Tensor:
@@ -1362,100 +1353,100 @@ class Tensor:
     def size(self, dim=None, *, axis=None) -> Any:
         """Return the shape, or the size of one dimension."""
     def slice_inverse(self, src, dim=0, start=None, end=None, step=1, *, axis=0) -> Tensor:
-        """Return the window over input's memory that has the sizes and strides of src."""
+        """Return the window over input's memory with the sizes and strides of src."""
     def slice_scatter(self, src, dim=0, start=None, end=None, step=1, *, out=None, axis=0) -> Tensor:
-        """input with src in place of a slice along a dimension."""
+        """Return a copy with src in a slice along a dimension."""
     def slogdet(self, *, out=None) -> _return_types_module.slogdet:
         """Sign and logarithm of the size of the determinant."""
     def smm(self, mat) -> Tensor:
-        """Return the product of a sparse matrix with a dense one, as a sparse matrix: all of the rows in which the first has"""
+        """Return a sparse matrix times a dense one as a sparse matrix, with all of each row in which the first has entries."""
     @overload
     def softmax(self, dim, dtype=None, *, out=None) -> Tensor:
-        """exp(x) / sum(exp(x)) along a dimension."""
+        """Return exp(x) / sum(exp(x)) along a dimension."""
     @overload
     def softmax(self, *, axis, dtype=None, out=None) -> Tensor:
-        """exp(x) / sum(exp(x)) along a dimension."""
+        """Return exp(x) / sum(exp(x)) along a dimension."""
     def sort(self, dim=-1, descending: builtins.bool = False, stable: builtins.bool = True, *,
              out=None, axis=-1) -> _return_types_module.sort:
-        """Return sorted values along a dim and where they were, as (values, indices)."""
+        """Sort along a dim; return (values, indices)."""
     def sparse_dim(self) -> builtins.int:
-        """How many dimensions are sparse: none of a dense tensor."""
+        """Return how many dimensions are sparse: none of a dense tensor."""
     def sparse_mask(self, mask) -> Tensor:
-        """Return the values of a tensor at the places that a sparse one has."""
+        """Return the values of a tensor at the positions of a sparse one."""
     def sparse_resize_(self, *args) -> Tensor:
         """sparse_resize_() of sparse tensors, which have a method of their own; an error for dense ones."""
     def sparse_resize_and_clear_(self, *args) -> Tensor:
         """sparse_resize_and_clear_() of sparse tensors, which have a method of their own; an error for dense ones."""
     def split(self, split_size_or_sections, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
-        """Return pieces of one size (the last may be smaller) or of the sizes listed, as views."""
+        """Split a tensor into pieces of one size (the last may be smaller) or of the sizes listed; return views."""
     def split_with_sizes(self, split_sizes, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
-        """Return pieces of the sizes listed, as views."""
+        """Split a tensor into pieces of the sizes listed; return views."""
     def sqrt(self, *, out=None) -> Tensor:
         """Elementwise sqrt."""
     def sqrt_(self, *, out=None) -> Tensor:
         """In-place version of sqrt()."""
     def square(self, *, out=None) -> Tensor:
-        """input * input; bool counts as int64."""
+        """Return input * input; bool counts as int64."""
     def square_(self, *, out=None) -> Tensor:
         """In-place version of square()."""
     def squeeze(self, dim=None, *more, axis=None) -> Tensor:
-        """Without dimensions of size 1 (all, or those named)."""
+        """Remove dimensions of size 1 (all, or those named)."""
     def squeeze_(self, *args, **kwargs) -> Tensor:
         """In-place version of squeeze()."""
     def sspaddmm(self, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
-        """beta * input + alpha * (mat1 @ mat2), all sparse but mat2."""
+        """Return beta * input + alpha * (mat1 @ mat2), all sparse but mat2."""
     def std(self, dim=None, unbiased=None, keepdim: builtins.bool = False, *, correction=None, out=None, axis=None,
             keepdims: builtins.bool = False) -> Tensor:
-        """Return standard deviation over dims, divided by the count less `correction` (1 unless said)."""
+        """Return the standard deviation over dims, divided by the count less `correction` (1 by default)."""
     def stft(self, n_fft, hop_length=None, win_length=None, window=None, center: builtins.bool = True,
              pad_mode='reflect', normalized: builtins.bool = False, onesided=None, return_complex=None,
              align_to_window=None) -> Tensor:
         """Return the spectra of windows of n_fft numbers, hop_length apart: (..., frequencies, windows)."""
     def storage(self) -> _typed_storage_module.TypedStorage:
-        """Return the memory that the tensor lies in, counted in elements."""
+        """Return the memory of the tensor, counted in elements."""
     def storage_offset(self) -> builtins.int:
-        """How many elements lie in the storage before this tensor's first."""
+        """Return the number of elements in the storage before this tensor's first."""
     def stride(self, dim=None, *, axis=None) -> Any:
-        """How many elements lie between neighbours along each dimension (or one)."""
+        """Return the number of elements between neighbours along each dimension (or one)."""
     def sub(self, other, *older, alpha=1, out=None) -> Tensor:
-        """input - alpha * other"""
+        """Return input - alpha * other."""
     def sub_(self, other, *older, alpha=1, out=None) -> Tensor:
         """In-place version of sub()."""
     def subtract(self, other, *older, alpha=1, out=None) -> Tensor:
-        """input - alpha * other"""
+        """Return input - alpha * other."""
     def subtract_(self, other, *older, alpha=1, out=None) -> Tensor:
         """In-place version of subtract()."""
     def sum(self, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
             keepdims: builtins.bool = False) -> Tensor:
-        """Sum over dims (all unless said); integers and bools are summed in int64."""
+        """Sum over dims (all by default); integers and bools are summed in int64."""
     def sum_to_size(self, *size) -> Tensor:
-        """Summed over the dimensions that broadcasting to this shape from `size` would repeat."""
+        """Sum over the dimensions that broadcasting from `size` to this shape would repeat."""
     def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True, *, out=None) -> Tensor:
         """U, S, V with U @ diag(S) @ V.mH = input, reduced unless `some` is False; without compute_uv, U and V are zeros."""
     @overload
     def swapaxes(self, dim0, dim1=None) -> Tensor:
-        """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+        """Swap two dimensions, or reorder all by one tuple, as in NumPy."""
     @overload
     def swapaxes(self, *, axis0, axis1=None) -> Tensor:
-        """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+        """Swap two dimensions, or reorder all by one tuple, as in NumPy."""
     def swapaxes_(self, *args, **kwargs) -> Tensor:
         """In-place version of transpose()."""
     @overload
     def swapdims(self, dim0, dim1=None) -> Tensor:
-        """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+        """Swap two dimensions, or reorder all by one tuple, as in NumPy."""
     @overload
     def swapdims(self, *, axis0, axis1=None) -> Tensor:
-        """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+        """Swap two dimensions, or reorder all by one tuple, as in NumPy."""
     def swapdims_(self, *args, **kwargs) -> Tensor:
         """In-place version of transpose()."""
     def t(self) -> Tensor:
-        """Return a matrix transposed; fewer dimensions as they are."""
+        """Transpose a matrix; tensors with fewer dimensions stay as they are."""
     def t_(self, *args, **kwargs) -> Tensor:
         """In-place version of t()."""
     def take(self, index, *, out=None) -> Tensor:
         """Return the elements at positions of the flattened tensor, in the shape of index."""
     def take_along_dim(self, indices, dim=None, *, out=None, axis=None) -> Tensor:
-        """Return elements picked along a dimension by indices that broadcast with the other dimensions."""
+        """Pick elements along a dimension by indices that broadcast with the other dimensions."""
     def tan(self, *, out=None) -> Tensor:
         """Elementwise tan."""
     def tan_(self, *, out=None) -> Tensor:
@@ -1465,41 +1456,41 @@ class Tensor:
     def tanh_(self, *, out=None) -> Tensor:
         """In-place version of tanh()."""
     def tensor_split(self, indices_or_sections, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
-        """`n` pieces whose sizes differ by at most one, or pieces cut at the indices listed; views."""
+        """Split a tensor into `n` pieces whose sizes differ by at most one, or at the indices listed; return views."""
     def tile(self, *sizes, dims=None, axis=None) -> Tensor:
-        """repeat(), with missing leading counts 1."""
+        """Repeat the tensor; missing leading counts are 1."""
     def to(self, *args, dtype=None, device=None, non_blocking: builtins.bool = False, copy: builtins.bool = False,
            memory_format=...) -> Tensor:
-        """This tensor in another dtype or on another device: to(dtype), to(device, dtype) or to(other)."""
+        """Convert this tensor to another dtype or device: to(dtype), to(device, dtype) or to(other)."""
     def to_dense(self, dtype=None, *, masked_grad=None) -> Tensor:
-        """This tensor, which is dense."""
+        """Return this dense tensor, in a dtype if given."""
     def to_device(self, device, /, *, stream=None) -> Tensor:
         """This tensor on a device."""
     def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None) -> Tensor:
-        """Return the entries that are not zero, as a sparse tensor of a layout."""
+        """Return the nonzero entries as a sparse tensor of a layout."""
     def to_sparse_bsc(self, blocksize, dense_dim=None) -> Tensor:
-        """Return the blocks of matrices that are not zero, in compressed columns."""
+        """Return the nonzero blocks of matrices in compressed columns."""
     def to_sparse_bsr(self, blocksize, dense_dim=None) -> Tensor:
-        """Return the blocks of matrices that are not zero, in compressed rows."""
+        """Return the nonzero blocks of matrices in compressed rows."""
     def to_sparse_coo(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None) -> Tensor:
-        """Return the entries that are not zero, as a sparse tensor of a layout."""
+        """Return the nonzero entries as a sparse tensor of a layout."""
     def to_sparse_csc(self, dense_dim=None) -> Tensor:
-        """Return the entries of matrices that are not zero, in compressed columns."""
+        """Return the nonzero entries of matrices in compressed columns."""
     def to_sparse_csr(self, dense_dim=None) -> Tensor:
-        """Return the entries of matrices that are not zero, in compressed rows."""
+        """Return the nonzero entries of matrices in compressed rows."""
     def tolist(self) -> Any:
         """Nested lists of Python numbers."""
     def topk(self, k, dim=-1, largest: builtins.bool = True, sorted: builtins.bool = True, *,
              out=None, axis=-1) -> _return_types_module.topk:
-        """Return the k largest (or smallest) elements along a dim, in order, as (values, indices); of equals the first."""
+        """Return the k largest (or smallest) elements along a dim, in order, as (values, indices); the first among equals."""
     def trace(self) -> Tensor:
         """Return the sum of a matrix's diagonal."""
     @overload
     def transpose(self, dim0, dim1=None) -> Tensor:
-        """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+        """Swap two dimensions, or reorder all by one tuple, as in NumPy."""
     @overload
     def transpose(self, *, axis0, axis1=None) -> Tensor:
-        """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+        """Swap two dimensions, or reorder all by one tuple, as in NumPy."""
     def transpose_(self, *args, **kwargs) -> Tensor:
         """In-place version of transpose()."""
     def triangular_solve(self, A, upper: builtins.bool = True,
@@ -1507,15 +1498,15 @@ class Tensor:
                          unitriangular: builtins.bool = False, *, out=None) -> _return_types_module.triangular_solve:
         """X with A @ X = b (or A^T @ X = b), reading one triangle of A, and a copy of A; newer: linalg.solve_triangular."""
     def tril(self, diagonal=0, *, out=None) -> Tensor:
-        """Return the elements on and below a diagonal, zeros above."""
+        """Return a copy with zeros above a diagonal."""
     def tril_(self, diagonal=0, *, out=None) -> Tensor:
         """In-place version of tril()."""
     def triu(self, diagonal=0, *, out=None) -> Tensor:
-        """Return the elements on and above a diagonal, zeros below."""
+        """Return a copy with zeros below a diagonal."""
     def triu_(self, diagonal=0, *, out=None) -> Tensor:
         """In-place version of triu()."""
     def true_divide(self, other, *, out=None) -> Tensor:
-        """input / other"""
+        """Return input / other."""
     def true_divide_(self, other, *, out=None) -> Tensor:
         """In-place version of true_divide()."""
     def trunc(self, *, out=None) -> Tensor:
@@ -1523,65 +1514,63 @@ class Tensor:
     def trunc_(self, *, out=None) -> Tensor:
         """In-place version of trunc()."""
     def type(self, dtype=None, non_blocking: builtins.bool = False) -> Any:
-        """Return the name of this tensor's type, or (given a dtype or such a name) the tensor converted to it."""
+        """Return the name of this tensor's type, or convert the tensor to a dtype or to the type of such a name."""
     def type_as(self, other) -> Tensor:
-        """This tensor in another one's dtype and on its device."""
+        """Convert this tensor to the dtype and device of another one."""
     def unbind(self, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
-        """Return every index along a dimension, as a tuple of views."""
+        """Return a view for every index along a dimension."""
     @overload
     def unflatten(self, dim, sizes) -> Tensor:
-        """Return one dimension as several."""
+        """Split one dimension into several."""
     @overload
     def unflatten(self, *, axis, sizes) -> Tensor:
-        """Return one dimension as several."""
+        """Split one dimension into several."""
     def unfold(self, dimension, size, step) -> Tensor:
         """Return windows of `size` every `step` along a dimension, as a new last dimension."""
     def uniform_(self, *args, **kwargs) -> Tensor:
-        """Fill with numbers uniform in [from, to); of complex numbers both parts."""
+        """Fill with uniform numbers in [from, to); both parts of complex numbers."""
     def unique(self, sorted: builtins.bool = True, return_inverse: builtins.bool = False,
                return_counts: builtins.bool = False, dim=None, *, axis=None) -> Any:
-        """Return the distinct values (of slices along `dim`), sorted; with indices into them and how often each occurs if
-        asked."""
+        """Return the sorted distinct values (of slices along `dim`), with indices into them and counts if requested."""
     def unique_consecutive(self, return_inverse: builtins.bool = False, return_counts: builtins.bool = False, dim=None,
                            *, axis=None) -> Any:
-        """Return the values with repeats of a neighbour left out; with indices into them and run lengths if asked."""
+        """Drop repeats of a neighbour; also return indices into the result and run lengths if requested."""
     def unsafe_chunk(self, chunks, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
-        """chunk()"""
+        """Same as chunk()."""
     def unsafe_split(self, split_size, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
-        """split()"""
+        """Same as split()."""
     def unsafe_split_with_sizes(self, split_sizes, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
-        """split_with_sizes()"""
+        """Same as split_with_sizes()."""
     @overload
     def unsqueeze(self, dim) -> Tensor:
-        """With a new dimension of size 1 at `dim`."""
+        """Insert a dimension of size 1 at `dim`."""
     @overload
     def unsqueeze(self, *, axis) -> Tensor:
-        """With a new dimension of size 1 at `dim`."""
+        """Insert a dimension of size 1 at `dim`."""
     def unsqueeze_(self, *args, **kwargs) -> Tensor:
         """In-place version of unsqueeze()."""
     def untyped_storage(self) -> _typed_storage_module.UntypedStorage:
-        """Return the memory that the tensor lies in, as bytes."""
+        """Return the memory of the tensor, as bytes."""
     def values(self, *args) -> Tensor:
         """values() of sparse tensors, which have a method of their own; an error for dense ones."""
     def var(self, dim=None, unbiased=None, keepdim: builtins.bool = False, *, correction=None, out=None, axis=None,
             keepdims: builtins.bool = False) -> Tensor:
-        """Return variance over dims, divided by the count less `correction` (1 unless said)."""
+        """Return the variance over dims, divided by the count less `correction` (1 by default)."""
     def vdot(self, other, *, out=None) -> Tensor:
-        """Return the inner product of two vectors, the first of them conjugated."""
+        """Return the inner product of two vectors, the first one conjugated."""
     def view(self, *shape, dtype=None, size=None) -> Tensor:
-        """Return the same memory under another shape (or, given a dtype, read as that dtype); raises where strides do not
-        fit."""
+        """Return a view in another shape, or, given a dtype, with the memory read as that dtype."""
     def view_as(self, other) -> Tensor: ...
     def vsplit(self, indices_or_sections) -> builtins.tuple[Tensor, ...]:
         """Equal pieces, or pieces cut at the indices listed, as views."""
     def where(self, condition, other) -> Tensor:
-        """self where the condition holds, other elsewhere."""
+        """Return self where the condition is true, other elsewhere."""
     def xlogy(self, other, *, out=None) -> Tensor:
         """Elementwise xlogy."""
     def xlogy_(self, other, *, out=None) -> Tensor:
         """In-place version of xlogy()."""
     def zero_(self) -> Tensor:
-        """Writes zeros everywhere."""
+        """Write zeros to all elements."""
 
 def _check_kind(what, a, b) -> Any:
     """Raises where of two arrays one makes tensors of a class of their own, and the other does not."""

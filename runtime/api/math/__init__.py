@@ -1,4 +1,4 @@
-"""Functions that compute elements: elementwise, reductions, scans, sorts, matrix products, statistics, and Python's operators.
+"""Functions that compute elements: elementwise, reductions, scans, sorts, products, statistics, and Python's operators.
 
 Way in: names in `ingot.*` and methods of Tensor.
 """

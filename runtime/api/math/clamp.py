@@ -1,4 +1,4 @@
-"""Values kept between limits."""
+"""Clamp: values limited to an interval."""
 
 from math import inf, nan
 
@@ -41,7 +41,7 @@ def clamp(input, min=None, max=None, *, out=None):
 
 
 def _near(limit, x):
-    """Return a limit; a host tensor without dims, which is broadcast here, on the device of what it limits."""
+    """Return a limit, moved to the device of x if it is a host tensor without dims, which is broadcast here."""
     return limit if limit.ndim or limit._a.__class__ is DeviceArray else beside(limit, x)
 
 
@@ -54,8 +54,10 @@ def _between_tensors(x, low, high, d):
 
 
 def _between(x, low, high, d):
-    """Limits by numbers. The gradient goes to what lies strictly between; the tape keeps a mask alone, so that the argument may
-    be overwritten."""
+    """Limit values by numbers. The gradient passes strictly between them.
+
+    The tape saves only a mask, so the argument may be overwritten.
+    """
     if not (tls.m.grad and x.requires_grad):
         return _limited(x, low, high, d)
     above, below = None if low is None else ew.gt(x, low), None if high is None else ew.lt(x, high)
@@ -64,7 +66,7 @@ def _between(x, low, high, d):
 
 
 def _limited(x, low, high, d):
-    """Return the values alone."""
+    """Limit values by numbers, without the tape."""
     if _has_plain_bounds(x, low, high):
         return _within(x, low, high)
     if low is not None:
@@ -73,15 +75,17 @@ def _limited(x, low, high, d):
 
 
 def _within(x, low, high):
-    """Limits by plain numbers; those that are missing are what the dtype holds."""
+    """Limit values by plain numbers; a missing one is the bound of the dtype."""
     least, most = dt.int_range(x.dtype) if x._a.dtype.kind != "f" else (-inf, inf)
     return clamp_between.call(x, min_val=least if low is None else type(least)(low),
                               max_val=most if high is None else type(most)(high))
 
 
 def _has_plain_bounds(x, low, high) -> bool:
-    """Return whether floats or integers are limited by plain numbers that they can be, which for the tape are finite, and no
-    recorder listens: to that each bound is an operand of its own."""
+    """Return whether plain numbers limit floats or integers, and the dtype holds them.
+
+    For the tape they must be finite. A recorder needs each bound as an operand.
+    """
     m = tls.m
     if m.special or not isinstance(x, Tensor):
         return False
@@ -104,7 +108,7 @@ _EXACT = 1 << 53     # integers below are exact as doubles
 
 
 def _bound(x, bound, d, passes):
-    """Return one side of clamp by a number."""
+    """Apply one side of clamp by a number."""
     if bound != bound:
         return ew.mul.call(x, nan)
     if d.is_integer:
@@ -118,11 +122,11 @@ def _bound(x, bound, d, passes):
 
 @api(inplace=clamp_between, remembered=True)
 def clamp_min(input, min, *, out=None):
-    """Return values below min become min."""
+    """Raise values below min to min."""
     return clamp(input, min=min, out=out)
 
 
 @api(inplace=clamp_between, remembered=True)
 def clamp_max(input, max, *, out=None):
-    """Return values above max become max."""
+    """Lower values above max to max."""
     return clamp(input, max=max, out=out)

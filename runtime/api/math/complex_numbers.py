@@ -1,6 +1,6 @@
-"""Complex numbers: their parts, made of parts, and as pairs of real numbers.
+"""Complex numbers: parts, construction, and views as pairs of real numbers.
 
-Parts are values of their own, not views: they cannot be written, so that no write gets lost; `z.real = value` writes into z.
+Parts are values of their own, not views. They are read-only, so that no write gets lost; `z.real = value` writes into z.
 """
 
 import math
@@ -26,7 +26,7 @@ def _unwritable(x):
 
 @api(method=False, checked=True)
 def real(input):
-    """Return the real parts; real tensors are returned as they are."""
+    """Return the real parts; a real tensor itself."""
     return _unwritable(co.real(input)) if input.dtype.is_complex else input
 
 
@@ -39,7 +39,7 @@ def imag(input):
 
 
 def _set_real(self, value):
-    """Write the real parts, or what is all of a real tensor."""
+    """Write the real parts, or all of a real tensor."""
     if not self.dtype.is_complex:
         _put(self, value)
     else:
@@ -61,19 +61,19 @@ for _name, _part, _put_part in (("real", real, _set_real), ("imag", imag, _set_i
 
 @api(checked=True)
 def conj(input):
-    """Return the complex conjugate; real tensors are returned as they are."""
+    """Return the complex conjugate; a real tensor itself."""
     return co.conj(input) if input.dtype.is_complex else input
 
 
 @api(inplace=True, checked=True)
 def conj_physical(input, *, out=None):
-    """Return the complex conjugate; real tensors are returned as they are."""
+    """Return the complex conjugate; a real tensor itself."""
     return deliver(conj(input), out, "conj_physical")
 
 
 @api(inplace=True, checked=True)
 def sgn(input, *, out=None):
-    """Return the sign; of a complex number the one at distance 1 from 0 in its direction."""
+    """Return the sign; for a complex number the point at distance 1 from 0 in its direction."""
     if not input.dtype.is_complex:
         return FUNCTIONS["sign"](input, out=out)
     return deliver(co.direction(input), out, "sgn")
@@ -81,37 +81,37 @@ def sgn(input, *, out=None):
 
 @api()
 def resolve_conj(input):
-    """Return the tensor itself: conjugates are always there."""
+    """Return the tensor itself: conjugation is never lazy."""
     return input
 
 
 @api()
 def resolve_neg(input):
-    """Return the tensor itself: negative values are always there."""
+    """Return the tensor itself: negation is never lazy."""
     return input
 
 
 @api()
 def is_conj(input) -> bool:
-    """False: conjugates are computed when they are asked for."""
+    """Return False: conjugation is never lazy."""
     return False
 
 
 @api()
 def is_neg(input) -> bool:
-    """False: negative values are computed when they are asked for."""
+    """Return False: negation is never lazy."""
     return False
 
 
 @api(checked=True)
 def isreal(input):
-    """Where numbers have no imaginary part."""
+    """Return whether each number has no imaginary part."""
     return ew.eq(co.imag(input), 0.0) if input.dtype.is_complex else ew.eq(input, input) | ew.ne(input, input)
 
 
 @api(method=False)
 def complex(real, imag, *, out=None):
-    """Return complex numbers of real and imaginary parts."""
+    """Return complex numbers from real and imaginary parts."""
     need_tensors("complex", real, imag)
     if real.dtype is not imag.dtype:
         raise DTypeError(f"complex takes two tensors of one dtype, got {real.dtype} and {imag.dtype}")
@@ -121,7 +121,7 @@ def complex(real, imag, *, out=None):
 @api(method=False)
 @single_in_autocast
 def polar(abs, angle, *, out=None):
-    """Return complex numbers of distances from 0 and angles."""
+    """Return complex numbers from absolute values and angles."""
     need_tensors("polar", abs, angle)
     if abs.dtype is not angle.dtype:
         raise DTypeError(f"polar takes two tensors of one dtype, got {abs.dtype} and {angle.dtype}")
@@ -135,7 +135,7 @@ def _together(x, y):
 
 @api(method=False, checked=True)
 def view_as_real(input):
-    """Pairs of real and imaginary parts, in a last dimension of 2."""
+    """Return pairs of real and imaginary parts, in a last dimension of 2."""
     if not input.dtype.is_complex:
         raise DTypeError(f"view_as_real takes a complex tensor, got {input.aval}")
     return _unwritable(co.pairs(input))
@@ -144,13 +144,13 @@ def view_as_real(input):
 @api(method=False, checked=True)
 @single_in_autocast
 def view_as_complex(input):
-    """Return the complex numbers of which the last dimension, of size 2, has the parts."""
+    """Return complex numbers from pairs of parts in the last dimension, of size 2."""
     return _unwritable(co.of_pairs(input))
 
 
 @api(inplace=True)
 def angle(input, *, out=None):
-    """Return the angle of a number in the complex plane: of real ones 0 or, below zero, pi; nan stays nan."""
+    """Return the angle in the complex plane: for real numbers 0 or, below zero, pi; nan stays nan."""
     x = promote(ew.sin, input)[0]
     if x.dtype.is_complex:
         return deliver(ew.atan2(co.imag(x), co.real(x)), out, "angle")

@@ -1,4 +1,4 @@
-"""Functions of several elementwise steps. In float16 and bfloat16 the steps are float32, and the result is rounded once."""
+"""Functions of several elementwise steps. float16 and bfloat16 are computed in float32 and rounded once."""
 
 import math
 
@@ -29,7 +29,7 @@ from .elementwise import add, as_one, operate, pow, scale, unary
 
 @api(inplace=True, remembered=True)
 def float_power(input, exponent, *, out=None):
-    """input ** exponent in float64, of complex numbers in complex128."""
+    """Return input ** exponent in float64, for complex numbers in complex128."""
     wide = dt.complex128 if result_type(input, exponent).is_complex else dt.float64
     double = [to_dtype(x, wide) for x in (input, exponent)]
     return deliver(pow(*double), out, "float_power")
@@ -37,7 +37,7 @@ def float_power(input, exponent, *, out=None):
 
 @api(inplace=ew.logit, remembered=True)
 def logit(input, eps=None, *, out=None):
-    """log(x / (1 - x)), with x limited to [eps, 1 - eps] first if eps is given; eps holds where the two cross."""
+    """Return log(x / (1 - x)). If eps is given, x is limited to [eps, 1 - eps] first; eps wins where the limits cross."""
     x = promote(ew.logit, input)[0]
     if eps is not None:
         eps = as_operand(eps, "logit")
@@ -67,7 +67,7 @@ api(inplace=True, name="i0")(unary(bessel.i0))
 
 @api(checked=True)
 def frexp(input, *, out=None) -> return_types.frexp:
-    """Mantissas with sizes in [0.5, 1), and the powers of two that they are multiplied by."""
+    """Return mantissas with absolute values in [0.5, 1), and their exponents of two."""
     return return_types.deliver_all(return_types.frexp, ew.frexp(input), out)
 
 
@@ -87,7 +87,7 @@ def mvlgamma(input, p, *, out=None):
 @api(inplace=True, remembered=True)
 @rounds_once
 def ldexp(input, other, *, out=None):
-    """input * 2 ** other"""
+    """Return input * 2 ** other."""
     d = result_type(input, other)
     x, power = (to_dtype(v, d if d.is_inexact else Defaults.dtype) for v in (input, other))
     return operate(ew.mul, x, operate(ew.exp2, power), out=out)
@@ -96,7 +96,7 @@ def ldexp(input, other, *, out=None):
 @api(inplace=(pointwise.lerp, pointwise.lerp_by), remembered=True)
 @rounds_once
 def lerp(input, end, weight, *, out=None):
-    """input + weight * (end - input), exact at both ends."""
+    """Return input + weight * (end - input), exact at both ends."""
     weight = as_operand(weight, "lerp")
     d = result_type(input, end, weight) if isinstance(weight, Tensor) else result_type(input, end)
     if not d.is_inexact:
@@ -121,7 +121,7 @@ def lerp(input, end, weight, *, out=None):
 @api(inplace=(ew.add, ew.add_product), remembered=True)
 @rounds_once
 def addcmul(input, tensor1, tensor2, *older, value=1, out=None):
-    """input + value * tensor1 * tensor2"""
+    """Return input + value * tensor1 * tensor2."""
     if older:
         return in_older_order(addcmul, (input, tensor1, tensor2, *older), 3, out, value=value)
     d = result_type(input, tensor1, tensor2)
@@ -137,7 +137,7 @@ def addcmul(input, tensor1, tensor2, *older, value=1, out=None):
 @api(inplace=(ew.add, ew.add_quotient), remembered=True)
 @rounds_once
 def addcdiv(input, tensor1, tensor2, *older, value=1, out=None):
-    """input + value * tensor1 / tensor2"""
+    """Return input + value * tensor1 / tensor2."""
     if older:
         return in_older_order(addcdiv, (input, tensor1, tensor2, *older), 3, out, value=value)
     if as_one((input, tensor1, tensor2), value):
@@ -150,20 +150,22 @@ def addcdiv(input, tensor1, tensor2, *older, value=1, out=None):
 
 @api(inplace=ew.mul)
 def deg2rad(input, *, out=None):
-    """Degrees to radians."""
+    """Convert degrees to radians."""
     return scale(ew.mul, promote(ew.sin, input)[0], math.pi / 180, out)
 
 
 @api(inplace=ew.mul)
 def rad2deg(input, *, out=None):
-    """Radians to degrees."""
+    """Convert radians to degrees."""
     return scale(ew.mul, promote(ew.sin, input)[0], 180 / math.pi, out)
 
 
 @api(inplace=pointwise.nan_to_num, remembered=True)
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
-    """Replace nan (by 0 unless said) and infinities (by the largest finite numbers unless said), in both parts of complex
-    numbers, of which those with such a part have no gradient."""
+    """Replace nan (by 0) and infinities (by the largest finite numbers, unless given).
+
+    Complex numbers are replaced part by part; those with such a part have no gradient.
+    """
     if input.dtype.is_complex:
         parts = nan_to_num(FUNCTIONS["view_as_real"](FUNCTIONS["resolve_conj"](input.detach())), nan, posinf, neginf)
         found = FUNCTIONS["where"](FUNCTIONS["isfinite"](input), input, FUNCTIONS["view_as_complex"](parts))

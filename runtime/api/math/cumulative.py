@@ -1,4 +1,4 @@
-"""Scans as users call them: running sums, products and extremes, differences, integrals."""
+"""Scans: running sums, products and extremes, differences, integrals."""
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DimError, DTypeError, ShapeError
@@ -22,19 +22,19 @@ def _along(op, x, dim):
 
 @api(inplace=True, remembered=True)
 def cumsum(input, dim, *, dtype=None, out=None):
-    """Running sums along a dim; integers and bools are summed in int64."""
+    """Return running sums along a dim; integers and bools are summed in int64."""
     return deliver(_along(sc.cumsum, summable(input, dtype, out), dim), out, "cumsum")
 
 
 @api(inplace=True, remembered=True)
 def cumprod(input, dim, *, dtype=None, out=None):
-    """Running products along a dim; integers and bools are multiplied in int64."""
+    """Return running products along a dim; integers and bools are multiplied in int64."""
     return deliver(_along(sc.cumprod, summable(input, dtype, out), dim), out, "cumprod")
 
 
 @api(remembered=True)
 def logcumsumexp(input, dim, *, out=None):
-    """log of the running sum of exp(input) along a dim."""
+    """Return the log of the running sum of exp(input) along a dim."""
     return deliver(_along(sc.logcumsumexp, input, dim), out, "logcumsumexp")
 
 
@@ -48,13 +48,13 @@ def _running(op, kind, input, dim, out):
 
 @api(remembered=True)
 def cummax(input, dim, *, out=None) -> return_types.cummax:
-    """Running maximum along a dim and where it was seen last, as (values, indices)."""
+    """Return the running maximum along a dim and its last position, as (values, indices)."""
     return _running(sc.cummax, return_types.cummax, input, dim, out)
 
 
 @api(remembered=True)
 def cummin(input, dim, *, out=None) -> return_types.cummin:
-    """Running minimum along a dim and where it was seen last, as (values, indices)."""
+    """Return the running minimum along a dim and its last position, as (values, indices)."""
     return _running(sc.cummin, return_types.cummin, input, dim, out)
 
 
@@ -68,7 +68,7 @@ def cut(x, dim, start, stop):
 
 @api(remembered=True)
 def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
-    """Differences of neighbours along a dim, n times over."""
+    """Return differences of neighbours along a dim, n times over."""
     if not input.ndim:
         raise ShapeError("diff needs a tensor of at least one dimension")
     if n < 0:
@@ -86,7 +86,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
 
 
 def _as_slab(p, like, dim):
-    """What is put before or after; a 0-d tensor fills one slab."""
+    """Return what is prepended or appended; a 0-d tensor fills one slab."""
     if p.ndim:
         if p.ndim != like.ndim:
             raise ShapeError(f"diff joins tensors of as many dims as the input {like.aval} has, got {p.aval}")
@@ -117,14 +117,14 @@ def _trapezoid_parts(y, x, dx, dim):
 
 
 def _neighbours(op, x, dim):
-    """op(each element but the first, the one before it)"""
+    """Return op(x[i], x[i - 1]) along a dim, for i from 1."""
     n = x.shape[dim]
     return op(cut(x, dim, 1, max(n, 1)), cut(x, dim, 0, max(n - 1, 0)))
 
 
 @api(method=False, names=("trapz",), remembered=True)
 def trapezoid(y, x=None, *, dx=1, dim=-1):
-    """Return the integral of y over the places x (or steps of dx) by the trapezoidal rule."""
+    """Return the integral of y over the positions x (or steps of dx) by the trapezoidal rule."""
     dx = as_operand(dx, "trapezoid")
     if x is None and y.ndim and y.dtype.is_inexact and not isinstance(dx, Tensor) and y.shape[canonical_dim(dim, y.ndim)] > 1:
         return _trapezoid_of_steps(y, dx, canonical_dim(dim, y.ndim))
@@ -134,7 +134,7 @@ def trapezoid(y, x=None, *, dx=1, dim=-1):
 
 @rounds_once
 def _trapezoid_of_steps(y, dx, d):
-    """Return the integral over even steps: half of both ends counts."""
+    """Return the integral over even steps: both ends count half."""
     ends = [select(y, dim=d, index=i) for i in (0, y.shape[d] - 1)]
     return ew.mul(ew.sub(rd.sum_(y, dim=(d,), keepdim=False), ew.mul(ew.add(*ends), 0.5)), dx)
 

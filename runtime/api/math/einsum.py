@@ -1,4 +1,4 @@
-"""einsum: any sum of products of tensors, as a sequence of permutations and matrix products."""
+"""einsum: any sum of products of tensors, as permutations and matrix products."""
 
 from functools import lru_cache
 from typing import Any
@@ -20,7 +20,7 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"     # in the o
 
 @api(method=False, remembered=True)
 def einsum(equation, *operands):
-    """Sum of products of the operands as `equation` says, such as ``einsum("bij,bjk->bik", x, y)``."""
+    """Sum products of the operands over labels, for example ``einsum("bij,bjk->bik", x, y)``."""
     if not isinstance(equation, str):
         equation, operands = _from_sublists((equation, *operands))
     elif len(operands) == 1 and isinstance(operands[0], (list, tuple)):
@@ -41,15 +41,17 @@ def einsum(equation, *operands):
 
 
 def _sums_alone(equation, operands) -> bool:
-    """Return whether a label that only one operand has is summed over."""
+    """Return whether a label of only one operand is summed over."""
     terms, out = _parse(equation, operands)
     return any(set(term) - set(out).union(*terms[:i], *terms[i + 1:]) for i, term in enumerate(terms))
 
 
 @lru_cache(512)
 def _steps(equation, avals) -> tuple:
-    """Return the operators that compute an equation for operands of these shapes, each with the places of its operands (first
-    those of the equation, then results in order) and its parameters; and the place of the result."""
+    """Return the operators of an equation for these shapes, and the position of the result.
+
+    Each operator has the positions of its operands (first those of the equation, then results in order) and its parameters.
+    """
     b = Builder("einsum")
     inputs = [b.input(f"x{i}", aval) for i, aval in enumerate(avals)]
     out = _computed(equation, inputs)
@@ -87,7 +89,7 @@ def _from_sublists(args):
 
 
 def _parse(equation, operands):
-    """Labels of every dimension of every operand and of the result; a dimension under "..." has an integer as its label."""
+    """Return the labels of every dimension of the operands and the result; dimensions under "..." have integers."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     parts = left.split(",")
     if len(parts) != len(operands):
@@ -148,7 +150,7 @@ def _without_repeats(x, labels) -> tuple[Any, list]:
 
 
 def _cheapest_pair(work, out, sizes):
-    """Return the pair whose product is smallest; of equals the first."""
+    """Return the pair with the smallest product; among equals the first."""
     def result_size(i, j):
         rest = set(out).union(*(labels for k, (_, labels) in enumerate(work) if k not in (i, j)))
         n = 1
@@ -161,7 +163,7 @@ def _cheapest_pair(work, out, sizes):
 
 
 def _sum_out(x, labels, kept) -> tuple[Any, list]:
-    """Sums over the labels that nothing else needs."""
+    """Sum over the labels that nothing else needs."""
     dims = tuple(i for i, v in enumerate(labels) if v not in kept)
     if not dims:
         return x, labels
@@ -169,7 +171,7 @@ def _sum_out(x, labels, kept) -> tuple[Any, list]:
 
 
 def _contract(left: tuple[Any, list], right: tuple[Any, list], kept, sizes) -> tuple[Any, list]:
-    """Return the product of two operands, summed over what both have and nothing else needs."""
+    """Return the product of two operands, summed over common labels that nothing else needs."""
     x, a = _sum_out(*left, kept | set(right[1]))
     y, b = _sum_out(*right, kept | set(left[1]))
     shared = [v for v in a if v in b]

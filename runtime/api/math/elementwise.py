@@ -25,13 +25,13 @@ from ..register.type_promotion import (
 )
 
 _INTEGERS = "".join([d.np.char for d in (dt.int32, dt.int64)])
-_SMALL = 1 << 12        # elements up to which numpy compares all at once
+_SMALL = 1 << 12        # elements up to which NumPy compares all at once
 _new = object.__new__
 _ndarray = np.ndarray
 
 
 def operate(op, *xs, out=None):
-    """Promote the arguments, calls the operator, delivers the result."""
+    """Promote the arguments, call the operator, and deliver the result."""
     result = op.call(*promote(op, *xs))
     return result if out is None else deliver(result, out, op.name)
 
@@ -40,8 +40,10 @@ def operate(op, *xs, out=None):
 
 
 def unary(op, operate=operate):
-    """Return a function of one tensor: floating point tensors go straight to the kernel when nothing special is going on;
-    `operate` takes the others."""
+    """Return a function of one tensor. Floating point tensors go straight to the kernel unless something listens.
+
+    `operate` takes all other cases.
+    """
     taped, cast = op.vjp is not NO_GRAD, op.is_autocast
 
     def fn(input, *, out=None):
@@ -68,8 +70,10 @@ def unary(op, operate=operate):
 
 
 def _binary(op, operate=operate):
-    """Return a function of two tensors: those of one dtype go straight to the kernel when nothing special is going on;
-    `operate` takes the others."""
+    """Return a function of two tensors. Those of one dtype go straight to the kernel unless something listens.
+
+    `operate` takes all other cases.
+    """
     taped, checks, cast = op.vjp is not NO_GRAD, op.checked_by_kernel, op.is_autocast
     chars = FLOAT_CHARS if "takes_float" in op.traits else FLOAT_CHARS + _INTEGERS
 
@@ -126,12 +130,12 @@ publish(_binary, ("atan2", "hypot", "logaddexp", "logaddexp2", "xlogy", "nextaft
 
 @api(inplace=ew.heaviside, keywords={"values": "other"})
 def heaviside(input, other, *, out=None):
-    """0 below zero, 1 above, `other` at zero."""
+    """Return 0 below zero, 1 above, `other` at zero."""
     return operate(ew.heaviside, input, other, out=out)
 
 
 def _integers_unchanged(op):
-    """Rounding functions leave integers as they are."""
+    """Return a rounding function that leaves integers as they are."""
 
     def fn(input, *, out=None):
         result = op(input) if input.dtype.is_inexact else ew.copy.call(input)
@@ -148,7 +152,7 @@ _abs, _round, _square = unary(ew.abs_), unary(ew.round_), unary(ew.square)
 
 @api(inplace=ew.abs_, names=("absolute",))
 def abs(input, *, out=None):
-    """Absolute value."""
+    """Return absolute values."""
     if isinstance(input, Tensor) and input._a.dtype.kind == "c":
         return deliver(modulus(input), out, "abs")
     return _abs(input, out=out)
@@ -156,7 +160,7 @@ def abs(input, *, out=None):
 
 @api(checked=True)
 def positive(input):
-    """Return the tensor itself (bool excepted)."""
+    """Return the tensor itself; raise for bool."""
     if input.dtype is dt.bool_:
         raise DTypeError("positive does not take bool")
     return input
@@ -164,7 +168,7 @@ def positive(input):
 
 @api(inplace=ew.round_, checked=True)
 def round(input, *, decimals=0, out=None):
-    """To `decimals` places, halves to even."""
+    """Round to `decimals` places, halves to even."""
     if not input.dtype.is_inexact:
         return deliver(ew.copy.call(input), out, "round")
     if not decimals:
@@ -181,7 +185,7 @@ __builtins_abs = __builtins__["abs"] if isinstance(__builtins__, dict) else __bu
 
 
 def scaled(other, alpha, like):
-    """alpha * other, which is added to `like`, in the dtype of the sum: a narrow one has no room for the product."""
+    """Return alpha * other, to be added to `like`, in the dtype of the sum: a narrow dtype cannot hold the product."""
     if alpha == 1:
         return other
     d = result_type(other, like)
@@ -194,8 +198,7 @@ def scaled(other, alpha, like):
 
 
 def _within(alpha, d):
-    """Return a whole number as one of an integer dtype (of an unsigned one those below 0 count from its end; of bool, whether
-    it is any but 0)."""
+    """Return a whole number in an integer dtype: modulo its size if unsigned; for bool, whether it is not 0."""
     if d is dt.bool_:
         return alpha != 0
     info = np.iinfo(d.np)
@@ -207,8 +210,10 @@ def _within(alpha, d):
 
 
 def as_one(xs, factor) -> bool:
-    """Return whether a sum of tensors, of which one is taken `factor` times, is one operator: they are wide floats, the factor
-    is a number, and nobody listens, to whom it would be an operand of its own."""
+    """Return whether a sum of tensors with one factor is one operator.
+
+    The tensors are wide floats and the factor is a number. A recorder would need it as an operand.
+    """
     first = xs[0]
     return not tls.m.listened and factor.__class__ in (int, float) and isinstance(first, Tensor) and (
         first._a.dtype.kind == "f" and first._a.itemsize >= 4 and all([isinstance(x, Tensor) for x in xs]) and alike(xs))  # noqa: C419
@@ -216,7 +221,7 @@ def as_one(xs, factor) -> bool:
 
 @api(inplace=(ew.add, ew.add_scaled))
 def add(input, other, *older, alpha=1, out=None):
-    """input + alpha * other"""
+    """Return input + alpha * other."""
     if older:
         return in_older_order(add, (input, other, *older), 2, out, alpha=alpha)
     if alpha != 1 and as_one((input, other), alpha):
@@ -226,7 +231,7 @@ def add(input, other, *older, alpha=1, out=None):
 
 @api(inplace=(ew.sub, ew.add_scaled), names=("subtract",))
 def sub(input, other, *older, alpha=1, out=None):
-    """input - alpha * other"""
+    """Return input - alpha * other."""
     if older:
         return in_older_order(sub, (input, other, *older), 2, out, alpha=alpha)
     if alpha != 1 and as_one((input, other), alpha):
@@ -236,7 +241,7 @@ def sub(input, other, *older, alpha=1, out=None):
 
 @api(method=False)
 def rsub(input, other, *, alpha=1):
-    """other - alpha * input"""
+    """Return other - alpha * input."""
     return operate(ew.sub, other, scaled(input, alpha, other))
 
 
@@ -244,8 +249,10 @@ _SAFE = 65504.0   # the largest float16
 
 
 def _is_scale(n, x, is_divided) -> bool:
-    """Return whether n scales x by a number that x's low precision dtype may not hold, or is any number divided by x: gradients
-    read the quotient, which is not to depend on what number it is."""
+    """Return whether n scales x and x's low precision dtype may not hold it, or n is divided by x.
+
+    Gradients read the quotient, which must not depend on the kind of number.
+    """
     if not isinstance(x, Tensor) or dt.accumulator(x.dtype) is x.dtype:
         return False
     if isinstance(n, float):
@@ -256,12 +263,13 @@ def _is_scale(n, x, is_divided) -> bool:
 
 
 def _holds(d, n) -> bool:
-    """Return whether a low precision dtype has just this number."""
+    """Return whether a low precision dtype holds this number exactly."""
     return -_SAFE < n < _SAFE and float(np.float32(n).astype(d.np)) == n
 
 
 def scale(op, input, other, out=None):
-    """Return a product or quotient. Beside low precision, a number keeps its digits: float32 is used, and rounded once."""
+    """Return a product or quotient. A number beside low precision keeps its digits: the result is computed in float32 and
+    rounded once."""
     for x, n in () if alike((input, other)) and input._a.itemsize > 2 else ((input, other), (other, input)):
         if _is_scale(n, x, op is ew.div and n is input):
             wide = [to_dtype(v, dt.float32) for v in (input, other)]
@@ -271,13 +279,13 @@ def scale(op, input, other, out=None):
 
 @api(inplace=ew.mul, names=("multiply",))
 def mul(input, other, *, out=None):
-    """input * other"""
+    """Return input * other."""
     return scale(ew.mul, input, other, out)
 
 
 @api(inplace=(ew.div, ew.floor_divide, ew.trunc_divide), names=("divide",))
 def div(input, other, *, rounding_mode=None, out=None):
-    """input / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
+    """Return input / other; rounding_mode "floor" or "trunc" rounds the quotient and keeps integers."""
     if rounding_mode is None:
         return scale(ew.div, input, other, out)
     op = {"floor": ew.floor_divide, "trunc": ew.trunc_divide}.get(rounding_mode)
@@ -291,13 +299,13 @@ publish(lambda op: _binary(op, scale), ("floor_divide",))
 
 @api(inplace=ew.div)
 def true_divide(input, other, *, out=None):
-    """input / other"""
+    """Return input / other."""
     return scale(ew.div, input, other, out)
 
 
 @api(inplace=(ew.pow_, ew.square, ew.reciprocal, ew.sqrt, ew.rsqrt), keywords={"self": "input"})
 def pow(input, exponent, *, out=None):
-    """input ** exponent"""
+    """Return input ** exponent."""
     if isinstance(input, Tensor) and isinstance(exponent, (int, float)):
         exponent = as_operand(exponent, "pow")
         d = result_type(input, exponent)
@@ -308,7 +316,7 @@ def pow(input, exponent, *, out=None):
 
 
 def _power(x, exponent):
-    """x ** number, by multiplication where that rounds no more than twice."""
+    """Return x ** number, by multiplication where that rounds at most twice."""
     if exponent == 2:
         return _square(x)
     if exponent == 3 and dt.accumulator(x.dtype) is x.dtype:
@@ -328,18 +336,18 @@ def _power(x, exponent):
 
 @api(inplace=ew.square)
 def square(input, *, out=None):
-    """input * input; bool counts as int64."""
+    """Return input * input; bool counts as int64."""
     return _square(to_dtype(input, dt.int64) if input.dtype is dt.bool_ else input, out=out)
 
 
 def is_wide(xs) -> bool:
-    """Return whether the tensors among operands are floats that have a place for every number."""
+    """Return whether the tensors among operands are floats that hold every number."""
     return all([not isinstance(x, Tensor) or (x._a.dtype.kind == "f" and x._a.itemsize > 1) for x in xs])  # noqa: C419
 
 
 @api()
 def where(condition, input=None, other=None, *, out=None):
-    """input where the condition holds, other elsewhere; with the condition alone, its nonzero indices."""
+    """Return input where the condition is true, other elsewhere; with the condition alone, its nonzero indices."""
     if input is None and other is None:
         return FUNCTIONS["nonzero"](condition, as_tuple=True)
     if condition._a.dtype.kind == "b" and (alike((input, other)) or alike((other, input))) and (
@@ -359,7 +367,7 @@ def where(condition, input=None, other=None, *, out=None):
 
 
 def _where_method(self, condition, other):
-    """self where the condition holds, other elsewhere."""
+    """Return self where the condition is true, other elsewhere."""
     return where(condition, self, other)
 
 
@@ -369,7 +377,7 @@ Tensor.where = _where_method
 
 @api(inplace=ew.where)
 def masked_fill(input, mask, value):
-    """`value` where the mask holds."""
+    """Replace elements by `value` where the mask is true."""
     if mask.dtype is not dt.bool_:
         raise DTypeError(f"masked_fill takes a bool mask, got {mask.dtype}")
     if isinstance(value, Tensor):
@@ -385,7 +393,7 @@ def masked_fill(input, mask, value):
 
 @api(remembered=True)
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """|input - other| <= atol + rtol * |other|"""
+    """Return |input - other| <= atol + rtol * |other|, element by element."""
     need_tensors("isclose", input, other)
     if input.dtype is not other.dtype:
         raise DTypeError(f"isclose takes two tensors of one dtype, got {input.dtype} and {other.dtype}")

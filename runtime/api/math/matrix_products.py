@@ -36,7 +36,7 @@ from .reductions import summable, vector_norm
 
 
 def need(name, *wanted):
-    """Check (tensor, dimensions) pairs."""
+    """Raise unless each (tensor, dimensions) pair fits."""
     for x, n in wanted:
         if not isinstance(x, Tensor):
             raise DTypeError(f"{name} takes tensors, got {kind_of(x)}")
@@ -52,7 +52,7 @@ def _to_shape(x, shape):
 
 @api()
 def matmul(input, other, *, out=None):
-    """Matrix product: vectors, matrices, and batches of matrices that broadcast."""
+    """Multiply vectors, matrices, and batches of matrices that broadcast."""
     if not isinstance(input, Tensor) or not isinstance(other, Tensor):
         raise DTypeError(f"matmul takes tensors, got {kind_of(input)} and {kind_of(other)}")
     n, m = input._a.ndim, other._a.ndim
@@ -68,7 +68,7 @@ def matmul(input, other, *, out=None):
 
 
 def _matmul(x, y):
-    """Return the product of tensors that fit; vectors stand for a row on the left and a column on the right."""
+    """Return the product of tensors that fit; a vector is a row on the left and a column on the right."""
     left, right = shape_of(x), shape_of(y)
     k = left[-1]
     if len(right) == 1:
@@ -104,26 +104,26 @@ def _matmul_reflected(self, other):
 
 Tensor.__matmul__ = _matmul_operator
 Tensor.__rmatmul__ = _matmul_reflected
-_matmul_operator.__name__, _matmul_reflected.__name__ = "__matmul__", "__rmatmul__"     # what classes are asked about
+_matmul_operator.__name__, _matmul_reflected.__name__ = "__matmul__", "__rmatmul__"     # names that classes override
 
 
 @api()
 def mm(input, mat2, *, out=None):
-    """Return the product of two matrices."""
+    """Multiply two matrices."""
     need("mm", (input, 2), (mat2, 2))
     return deliver(la.matmul.call(input, mat2), out, "mm")
 
 
 @api()
 def bmm(input, mat2, *, out=None):
-    """Return the products of two equally long batches of matrices."""
+    """Multiply two equally long batches of matrices."""
     need("bmm", (input, 3), (mat2, 3))
     return deliver(la.matmul.call(input, mat2), out, "bmm")
 
 
 @api()
 def mv(input, vec, *, out=None):
-    """Return a matrix times a vector."""
+    """Multiply a matrix by a vector."""
     need("mv", (input, 2), (vec, 1))
     return deliver(la.mv.call(input, vec), out, "mv")
 
@@ -137,14 +137,14 @@ def dot(input, tensor, *, out=None):
 
 @api(remembered=True)
 def vdot(input, other, *, out=None):
-    """Return the inner product of two vectors, the first of them conjugated."""
+    """Return the inner product of two vectors, the first one conjugated."""
     need("vdot", (input, 1), (other, 1))
     return deliver(la.dot.call(conj(input) if input.dtype.is_complex else input, other), out, "vdot")
 
 
 @api(remembered=True)
 def inner(input, other, *, out=None):
-    """Sum of products over the last dimension of both."""
+    """Sum products over the last dimension of both tensors."""
     if not input.ndim or not other.ndim:
         return operate(ew.mul, input, other, out=out)
     last = other.ndim - 1
@@ -153,7 +153,7 @@ def inner(input, other, *, out=None):
 
 @api(names=("ger",), remembered=True)
 def outer(input, vec2, *, out=None):
-    """Return every element of one vector times every element of another."""
+    """Multiply every element of one vector by every element of another."""
     need("outer", (input, 1), (vec2, 1))
     d = result_type(input, vec2)
     column = reshape(to_dtype(input, d), shape=(input.shape[0], 1))
@@ -183,12 +183,12 @@ def _sum_of_products(input, product, beta, alpha):
     if beta == 0:
         if not input.requires_grad:
             return product
-        input, beta = ew.where(False, input, -0.0), 1     # its gradient is zeros; what it holds, nan too, does not count
+        input, beta = ew.where(False, input, -0.0), 1     # its gradient is zeros; its values, nan too, do not count
     return ew.add(input if beta == 1 else ew.mul(input, beta), product)
 
 
 def _add_product(product, input, x, y, beta, alpha, out, name):
-    """beta * input + alpha * product(x, y); float16 and bfloat16 are computed in float32 and rounded once."""
+    """Return beta * input + alpha * product(x, y); float16 and bfloat16 are computed in float32 and rounded once."""
     casting = tls.m.autocast
     if casting is not None:
         input, x, y = casting.cast(la.mv if product is la.mv else la.matmul, (input, x, y))
@@ -203,7 +203,7 @@ def _add_product(product, input, x, y, beta, alpha, out, name):
 
 @api(inplace=True, remembered=True)
 def addmm(input, mat1, mat2, *older, beta=1, alpha=1, out=None):
-    """beta * input + alpha * mat1 @ mat2"""
+    """Return beta * input + alpha * mat1 @ mat2."""
     if older:
         return in_older_order(addmm, (input, mat1, mat2, *older), 3, out, beta=beta, alpha=alpha)
     need("addmm", (mat1, 2), (mat2, 2))
@@ -212,7 +212,7 @@ def addmm(input, mat1, mat2, *older, beta=1, alpha=1, out=None):
 
 @api(inplace=True, remembered=True)
 def addmv(input, mat, vec, *older, beta=1, alpha=1, out=None):
-    """beta * input + alpha * mat @ vec"""
+    """Return beta * input + alpha * mat @ vec."""
     if older:
         return in_older_order(addmv, (input, mat, vec, *older), 3, out, beta=beta, alpha=alpha)
     need("addmv", (mat, 2), (vec, 1))
@@ -221,7 +221,7 @@ def addmv(input, mat, vec, *older, beta=1, alpha=1, out=None):
 
 @api(inplace=True, remembered=True)
 def addr(input, vec1, vec2, *older, beta=1, alpha=1, out=None):
-    """beta * input + alpha * outer(vec1, vec2)"""
+    """Return beta * input + alpha * outer(vec1, vec2)."""
     if older:
         return in_older_order(addr, (input, vec1, vec2, *older), 3, out, beta=beta, alpha=alpha)
     d = result_type(input, vec1, vec2)
@@ -235,7 +235,7 @@ def addr(input, vec1, vec2, *older, beta=1, alpha=1, out=None):
 
 @api(inplace=True, remembered=True)
 def baddbmm(input, batch1, batch2, *older, beta=1, alpha=1, out=None):
-    """beta * input + alpha * batch1 @ batch2"""
+    """Return beta * input + alpha * batch1 @ batch2."""
     if older:
         return in_older_order(baddbmm, (input, batch1, batch2, *older), 3, out, beta=beta, alpha=alpha)
     need("baddbmm", (batch1, 3), (batch2, 3))
@@ -244,7 +244,7 @@ def baddbmm(input, batch1, batch2, *older, beta=1, alpha=1, out=None):
 
 @api(inplace=True, remembered=True)
 def addbmm(input, batch1, batch2, *older, beta=1, alpha=1, out=None):
-    """beta * input + alpha * the sum of all products in the batch"""
+    """Return beta * input + alpha * the sum of all products in the batch."""
     if older:
         return in_older_order(addbmm, (input, batch1, batch2, *older), 3, out, beta=beta, alpha=alpha)
     need("addbmm", (batch1, 3), (batch2, 3))
@@ -278,14 +278,14 @@ def contraction_dims(a, b, dims):
 
 
 def _summed_against_one(x, own, y, theirs):
-    """x summed, with its dims kept, over the paired dims in which y has size 1 and would broadcast."""
+    """Sum x, keeping its dims, over the paired dims in which y has size 1 and would broadcast."""
     dims = tuple(sorted(i for i, j in zip(own, theirs) if y.shape[j] == 1 != x.shape[i]))
     return rd.sum_(x, dim=dims, keepdim=True) if dims else x
 
 
 @api(method=False, remembered=True, keywords={"axes": "dims"})
 def tensordot(a, b, dims=2, *, out=None):
-    """Sum of products over several dims: the last of a and the first of b, or the two given lists."""
+    """Sum products over several dims: the last of a and the first of b, or the two given lists."""
     first, second = contraction_dims(a, b, dims)
     a, b = _summed_against_one(a, first, b, second), _summed_against_one(b, second, a, first)
     for i, j in zip(first, second):
@@ -297,7 +297,7 @@ def tensordot(a, b, dims=2, *, out=None):
     x = reshape(permute(a, dims=left + first), shape=(rd.count_of(a.shape, left), k))
     y = reshape(permute(b, dims=second + right), shape=(k, rd.count_of(b.shape, right)))
     shape = tuple(a.shape[d] for d in left) + tuple(b.shape[d] for d in right)
-    product = la.matmul if shape else as_given_in_autocast(la.matmul)       # autocast leaves inner products alone
+    product = la.matmul if shape else as_given_in_autocast(la.matmul)       # autocast ignores inner products
     return deliver(reshape(product(x, y), shape=shape), out, "tensordot")
 
 
@@ -323,7 +323,7 @@ def trace(input):
 
 @api(remembered=True)
 def cross(input, other, dim=None, *, out=None):
-    """Return the cross product of vectors of 3 along `dim`: of the first dim of size 3 unless said."""
+    """Return the cross product of vectors of 3 along `dim`, by default the first dim of size 3."""
     shape = broadcast_shapes(input.shape, other.shape)
     if not shape:
         raise ShapeError("cross takes vectors of 3, got 0-d tensors")
@@ -341,12 +341,12 @@ def cross(input, other, dim=None, *, out=None):
 
 # Distances between all pairs.
 
-_MANY_ROWS = 25   # above this, Euclidean distances go through a matrix product
+_MANY_ROWS = 25   # above this, Euclidean distances are computed by a matrix product
 
 
 @api(method=False, remembered=True)
 def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
-    """Distances of order p between every row of x1 and every row of x2."""
+    """Return distances of order p between every row of x1 and every row of x2."""
     modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
     if compute_mode not in modes:
         raise ArgumentError(f"compute_mode must be one of {', '.join(modes)}, got {compute_mode!r}")

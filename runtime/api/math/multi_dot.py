@@ -1,4 +1,4 @@
-"""Products of several matrices, in the order that costs least."""
+"""Products of several matrices in the cheapest order."""
 
 from ....ir.errors import ArgumentError, DTypeError, ShapeError, kind_of
 from ....ir.ops.core.shape import reshape
@@ -9,7 +9,7 @@ from .matrix_products import matmul
 
 @api(method=False, remembered=True)
 def chain_matmul(*matrices, out=None):
-    """Return the product of several matrices, multiplied in the order that costs least."""
+    """Multiply several matrices in the cheapest order."""
     if len(matrices) == 1 and not isinstance(matrices[0], Tensor):
         matrices = tuple(matrices[0])
     _check("chain_matmul", matrices, 1, (2,))
@@ -18,14 +18,15 @@ def chain_matmul(*matrices, out=None):
 
 @api(method=False, remembered=True)
 def multi_dot(tensors, *, out=None):
-    """Return the product of two or more matrices in the order that costs least; vectors may stand at the ends."""
+    """Multiply two or more matrices in the cheapest order; the first and last may be vectors."""
     tensors = tuple(tensors)
     _check("multi_dot", tensors, 2, (1, 2))
     return deliver(_product(tensors), out, "multi_dot")
 
 
 def _check(name, tensors, least, at_ends):
-    """Refuse chains that are too short, and tensors of other dims or dtypes: those at the ends have a number of `at_ends`."""
+    """Raise for chains that are too short and for tensors of other dims or dtypes; the ends have a number of dims in
+    `at_ends`."""
     if len(tensors) < least:
         raise ArgumentError(f"{name} needs at least {least} tensors, got {len(tensors)}")
     for i, x in enumerate(tensors):
@@ -54,7 +55,7 @@ def _as_matrix(x, row):
 
 
 def _best_splits(sizes):
-    """For every stretch (first, last) of a chain of matrices the place to split it, by dynamic programming."""
+    """Return where to split each segment (first, last) of a chain of matrices, by dynamic programming."""
     n = len(sizes) - 1
     cost, split = {(i, i): 0 for i in range(n)}, {}
     for length in range(1, n):

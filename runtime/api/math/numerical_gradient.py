@@ -1,4 +1,4 @@
-"""Functions of sampled data: numerical derivatives, histograms with edges, sub-tensors of bounded norm, angles."""
+"""Numerical derivatives of sampled data."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def _distance(spacing):
 
 
 def _gaps(spacing, n, like, d):
-    """Return the distances between neighbours, laid out along dim d: a number, or places as a tensor."""
+    """Return the distances between neighbours along dim d: a number, or positions as a tensor."""
     if not isinstance(spacing, Tensor):
         return _distance(spacing), _distance(spacing)
     if spacing.ndim != 1 or spacing.shape[0] != n:
@@ -33,7 +33,7 @@ def _gaps(spacing, n, like, d):
 
 
 def _edge(x, spacing, d, order, last):
-    """Return the one-sided derivative at the first or last place."""
+    """Return the one-sided derivative at the first or last position."""
     n = x.shape[d]
     at = [(n - 1 - k if last else k) for k in range(order + 1)]
     values = [_part(x, d, i, i + 1) for i in at]
@@ -75,8 +75,10 @@ def _derivative(x, spacing, d, edge_order):
 
 @api(method=False)
 def gradient(input, *, spacing=1, dim=None, edge_order=1) -> tuple[Tensor, ...]:
-    """Derivatives along dims by central differences, one-sided at the ends; `spacing` is a number, one for each dim, or the
-    places themselves."""
+    """Return derivatives along dims by central differences, one-sided at the ends.
+
+    `spacing` is a number, one for each dim, or the positions themselves.
+    """
     if edge_order not in (1, 2):
         raise ArgumentError(f"gradient: edge_order must be 1 or 2, got {edge_order}")
     n = input.ndim

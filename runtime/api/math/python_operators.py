@@ -1,4 +1,4 @@
-"""The Python operators of Tensor: a short road for the common case, the operator layer for the rest."""
+"""Python operators of Tensor: a short path for the common case, the public functions for the rest."""
 
 from functools import wraps
 
@@ -20,21 +20,21 @@ from ..register.type_promotion import result_type
 from . import elementwise as api_ew
 
 _new = object.__new__
-LARGE = 1 << 15   # elements from which compiled kernels, with threads and reused memory, are faster than numpy
-_MANY = 1 << 12    # from which one kernel of two steps is faster than two of numpy's
+LARGE = 1 << 15   # elements from which compiled kernels, with threads and reused memory, are faster than NumPy
+_MANY = 1 << 12    # elements from which one kernel of two steps is faster than two of NumPy's
 _ndarray = np.ndarray
 _INT64 = np.dtype(np.int64)
-_FLOAT32 = np.dtype(np.float32)     # which all operators here take
+_FLOAT32 = np.dtype(np.float32)     # all operators here take it
 _FAR = 1 << 62
 _COMPLEX = "".join([d.np.char for d in dt.PARTS])
 _INEXACT = dt.FLOAT_CHARS + _COMPLEX
 
 
-_meetings: dict = {}    # characters of two dtypes, and which tensor has no dims -> the dtype in which they meet, see `_meeting`
+_meetings: dict = {}    # (characters of two dtypes, the tensor without dims) -> common dtype, see `_meeting`
 
 
 def _meeting(x, y):
-    """Return the dtype in which two tensors meet, if it is one of theirs and wide enough to be computed in; else None."""
+    """Return the common dtype of two tensors, if one has it and it is wide enough to compute in; else None."""
     a, b = x._a.dtype, y._a.dtype
     d = result_type(x, y).np
     plain = (d is a or d is b) and (d.kind == "i" or (d.kind == "f" and d.itemsize > 2))
@@ -42,7 +42,7 @@ def _meeting(x, y):
 
 
 def _met(x, y):
-    """Return two small tensors of different dtypes on the host, one of them cast where nobody has to hear of it; else None."""
+    """Return two small host tensors of different dtypes with one cast, if nothing listens; else None."""
     a, b = x._a, y._a
     if a.__class__ is not _ndarray or b.__class__ is not _ndarray or a.size >= LARGE or b.size >= LARGE:
         return None
@@ -56,8 +56,7 @@ def _met(x, y):
 
 
 def _as_floats(x, d):
-    """Return a small tensor of whole numbers on the host as one of floats of the default dtype, where nobody has to hear of it,
-    else None."""
+    """Return a small host tensor of whole numbers as floats of the default dtype, if nothing listens; else None."""
     a = x._a
     if a.__class__ is not _ndarray or a.size >= LARGE or a.dtype.kind not in "biu" or d.itemsize <= 2:
         return None
@@ -65,10 +64,12 @@ def _as_floats(x, d):
 
 
 def _shortcut(op, ufunc, general, chars, uneven):
-    """`a <op> b` when nothing special is going on: equal dtypes whose character is in `chars`, or a number beside floats, go
-    straight to the ufunc, or to the kernel of large arrays; few elements of plain dtypes that differ are cast first; everything
-    else takes `general`. Dtypes in `uneven`, whose results the ufunc rounds differently from place to place, are always the
-    kernel's."""
+    """Return the method `a <op> b`, with a short path to the ufunc or the kernel.
+
+    The path takes tensors of equal dtypes with a character in `chars`, or a number beside floats. Small tensors of plain
+    dtypes that differ are cast first. Large arrays, and dtypes in `uneven`, whose results the ufunc rounds differently by
+    position, go to the kernel. All else takes `general`.
+    """
     taped, cast = op.vjp is not NO_GRAD, op.is_autocast
     integers = chars != _INEXACT
 
@@ -86,7 +87,7 @@ def _shortcut(op, ufunc, general, chars, uneven):
             if d is not _FLOAT32 and d.char not in chars:
                 return general(self, other)
             few = a.__class__ is _ndarray and (d is _FLOAT32 or d.char not in uneven) and (
-                a.size * b.size < LARGE         # even laid out over each other
+                a.size * b.size < LARGE         # even after broadcasting
                 or (a.size < LARGE and a.shape == b.shape and (a.size < FEWEST or not (in_pieces(a) or in_pieces(b)))))
         elif ((type(other) is float or type(other) is int) and a.dtype.kind == "f" and a.itemsize > 2) or (
                 integers and type(other) is int and a.dtype is _INT64 and -_FAR < other < _FAR):
@@ -114,7 +115,7 @@ def _shortcut(op, ufunc, general, chars, uneven):
 
 
 def _reflected_shortcut(op, ufunc, general):
-    """`number <op> b`, for a number before floats when nothing special is going on; everything else takes `general`."""
+    """Return the method `number <op> b`, with a short path for a number before floats; all else takes `general`."""
     cast = op.is_autocast
 
     def method(self, other):
@@ -143,8 +144,10 @@ def _reflected_shortcut(op, ufunc, general):
 
 
 def _guarded(general, name):
-    """Turn an operand of a foreign type into NotImplemented, so that Python asks the other side, unless its class answers for
-    functions of tensors."""
+    """Return a method that gives NotImplemented for an operand of a foreign type, so that Python tries the other side.
+
+    Classes that override functions of tensors are the exception.
+    """
 
     def method(self, other):
         if isinstance(other, (Tensor, bool, int, float, complex)):
@@ -164,8 +167,11 @@ def _reflected(general):
 
 
 def _inplace(general, name, ufunc=None, chars="", op=None, uneven=""):
-    """`a <op>= b`: the ufunc writes into a's array where nobody else takes notice and dtypes are one; else the result of
-    `general` is stored. Large arrays and dtypes in `uneven` are overwritten by the kernel of `op`."""
+    """Return the method `a <op>= b`. The ufunc writes into a's array if dtypes are equal and nothing else needs the old
+    values.
+
+    Otherwise the result of `general` is stored. The kernel of `op` overwrites large arrays and dtypes in `uneven`.
+    """
     cast = op is not None and op.is_autocast
 
     def method(self, other):
@@ -196,7 +202,7 @@ def _inplace(general, name, ufunc=None, chars="", op=None, uneven=""):
 
 
 def _quicken(name, quick):
-    """Let the method `name` take the road of the operator in place, where it has no options but a factor of the operand."""
+    """Make the method `name` take the in-place operator's path, unless it has options beyond a factor of the operand."""
     long = getattr(Tensor, name)
 
     @wraps(long)
@@ -238,7 +244,7 @@ def _attach(name, fn, *, op=None, ufunc=None, chars="", uneven="", reflected=Tru
         setattr(Tensor, key, method)
 
 
-_ANY = "".join([d.np.char for d in dt.ALL if d not in dt.FLOAT8])     # of the dtypes that are computed in
+_ANY = "".join([d.np.char for d in dt.ALL if d not in dt.FLOAT8])     # dtypes that are computed in
 _REAL = "".join([d.np.char for d in dt.ALL if d.np.isbuiltin == 1 and not d.is_complex])
 _attach("add", api_ew.add, op=ew.add, ufunc=np.add, chars=_ANY)
 _attach("sub", api_ew.sub, op=ew.sub, ufunc=np.subtract, chars=_ANY)
@@ -255,7 +261,7 @@ for _name, _long in (("and", "bitwise_and"), ("or", "bitwise_or"), ("xor", "bitw
     _attach(_name, FUNCTIONS[_long])
 
 def _unary_operator(name, operator):
-    """Return the operator, under the name by which classes are asked about it."""
+    """Return a unary operator, under the name that classes override."""
 
     def method(self):
         return FUNCTIONS[name](self)

@@ -1,4 +1,4 @@
-"""Reductions as users call them."""
+"""Reductions: sums, means, truth, extremes, spread, norms."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ _ALL_DIMS = [tuple(range(n)) for n in range(_FEW)]
 
 
 def dims_of(input, dim):
-    """Return the dims a reduction runs over: all for None or ()."""
+    """Return the dims of a reduction: all for None or ()."""
     n = input._a.ndim
     if dim is None:
         return _ALL_DIMS[n] if n < _FEW else tuple(range(n))
@@ -37,15 +37,14 @@ def dims_of(input, dim):
 
 
 def one_dim(input, dim):
-    """Return one dim as a reduction takes it: () for a 0-d tensor."""
+    """Return the one dim of a reduction; () for a 0-d tensor."""
     n = input._a.ndim
     d = canonical_dim(dim, n)
     return (d,) if n else ()
 
 
 def summable(input, dtype, out=None):
-    """Return the input in the dtype in which it is summed or multiplied: unless said that of `out`, int64 for integers and
-    bools."""
+    """Return the input in the dtype of its sum or product: that of `out`, or int64 for integers and bools."""
     if dtype is None and out is not None and (out.dtype.is_complex or not input.dtype.is_complex):
         dtype = out.dtype
     if dtype is not None:
@@ -54,7 +53,7 @@ def summable(input, dtype, out=None):
 
 
 def averageable(input, dtype, name):
-    """Return the input in `dtype`; an error if that is not floating point."""
+    """Return the input in `dtype`; raise if that is not floating point."""
     x = input if dtype is None else to_dtype(input, dt.as_dtype(dtype))
     if x._a.dtype.kind not in INEXACT:
         raise DTypeError(f"{name} takes a floating point tensor, got {x.aval}; cast it with .float() or pass dtype=")
@@ -62,7 +61,7 @@ def averageable(input, dtype, name):
 
 
 def gather_along(x, index, dim):
-    """Return the elements that `index` names along `dim`; both have the same dimensions."""
+    """Return the elements at `index` along `dim`; both have the same dimensions."""
     return gather.call(x, index, dim=dim) if x._a.ndim else x
 
 
@@ -76,7 +75,7 @@ def as_column(x):
 
 @api()
 def sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
-    """Sum over dims (all unless said); integers and bools are summed in int64."""
+    """Sum over dims (all by default); integers and bools are summed in int64."""
     kind = input._a.dtype.kind
     if dtype is None and (kind in "iub") and input.dtype is not dt.int64:
         return deliver(rd.int_sum.call(input, dim=dims_of(input, dim), keepdim=keepdim), out, "sum")
@@ -87,7 +86,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
 
 @api(remembered=True)
 def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
-    """Sum over dims, nan counted as 0."""
+    """Sum over dims, counting nan as 0."""
     x = summable(input, dtype, out)
     total = rd.nansum if x.dtype.is_inexact else rd.sum_
     return deliver(total.call(x, dim=dims_of(x, dim), keepdim=keepdim), out, "nansum")
@@ -95,27 +94,27 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
 
 @api(remembered=True)
 def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
-    """Product over a dim (all unless said); integers and bools are multiplied in int64."""
+    """Multiply elements over a dim (all by default); integers and bools are multiplied in int64."""
     x = summable(input, dtype, out)
     return deliver(rd.prod(x, dim=dims_of(x, dim), keepdim=keepdim), out, "prod")
 
 
 @api()
 def mean(input, dim=None, keepdim=False, *, dtype=None, out=None):
-    """Return mean over dims (all unless said)."""
+    """Return the mean over dims (all by default)."""
     x = averageable(input, dtype if dtype is not None or out is None else _wider(input.dtype, out.dtype), "mean")
     result = mo.mean.call(x, dim=dims_of(x, dim), keepdim=keepdim)
     return result if out is None else deliver(result, out, "mean")
 
 
 def _wider(own, asked):
-    """Return the dtype of a result that is asked for, if it holds what has the own one."""
+    """Return the dtype of `out` if it holds the result's own dtype, else that."""
     return asked if dt.promote_types(own, asked) is asked else own
 
 
 @api(remembered=True)
 def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
-    """Return mean over dims of what is not nan."""
+    """Return the mean over dims of the elements that are not nan."""
     x = averageable(input, dtype, "nanmean")
     dims = dims_of(x, dim)
     there, wide = ew.logical_not(ew.isnan(x)), ew.widened(x)
@@ -126,7 +125,7 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
 
 @api(remembered=True)
 def count_nonzero(input, dim=None, *more, keepdim=False):
-    """How many elements are not zero, of all or along dims."""
+    """Return the number of nonzero elements, of all or along dims."""
     dim = (dim, *more) if more else dim
     there = input if input.dtype is dt.bool_ else ew.ne(input, 0)
     return rd.int_sum.call(there, dim=dims_of(input, dim), keepdim=keepdim)
@@ -134,7 +133,7 @@ def count_nonzero(input, dim=None, *more, keepdim=False):
 
 @api(remembered=True)
 def logsumexp(input, dim, keepdim=False, *, out=None):
-    """log of the sum of exp(input) over dims, without overflow."""
+    """Return the log of the sum of exp(input) over dims, without overflow."""
     from_float = input if input.dtype.is_inexact else to_dtype(input, promote_to_float(input))
     return deliver(mo.logsumexp(from_float, dim=dims_of(input, dim), keepdim=keepdim), out, "logsumexp")
 
@@ -170,7 +169,7 @@ def any(input, dim=None, keepdim=False, *, out=None):
 
 
 def holds_anywhere(condition) -> bool:
-    """Return whether a condition holds for any element, in vmap of any sample, as far as there are numbers to look at."""
+    """Return whether a condition is true for any element; in vmap of any sample; False for meta tensors."""
     return of_every_sample(_holds, condition)
 
 
@@ -183,19 +182,19 @@ def _holds(condition):
 
 @api(remembered=True)
 def amax(input, dim=(), keepdim=False, *, out=None):
-    """Return largest values; ties share the gradient equally."""
+    """Return the largest values over dims; ties share the gradient equally."""
     return deliver(rd.amax.call(input, dim=dims_of(input, dim), keepdim=keepdim), out, "amax")
 
 
 @api(remembered=True)
 def amin(input, dim=(), keepdim=False, *, out=None):
-    """Return smallest values; ties share the gradient equally."""
+    """Return the smallest values over dims; ties share the gradient equally."""
     return deliver(rd.amin.call(input, dim=dims_of(input, dim), keepdim=keepdim), out, "amin")
 
 
 @api(remembered=True)
 def aminmax(input, *, dim=None, keepdim=False, out=None) -> return_types.aminmax:
-    """Return smallest and largest values as (min, max)."""
+    """Return the smallest and largest values as (min, max)."""
     dims = dims_of(input, dim)
     pair = rd.amin.call(input, dim=dims, keepdim=keepdim), rd.amax.call(input, dim=dims, keepdim=keepdim)
     return return_types.deliver_all(return_types.aminmax, pair, out)
@@ -212,18 +211,18 @@ def _arg(op, input, dim, keepdim, out, name):
 
 @api(remembered=True)
 def argmax(input, dim=None, keepdim=False, *, out=None):
-    """Where the largest element is, of equals the first; without dim an index into the flattened tensor."""
+    """Return the index of the largest element, the first among equals; without dim an index into the flattened tensor."""
     return _arg(rd.argmax, input, dim, keepdim, out, "argmax")
 
 
 @api(remembered=True)
 def argmin(input, dim=None, keepdim=False, *, out=None):
-    """Where the smallest element is, of equals the first; without dim an index into the flattened tensor."""
+    """Return the index of the smallest element, the first among equals; without dim an index into the flattened tensor."""
     return _arg(rd.argmin, input, dim, keepdim, out, "argmin")
 
 
 def values_at(kind, input, index, dim, keepdim, out):
-    """What `index` (with its dim kept) selects along `dim`, as (values, indices)."""
+    """Return the values that `index` (with its dim kept) selects along `dim`, as (values, indices)."""
     values = gather_along(input, index, dim[0]) if dim else ew.copy(input)
     if not keepdim:
         shape = rd.reduced_shape(shape_of(input), dim, False)
@@ -232,7 +231,7 @@ def values_at(kind, input, index, dim, keepdim, out):
 
 
 def _extreme(arg, full, pairwise, kind, input, dim, keepdim, other, out):
-    """Return the three forms of max and min: of everything, along a dim with indices, of two tensors."""
+    """Compute the three forms of max and min: over everything, along a dim with indices, of two tensors."""
     name = kind.__name__
     if isinstance(dim, Tensor) or other is not None:
         return deliver(operate(pairwise, input, dim if other is None else other), out, name)
@@ -263,7 +262,7 @@ def min(input, dim=None, keepdim=False, *, other=None, out=None) -> Any:
 
 
 def _spread_arguments(input, dim, unbiased, correction, name):
-    """Return the dims and the correction that the forms var(dim, unbiased), var(unbiased) and var(dim, correction=) mean."""
+    """Return the dims and the correction of the forms var(dim, unbiased), var(unbiased) and var(dim, correction=)."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     if correction is None:
@@ -289,26 +288,26 @@ def _std(x, keepdim, **said):
 
 @api(remembered=True)
 def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
-    """Return variance over dims, divided by the count less `correction` (1 unless said)."""
+    """Return the variance over dims, divided by the count less `correction` (1 by default)."""
     return deliver(_var(input, keepdim, **_spread_arguments(input, dim, unbiased, correction, "var")), out, "var")
 
 
 @api(remembered=True)
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
-    """Return standard deviation over dims, divided by the count less `correction` (1 unless said)."""
+    """Return the standard deviation over dims, divided by the count less `correction` (1 by default)."""
     return deliver(_std(input, keepdim, **_spread_arguments(input, dim, unbiased, correction, "std")), out, "std")
 
 
 @api(method=False, remembered=True)
 def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None) -> tuple[Tensor, Tensor]:
-    """Return variance and mean over dims."""
+    """Return the variance and mean over dims."""
     said = _spread_arguments(input, dim, unbiased, correction, "var_mean")
     return _var(input, keepdim, **said), mo.mean.call(input, dim=said["dim"], keepdim=keepdim)
 
 
 @api(method=False, remembered=True)
 def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None) -> tuple[Tensor, Tensor]:
-    """Return standard deviation and mean over dims."""
+    """Return the standard deviation and mean over dims."""
     said = _spread_arguments(input, dim, unbiased, correction, "std_mean")
     return _std(input, keepdim, **said), mo.mean.call(input, dim=said["dim"], keepdim=keepdim)
 
@@ -317,7 +316,7 @@ def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None) 
 
 
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
-    """Return the vector norm of order `ord` (a number, or inf) over dims; without dim of all elements."""
+    """Return the vector norm of order `ord` (a number, or inf) over dims, by default of all elements."""
     if isinstance(ord, str):
         raise ArgumentError(f"vector_norm takes a number as its order, got {ord!r}")
     x = averageable(x, dtype, "vector_norm")

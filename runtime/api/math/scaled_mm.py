@@ -1,4 +1,4 @@
-"""Products of float8 matrices, as PyTorch spells them."""
+"""Products of float8 matrices with scales, and of groups of matrices, as layers of experts use them."""
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError
@@ -31,8 +31,11 @@ def _side(name, t, count, shape):
 
 @api(method=False)
 def _scaled_mm(input, mat2, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False, *, out=None):
-    """input @ mat2 * scale_a * scale_b + bias of float8 matrices, in `out_dtype` (the input's unless said). Scales are float32
-    tensors: of one element, or of one for each row of input (shape (M, 1)) and each column of mat2 (shape (1, N))."""
+    """Return input @ mat2 * scale_a * scale_b + bias of float8 matrices, in `out_dtype` (by default the input's).
+
+    Scales are float32 tensors of one element, or of one for each row of input (shape (M, 1)) and each column of mat2 (shape
+    (1, N)).
+    """
     kind = input.dtype if out_dtype is None else dt.as_dtype(out_dtype)
     if kind not in _RESULTS:
         raise DTypeError(f"_scaled_mm: out_dtype must be a floating point dtype, got {kind}")
@@ -50,9 +53,12 @@ def _scaled_mm(input, mat2, scale_a, scale_b, bias=None, scale_result=None, out_
 
 @api(method=False, name="_grouped_mm")
 def grouped_mm(mat_a, mat_b, offs=None, bias=None, out_dtype=None):
-    """Return a product for each group of rows. offs[g] says where group g ends: of a matrix and one mat_b[g] for each group; of
-    one mat_a[g] for each group and the columns of a matrix; of two matrices, cut along the dimension that they share, one
-    matrix for each group. What lies behind the last group is zero. Without offs both operands have a matrix for each group."""
+    """Return a product for each group; offs[g] is the end of group g.
+
+    The operands are a matrix of grouped rows and one mat_b[g] for each group; or one mat_a[g] for each group and a matrix of
+    grouped columns; or two matrices grouped along their common dimension, which give one matrix for each group. Elements
+    behind the last group are zero. Without offs both operands have a matrix for each group.
+    """
     kind = None if out_dtype is None else dt.as_dtype(out_dtype)
     if kind is not None and kind.itemsize > mat_a.dtype.itemsize:
         mat_a, mat_b = to_dtype(mat_a, kind), to_dtype(mat_b, kind)
@@ -71,7 +77,7 @@ def grouped_mm(mat_a, mat_b, offs=None, bias=None, out_dtype=None):
 
 
 def _for_each_row(bias, mat_a, mat_b, offs):
-    """Return a bias of shape (groups, columns), the row of its group for each row of the result."""
+    """Return a bias of shape (groups, columns) as rows of the result, each with the row of its group."""
     if not (mat_a.ndim == 2 and mat_b.ndim == 3 and bias.ndim == 2):
         raise ArgumentError("grouped_mm takes a bias of shape (groups, columns) beside a matrix and one for each group")
     group = searchsorted(offs, beside(counted(mat_a.shape[0], offs.dtype), offs), right=True)

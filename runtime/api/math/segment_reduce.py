@@ -1,4 +1,4 @@
-"""Reductions of stretches of different lengths, and positions of a number that is fixed beforehand."""
+"""Reductions of segments of different lengths, and positions of nonzero elements in a fixed number."""
 
 import math
 
@@ -18,7 +18,7 @@ NAMES = {"amax": "max", "amin": "min"}
 
 
 def _lengths_of(data, lengths, offsets, axis, unsafe):
-    """How long the segments of each row are."""
+    """Return the lengths of the segments of each row."""
     if (lengths is None) == (offsets is None):
         raise ArgumentError("segment_reduce takes either lengths or offsets")
     if lengths is None:
@@ -32,8 +32,10 @@ def _lengths_of(data, lengths, offsets, axis, unsafe):
 
 @api(method=False, names=("_segment_reduce",))
 def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
-    """Return the sum, mean, prod, max or min of stretches along an axis, given their lengths or where they begin (and the last
-    ends). What has no elements is `initial`, or the reduction's own start; a mean of nothing is nan."""
+    """Reduce segments along an axis by sum, mean, prod, max or min, given their lengths or their offsets (and the last end).
+
+    A segment without elements is `initial`, or the reduction's own start; a mean of nothing is nan.
+    """
     reduce = NAMES.get(reduce, reduce)
     if reduce not in STARTS:
         raise ArgumentError(f"segment_reduce: reduce must be one of {', '.join(STARTS)}, got {reduce!r}")
@@ -50,7 +52,7 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
     inner = (1,) * (data.ndim - axis - 1)
     index = segment.reshape(*segment.shape, *inner).expand(data.shape)
     shape = (*data.shape[:axis], count, *data.shape[axis + 1:])
-    rest = int(unsafe)      # what lengths that nobody checked leave over goes to a segment of its own, cut off again
+    rest = int(unsafe)      # what unchecked lengths leave over is a segment of its own, cut off again
     grown = (*shape[:axis], count + rest, *shape[axis + 1:])
     start = filled(data, grown, STARTS[reduce] if initial is None else initial, data.dtype)
     result = start.scatter_reduce(axis, index, data, MODES[reduce]).narrow(axis, 0, count)
@@ -62,7 +64,7 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
 
 @api()
 def nonzero_static(input, *, size, fill_value=-1, out=None):
-    """Return the first `size` positions of elements that are not zero, as rows; rows of fill_value where there are fewer."""
+    """Return the first `size` positions of nonzero elements, as rows, padded by rows of fill_value."""
     if size < 0:
         raise ArgumentError(f"nonzero_static takes a size of at least 0, got {size}")
     hit = ravel(ew.ne(input, 0)) if input.dtype is not dt.bool_ else ravel(input)

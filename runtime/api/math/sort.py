@@ -1,4 +1,4 @@
-"""Sorting and what follows from it: orders, ranks, distinct values, search. Sorts are stable; nan comes last."""
+"""Sorting: orders, ranks, distinct values, search. Sorts are stable; nan comes last."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def argsort(input, dim=-1, descending=False, stable=True, *, out=None):
 
 @api(remembered=True)
 def sort(input, dim=-1, descending=False, stable=True, *, out=None) -> return_types.sort:
-    """Return sorted values along a dim and where they were, as (values, indices)."""
+    """Sort along a dim; return (values, indices)."""
     d = canonical_dim(dim, input.ndim)
     x = as_column(input)
     order = order_of(x, d, descending)
@@ -57,13 +57,13 @@ def sort(input, dim=-1, descending=False, stable=True, *, out=None) -> return_ty
 
 @api(remembered=True)
 def msort(input, *, out=None):
-    """Return sorted values along the first dim."""
+    """Sort along the first dim."""
     return deliver(sort(input, 0).values, out, "msort")
 
 
 @api(remembered=True)
 def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None) -> return_types.topk:
-    """Return the k largest (or smallest) elements along a dim, in order, as (values, indices); of equals the first."""
+    """Return the k largest (or smallest) elements along a dim, in order, as (values, indices); the first among equals."""
     d = canonical_dim(dim, input.ndim)
     x = as_column(input)
     found = so.arg_topk(x, k=as_int(k), dim=d, largest=bool(largest))
@@ -75,7 +75,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None) -> return_typ
 
 @api(remembered=True)
 def kthvalue(input, k, dim=-1, keepdim=False, *, out=None) -> return_types.kthvalue:
-    """Return the k-th smallest element along a dim (counted from 1) and where it is, as (values, indices)."""
+    """Return the k-th smallest element along a dim (counted from 1) and its index, as (values, indices)."""
     d = canonical_dim(dim, input.ndim)
     x = as_column(input)
     if not 1 <= k <= x.shape[d]:
@@ -85,7 +85,7 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, out=None) -> return_types.kthva
 
 
 def one_along(kind, input, index, dim, keepdim, out):
-    """(values, indices) of one element along `dim`; `index` has that dim, of size 1."""
+    """Return (values, indices) of one element along `dim`; `index` has that dim, of size 1."""
     values = gather_along(as_column(input), index, dim)
     shape = tuple(input.shape[:dim]) + ((1,) if keepdim and input.ndim else ()) + tuple(input.shape[dim + 1:])
     return return_types.deliver_all(kind, (reshape(values, shape=shape), reshape(index, shape=shape)), out)
@@ -96,7 +96,7 @@ def one_along(kind, input, index, dim, keepdim, out):
 
 @api(method=True, remembered=True)
 def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None, out=None):
-    """Where each value would be inserted into sorted rows: before its equals, or after them when `right`."""
+    """Return where each value would be inserted into sorted rows: before its equals, or after them when `right`."""
     if side not in (None, "left", "right") or (side == "left" and right):
         raise ArgumentError(f"searchsorted: side={side!r} and right={right} must name one side, 'left' or 'right'")
     rows = sorted_sequence
@@ -117,7 +117,7 @@ def as_operand(x, like):
 
 @api(remembered=True)
 def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
-    """Return the index of the bucket between sorted boundaries that each value falls into."""
+    """Return the index of each value's bucket between sorted boundaries."""
     if boundaries.ndim != 1:
         raise ShapeError(f"bucketize takes one row of boundaries, got {boundaries.aval}")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
@@ -161,8 +161,8 @@ def _row_order(rows):
 
 
 def _distinct(rows, order_by, inverse, counts):
-    """Return the first of every run of equal rows (in the order that `order_by` finds, if given), and if asked which run each
-    row is in, and lengths."""
+    """Return the first of every run of equal rows (in the order by `order_by`, if given), with run indices and lengths if
+    requested."""
     arranged, starts, order = untaped(_arranged, rows, order_by)
     return untaped(_runs, arranged, starts, order, count_of(starts), inverse, counts)
 
@@ -186,11 +186,11 @@ def _runs(arranged, starts, order, count, inverse, counts):
     return take_index(arranged, at), run, lengths
 
 
-_FEW = 1 << 14          # elements of which what operators would compute takes less than calling them
+_FEW = 1 << 14          # elements up to which NumPy is faster than calls of operators
 
 
 def _distinct_of_few(a, in_order, inverse, counts):
-    """What `_distinct` gives, for an array of which all elements are compared."""
+    """Compute `_distinct` of an array by comparing all elements in NumPy."""
     order, arranged, n = None, a.reshape(-1), a.size
     if in_order:
         order = kernel_of(so.argsort)(arranged, dim=0, descending=False)
@@ -213,7 +213,7 @@ def _distinct_of_few(a, in_order, inverse, counts):
 
 
 def _unique(input, dim, in_order, name, inverse, counts):
-    """Distinct values, of the flattened tensor or of slices along `dim`; with inverse and counts if asked."""
+    """Return distinct values of the flattened tensor or of slices along `dim`, with inverse and counts if requested."""
     m, a = tls.m, input._a
     if dim is None and not m.special and a.__class__ is np.ndarray and 0 < a.size < _FEW and a.dtype.char in _COMPARED:
         return _asked(*[None if x is None else wrap(x) for x in m.run(_distinct_of_few, a, in_order, inverse, counts)])
@@ -244,13 +244,13 @@ def _asked(*found):
 
 @api()
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None) -> Any:
-    """Return the distinct values (of slices along `dim`), sorted; with indices into them and how often each occurs if asked."""
+    """Return the sorted distinct values (of slices along `dim`), with indices into them and counts if requested."""
     return without_rule("unique", _unique(input, dim, True, "unique", return_inverse, return_counts), input)
 
 
 @api()
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None) -> Any:
-    """Return the values with repeats of a neighbour left out; with indices into them and run lengths if asked."""
+    """Drop repeats of a neighbour; also return indices into the result and run lengths if requested."""
     found = _unique(input, dim, False, "unique_consecutive", return_inverse, return_counts)
     return without_rule("unique_consecutive", found, input)
 

@@ -1,4 +1,4 @@
-"""Order statistics, counts and correlations."""
+"""Order statistics, counts, correlations and histograms."""
 
 import builtins
 import math
@@ -61,12 +61,14 @@ def _median(kind, input, dim, keepdim, out, skip_nan):
     return one_along(kind, input, order_statistics.median_place(x, dim=d, skip_nan=skip_nan), d, keepdim, out)
 
 
-_MANY = 1 << 10         # elements from which it pays not to sort them
+_MANY = 1 << 10         # elements from which selection beats sorting
 
 
 def _selected(x):
-    """Return the median of many numbers, found without sorting them; None where that is left to operators: of few, while
-    somebody listens, where there are nans, and where it is 0.0, which may be -0."""
+    """Return the median of many numbers by selection, or None to leave it to operators.
+
+    Operators take few numbers, recorded calls, nans, and a median of 0.0, which may be -0.
+    """
     m, a = tls.m, x._a
     if a.__class__ is not np.ndarray or a.size < _MANY or a.dtype.char not in _SELECTED:
         return None
@@ -84,19 +86,19 @@ _SELECTED = FLOAT_CHARS + "".join(np.typecodes["Integer"] + np.typecodes["Unsign
 
 @api(remembered=True)
 def median(input, dim=None, keepdim=False, *, out=None) -> Any:
-    """Return the lower median of everything, or along a dim as (values, indices); nan if there is one."""
+    """Return the lower median of everything, or along a dim as (values, indices); nan if an element is nan."""
     return _median(return_types.median, input, dim, keepdim, out, False)
 
 
 @api(remembered=True)
 def nanmedian(input, dim=None, keepdim=False, *, out=None) -> Any:
-    """Return the lower median of what is not nan, of everything or along a dim as (values, indices)."""
+    """Return the lower median of elements that are not nan, of everything or along a dim as (values, indices)."""
     return _median(return_types.nanmedian, input, dim, keepdim, out, True)
 
 
 @api(remembered=True)
 def mode(input, dim=-1, keepdim=False, *, out=None) -> return_types.mode:
-    """Return the most frequent value along a dim (of equals the smallest) and where it is last, as (values, indices)."""
+    """Return the most frequent value along a dim (the smallest among equals) and its last index, as (values, indices)."""
     d = canonical_dim(dim, input.ndim)
     x = as_column(input)
     if x.shape[d] == 0:
@@ -117,7 +119,7 @@ def _quantile(name, input, q, dim, keepdim, interpolation, out, skip_nan):
     x = _flat(input) if dim is None else as_column(input)
     if 0 in input.shape:
         raise ShapeError(f"{name} of {input.aval} has no value: there are no elements")
-    # What a gradient is wanted of runs as its operators, so that backward need not sort again.
+    # If a gradient is needed, run single operators, so that backward need not sort again.
     run = order_statistics.quantile.lower.body if input.requires_grad or q.requires_grad else order_statistics.quantile
     found = run(x, _flat(q), dim=d, interpolation=interpolation, skip_nan=skip_nan)
     shape = () if q.ndim == 0 else (q.shape[0],)
@@ -127,7 +129,7 @@ def _quantile(name, input, q, dim, keepdim, interpolation, out, skip_nan):
 
 
 def _levels(name, input, q):
-    """Return the quantiles asked for, as a tensor of the input's dtype, checked."""
+    """Return the requested quantiles as a checked tensor of the input's dtype."""
     if not isinstance(q, Tensor):
         if not 0 <= q <= 1:
             raise ArgumentError(f"{name}: q must be within 0 and 1")
@@ -143,14 +145,14 @@ def _levels(name, input, q):
 @api(remembered=True)
 @single_in_autocast
 def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
-    """Return the q-th quantiles (a number or a row of them), of everything or along a dim; nan if there is one."""
+    """Return the q-th quantiles (a number or a row of them), of everything or along a dim; nan if an element is nan."""
     return _quantile("quantile", input, q, dim, keepdim, interpolation, out, False)
 
 
 @api(remembered=True)
 @single_in_autocast
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
-    """Return the q-th quantiles of what is not nan."""
+    """Return the q-th quantiles of elements that are not nan."""
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, out, True)
 
 
@@ -159,7 +161,7 @@ def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", ou
 
 @api(checked=True)
 def bincount(input, weights=None, minlength=0):
-    """How often each of 0, 1, 2, ... occurs, or the sum of the weights of its occurrences."""
+    """Count how many times each of 0, 1, 2, ... occurs, or sum the weights of its occurrences."""
     if input.ndim != 1 or not input.dtype.is_integer:
         raise ShapeError(f"bincount takes one row of integers, got {input.aval}")
     if minlength < 0:
@@ -186,7 +188,7 @@ def bincount(input, weights=None, minlength=0):
 @api(checked=True)
 @computes_with_numbers
 def histc(input, bins=100, min=0, max=0, *, out=None):
-    """Counts in equal bins between min and max (the data's range if both are equal); what is outside is left out."""
+    """Count elements in equal bins between min and max (the data's range if both are equal), without those outside."""
     if not input.dtype.is_floating_point:
         raise DTypeError(f"histc takes a floating point tensor, got {input.aval}; use bincount for integers")
     if bins <= 0:
@@ -199,7 +201,7 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
         low, high = low - 1, high + 1
     if not -math.inf < low < high < math.inf:
         raise ArgumentError(f"histc needs finite min <= max, got {low} and {high}")
-    # To a recorder each limit is an operand, since it may have been read out of data.
+    # A recorder takes each limit as an operand, since it may have been read out of data.
     counts = (bin_counts if tls.m.recorder is None else bin_counts.lower.body)(x, bins=as_int(bins), low=low, high=high)
     return deliver(ew.cast(counts, dtype=input.dtype), out, "histc")
 
@@ -225,7 +227,7 @@ def _weights_of(name, x, fweights, aweights):
 
 @api(remembered=True)
 def cov(input, *, correction=1, fweights=None, aweights=None):
-    """Covariances between the rows of a matrix; each column is an observation."""
+    """Return covariances between the rows of a matrix; each column is an observation."""
     if input.ndim > 2:
         raise ShapeError(f"cov takes a vector or a matrix, got {input.aval}")
     x = input if input.dtype.is_inexact else to_dtype(input, promote_to_float(input))
@@ -245,7 +247,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         weighted = ew.mul(gap, row)
         norm = _freedom(total, w, correction, fweights, aweights, x.dtype)
     product = la.matmul(gap, adjoint(weighted))
-    d = d if product.dtype is gap.dtype else product.dtype      # what autocast makes of a product
+    d = d if product.dtype is gap.dtype else product.dtype      # the dtype of a product under autocast
     result = ew.div(product, expand(norm, shape=tuple(product.shape)) if isinstance(norm, Tensor) else norm)
     return to_dtype(reshape(result, shape=()) if x.shape[0] == 1 else result, d)
 
@@ -265,7 +267,7 @@ def _freedom(total, w, correction, fweights, aweights, d):
 @api(remembered=True)
 @rounds_once
 def corrcoef(input):
-    """Correlations between the rows of a matrix, within [-1, 1]."""
+    """Return correlations between the rows of a matrix, within [-1, 1]."""
     found = cov(input)
     c = widened(found)
     if c.ndim == 0:
@@ -289,7 +291,7 @@ def _part(x, d, start, stop):
 
 @api(checked=True)
 def histogram(input, bins=100, *, range=None, weight=None, density=False, out=None):
-    """(hist, bin_edges): how much falls between neighbouring edges; the last bin holds its upper edge."""
+    """Return (hist, bin_edges): counts or weights between neighbouring edges; the last bin includes its upper edge."""
     _check_sampled("histogram", input, [bins], weight)
     x = reshape(input, shape=(input.numel(),))
     edges, even = (bins.clone(), None) if isinstance(bins, Tensor) else _equal_edges(x, bins, range)
@@ -306,7 +308,7 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False, out=No
 
 
 def _check_sampled(name, input, bins, weight):
-    """Raise for what is not counted: integers, edges or weights of another dtype, and fewer than two edges."""
+    """Raise for integers, for edges or weights of another dtype, and for fewer than two edges."""
     if not input.dtype.is_floating_point:
         raise DTypeError(f"{name} takes floating point numbers, got {input.aval}; cast with .to()")
     edges = [("edges", b) for b in bins if isinstance(b, Tensor)]
@@ -318,12 +320,12 @@ def _check_sampled(name, input, bins, weight):
 
 
 def _equal_edges(input, bins, between):
-    """(edges of even bins, their ends as numbers)"""
+    """Return edges of even bins, and their ends as numbers."""
     if not isinstance(bins, numbers.Integral) or bins < 1:
         raise ArgumentError(f"histogram: bins is a number of them, at least 1, or a tensor of edges, got {bins!r}")
     if between is not None and len(between) != 2:
         raise ArgumentError(f"histogram: range is two numbers, got {between!r}")
-    low, high = (float(v) for v in between) if between is not None else (0.0, 1.0)      # of nothing
+    low, high = (float(v) for v in between) if between is not None else (0.0, 1.0)      # without elements
     if between is None and input.numel():
         low, high = input.min().item(), input.max().item()
     if low == high:
@@ -334,7 +336,7 @@ def _equal_edges(input, bins, between):
 
 
 def _bins_of(x, edges, even):
-    """(the bin of each element, whether it is in one at all); the ends of `even` bins are known as numbers."""
+    """Return the bin of each element, and whether it is in one; the ends of `even` bins are known as numbers."""
     count = edges.shape[0] - 1
     if even is not None and _tells_apart(x.dtype, even, count):
         return _even_bins_of(x, edges, even, count)
@@ -344,13 +346,13 @@ def _bins_of(x, edges, even):
 
 
 def _tells_apart(dtype, ends, count) -> bool:
-    """Return whether numbers of a dtype between two ends say within one which of so many even bins they are in."""
+    """Return whether arithmetic in a dtype finds the right one of `count` even bins within one."""
     low, high = ends
     return dtype in (dt.float32, dt.float64) and (high - low) / count > 16 * np.finfo(dtype.np).eps * max(abs(low), abs(high))
 
 
 def _even_bins_of(x, edges, ends, count):
-    """`_bins_of` by arithmetic, put right where rounding took a number over an edge."""
+    """Compute `_bins_of` by arithmetic, corrected where rounding crossed an edge."""
     x, (low, high) = x.detach(), ends
     first, last = (expand(_part(edges, 0, at, at + 1), shape=x.shape) for at in (0, count))
     inside = ew.logical_and(ew.ge(x, first), ew.le(x, last))
@@ -362,7 +364,7 @@ def _even_bins_of(x, edges, ends, count):
 
 @api(method=False, checked=True)
 def histogramdd(input, bins, *, range=None, weight=None, density=False, out=None) -> return_types.histogramdd:
-    """(hist, bin_edges) of points, which are the rows of the input; for each of its columns a number of bins, or edges."""
+    """Return (hist, bin_edges) of points, the rows of the input; each column has a number of bins, or edges."""
     count = input.shape[-1]
     points = reshape(input, shape=(math.prod(input.shape[:-1]), count))
     given = list(bins) if isinstance(bins, (tuple, list)) else [bins] * count

@@ -1,5 +1,7 @@
-"""Sizes and numbers that may change between calls of a traced function, by the names that libraries ask with: outside of
-recordings they are Python's own ints, floats and bools."""
+"""Symbolic sizes and numbers of traced functions under PyTorch's names.
+
+Outside of recordings they are Python's ints, floats and bools.
+"""
 
 import math
 
@@ -8,7 +10,7 @@ from ..register.register import FUNCTIONS, api
 
 
 class SymBool:
-    """What no value is: comparisons of sizes are Python's bools, and their answers are noted while a function is recorded."""
+    """Type without instances: comparisons of sizes are Python bools, and recordings record their results."""
 
 
 FUNCTIONS.update(SymInt=SymInt, SymFloat=SymFloat, SymBool=SymBool)
@@ -16,7 +18,7 @@ FUNCTIONS.update(SymInt=SymInt, SymFloat=SymFloat, SymBool=SymBool)
 
 @api(method=False)
 def sym_int(a):
-    """Return a number as a whole one, cut towards zero."""
+    """Return a number as an integer, truncated towards zero."""
     return a if isinstance(a, SymInt) else int(a)
 
 
@@ -39,19 +41,19 @@ def sym_min(a, b):
 
 
 def _meet(a, b, chosen):
-    """Return one of two numbers in the type in which they meet."""
+    """Return one of two numbers in their common type."""
     return float(chosen) if float in (type(a), type(b)) and type(chosen) is int else chosen
 
 
 @api(method=False)
 def sym_not(a):
-    """Return whether a condition does not hold."""
+    """Return the negation of a condition."""
     return not a
 
 
 @api(method=False)
 def sym_ite(b, t, f):
-    """`t` if a condition holds, else `f`."""
+    """Return `t` if a condition is true, else `f`."""
     return t if b else f
 
 

@@ -1,5 +1,4 @@
-"""Public functions of networks that are also `ingot.*`: activations, convolution, pooling, normalization, distances, fake
-quantisation.
+"""Public functions of networks that are also `ingot.*`: activations, convolution, pooling, normalization, fake quantisation.
 
-`nn.functional` is made of them. It knows no module.
+`nn.functional` builds on them. They know no module.
 """

@@ -1,4 +1,4 @@
-"""Functions of neural networks that are public beside the arithmetic: activations, softmax, dropout."""
+"""Functions of neural networks under `ingot.*`: activations, softmax, dropout."""
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError, kind_of
@@ -18,13 +18,12 @@ from ..register.type_promotion import to_dtype
 
 
 def finish(result, input, inplace: bool, name: str):
-    """Return the result, written into the input if asked."""
+    """Return the result, written into the input if `inplace`."""
     return store(input, result, name + "_") if inplace else result
 
 
 def activated(op, input, inplace: bool, /, called="", **params):
-    """Return the result of a record of one argument, in its place if asked; `called` is the function's name if it has
-    another."""
+    """Apply a record of one argument, in place if asked; `called` is the function's name if that differs from the record's."""
     name = called or op.name
     if inplace and not tls.m.special and isinstance(input, Tensor) and overwrite(op, input, name + "_", **params):
         return input
@@ -33,12 +32,12 @@ def activated(op, input, inplace: bool, /, called="", **params):
 
 
 def spared(input, inplace: bool):
-    """What an activation reads: the input, or a copy where its gradient needs values that are about to be overwritten."""
+    """Return the operand of an activation: a copy if it will be overwritten and its gradient reads it, else the input."""
     return ew.copy(input) if inplace and tls.m.grad and input._node is not None else input
 
 
 def floating(input, name: str):
-    """Return the input, which must be a floating point tensor."""
+    """Return the input; raise unless it is a floating point tensor."""
     if not isinstance(input, Tensor):
         raise DTypeError(f"{name} takes a tensor, got {kind_of(input)}")
     if input._a.dtype.kind not in INEXACT:
@@ -58,25 +57,25 @@ relu.__name__, relu.__doc__ = "relu", "max(input, 0)"
 
 @api(function=False)
 def hardshrink(input, lambd=0.5):
-    """0 where |input| <= lambd, the input elsewhere."""
+    """Return 0 where |input| <= lambd, the input elsewhere."""
     return ops.hardshrink(floating(input, "hardshrink"), lambd=as_float(lambd))
 
 
 @api(method=False, inplace=False, checked=True)
 def threshold(input, threshold, value):
-    """Return the input where it is above the threshold, value elsewhere."""
+    """Return the input where it is above the threshold, `value` elsewhere."""
     threshold, value = (v.item() if isinstance(v, Tensor) else v for v in (threshold, value))
     return ops.threshold(input, threshold=threshold, value=dt.fitted(value, input.dtype, "threshold"))
 
 
 @api(method=False)
 def celu(input, alpha=1.0):
-    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))"""
+    """Return max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
     return activated(ops.elu, input, False, "celu", **celu_shape(alpha))
 
 
 def celu_shape(alpha) -> dict:
-    """What celu is as elu."""
+    """Return the parameters of elu that make it celu."""
     alpha = as_float(alpha)
     if not alpha:
         raise ArgumentError("celu needs an alpha other than 0")
@@ -90,7 +89,7 @@ SELU_SHAPE = {"alpha": SELU_ALPHA, "scale": SELU_SCALE, "input_scale": 1.0}
 
 @api(method=False)
 def selu(input):
-    """scale * elu(x, alpha), with the constants that keep mean and variance."""
+    """Return scale * elu(x, alpha), with the constants that keep mean and variance."""
     return activated(ops.elu, input, False, "selu", **SELU_SHAPE)
 
 
@@ -109,7 +108,7 @@ def prelu(input, weight):
 
 
 def with_a_dim(fn, input, dim):
-    """fn(input, dim) for inputs of any rank: a 0-d one is treated as a row of one."""
+    """Return fn(input, dim); a 0-d input counts as a row of one."""
     n = input._a.ndim
     if n:
         return fn.call(input, dim=dim if dim.__class__ is int and 0 <= dim < n else canonical_dim(dim, n))
@@ -119,7 +118,7 @@ def with_a_dim(fn, input, dim):
 
 @api()
 def softmax(input, dim, dtype=None, *, out=None):
-    """exp(x) / sum(exp(x)) along a dimension."""
+    """Return exp(x) / sum(exp(x)) along a dimension."""
     x = floating(input if dtype is None else to_dtype(input, dt.as_dtype(dtype)), "softmax")
     result = with_a_dim(softmax_ops.softmax, x, dim)
     return result if out is None else deliver(result, out, "softmax")
@@ -127,7 +126,7 @@ def softmax(input, dim, dtype=None, *, out=None):
 
 @api()
 def log_softmax(input, dim, dtype=None, *, out=None):
-    """log(softmax(x)) along a dimension."""
+    """Return log(softmax(x)) along a dimension."""
     x = floating(input if dtype is None else to_dtype(input, dt.as_dtype(dtype)), "log_softmax")
     result = with_a_dim(softmax_ops.log_softmax, x, dim)
     return result if out is None else deliver(result, out, "log_softmax")
@@ -135,7 +134,7 @@ def log_softmax(input, dim, dtype=None, *, out=None):
 
 @api(method=False, name="_softmax_backward_data")
 def softmax_gradient(grad_output, output, dim, input_dtype):
-    """Return the gradient of a softmax's input from that of its output, for a `backward` of one's own."""
+    """Return the gradient of a softmax's input from that of its output, for a custom `backward`."""
     g, y = (reshape(t, shape=output.shape or (1,)) for t in (grad_output, output))
     gradient = softmax_ops.softmax_grad(g, y, dim=canonical_dim(dim, output.ndim))
     return to_dtype(reshape(gradient, shape=output.shape), dt.as_dtype(input_dtype))

@@ -1,4 +1,4 @@
-"""Convolutions and transposed convolutions as users call them."""
+"""Convolutions and transposed convolutions."""
 
 import functools
 
@@ -14,7 +14,7 @@ from .spatial_arguments import as_batch, per_dim, positive, symmetric, unbatch
 
 
 def _padding_pairs(padding, rank, kernel, stride, dilation, name):
-    """(low, high) for each dim from numbers, "valid" or "same"."""
+    """Return (low, high) for each dim from numbers, "valid" or "same"."""
     if not isinstance(padding, str):
         given = per_dim(padding, rank, name, "padding")
         if min(given) < 0:
@@ -52,7 +52,7 @@ def _convolve(rank, input, weight, bias, stride, padding, dilation, groups):
 
 
 def _window(rank, stride, padding, dilation, weight=None):
-    """(stride, padding in pairs, dilation), each for every dim."""
+    """Return (stride, padding in pairs, dilation), each for every dim."""
     name = _NAMES[rank]
     stride = positive(per_dim(stride, rank, name, "stride"), name, "stride")
     dilation = positive(per_dim(dilation, rank, name, "dilation"), name, "dilation")
@@ -60,32 +60,32 @@ def _window(rank, stride, padding, dilation, weight=None):
     return stride, _padding_pairs(padding, rank, kernel, stride, dilation, name), dilation
 
 
-_known_window = functools.lru_cache(512)(_window)      # tuples of ints, as modules hold them
+_known_window = functools.lru_cache(512)(_window)      # keyed by tuples of ints, as modules hold them
 _NAMES = {rank: f"conv{rank}d" for rank in (1, 2, 3)}
 _INTS = {int}
 
 
 @api(method=False, remembered=True)
 def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    """Convolution over one spatial dim; weight (out, in / groups, kernel)."""
+    """Convolve over one spatial dim; weight (out, in / groups, kernel)."""
     return _convolve(1, input, weight, bias, stride, padding, dilation, groups)
 
 
 @api(method=False, remembered=True)
 def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    """Convolution over two spatial dims; weight (out, in / groups, *kernel)."""
+    """Convolve over two spatial dims; weight (out, in / groups, *kernel)."""
     return _convolve(2, input, weight, bias, stride, padding, dilation, groups)
 
 
 @api(method=False, remembered=True)
 def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    """Convolution over three spatial dims; weight (out, in / groups, *kernel)."""
+    """Convolve over three spatial dims; weight (out, in / groups, *kernel)."""
     return _convolve(3, input, weight, bias, stride, padding, dilation, groups)
 
 
 @api(method=False, remembered=True)
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
-    """Return a convolution over as many spatial dims as the weight has, or a transposed one."""
+    """Convolve over as many spatial dims as the weight has, or transposed."""
     if not isinstance(weight, Tensor) or not 3 <= weight.ndim <= 5:
         got = weight.aval if isinstance(weight, Tensor) else kind_of(weight)
         raise ShapeError(f"convolution takes a weight of 3, 4 or 5 dimensions, got {got}")
@@ -96,7 +96,7 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
 
 @api(method=False, remembered=True)
 def conv_tbc(input, weight, bias, pad=0):
-    """Convolution over the first dim of (time, batch, channels); weight (kernel, in, out)."""
+    """Convolve over the first dim of (time, batch, channels); weight (kernel, in, out)."""
     if input.ndim != 3 or weight.ndim != 3:
         raise ShapeError(f"conv_tbc takes an input (time, batch, channels) and a weight (kernel, in, out), got {input.aval} "
                          f"and {weight.aval}")
@@ -118,8 +118,8 @@ def _transposed_sizes(x, kernel, stride, padding, output_padding, dilation, name
 
 
 def _transpose(rank, input, weight, bias, stride, padding, output_padding, groups, dilation):
-    """Return the gradient of the convolution that `weight` (in, out / groups, *kernel) would do from the output to the
-    input."""
+    """Return the input gradient of a convolution with this weight (in, out / groups, *kernel), for `input` as output
+    gradient."""
     name = f"conv_transpose{rank}d"
     _check_kernel(weight, rank, name)
     x, added = as_batch(input, rank, name)
@@ -134,37 +134,37 @@ def _transpose(rank, input, weight, bias, stride, padding, output_padding, group
     if bias is not None:
         if bias.shape != out.shape[1:2]:
             raise ShapeError(f"{name}: bias {bias.aval} must have one element for each of the {out.shape[1]} output channels")
-        bias = bias if bias.dtype is out.dtype else ew.cast(bias, dtype=out.dtype)     # as autocast did with the others
+        bias = bias if bias.dtype is out.dtype else ew.cast(bias, dtype=out.dtype)     # as autocast did with the other operands
         out = ew.add(out, reshape(bias, shape=(1, *bias.shape) + (1,) * rank))
     return unbatch(out, added)
 
 
 @api(method=False, remembered=True)
 def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
-    """Transposed convolution over one spatial dim; weight (in, out / groups, kernel)."""
+    """Apply a transposed convolution over one spatial dim; weight (in, out / groups, kernel)."""
     return _transpose(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 @api(method=False, remembered=True)
 def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
-    """Transposed convolution over two spatial dims; weight (in, out / groups, *kernel)."""
+    """Apply a transposed convolution over two spatial dims; weight (in, out / groups, *kernel)."""
     return _transpose(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 @api(method=False, remembered=True)
 def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
-    """Transposed convolution over three spatial dims; weight (in, out / groups, *kernel)."""
+    """Apply a transposed convolution over three spatial dims; weight (in, out / groups, *kernel)."""
     return _transpose(3, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 @api(method=False, remembered=True)
 def constant_pad_nd(input, pad, value=0):
-    """`value` around the last dims; `pad` is (low, high) of the last dim, then of the one before, and so on."""
+    """Pad the last dims by `value`; `pad` is (low, high) of the last dim, then of the one before, and so on."""
     return pad_constant(input, pad, value, "constant_pad_nd")
 
 
 def edges(input, amounts, name: str):
-    """Low and high padding of every dim from the flat list, last dim first."""
+    """Return low and high padding of every dim from the flat list, last dim first."""
     given = [as_int(a) for a in amounts]
     if len(given) % 2 or len(given) > 2 * input.ndim:
         raise ArgumentError(f"{name} of {input.aval}: pad must be (low, high) pairs for at most {input.ndim} dimensions, "
@@ -174,7 +174,7 @@ def edges(input, amounts, name: str):
 
 
 def pad_constant(input, amounts, value, name):
-    """Put `amounts` of a value around a tensor (the last dim first); negative amounts cut."""
+    """Pad a tensor by `amounts` of a value (the last dim first); negative amounts cut."""
     low, high = edges(input, amounts, name)
     sizes = [n + lo + hi for n, lo, hi in zip(input.shape, low, high)]
     if any(n < 0 for n in sizes):

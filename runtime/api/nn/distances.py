@@ -42,12 +42,12 @@ def pdist(input, p=2.0):
 
 
 def _above_diagonal(n, device):
-    """Return the places of a matrix above its diagonal, row by row."""
+    """Return the positions of a matrix above its diagonal, row by row."""
     rows, columns = FUNCTIONS["triu_indices"](n, n, 1, device=device)
     return rows * n + columns
 
 
-_MOST = 2048            # rows of which places are kept: finding them takes longer than the distances
+_MOST = 2048            # rows whose positions are cached: finding them takes longer than the distances
 
 
 @lru_cache(4)

@@ -1,4 +1,4 @@
-"""Normalisations as users call them: those that are also `ingot.*` functions, and what all of them share."""
+"""Normalisations under `ingot.*`, and helpers that all normalisations share."""
 
 
 import numpy as np
@@ -19,7 +19,7 @@ from ..register.type_promotion import to_dtype
 
 
 def floating(input, name):
-    """Return the input, which must be a tensor of a floating type."""
+    """Return the input; raise unless it is a tensor of a floating type."""
     if not isinstance(input, Tensor) or not input.dtype.is_inexact:
         got = input.aval if isinstance(input, Tensor) else kind_of(input)
         raise DTypeError(f"{name} takes a floating point tensor, got {got}; cast it with .to()")
@@ -27,10 +27,11 @@ def floating(input, name):
 
 
 def in_one_dtype(x, *others, low_input=False):
-    """Return the input and what goes with it (weight, bias, statistics; None stays) in one dtype: the input's own, or the wider
-    one in which low precision is computed if another differs from it. With `low_input` the operator takes an input of low
-    precision beside others in the wider dtype; recorded functions, whose passes join casts with what is around them, cast it as
-    well."""
+    """Return the input and its weight, bias and statistics (None stays) in one dtype.
+
+    That is the input's dtype, or the accumulator dtype of low precision if another one differs. With `low_input` the operator
+    takes a low precision input beside wide parameters. Recorded functions still cast it, as passes fuse casts.
+    """
     same = x._a.dtype
     for v in others:
         if v is not None and v._a.dtype is not same and v.dtype is not x.dtype:
@@ -43,7 +44,7 @@ def in_one_dtype(x, *others, low_input=False):
 
 
 def trailing_dims(input, normalized_shape, name) -> int:
-    """How many trailing dims are normalised together."""
+    """Return how many trailing dims are normalised together."""
     shape = integers(normalized_shape, "normalized_shape")
     if not shape:
         raise ArgumentError(f"{name}: normalized_shape must have at least one dimension")
@@ -54,7 +55,7 @@ def trailing_dims(input, normalized_shape, name) -> int:
 
 @api(method=False, remembered=True)
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
-    """To mean 0 and variance 1 over the last dims, then times weight, plus bias."""
+    """Normalise the last dims to mean 0 and variance 1, then multiply by weight and add bias."""
     x = floating(input, "layer_norm")
     dims = trailing_dims(x, normalized_shape, "layer_norm")
     work, w, b = in_one_dtype(x, weight, bias)
@@ -63,7 +64,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
 
 @api(method=False, remembered=True)
 def rms_norm(input, normalized_shape, weight=None, eps=None):
-    """Divided by the root of the mean square over the last dims, then times weight."""
+    """Divide by the root of the mean square over the last dims, then multiply by weight."""
     x = floating(input, "rms_norm")
     dims = trailing_dims(x, normalized_shape, "rms_norm")
     if eps is None:
@@ -74,7 +75,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
 
 @api(method=False, remembered=True)
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
-    """Return each group of channels of each image to mean 0 and variance 1; weight and bias for each channel."""
+    """Normalise each group of channels of each image to mean 0 and variance 1; weight and bias are per channel."""
     x = floating(input, "group_norm")
     work, w, b = in_one_dtype(x, weight, bias)
     return to_dtype(ops.group_norm(work, w, b, groups=int(num_groups), eps=as_float(eps)), x.dtype)
@@ -82,7 +83,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
 
 @api(inplace=True, remembered=True)
 def renorm(input, p, dim, maxnorm, *, out=None):
-    """Return each slice along `dim` scaled down to a norm of at most maxnorm."""
+    """Scale each slice along `dim` down to a norm of at most maxnorm."""
     if input.ndim < 2:
         raise ShapeError(f"renorm takes a tensor of at least two dimensions, got {input.aval}")
     d = canonical_dim(dim, input.ndim)

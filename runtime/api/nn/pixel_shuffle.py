@@ -1,4 +1,4 @@
-"""Moving elements between channels and space."""
+"""Pixel shuffle: elements moved between channels and space."""
 
 from ....ir.errors import ArgumentError, ShapeError
 from ....ir.ops.core import elementwise as ew
@@ -17,12 +17,12 @@ def _rearranged(parts, order, shape):
     """Return the parts in another order, always in new memory."""
     moved = reshape(permute(parts, dims=order).contiguous(), shape=shape)
     sized = [d for d in order if parts.shape[d] != 1]
-    return ew.copy(moved) if sized == sorted(sized) else moved      # where nothing moves it is a view
+    return ew.copy(moved) if sized == sorted(sized) else moved      # a permutation that moves nothing is a view
 
 
 @api(method=False, remembered=True)
 def pixel_shuffle(input, upscale_factor):
-    """(..., C * r * r, H, W) to (..., C, H * r, W * r)"""
+    """Rearrange (..., C * r * r, H, W) to (..., C, H * r, W * r)."""
     lead, (c, h, w) = _image(input, "pixel_shuffle")
     r, n = int(upscale_factor), len(lead)
     if r < 1 or c % (r * r):
@@ -34,7 +34,7 @@ def pixel_shuffle(input, upscale_factor):
 
 @api(method=False, remembered=True)
 def pixel_unshuffle(input, downscale_factor):
-    """(..., C, H * r, W * r) to (..., C * r * r, H, W)"""
+    """Rearrange (..., C, H * r, W * r) to (..., C * r * r, H, W)."""
     lead, (c, h, w) = _image(input, "pixel_unshuffle")
     r, n = int(downscale_factor), len(lead)
     if r < 1 or h % r or w % r:
@@ -46,7 +46,7 @@ def pixel_unshuffle(input, downscale_factor):
 
 @api(method=False, names=("native_channel_shuffle",), remembered=True)
 def channel_shuffle(input, groups):
-    """Take the channels (dim 1) of `groups` groups in turn."""
+    """Interleave the channels (dim 1) of `groups` groups."""
     if input.ndim < 3:
         raise ShapeError(f"channel_shuffle takes (N, C, *spatial), got {input.aval}")
     n, c, *sizes = input.shape
@@ -64,7 +64,7 @@ _PADDING = ("zeros", "border", "reflection")
 
 @api(method=False, names=("grid_sampler_2d", "grid_sampler_3d"), remembered=True)
 def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
-    """grid_sample with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
+    """Call grid_sample with modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
     if interpolation_mode not in (0, 1, 2) or padding_mode not in (0, 1, 2):
         raise ArgumentError(f"grid_sampler takes modes 0, 1 or 2, got {interpolation_mode} and {padding_mode}")
     return grid_sample(input, grid, mode=_SAMPLING[interpolation_mode], padding_mode=_PADDING[padding_mode],

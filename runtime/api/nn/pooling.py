@@ -1,4 +1,4 @@
-"""Pools as users call them: those that are also `ingot.*` functions, and what all of them share."""
+"""Pools under `ingot.*`, and helpers that all pools share."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from .spatial_arguments import as_batch, per_dim, positive, unbatch
 
 
 def window(rank, name, kernel_size, stride):
-    """Kernel and stride; a stride of None or () is the kernel."""
+    """Return kernel and stride; a stride of None or () is the kernel."""
     kernel = positive(per_dim(kernel_size, rank, name, "kernel_size"), name, "kernel_size")
     if stride is None or (isinstance(stride, (tuple, list)) and not stride):
         return kernel, kernel
@@ -20,9 +20,9 @@ def window(rank, name, kernel_size, stride):
 
 
 def pool_padding(sizes, kernel, stride, padding, dilation, ceil_mode, name):
-    """(low, high) for each dim so that exactly the windows that belong to the result fit.
+    """Return (low, high) for each dim so that exactly the windows of the result fit.
 
-    With `ceil_mode` a last window may hang over the end, but none starts beyond the input and its low padding.
+    With `ceil_mode` a last window may extend beyond the end, but none starts beyond the input and its low padding.
     """
     pairs = []
     for n, k, s, p, d in zip(sizes, kernel, stride, padding, dilation):
@@ -83,14 +83,14 @@ def adaptive_size(rank, x, output_size, name):
 
 
 def _even(sizes, wanted):
-    """Return the window in which even bins are an ordinary pool, or None."""
+    """Return the window with which even bins are an ordinary pool, or None."""
     if 0 in wanted or any(n % o for n, o in zip(sizes, wanted)):
         return None
     return tuple(n // o for n, o in zip(sizes, wanted))
 
 
 def adaptive_average(rank, input, output_size):
-    """Means of even bins."""
+    """Return means of even bins."""
     name = f"adaptive_avg_pool{rank}d"
     x, added = as_batch(wide_on_cpus(input) if rank == 3 else input, rank, name)
     sizes = shape_of(x)[2:]
@@ -139,7 +139,7 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
 
 @api(method=False, remembered=True)
 def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False) -> tuple[Tensor, Tensor]:
-    """Return the largest element of each window, and where it was."""
+    """Return the largest element of each window, and its index."""
     return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
@@ -157,5 +157,5 @@ def adaptive_avg_pool1d(input, output_size):
 
 @api(method=False, remembered=True)
 def adaptive_max_pool1d(input, output_size) -> tuple[Tensor, Tensor]:
-    """Return the largest element of each of `output_size` even bins, and where it was."""
+    """Return the largest element of each of `output_size` even bins, and its index."""
     return adaptive_maximum(1, input, output_size)

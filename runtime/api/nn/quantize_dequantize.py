@@ -1,4 +1,4 @@
-"""Values as they come back from few integer steps, for training with quantisation in mind."""
+"""Fake quantisation: values rounded to few integer steps, for quantisation-aware training."""
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
@@ -12,7 +12,7 @@ from ..register.type_promotion import to_dtype, wide_on_cpus
 from ..views.reshaping import reshape
 from ..views.tensor_factories import filled
 
-EPS = 2.0 ** -23        # the smallest step, unless said
+EPS = 2.0 ** -23        # the default smallest step
 
 
 def _limits(low, high, name):
@@ -22,7 +22,7 @@ def _limits(low, high, name):
 
 
 def _steps(input, scale, zero_point, limits, name, whole=True):
-    """`fake_quantize` with a scale (which counts as float32) and a zero point that lie over the input."""
+    """Apply `fake_quantize` with a scale (as float32) and a zero point that broadcast over the input."""
     if not input.dtype.is_floating_point:
         raise DTypeError(f"{name} takes floating point numbers, got {input.aval}; cast with .to()")
     if zero_point.dtype not in (dt.int32, dt.float32, dt.float16, dt.bfloat16):
@@ -35,9 +35,11 @@ def _steps(input, scale, zero_point, limits, name, whole=True):
 
 @api(method=False, checked=True)
 def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max):
-    """(step - zero_point) * scale for the step from quant_min to quant_max that is nearest to input / scale + zero_point. The
-    gradient is that of the input where it is between the limits, and zero beyond. `scale` and `zero_point` are numbers, or
-    tensors of one element (the zero point counts as int32)."""
+    """Return (step - zero_point) * scale for the nearest step from quant_min to quant_max.
+
+    The step is input / scale + zero_point, rounded. The gradient is that of the input between the limits, and zero beyond.
+    `scale` and `zero_point` are numbers, or tensors of one element (the zero point counts as int32).
+    """
     name = "fake_quantize_per_tensor_affine"
     limits = _limits(quant_min, quant_max, name)
     if not isinstance(zero_point, Tensor):
@@ -57,8 +59,10 @@ def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_m
 
 @api(method=False, checked=True)
 def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, quant_max):
-    """`fake_quantize_per_tensor_affine` with a scale and a zero point for each index along `axis`: int32, or a float, which may
-    lie between two steps."""
+    """Apply fake quantisation with a scale and zero point for each index along `axis`.
+
+    Zero points are int32, or floats, which may lie between two steps.
+    """
     name = "fake_quantize_per_channel_affine"
     limits = _limits(quant_min, quant_max, name)
     axis = canonical_dim(axis, input.ndim)
@@ -71,25 +75,28 @@ def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, 
     return _steps(input, reshape(scale, shape=over), reshape(zero_point, shape=over), limits, name, whole)
 
 
-# While training goes on: ranges that are followed, and their steps. What is in `quantization/` is made of these.
+# Observed ranges and their steps in training; `quantization/` builds on these.
 
 
 def known(flag):
-    """Return whether a switch (a tensor of one element) is on, where that costs nothing: None while a graph is recorded, which
-    is to hold for both (unless it is for a file), and on devices that the host would wait for."""
+    """Return whether a switch (a tensor of one element) is on, if that costs nothing, else None.
+
+    It is None while a graph is recorded that must serve both cases (not for a file), and on devices that the host would wait
+    for.
+    """
     recorder = tls.m.recorder
     return None if flag.device.type != "cpu" or (recorder is not None and not recorder.fixes_weights) else bool(flag.item())
 
 
 def put_where(flag, on, *pairs):
-    """Writes (tensor, what it becomes) if the switch is on; `on` is what is known of it."""
+    """Write (tensor, new value) pairs if the switch is on; `on` is its known state."""
     chosen = None if on else reshape(flag != 0, shape=())
     for tensor, made in pairs:
         tensor.copy_(made if chosen is None else FUNCTIONS["where"](chosen, made.to(tensor.dtype), tensor))
 
 
 def ends_of(x, axis=None):
-    """Return the smallest and the largest number of a tensor, or for each index along an axis."""
+    """Return the smallest and largest number of a tensor, or for each index along an axis."""
     if axis is None:
         return FUNCTIONS["amin"](x), FUNCTIONS["amax"](x)
     dims = [d for d in range(x.ndim) if d != axis % x.ndim]
@@ -97,12 +104,12 @@ def ends_of(x, axis=None):
 
 
 def followed(seen, found, share):
-    """What the ends of ranges become, where others were found, as moving means."""
+    """Return the moving averages of range ends after new ends were found."""
     return followed_range(*[to_dtype(v, dt.float32) for v in (*found, *seen)], share=float(share))
 
 
 def steps_between(low, high, least, most, kind, *, eps=EPS, middle=0):
-    """(scale, zero point) of steps from `least` to `most` over ranges; what `range_steps` says is the kind."""
+    """Return (scale, zero point) of steps from `least` to `most` over ranges; `kind` as in `range_steps`."""
     return range_steps(to_dtype(low, dt.float32), to_dtype(high, dt.float32), least=least, most=most, kind=kind, eps=eps,
                        middle=middle)
 
@@ -111,9 +118,12 @@ def steps_between(low, high, least, most, kind, *, eps=EPS, middle=0):
 def fused_moving_avg_obs_fake_quant(input, observer_on, fake_quant_on, running_min, running_max, scale, zero_point,
                                     averaging_const, quant_min, quant_max, ch_axis, per_row_fake_quant=False,
                                     symmetric_quant=False):
-    """What a training step with quantised values does: the running range moves towards that of the input by a share (if
-    `observer_on`), the scale and the zero point follow it, and the input comes back as its nearest steps (if `fake_quant_on`);
-    all that changes is written in place. With `per_row_fake_quant` there is a range for each index along `ch_axis`."""
+    """Run the quantisation step of a training step, in place.
+
+    If `observer_on`, the running range moves towards that of the input by a share, and scale and zero point follow. If
+    `fake_quant_on`, return the input as its nearest steps. With `per_row_fake_quant` each index along `ch_axis` has its own
+    range.
+    """
     _limits(quant_min, quant_max, "fused_moving_avg_obs_fake_quant")
     observing, rounding = known(observer_on), known(fake_quant_on)
     if observing is not False and input.numel():
@@ -136,7 +146,7 @@ def fused_moving_avg_obs_fake_quant(input, observer_on, fake_quant_on, running_m
 
 
 def _make_rows(running_min, running_max, scale, zero_point, rows):
-    """Return tensors that have no rows yet one for each."""
+    """Give tensors without rows one row each."""
     if running_min.shape != (rows,):
         for t, number in ((running_min, float("inf")), (running_max, -float("inf")), (scale, 1), (zero_point, 0)):
             t.resize_(rows).fill_(number)

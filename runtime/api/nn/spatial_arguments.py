@@ -1,4 +1,4 @@
-"""Arguments of functions over spatial dims: one number for each dim, and inputs with or without a batch."""
+"""Arguments of functions over spatial dims: one number for each dim, inputs with or without a batch."""
 
 import operator
 
@@ -8,8 +8,8 @@ from ...core.tensor import Tensor, shape_of
 
 
 def per_dim(value, rank: int, name: str, what: str) -> tuple:
-    """`value` (a number or one for each dim) as a tuple of `rank` ints."""
-    if value.__class__ is int:          # (so is the class of symbolic sizes)
+    """Return `value` (a number or one for each dim) as a tuple of `rank` ints."""
+    if value.__class__ is int:          # symbolic sizes have this class, too
         return (value,) * rank
     if isinstance(value, tuple) and len(value) == rank:
         for v in value:
@@ -32,19 +32,19 @@ def per_dim(value, rank: int, name: str, what: str) -> tuple:
 
 
 def positive(values: tuple, name: str, what: str) -> tuple:
-    """Return the numbers, if they are all at least 1."""
+    """Return the numbers; raise unless all are at least 1."""
     if any(v < 1 for v in values):
         raise ArgumentError(f"{name}: {what} must be positive, got {values}")
     return values
 
 
 def symmetric(padding: tuple) -> tuple:
-    """Return the same padding on both sides of each dim, as operators take it."""
+    """Return the same padding on both sides of each dim."""
     return tuple([(p, p) for p in padding])
 
 
 def as_batch(input, rank: int, name: str):
-    """Return the input as (N, C, *spatial), and whether a batch dim was added for that."""
+    """Return the input as (N, C, *spatial), and whether a batch dim was added."""
     if not isinstance(input, Tensor):
         raise DTypeError(f"{name} takes a tensor, got {kind_of(input)}")
     ndim = input._a.ndim
@@ -56,5 +56,5 @@ def as_batch(input, rank: int, name: str):
 
 
 def unbatch(x, added: bool):
-    """Take an added batch dim off again."""
+    """Remove an added batch dim."""
     return reshape(x, shape=shape_of(x)[1:]) if added else x

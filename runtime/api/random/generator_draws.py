@@ -1,7 +1,7 @@
-"""What random operators draw: real numbers, or complex ones, whose parts are drawn beside each other.
+"""Draws of random operators: real numbers, or complex ones, whose parts are drawn one after the other.
 
-Each draw takes the next key of a generator. On the host, where nobody listens, a key is no tensor but the two numbers that it
-holds, and kernels get these: for few elements a tensor of them takes as long as what is drawn.
+Each draw takes the next key of a generator. On the host, if nothing listens, kernels get the key as two numbers: for few
+elements a tensor for it would take as long as the draw.
 """
 
 from math import sqrt
@@ -24,7 +24,7 @@ from ...memo.compile_threshold import LEAST
 
 
 def float_dtype(dtype, takes_complex=False) -> dt.DType:
-    """Return the dtype asked for, or the default; it must be floating point, or perhaps complex."""
+    """Return the given dtype, or the default; raise unless it is floating point, or complex if allowed."""
     d = Defaults.dtype if dtype is None else dt.as_dtype(dtype)
     if not (d.is_floating_point or (takes_complex and d.is_complex)):
         raise DTypeError(f"random floats are made in floating point dtypes, not in {d}; use randint")
@@ -37,32 +37,32 @@ def is_here(device) -> bool:
 
 
 def next_drawn(op, generator, device, **params) -> Tensor:
-    """What an operator draws with the next key of a generator (of the default one unless said), on a device."""
+    """Draw with the next key of a generator (by default the default one), on a device."""
     if is_here(device) and not tls.m.special:
         return _drawn_here(op, generator, params)
     return op.call(draw_key(generator, device), **params)
 
 
 def next_drawn_beside(op, t: Tensor, generator, **params) -> Tensor:
-    """Return the same, where a tensor is."""
+    """Draw with the next key of a generator, on the device of a tensor."""
     if t._a.__class__ is np.ndarray and not tls.m.special:
         return _drawn_here(op, generator, params)
     return op.call(draw_key_beside(t, generator), **params)
 
 
 def _drawn_here(op, generator, params) -> Tensor:
-    """Return the same, on the host where nobody listens."""
+    """Draw on the host while nothing listens."""
     place, kind = (generator or default_generator).reserve(1), (op, *params.items())
     try:
         if kind not in _accepted:
             _accept(kind, op, params)
         return wrap((KERNELS.get(op) or kernel_of(op))(place, **params))
-    except Exception:       # the door says what is wrong
+    except Exception:       # the general call raises the error
         return op.call(key_at(place), **params)
 
 
 def _accept(kind, op, params):
-    """Ask the shape rule for a kind of draw, and remembers if it found nothing."""
+    """Run the shape rule for a kind of draw, and remember that it accepted."""
     op.infer(_KEY, **params)
     if len(_accepted) >= _MOST_ACCEPTED:
         _accepted.clear()
@@ -70,31 +70,32 @@ def _accept(kind, op, params):
 
 
 _KEY = Aval((2,), dt.uint64)
-_accepted: set = set()      # draws that their shape rules accepted, by operator and parameters
+_accepted: set = set()      # (operator, parameters) that shape rules accepted
 _MOST_ACCEPTED = 1024
 
 
 def next_numbers(draw, generator, device, shape, dtype) -> Tensor:
-    """Return real or complex numbers that an operator draws with the next key of a generator, on a device."""
+    """Draw real or complex numbers with the next key of a generator, on a device."""
     if is_here(device) and not tls.m.special and not dtype.is_complex:
         return _drawn_here(draw, generator, {"shape": shape, "dtype": dtype})
     return drawn(draw, draw_key(generator, device), shape, dtype)
 
 
-SCALED = (dt.float32, dt.float64)      # dtypes that are drawn, scaled and shifted in one sweep
+SCALED = (dt.float32, dt.float64)      # dtypes that are drawn, scaled and shifted in one pass
 
 
 def fill_with_next(draw, generator, factor, summand, a):
-    """Fill an array in a row, of such a dtype, with what an operator draws with the next key of a generator, times a factor,
-    plus a summand; on the host, where nobody listens."""
+    """Fill a contiguous host array with a draw, times a factor, plus a summand, while nothing listens."""
     place = (generator or default_generator).reserve(1)
     kernel_of(draw)(place, shape=a.shape, dtype=dt.BY_NP[a.dtype], out=a, scaled=(factor, summand))
 
 
 def made_of_next(fn, generator, device, *tensors, **params):
-    """fn(key, *tensors, **params), which makes one tensor or several of a generator's next key by operators, and of which there
-    are no gradients: for a device, or where the tensors are. Where nobody listens it runs on arrays, and as one graph once such
-    calls came often."""
+    """Return fn(key, *tensors, **params), which makes tensors from a generator's next key, without gradients.
+
+    The tensors are on `device`, or with `tensors`. If nothing listens, fn runs on arrays, and as one compiled graph once such
+    calls are frequent.
+    """
     key = draw_key_beside(tensors[0], generator) if tensors else draw_key(generator, device)
     m = tls.m
     if m.special or key._a.__class__ is not np.ndarray:
@@ -106,8 +107,7 @@ def made_of_next(fn, generator, device, *tensors, **params):
 
 
 def drawn(draw, key, shape, dtype):
-    """Return numbers that an operator draws. The parts of complex ones are independent; of normal ones they share the
-    variance."""
+    """Draw numbers. The parts of complex ones are independent; the parts of normal ones share the variance."""
     if not dtype.is_complex:
         return draw.call(key, shape=shape, dtype=dtype)
     parts = draw.call(key, shape=(*shape, 2), dtype=dt.float32 if dtype is dt.complex64 else dt.float64)

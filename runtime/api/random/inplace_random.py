@@ -1,4 +1,4 @@
-"""Random numbers written into a tensor that is there: `normal_`, `exponential_` and the like."""
+"""Random fills of existing tensors: `normal_`, `exponential_` and others."""
 
 import functools
 import math
@@ -41,8 +41,10 @@ def _floating(x, name, takes_complex=False):
 
 
 def filling(fn):
-    """Make fn(self, ..., generator=) -> (operator, generator, factor, summand) a method that fills the tensor with what the
-    operator draws, times the factor, plus the summand; a large one where it lies, without an array of its size beside it."""
+    """Make fn(self, ..., generator=) -> (operator, generator, factor, summand) a method that fills the tensor with the draw.
+
+    Draws are multiplied by the factor, then the summand is added. A large tensor is filled without an array beside it.
+    """
     name = fn.__name__
 
     def method(self, *args, **kwargs):
@@ -58,8 +60,7 @@ def filling(fn):
 
 
 def _lies_open(x) -> bool:
-    """Return whether kernels may write a tensor's memory themselves: floats of the processor in a row, and nothing that
-    listens."""
+    """Return whether kernels may write a tensor's memory: contiguous floats on the host, and nothing listens."""
     a = x._a
     return not tls.m.special and a.__class__ is np.ndarray and a.flags.carray and x.dtype in SCALED
 
@@ -75,7 +76,7 @@ def normal_(self, mean=0, std=1, *, generator=None):
 
 @filling
 def uniform_(self, from_=0, to=1, *, generator=None, **named):
-    """Fill with numbers uniform in [from, to); of complex numbers both parts."""
+    """Fill with uniform numbers in [from, to); both parts of complex numbers."""
     low = named.pop("from", from_)
     no_more("uniform_", named)
     if low > to:
@@ -100,7 +101,8 @@ _UNSAID: Any = object()
 
 @in_place
 def random_(self, from_=0, to=_UNSAID, *, generator=None, **named):
-    """Fill with integers uniform in [from, to): random_(to), random_(from, to); without an end, all above that are exact."""
+    """Fill with uniform integers in [from, to): random_(to), random_(from, to); by default all that the dtype holds
+    exactly."""
     low = named.pop("from", from_)
     no_more("random_", named)
     if to is _UNSAID:
@@ -126,7 +128,7 @@ def _exponential(key, *, shape, dtype, rate):
 
 @in_place
 def geometric_(self, p, *, generator=None):
-    """Fill with how many trials of probability p it takes to succeed."""
+    """Fill with the number of trials of probability p until success."""
     if not 0 < p < 1:
         raise ArgumentError(f"geometric_ takes a probability between 0 and 1, got {p}")
     wide = dt.accumulator(self.dtype if self.dtype.is_floating_point else dt.float32)

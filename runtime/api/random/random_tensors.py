@@ -1,4 +1,4 @@
-"""Random tensors: every function draws one key from its generator and computes the numbers from that."""
+"""Random tensors: every function draws one key from its generator and computes the numbers from it."""
 
 import math
 
@@ -57,7 +57,7 @@ def given_sizes(size, named=()) -> tuple:
 
 @api(method=False)
 def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **named):
-    """Return uniform in [0, 1), both parts of complex numbers."""
+    """Return uniform numbers in [0, 1); both parts of complex numbers."""
     if layout is not None:
         require_strided("rand", layout)
     shape = given_sizes(size, named)
@@ -72,7 +72,7 @@ def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, 
 @api(method=False)
 def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
           **named):
-    """Normal, of mean 0 and deviation 1; of complex numbers both parts, of half that variance."""
+    """Return normal numbers of mean 0 and deviation 1; parts of complex numbers have half that variance."""
     if layout is not None:
         require_strided("randn", layout)
     shape = given_sizes(size, named)
@@ -85,7 +85,7 @@ def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None,
 
 
 def no_more(name, named):
-    """Raise if keyword arguments are left that the function does not have."""
+    """Raise if unknown keyword arguments are left."""
     if named:
         raise DTypeError(f"{name} has no argument {next(iter(named))!r}")
 
@@ -94,14 +94,14 @@ _MANTISSA = {dt.float64: 53, dt.float32: 24, dt.float16: 11, dt.bfloat16: 8}
 
 
 def exact_end(d) -> int:
-    """Return one more than the largest integer up to which every one is held exactly by a dtype."""
+    """Return one more than the largest integer up to which a dtype holds each exactly."""
     if d is dt.bool_:
         return 2
     return 2 ** _MANTISSA[d] + 1 if d.is_floating_point else 2 ** (8 * d.itemsize - (d.kind == dt.SIGNED))
 
 
 def check_range(name, low, high, d):
-    """Raise where integers in [low, high) are not all ones of a dtype of integers."""
+    """Raise unless an integer dtype holds all integers in [low, high)."""
     if d is dt.int64 or d.is_inexact:
         return
     first, last = (0, 1) if d is dt.bool_ else dt.int_range(d)
@@ -112,7 +112,7 @@ def check_range(name, low, high, d):
 @api(method=False)
 def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=dt.int64, layout=None, device=None,
             requires_grad=False, pin_memory=False):
-    """Return integers uniform in [low, high), or in [0, high) as randint(high, size)."""
+    """Return uniform integers in [low, high), or in [0, high) as randint(high, size)."""
     if layout is not None:
         require_strided("randint", layout)
     require_device(device)
@@ -147,7 +147,7 @@ def randperm(n, *, generator=None, out=None, dtype=dt.int64, layout=None, device
 
 
 def _lying_as(made, input, memory_format):
-    """Return new numbers, in the order of dims in memory that is asked for."""
+    """Return new numbers in the requested order of dims."""
     if memory_format is None and input._a.flags.c_contiguous:
         return made
     order = order_asked(input, format_of(memory_format))
@@ -157,7 +157,7 @@ def _lying_as(made, input, memory_format):
 
 
 def _drawn_like(input, draw, generator, dtype, device, requires_grad, memory_format):
-    """Return numbers that an operator draws, of the input's shape, and of its dtype and on its device unless said."""
+    """Draw numbers with the input's shape; dtype and device default to the input's."""
     require_device(device)
     kind, device = float_dtype(input.dtype if dtype is None else dtype, takes_complex=True), device or input.device
     made = finish(next_numbers(draw, generator, device, tuple(input.shape), kind), None, requires_grad, "", device)
@@ -166,7 +166,7 @@ def _drawn_like(input, draw, generator, dtype, device, requires_grad, memory_for
 
 @api(method=False, checked=True)
 def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
-    """Return uniform in [0, 1), of the input's shape and dtype."""
+    """Return uniform numbers in [0, 1) with the input's shape and dtype."""
     if layout is not None:
         require_strided("rand_like", layout)
     return _drawn_like(input, rn.uniform, generator, dtype, device, requires_grad, memory_format)
@@ -174,7 +174,7 @@ def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, re
 
 @api(method=False, checked=True)
 def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
-    """Normal, of the input's shape and dtype."""
+    """Return normal numbers with the input's shape and dtype."""
     if layout is not None:
         require_strided("randn_like", layout)
     return _drawn_like(input, rn.normal, generator, dtype, device, requires_grad, memory_format)
@@ -183,7 +183,7 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, r
 @api(method=False, checked=True)
 def randint_like(input, low=0, high=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False,
                  memory_format=None):
-    """Return integers uniform in [low, high) (or [0, low)), of the input's shape and dtype."""
+    """Return uniform integers in [low, high) (or [0, low)) with the input's shape and dtype."""
     if layout is not None:
         require_strided("randint_like", layout)
     low, high = (0, low) if high is None else (low, high)
@@ -195,17 +195,17 @@ def randint_like(input, low=0, high=None, *, generator=None, dtype=None, layout=
 
 
 def uniform_of(shape, dtype, generator, device):
-    """Return uniform numbers in float32 at least, rounded to `dtype` by whoever uses them."""
+    """Return uniform numbers in float32 at least; callers round them to `dtype`."""
     return next_drawn(rn.uniform, generator, device, shape=tuple(shape), dtype=dt.accumulator(dtype))
 
 
 def tail_of(shape, dtype, generator, device):
-    """-log of a uniform in (0, 1]: exponential of rate 1, never 0."""
+    """Return -log of uniform numbers in (0, 1]: exponential of rate 1, never 0."""
     return made_of_next(tail, generator, device, shape=tuple(shape), dtype=dt.accumulator(dtype))
 
 
 def tail(key, *, shape, dtype):
-    """As `tail_of` says."""
+    """Compute `tail_of` from a key."""
     u = rn.uniform.call(key, shape=shape, dtype=dtype)
     return at_least(ew.neg(ew.log1p(ew.neg(u))), 2.0 ** -54 if dtype is dt.float64 else 2.0 ** -25)
 
@@ -220,8 +220,9 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
            requires_grad=False, pin_memory=False):
     """Return normal numbers of the given mean and deviation, each a tensor or a number; two numbers need a size.
 
-    Gradients of both are zeros, as in PyTorch: a sample counts as a number. `distributions.Normal.rsample` has those of
-    mean + std * noise."""
+    Gradients of both are zeros, as in PyTorch: a sample counts as a constant. `distributions.Normal.rsample` has those of mean
+    + std * noise.
+    """
     if layout is not None:
         require_strided("normal", layout)
     require_device(device)
@@ -249,7 +250,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
 
 @api(checked=True)
 def bernoulli(input, p=None, *, generator=None, out=None):
-    """1 with the probability that each element of `input` says (or `p` for all), else 0."""
+    """Return 1 with the probability in each element of `input` (or `p` for all), else 0."""
     if p is None and not input.dtype.is_floating_point:
         raise DTypeError(f"bernoulli takes floating point probabilities, got {input.aval}")
     p = p if p is None else as_operand(p, "bernoulli")
@@ -265,7 +266,7 @@ def bernoulli(input, p=None, *, generator=None, out=None):
 
 
 def _ones(chance, generator, dtype):
-    """1 with the probability that each element says, else 0."""
+    """Return 1 with the probability in each element, else 0."""
     if tls.m.special or not chance.numel():
         check_probabilities(chance, "bernoulli")
         return made_of_next(_ones_below, generator, None, chance, dtype=dtype)
@@ -307,26 +308,26 @@ def check_probabilities(p, name):
 
 @api(method=False, name="_standard_gamma")
 def standard_gamma(alpha, generator=None):
-    """Gamma numbers of the given concentrations and rate 1, differentiable in the concentrations."""
+    """Return gamma numbers of the given concentrations and rate 1, differentiable in the concentrations."""
     return gm.standard_gamma(draw_key_beside(alpha, generator), alpha)
 
 
 @api(method=False, checked=True)
 def poisson(input, generator=None):
-    """Counts of Poisson processes with the given rates."""
+    """Return counts of Poisson processes with the given rates."""
     return rn.poisson(draw_key_beside(input, generator), input)
 
 
 @api(method=False)
 def binomial(count, prob, generator=None):
-    """How many of `count` trials succeed, each with probability `prob`."""
+    """Return how many of `count` trials succeed, each with probability `prob`."""
     n, p = FUNCTIONS["broadcast_tensors"](count.detach(), prob.detach())
     return without_rule("binomial", rn.binomial(draw_key_beside(n, generator), n, p), count, prob)
 
 
 @api(checked=True)
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
-    """Return indices drawn with the given weights, from each row."""
+    """Draw indices with the given weights, from each row."""
     if input.ndim not in (1, 2) or not input.dtype.is_floating_point:
         raise ShapeError(f"multinomial takes one row of floating point weights or several, got {input.aval}")
     n = input.shape[-1]
@@ -339,18 +340,18 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
         return deliver(made_of_next(how, generator, None, weights, shape=shape), out, "multinomial")
     drawn, *found = made_of_next(_CHECKED[how], generator, None, weights, shape=shape)
     least, most, most_of_rows = [v.item() for v in found]
-    _check_weights(least >= 0 and most < math.inf and most_of_rows > 0)     # (extremes are nan if a weight is)
+    _check_weights(least >= 0 and most < math.inf and most_of_rows > 0)     # extremes are nan if a weight is
     return deliver(drawn, out, "multinomial")
 
 
 def _first_by_scores(key, weights, *, shape):
-    """Those whose weights, over exponential numbers, are the largest."""
+    """Return the indices with the largest weights, divided by exponential numbers."""
     score = ew.div.call(weights, tail(key, shape=tuple(weights.shape), dtype=dt.of(weights)))
     return arg_topk.call(score, k=shape[-1], dim=len(shape) - 1, largest=True)
 
 
 def _found_in_sums(key, weights, *, shape):
-    """Where uniform numbers fall among the running sums of weights."""
+    """Return the positions of uniform numbers among the running sums of weights."""
     last = len(shape) - 1
     sums = cumsum.call(ew.cast.call(weights, dtype=dt.float64), dim=last)
     total = rd.amax.call(sums, dim=(last,), keepdim=True)
@@ -359,7 +360,7 @@ def _found_in_sums(key, weights, *, shape):
 
 
 def _extremes_of_rows(weights):
-    """Return the least and the largest weight of all, and the least of what is the largest of a row."""
+    """Return the smallest and largest weight of all, and the smallest among the maxima of rows."""
     last = len(weights.shape) - 1
     least, most = _extremes(weights)
     most_of_rows = rd.amax.call(weights, dim=(last,), keepdim=False)
@@ -367,7 +368,7 @@ def _extremes_of_rows(weights):
 
 
 def _checked(how):
-    """`how`, and the extremes of the weights."""
+    """Return a function that also returns the extremes of the weights."""
     def drawn(key, weights, *, shape):
         return how(key, weights, shape=shape), *_extremes_of_rows(weights)
 

@@ -45,18 +45,18 @@ _FACE = __name__.partition(".")[0]
 
 def api(*, method=True, function=True, inplace=False, names=(), name=None, keywords=None, checked=False,
         remembered=False, sees=None):
-    """Mark a function of the public API.
+    """Publish a function.
 
     method    also a method of Tensor, with the tensor as first argument
     function  `ingot.name`; False for methods only
-    inplace   also `name_`, which writes the result into its first argument; if this is a record or several, the function calls
-              one of them once, which may write there itself, as the argument is not read again
-    names     other names under which users know it
-    name      its name, where it is not the function's own
+    inplace   also `name_`, which writes the result into its first argument. If this is a record or several, the function calls
+              one of them once, and that record may write there itself: the argument is not read again.
+    names     other public names
+    name      public name, if it is not the function's own
     keywords  other names of its parameters, as {other: own}
-    checked   it takes longer than an element's work, so that a call more which explains what it cannot take does not count
-    remembered  the operators that it runs depend on nothing but its arguments, their shapes and dtypes (`call_memo.py`)
-    sees      the view operator that it comes to, with parameters that follow from a shape and ints (`view_memo.py`)
+    checked   explain wrong arguments; costs a call, so it is for functions that take longer than one element
+    remembered  memoise calls: the operators depend only on arguments, shapes and dtypes (`call_memo.py`)
+    sees      the view operator of the function; its parameters follow from a shape and ints (`view_memo.py`)
     """
 
     def mark(fn):

@@ -1,5 +1,5 @@
-"""Sparse tensors: what they are (`sparse_tensor.py`, `compressed_rows.py`), how they are made (`sparse_factories.py`), what
-functions do to them."""
+"""Sparse tensors: classes (`sparse_tensor.py`, `compressed_rows.py`), factories (`sparse_factories.py`), and functions on
+them."""
 
 from . import compressed_rows as conversions
 from . import sparse_elementwise as elementwise

@@ -1,8 +1,7 @@
-"""Sparse matrices whose rows (CSR, BSR) or columns (CSC, BSC) are compressed: where each begins in a list of the numbers of
-the others.
+"""Sparse matrices with compressed rows (CSR, BSR) or columns (CSC, BSC).
 
-One class holds all four. What differs is data: which of the two dims of a matrix is compressed, and whether entries are numbers
-or blocks of them. There may be dims of a batch before, each of whose matrices has equally many entries, and dense dims behind.
+One class holds all four layouts. They differ in data: which dim of a matrix is compressed, and whether entries are numbers or
+blocks. Batch dims may precede, with equally many entries in each matrix, and dense dims may follow.
 """
 
 from typing import Any, NamedTuple
@@ -26,19 +25,19 @@ from .sparse_tensor import Making, SparseTensor, kind_of_sparse, part
 
 
 class Form(NamedTuple):
-    """How a compressed layout lies: which dim of a matrix is compressed (0: rows), and whether entries are blocks."""
+    """Form of a compressed layout: the compressed dim of a matrix (0: rows), and whether entries are blocks."""
 
     dim: int
     blocked: bool
 
     @property
     def names(self) -> tuple:
-        """What the two index tensors are called."""
+        """Names of the two index tensors."""
         return ("crow_indices", "col_indices") if self.dim == 0 else ("ccol_indices", "row_indices")
 
     @property
     def layout(self) -> layout:
-        """The layout that lies so."""
+        """Layout of this form."""
         return next(name for name, form in FORMS.items() if form == self)
 
 
@@ -47,11 +46,11 @@ FORMS = {sparse_csr: Form(0, False), sparse_csc: Form(1, False), sparse_bsr: For
 
 @kind_of_sparse
 class CompressedTensor(SparseTensor):
-    """A matrix of mostly zeros, row by row or column by column."""
+    """Sparse matrix by rows or by columns."""
 
     is_sparse = False
-    _starts = part("_begin")        # where each row (column) begins
-    _others = part("_rest")         # the column (row) of each entry
+    _starts = part("_begin")        # start of each row (column)
+    _others = part("_rest")         # column (row) of each entry
 
     def __init__(self, starts: Tensor, others: Tensor, values: Tensor, shape, form: Form):
         self._begin, self._rest, self._held = starts, others, values
@@ -71,25 +70,25 @@ class CompressedTensor(SparseTensor):
 
     @property
     def batch(self) -> tuple:
-        """The sizes of the dims before the matrices."""
+        """Sizes of the dims before the matrices."""
         return tuple(self._size[:self._starts.ndim - 1])
 
     @property
     def blocksize(self) -> tuple:
-        """The sizes of a block; (1, 1) where entries are numbers."""
+        """Sizes of a block; (1, 1) where entries are numbers."""
         n = self._starts.ndim
         return tuple(self._v.shape[n:n + 2]) if self._form.blocked else (1, 1)
 
     @property
     def at(self) -> int:
-        """The dim of rows."""
+        """Dim of rows."""
         return self._starts.ndim - 1
 
     def dense_dim(self) -> int:
         return self.ndim - self._starts.ndim - 1
 
     def sparse_dim(self) -> int:
-        """Two: rows and columns."""
+        """Return 2: rows and columns."""
         return 2
 
     def _nnz(self) -> int:
@@ -101,7 +100,7 @@ class CompressedTensor(SparseTensor):
         return part
 
     def crow_indices(self) -> Tensor:
-        """Where the entries of each row begin, and how many there are."""
+        """Return the start of each row's entries, and their total number."""
         return self._of_dim(0, "crow_indices", self._starts)
 
     def col_indices(self) -> Tensor:
@@ -109,7 +108,7 @@ class CompressedTensor(SparseTensor):
         return self._of_dim(0, "col_indices", self._others)
 
     def ccol_indices(self) -> Tensor:
-        """Where the entries of each column begin, and how many there are."""
+        """Return the start of each column's entries, and their total number."""
         return self._of_dim(1, "ccol_indices", self._starts)
 
     def row_indices(self) -> Tensor:
@@ -117,7 +116,7 @@ class CompressedTensor(SparseTensor):
         return self._of_dim(1, "row_indices", self._others)
 
     def indices(self) -> Tensor:
-        """Not there: one of the dims is compressed."""
+        """Raise: one of the dims is compressed."""
         raise DTypeError(f"a {self.layout} tensor has {self._form.names[0]}() and {self._form.names[1]}(); indices() is of "
                          f"to_sparse_coo()")
 
@@ -126,10 +125,10 @@ class CompressedTensor(SparseTensor):
     def _shown(self) -> list:
         return list(zip((*self._form.names, "values"), (self._starts, self._others, self._v.detach())))
 
-    # Where entries are.
+    # Positions of entries.
 
     def places(self) -> tuple:
-        """(index vectors of the dims of the batch, compressed number, other number) of every entry (block), in 64 bits."""
+        """Return int64 indices of every entry (block): batch dims, compressed index, other index."""
         counts = to(self._starts[..., 1:] - self._starts[..., :-1], dt.int64).reshape(-1)
         others = to(self._others, dt.int64).reshape(-1)
         total, n = others.shape[0], self._starts.shape[-1] - 1
@@ -143,7 +142,7 @@ class CompressedTensor(SparseTensor):
         return tuple(batch[::-1]), ew.remainder(at, max(n, 1)), others
 
     def coo(self) -> CooTensor:
-        """Return the place of every number."""
+        """Return the tensor with the position of every number."""
         batch, at, others = self.places()
         pair = (at, others) if self._form.dim == 0 else (others, at)
         values = self._v.flatten(0, self.at) if self.batch else self._v
@@ -168,7 +167,7 @@ class CompressedTensor(SparseTensor):
         return [CompressedTensor(a, b, v, self._size[self.at:], self._form) for a, b, v in each]
 
     def turned(self) -> "CompressedTensor":
-        """Return the matrices transposed: what was compressed by rows is by columns."""
+        """Return the transposed matrices: compressed rows become compressed columns."""
         a = self.at
         size = (*self.batch, self._size[a + 1], self._size[a], *self._size[a + 2:])
         values = self._v.transpose(a + 1, a + 2) if self._form.blocked else self._v
@@ -176,7 +175,7 @@ class CompressedTensor(SparseTensor):
 
 
 def batched(matrices, batch) -> CompressedTensor:
-    """Compressed matrices of equally many entries as a batch."""
+    """Return compressed matrices with equally many entries as a batch."""
     first = matrices[0]
     if any(m._nnz() != first._nnz() for m in matrices):
         raise ShapeError(f"the matrices of a {first.layout} batch have equally many entries, got "
@@ -187,7 +186,7 @@ def batched(matrices, batch) -> CompressedTensor:
 
 
 def compressed(x: SparseTensor, form: Form, blocksize=None) -> CompressedTensor:
-    """Return a sparse matrix in a compressed form."""
+    """Convert a sparse matrix to a compressed form."""
     if isinstance(x, CompressedTensor):
         if x._form == form and (not form.blocked or tuple(blocksize or x.blocksize) == x.blocksize):
             return x
@@ -224,7 +223,7 @@ def _by_columns(rows, cols, values):
 
 
 def _blocks(x, rows, cols, block, form):
-    """(compressed number, other number, values) of the blocks that have an entry."""
+    """Return (compressed index, other index, values) of the blocks that have an entry."""
     pair = [ew.floor_divide(p, n) for p, n in zip((rows, cols), block)]
     inside = [ew.remainder(p, n) for p, n in zip((rows, cols), block)]
     count = x.shape[1 - form.dim] // block[1 - form.dim]
@@ -237,7 +236,7 @@ def _blocks(x, rows, cols, block, form):
 
 @api(method=False, name="_convert_indices_from_coo_to_csr")
 def starts_of_rows(input, size, *, out_int32=False) -> Tensor:
-    """Where the rows begin of entries whose rows are sorted, and where the last one ends."""
+    """Return row starts for entries with sorted rows, and the end of the last row."""
     ones = filled(input, shape_of(input), 1, dt.int64)
     counts = ix.index_put(filled(input, (size + 1,), 0, dt.int64), ones, ew.add(input, 1), accumulate=True)
     starts = FUNCTIONS["cumsum"](counts, 0)
@@ -246,7 +245,7 @@ def starts_of_rows(input, size, *, out_int32=False) -> Tensor:
 
 @api(method=False, name="_convert_indices_from_csr_to_coo")
 def rows_of_entries(crow_indices, col_indices, *, out_int32=False, transpose=False) -> Tensor:
-    """Return the row and the column of each entry, from where rows begin; the column first if transposed."""
+    """Return the row and column of each entry from row starts; the column first if transposed."""
     n = crow_indices.shape[0] - 1
     counts = ew.sub(sh.slice_(crow_indices, dim=0, start=1, stop=n + 1, step=1),
                     sh.slice_(crow_indices, dim=0, start=0, stop=n, step=1))
@@ -255,11 +254,11 @@ def rows_of_entries(crow_indices, col_indices, *, out_int32=False, transpose=Fal
     return stack(pair[::-1] if transpose else pair)
 
 
-# To another layout.
+# Conversions.
 
 
 def in_layout(x, wanted, blocksize=None, dense_dim=None) -> Any:
-    """Return a sparse tensor, or the entries of a dense one that are not zero, in a layout."""
+    """Return a sparse tensor, or the nonzero entries of a dense one, in a layout."""
     if wanted == sparse_coo:
         if blocksize is not None:
             raise ArgumentError(f"sparse_coo has no blocks, got blocksize={blocksize}")
@@ -284,7 +283,7 @@ def in_layout(x, wanted, blocksize=None, dense_dim=None) -> Any:
 
 
 def from_dense(x, depth) -> CooTensor:
-    """Return the entries of a dense tensor that are not zero; of its first `depth` dims the place of each is known."""
+    """Return the nonzero entries of a dense tensor, sparse in its first `depth` dims."""
     if not 0 <= depth <= x.ndim or (not depth and x.ndim):
         raise DimError(f"to_sparse: sparse_dim must be within 1..{x.ndim}, got {depth}")
     if not depth:

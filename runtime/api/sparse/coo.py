@@ -1,4 +1,4 @@
-"""Sparse tensors with the place of every entry (COO)."""
+"""Sparse tensors with the position of every entry (COO)."""
 
 from ....ir.errors import ShapeError
 from ....ir.ops.core import elementwise as ew
@@ -16,7 +16,7 @@ from .sparse_tensor import Making, SparseTensor, kind_of_sparse, part
 
 @kind_of_sparse
 class CooTensor(SparseTensor):
-    """A sparse tensor with the place of every entry; the entries of a place that is repeated are added up."""
+    """Sparse tensor with the position of every entry; entries with equal positions are summed."""
 
     is_sparse = True
     layout = sparse_coo
@@ -47,7 +47,7 @@ class CooTensor(SparseTensor):
         return self._i
 
     def is_coalesced(self) -> bool:
-        """Return whether indices are sorted and none is repeated."""
+        """Return whether indices are sorted and distinct."""
         return self._coalesced
 
     def _coalesced_(self, coalesced):
@@ -55,7 +55,7 @@ class CooTensor(SparseTensor):
         return self
 
     def indices(self) -> Tensor:
-        """Return the places of the entries, one column each; the tensor must be coalesced."""
+        """Return the positions of the entries, one column each; the tensor must be coalesced."""
         return self._checked("indices")._i
 
     def values(self) -> Tensor:
@@ -72,15 +72,15 @@ class CooTensor(SparseTensor):
         return tuple([sh.select(self._i, dim=0, index=d) for d in range(self.sparse_dim())])
 
     def linear(self) -> Tensor:
-        """Return the row-major number of the place of every entry."""
+        """Return the row-major number of every entry's position."""
         return numbers_of(self.rows(), self._size)
 
     def coalesce(self) -> "CooTensor":
-        """Return the same tensor with sorted indices and the entries of equal ones added."""
+        """Return the same tensor with sorted indices and the entries of equal indices summed."""
         if self._coalesced:
             return self
         depth = self.sparse_dim()
-        if not depth:                                               # all entries are at one place
+        if not depth:                                               # all entries have one position
             total = FUNCTIONS["sum"](self._v, 0, keepdim=True, dtype=self.dtype)
             return CooTensor(sh.slice_(self._i, dim=1, start=0, stop=min(1, self._nnz()), step=1),
                              total if self._nnz() else self._v, self._size, True)
@@ -105,7 +105,7 @@ class CooTensor(SparseTensor):
 
 
 def numbers_of(rows, sizes) -> Tensor:
-    """Return the row-major number of every place."""
+    """Return the row-major number of every position."""
     at = rows[0]
     for n, row in zip(sizes[1:], rows[1:]):
         at = ew.add(ew.mul(at, n), row)

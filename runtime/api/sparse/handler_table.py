@@ -1,6 +1,6 @@
-"""What is done for sparse tensors, by the names of functions and methods. What is not here is refused.
+"""Handlers of sparse tensors by name of function or method; other functions raise.
 
-A function `name_` (or `__iname__`) that writes in place needs no handler of its own: what `name` gives is written.
+A function `name_` (or `__iname__`) that writes in place needs no handler of its own: it writes the result of `name`.
 """
 
 from collections.abc import Callable
@@ -14,13 +14,15 @@ from ...core.tensor import Tensor
 from ..register.register import FUNCTIONS
 from ..register.torch_function import without_asking
 
-HANDLERS: dict[str, Callable] = {}      # name -> what gets the function and its arguments
-_SHAPED = ("squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_")     # in place, the shape changes
+HANDLERS: dict[str, Callable] = {}      # name -> handler, called with the function and its arguments
+_SHAPED = ("squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_")     # in place, these change the shape
 
 
 def handles(*names, several=False):
-    """Mark what handles functions and methods of these names: with a sparse tensor as their first argument, and no other,
-    unless they take `several`."""
+    """Enter a handler of functions and methods with these names.
+
+    Its first argument is a sparse tensor, and no other one unless it takes `several`.
+    """
 
     def mark(fn):
         HANDLERS.update(dict.fromkeys(names, fn if several else _of_the_first(fn)))
@@ -30,7 +32,7 @@ def handles(*names, several=False):
 
 
 def is_sparse(x) -> bool:
-    """Return whether something is a sparse tensor, of any layout."""
+    """Return whether an object is a sparse tensor of any layout."""
     return type(x) in PARTS
 
 
@@ -45,18 +47,18 @@ def _of_the_first(fn):
 
 
 def asked_itself(fn):
-    """Mark a public function that takes sparse tensors by itself."""
+    """Mark a public function that handles sparse tensors itself."""
     HANDLERS[fn.__name__] = lambda function, *args, **kwargs: unasking(fn)(*args, **kwargs)
     return fn
 
 
 def unasking(fn) -> Callable:
-    """What a public function does where nobody is asked about it."""
+    """Return the plain form of a public function, which does not dispatch."""
     return without_asking(fn) or fn
 
 
 def answer(function, args, kwargs) -> Any:
-    """What a function gives for arguments of which one is sparse."""
+    """Handle a function with a sparse argument."""
     name, out = getattr(function, "_asks_for", function).__name__, kwargs.get("out")
     if is_sparse(out):
         rest = {key: x for key, x in kwargs.items() if key != "out"}
@@ -77,13 +79,13 @@ def answer(function, args, kwargs) -> Any:
 
 
 def own_method(x, name):
-    """What the classes of sparse tensors themselves have by a name, as ingot.numel(x) asks for it."""
+    """Return the member with a name in the sparse classes themselves, for calls such as ingot.numel(x)."""
     own = [cls for cls in type(x).__mro__ if cls.__module__.startswith(__package__)]
     return next((vars(cls)[name] for cls in own if name in vars(cls)), None)
 
 
 def _given(name, out, found):
-    """Return a result as `out`, which takes over its entries and its size."""
+    """Write a result into `out`, which takes over its entries and size."""
     if not is_sparse(found) or found.layout != out.layout or not can_cast(found.dtype, out.dtype):
         raise DTypeError(f"{name}: the result is a {found.layout} tensor of {found.dtype}, and out a {out.layout} one of "
                          f"{out.dtype}")
@@ -93,7 +95,7 @@ def _given(name, out, found):
 
 
 def _plain_name(name) -> str:
-    """Return the name of the function that makes a new tensor, of one in place."""
+    """Return the name of the out-of-place form of a function."""
     if name[:3] == "__i" and name[-2:] == "__":
         return f"__{name[3:]}"
     return name[:-1] if name[-1] == "_" and name[-2] != "_" else ""
@@ -104,7 +106,7 @@ def _function_named(name) -> Callable:
 
 
 def _written(name, target, found):
-    """Return the target, which has taken over what was found: in the memory of its values, if entries are where they were."""
+    """Write a result into the target, in the memory of its values if positions are equal."""
     if not can_cast(found.dtype, target.dtype):
         raise DTypeError(f"{name}: the result is {found.dtype}, which {target.dtype} cannot hold; use the function without _")
     if target.layout == "strided":

@@ -1,7 +1,7 @@
-"""Checks of the places that sparse tensors are made of.
+"""Checks of indices for sparse tensors.
 
-Numpy looks at them, without a word to a recorder, which would take what they hold for a choice. A trace records operators that
-come to the same, and one that refuses where their answer is no: such a call then runs as it is, and meets numpy's check.
+NumPy inspects them without a recorder, which would take their values for a branch. A trace records equivalent operators, and
+one that refuses replays whose check fails: such a call runs eagerly and meets NumPy's check.
 """
 
 import numpy as np
@@ -18,15 +18,14 @@ from ..views.tensor_factories import filled
 
 
 def require_inside(name, index, size, dim):
-    """Raise unless all of an index tensor lie in a dim of that size."""
+    """Raise unless all indices are within a dim of that size."""
     ix.require_range(name, index._a, hint(size), dim)
     if tls.m.recorder is not None:
         _in_later_calls(_inside(index, size))
 
 
 def require_compressed(name, made, count):
-    """Raise unless rows (or columns) of a compressed tensor begin in order, and the numbers of the others, which are below
-    `count`, rise within each."""
+    """Raise unless row (column) starts rise, and the other indices rise within each row and are below `count`."""
     starts, others = made._starts, made._others
     _look(name, made._form, _array(starts), _array(others), hint(count))
     if tls.m.recorder is not None:
@@ -46,7 +45,7 @@ def _inside(index, size):
 
 
 def _in_later_calls(*conditions):
-    """Has later calls of what is recorded run as they are where a boolean tensor does not hold all over."""
+    """Make replays run eagerly where a boolean tensor is not true everywhere."""
     for holds in conditions:
         wrong = to(ew.logical_not(FUNCTIONS["all"](holds)), dt.int64).reshape(1)
         ix.gather(filled(wrong, (1,), 0, dt.int64), wrong, dim=0)

@@ -1,4 +1,4 @@
-"""Sparse rows of a table as a recorder knows them: how many there are does not depend on data, for some are no entries."""
+"""Sparse rows of a table for recorders: their number does not depend on data, as some rows are gaps."""
 
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ GAP = -1
 
 @kind_of_sparse
 class GappedRows(CooTensor):
-    """Rows at some numbers, of which those at `GAP` are left out as soon as somebody looks: then their number is read."""
+    """Rows at indices; those at `GAP` are dropped on first use, which reads their number."""
 
     def __init__(self, numbers: Tensor, rows: Tensor, shape):
         self._numbers, self._rows = numbers, rows
@@ -27,7 +27,7 @@ class GappedRows(CooTensor):
         self._is_closed = False
 
     def _close(self):
-        """Leaves the gaps out."""
+        """Drop the gaps."""
         if not self._is_closed:
             self._is_closed = True
             kept, = FUNCTIONS["nonzero"](ew.ne(self.numbers, GAP), as_tuple=True)
@@ -60,13 +60,13 @@ def are_rows(a, b) -> bool:
 
 
 def joined(a, b) -> GappedRows:
-    """Return the entries of two such tensors, or of one and a plain sparse tensor of rows."""
+    """Return the entries of two tensors of sparse rows."""
     numbers, rows = zip(*[(x.numbers, x.all_rows) if type(x) is GappedRows else (x.rows()[0], x._v) for x in (a, b)])
     return GappedRows(cat(numbers), cat(rows), a.shape)
 
 
 class Closing(NamedTuple):
-    """What makes a sparse tensor of such parts: one without gaps, where no recorder asks how many there are."""
+    """Rebuild function for such parts: without gaps if nothing records."""
 
     shape: tuple
 

@@ -1,5 +1,8 @@
-"""Functions of elements on sparse tensors: those that are 0 at 0 are functions of the values, sums join entries, products with
-dense tensors read these at the places of entries, and products of two sparse ones meet where both have an entry."""
+"""Elementwise functions of sparse tensors.
+
+Functions that are 0 at 0 apply to the values. Sums join entries. Products with dense tensors read these at the positions of
+entries; products of two sparse tensors have entries where both do.
+"""
 
 import math
 from typing import Any
@@ -32,7 +35,7 @@ _ZERO_AT_ZERO = (
 
 @handles(*_ZERO_AT_ZERO)
 def _of_entries(fn, input, *args, **kwargs):
-    """Return functions that are 0 at 0."""
+    """Apply a function that is 0 at 0."""
     if kwargs.pop("out", None) is not None:
         raise DTypeError(f"{fn.__name__} of a sparse tensor takes a sparse one as out")
     x = input.entries()
@@ -41,7 +44,7 @@ def _of_entries(fn, input, *args, **kwargs):
 
 @handles("neg", "negative", "__neg__", "positive", "__pos__", "conj", "resolve_conj", "resolve_neg", "imag", "real")
 def _of_values(fn, input):
-    """Return functions of which a sum of entries is the function's sum."""
+    """Apply a function that is additive over entries."""
     return input.like(fn(input._v))
 
 
@@ -51,7 +54,7 @@ def _cast(fn, input, *args, **kwargs):
 
 
 def _in_dtype(x, values):
-    """Return a tensor whose values were cast; where that is no sum of entries, they are added up before."""
+    """Return a tensor with cast values. If casting is not additive, entries of equal positions are summed first."""
     if values is x._v:
         return x
     whole = values.dtype.is_inexact or (not x._v.dtype.is_inexact and values.dtype is not dt.bool_)
@@ -65,7 +68,7 @@ def _added(x, dtype):
 
 @handles("to", "type", "cpu", "cuda", "type_as", several=True)
 def _moved(fn, input, *args, **kwargs):
-    """Places go where the values go."""
+    """Move positions together with the values."""
     name = fn.__name__
     if not isinstance(input, SparseTensor):                      # x.to(sparse)
         return input.to(args[0].device, args[0].dtype) if name == "to" else input.to(args[0].dtype)
@@ -111,7 +114,7 @@ def _said_of_values(fn, input, *args, **kwargs):
 
 
 def _values_of(self, gradient):
-    """What a gradient holds at the entries, or None for None."""
+    """Return the values of a gradient at the entries, or None for None."""
     if gradient is None:
         return None
     if isinstance(gradient, SparseTensor) and gradient.lies_as(self):
@@ -129,7 +132,7 @@ def _is_same_size(fn, input, other):
 
 @handles("result_type", "can_cast", "promote_types", several=True)
 def _result_type(fn, *args):
-    """As of dense tensors of the same dtypes and dims."""
+    """Return the result type for dense tensors of the same dtypes and dims."""
     return fn(*[FUNCTIONS["empty"]((1,) * x.ndim, dtype=x.dtype) if isinstance(x, SparseTensor) else x for x in args])
 
 
@@ -141,7 +144,7 @@ def _detach_in_place(fn, input):
 
 @handles("zeros_like", "empty_like")
 def _nothing_like(fn, input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None):
-    """Return the same size without entries."""
+    """Return a tensor of the same size without entries."""
     if layout not in (None, input.layout):
         return FUNCTIONS["zeros"](tuple(input.shape), dtype=dtype or input.dtype, device=device or input.device, layout=layout,
                                   requires_grad=requires_grad)
@@ -151,7 +154,7 @@ def _nothing_like(fn, input, *, dtype=None, device=None, requires_grad=False, la
 
 
 def without_entries(x):
-    """Return the same size and layout without entries."""
+    """Return a tensor of the same size and layout without entries."""
     if isinstance(x, CompressedTensor):
         at = x.at
         values = x._v.detach()[(slice(None),) * at + (slice(0, 0),)]
@@ -168,7 +171,7 @@ def _new_zeros(fn, input, *sizes, size=None, dtype=None, device=None, requires_g
 
 @handles("new")
 def _new(fn, input, *given, size=None, device=None):
-    """Return a tensor of coordinates of the same dtype: of indices and values (and a size), of a size, or empty."""
+    """Return a COO tensor of the same dtype: of indices and values (and a size), of a size, or empty."""
     if len(given) > 1 and isinstance(given[0], Tensor):
         return FUNCTIONS["sparse_coo_tensor"](*given, dtype=input.dtype, device=device or input.device)
     given = (size,) if size is not None else given or (0,)
@@ -182,7 +185,7 @@ def _new(fn, input, *given, size=None, device=None):
 
 @handles("zero_")
 def _zero(fn, input):
-    """Forget entries with coordinates; compressed ones stay, as zeros."""
+    """Remove COO entries; compressed entries stay, as zeros."""
     if isinstance(input, CompressedTensor):
         input._v.zero_()
         return input
@@ -216,7 +219,7 @@ def _is_number(x) -> bool:
 
 @handles("add", "__add__", "__radd__", "sub", "subtract", "__sub__", "__rsub__", "rsub", several=True)
 def _sum(fn, input, other, *, alpha=1, out=None):
-    """Entries of both, one after the other; beside a dense tensor, dense."""
+    """Return the entries of both tensors one after the other; with a dense tensor the sum is dense."""
     name = fn.__name__
     if _is_number(input) or _is_number(other) or out is not None:
         raise DTypeError(f"{name} of a sparse tensor and a number is not sparse; call to_dense()" if out is None else
@@ -250,8 +253,7 @@ def _sum(fn, input, other, *, alpha=1, out=None):
 
 
 def _joined_entries(a, b) -> CooTensor:
-    """Return the sum of two tensors of coordinates: coalesced if they are, and where there would be more entries than
-    places."""
+    """Return the sum of two COO tensors, coalesced if they are or if there would be more entries than positions."""
     if a._coalesced and b._coalesced and a.lies_as(b):
         return a.like(ew.add(a._v, b._v))
     both = CooTensor(cat([a._i, b._i], 1), cat([a._v, b._v]), a.shape)
@@ -260,14 +262,14 @@ def _joined_entries(a, b) -> CooTensor:
 
 
 def compressed_as(x, like):
-    """Return a COO tensor in the compressed layout of another one."""
+    """Convert a COO tensor to the compressed layout of another one."""
     if like.batch:
         return in_layout(x.to_dense(), like.layout, like.blocksize if like._form.blocked else None, like.dense_dim())
     return compressed(x, like._form, like.blocksize if like._form.blocked else None)
 
 
 def _sample(x) -> Tensor:
-    """What stands for a tensor where dtypes are found."""
+    """Return a dense stand-in of a tensor, from which dtypes are computed."""
     return x._v if isinstance(x, SparseTensor) else x
 
 
@@ -285,7 +287,7 @@ def _into_dense(dense, entries):
 
 
 def at_places(x, dense) -> Tensor:
-    """What a dense tensor of the same size holds at the entries of a sparse one."""
+    """Return the values of a dense tensor at the entries of a sparse one."""
     if isinstance(x, CompressedTensor):
         places = x.coo()
         found = ix.index(dense, *places.rows())
@@ -315,7 +317,7 @@ def _product(fn, input, other, *, out=None):
 
 
 def _entries_of_both(name, a, b) -> Any:
-    """Where both have an entry, the product of these."""
+    """Return the product of entries at positions that both tensors have."""
     _beside(name, a, b)
     if a.lies_as_values(b):
         return a.entries().like(FUNCTIONS["mul"](a._v, b._v))
@@ -361,7 +363,7 @@ def _power(fn, input, exponent):
 
 @handles("equal", "allclose", "isclose", several=True)
 def _compared(fn, input, other, *args, **kwargs):
-    """As dense tensors, of which only places with an entry are made where one number is asked for."""
+    """Compare as dense tensors; if one answer is needed, only at positions with an entry."""
     a, b = input, other
     if fn.__name__ == "equal" and tuple(a.shape) != tuple(b.shape):
         return False

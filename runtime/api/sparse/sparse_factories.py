@@ -1,4 +1,4 @@
-"""Sparse tensors from their parts, from dense ones and from diagonals; what their parts must be."""
+"""Sparse tensors from their parts, from dense ones and from diagonals, with checks of the parts."""
 
 from itertools import pairwise
 from typing import Any
@@ -23,7 +23,7 @@ INDEX = (dt.int64, dt.int32)
 
 
 def _values(values, dtype, device) -> Tensor:
-    """Return values as a tensor of their own, with the history of what was given."""
+    """Return values as a new tensor, with the history of the argument."""
     require_device(device)
     v = values if isinstance(values, Tensor) else tensor(values)
     if isinstance(v, SparseTensor):
@@ -46,7 +46,7 @@ def _finished(made, requires_grad) -> Any:
 @api(method=False)
 def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, device=None, pin_memory=False, requires_grad=False,
                       check_invariants=None, is_coalesced=None) -> Tensor:
-    """Return a sparse tensor of values at indices (one row for each sparse dimension); one of a size alone has no entries."""
+    """Return a sparse tensor of values at indices (one row for each sparse dimension); a size alone gives no entries."""
     if indices is None and size is None:
         raise DTypeError("sparse_coo_tensor takes indices and values, or a size")
     if values is None:
@@ -92,7 +92,7 @@ def _require_coalesced(x):
 @api(method=False)
 def sparse_compressed_tensor(compressed_indices, plain_indices, values, size=None, *, dtype=None, layout=None, device=None,
                              pin_memory=False, requires_grad=False, check_invariants=None) -> Tensor:
-    """Return a sparse matrix (or batch) from where its rows or columns begin, the numbers of the others, and its values."""
+    """Return a sparse matrix (or batch) from starts of rows or columns, the other indices, and values."""
     if layout not in FORMS:
         raise ArgumentError(f"sparse_compressed_tensor: layout must be one of {', '.join(FORMS)}, got {layout}")
     return _compressed(f"{layout}_tensor", FORMS[layout], compressed_indices, plain_indices,
@@ -128,7 +128,7 @@ def _compressed(name, form: Form, starts, others, values, size, dtype, device, r
 @api(method=False)
 def sparse_csr_tensor(crow_indices, col_indices, values, size=None, *, dtype=None, layout=None, device=None, pin_memory=False,
                       requires_grad=False, check_invariants=None) -> Tensor:
-    """Return a sparse matrix from where its rows begin (one more than there are rows), its columns and its values."""
+    """Return a sparse matrix from row starts (one more than rows), columns and values."""
     return _compressed("sparse_csr_tensor", FORMS[sparse_csr], crow_indices, col_indices, values, size, dtype, device,
                        requires_grad)
 
@@ -136,7 +136,7 @@ def sparse_csr_tensor(crow_indices, col_indices, values, size=None, *, dtype=Non
 @api(method=False)
 def sparse_csc_tensor(ccol_indices, row_indices, values, size=None, *, dtype=None, layout=None, device=None, pin_memory=False,
                       requires_grad=False, check_invariants=None) -> Tensor:
-    """Return a sparse matrix from where its columns begin (one more than there are columns), its rows and its values."""
+    """Return a sparse matrix from column starts (one more than columns), rows and values."""
     return _compressed("sparse_csc_tensor", FORMS[sparse_csc], ccol_indices, row_indices, values, size, dtype, device,
                        requires_grad)
 
@@ -144,7 +144,7 @@ def sparse_csc_tensor(ccol_indices, row_indices, values, size=None, *, dtype=Non
 @api(method=False)
 def sparse_bsr_tensor(crow_indices, col_indices, values, size=None, *, dtype=None, layout=None, device=None, pin_memory=False,
                       requires_grad=False, check_invariants=None) -> Tensor:
-    """Return a sparse matrix of blocks, from where its rows of blocks begin, their columns and the blocks."""
+    """Return a sparse matrix of blocks from starts of block rows, block columns and blocks."""
     return _compressed("sparse_bsr_tensor", FORMS[sparse_bsr], crow_indices, col_indices, values, size, dtype, device,
                        requires_grad)
 
@@ -152,7 +152,7 @@ def sparse_bsr_tensor(crow_indices, col_indices, values, size=None, *, dtype=Non
 @api(method=False)
 def sparse_bsc_tensor(ccol_indices, row_indices, values, size=None, *, dtype=None, layout=None, device=None, pin_memory=False,
                       requires_grad=False, check_invariants=None) -> Tensor:
-    """Return a sparse matrix of blocks, from where its columns of blocks begin, their rows and the blocks."""
+    """Return a sparse matrix of blocks from starts of block columns, block rows and blocks."""
     return _compressed("sparse_bsc_tensor", FORMS[sparse_bsc], ccol_indices, row_indices, values, size, dtype, device,
                        requires_grad)
 
@@ -161,12 +161,12 @@ def sparse_bsc_tensor(ccol_indices, row_indices, values, size=None, *, dtype=Non
 
 
 def described(x) -> tuple:
-    """(layout, size, whether it is coalesced, its parts) of a sparse tensor, as files and pickles hold it."""
+    """Return (layout, size, is coalesced, parts...) of a sparse tensor, for files and pickles."""
     return x.layout[:], tuple(x.shape), isinstance(x, CooTensor) and x.is_coalesced(), *x.parts()[0]
 
 
 def rebuilt(layout, size, is_coalesced, *parts) -> Any:
-    """Return a sparse tensor of what `described` gave, checked."""
+    """Return the checked sparse tensor of a description by `described`."""
     *places, values = parts
     if layout == sparse_coo:
         made = sparse_coo_tensor(*places, values.detach(), size, is_coalesced=is_coalesced)
@@ -176,7 +176,7 @@ def rebuilt(layout, size, is_coalesced, *parts) -> Any:
 
 
 def _reduce(self, protocol):
-    """Return a sparse tensor is pickled by its parts."""
+    """Pickle a sparse tensor by its parts."""
     return rebuilt, described(self)
 
 
@@ -187,13 +187,13 @@ SparseTensor.__reduce_ex__ = _reduce        # type: ignore[assignment,method-ass
 
 
 class Invariants:
-    """Whether a claim that a COO tensor is coalesced is checked; what memory depends on always is."""
+    """Whether the claim that a COO tensor is coalesced is checked. Indices that memory safety depends on always are."""
 
     enabled = False
 
 
 def is_checked(asked) -> bool:
-    """Return whether claims are checked, by what a function was told and what holds for all."""
+    """Return whether claims are checked, by an argument or the global setting."""
     return Invariants.enabled if asked is None else bool(asked)
 
 
@@ -202,7 +202,7 @@ def is_checked(asked) -> bool:
 
 @api(function=False, names=("to_sparse_coo",))
 def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None) -> Tensor:
-    """Return the entries that are not zero, as a sparse tensor of a layout."""
+    """Return the nonzero entries as a sparse tensor of a layout."""
     if sparse_dim is not None:
         if layout is not None or blocksize is not None or dense_dim is not None:
             raise ArgumentError("to_sparse takes either sparse_dim, or layout, blocksize and dense_dim")
@@ -212,36 +212,36 @@ def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=N
 
 @api(function=False)
 def to_sparse_csr(self, dense_dim=None) -> Tensor:
-    """Return the entries of matrices that are not zero, in compressed rows."""
+    """Return the nonzero entries of matrices in compressed rows."""
     return in_layout(self, sparse_csr, None, dense_dim)
 
 
 @api(function=False)
 def to_sparse_csc(self, dense_dim=None) -> Tensor:
-    """Return the entries of matrices that are not zero, in compressed columns."""
+    """Return the nonzero entries of matrices in compressed columns."""
     return in_layout(self, sparse_csc, None, dense_dim)
 
 
 @api(function=False)
 def to_sparse_bsr(self, blocksize, dense_dim=None) -> Tensor:
-    """Return the blocks of matrices that are not zero, in compressed rows."""
+    """Return the nonzero blocks of matrices in compressed rows."""
     return in_layout(self, sparse_bsr, blocksize, dense_dim)
 
 
 @api(function=False)
 def to_sparse_bsc(self, blocksize, dense_dim=None) -> Tensor:
-    """Return the blocks of matrices that are not zero, in compressed columns."""
+    """Return the nonzero blocks of matrices in compressed columns."""
     return in_layout(self, sparse_bsc, blocksize, dense_dim)
 
 
 @api(function=False)
 def to_dense(self, dtype=None, *, masked_grad=None) -> Tensor:
-    """This tensor, which is dense."""
+    """Return this dense tensor, in a dtype if given."""
     return self if dtype is None else to(self, dtype)
 
 
 def spdiags(diagonals, offsets, shape, layout=None) -> Any:
-    """Return a sparse matrix with rows as its diagonals: element j of each lies in column j, at the offset given for it."""
+    """Return a sparse matrix with rows as its diagonals: element j of each is in column j, at the diagonal's offset."""
     rows = diagonals.reshape(1, -1) if diagonals.ndim < 2 else diagonals
     offsets = offsets.reshape(-1)
     if layout not in (None, sparse_coo, sparse_csr, sparse_csc):
@@ -264,18 +264,18 @@ def spdiags(diagonals, offsets, shape, layout=None) -> Any:
     return made if layout in (None, sparse_coo) else in_layout(made, layout)
 
 
-# What dense tensors answer.
+# Methods of dense tensors.
 
 
 @api(function=False)
 def sparse_dim(self) -> int:
-    """How many dimensions are sparse: none of a dense tensor."""
+    """Return how many dimensions are sparse: none of a dense tensor."""
     return own_method(self, "sparse_dim")(self) if is_sparse(self) else 0
 
 
 @api(function=False)
 def dense_dim(self) -> int:
-    """How many dimensions are dense: all of a dense tensor."""
+    """Return how many dimensions are dense: all of a dense tensor."""
     return own_method(self, "dense_dim")(self) if is_sparse(self) else self.ndim
 
 

@@ -1,8 +1,7 @@
 """Matrix products with sparse matrices.
 
-With a dense matrix: a sum of its rows for each row of the sparse one (`scaled_bag_sums`, one kernel), blocks by products of
-blocks.
-Of two sparse ones: every entry (i, k) meets all entries (k, j). Batches are one product of matrices along a diagonal.
+With a dense matrix: a weighted sum of its rows for each sparse row (`scaled_bag_sums`, one kernel); blocks use products of
+blocks. Of two sparse ones: every entry (i, k) meets all entries (k, j). Batches become one product of block diagonal matrices.
 """
 
 from ....ir import dtype as dt
@@ -47,7 +46,7 @@ def _into(out, result, name):
 
 @handles("matmul", "__matmul__", "__rmatmul__", "mm", "mv", "bmm", "spmm", several=True)
 def product(fn, input, other, *rest, out=None, **options):
-    """Return the product of two factors of which one is sparse, or both."""
+    """Return the product of two factors, at least one of them sparse."""
     name = fn.__name__
     if out is not None:
         return _into(out, product(fn, input, other, *rest, **options), name)
@@ -68,7 +67,7 @@ def product(fn, input, other, *rest, out=None, **options):
 
 
 def _dense_by_sparse(a, b):
-    """a @ b as the transpose of a product with the sparse one first."""
+    """Return a @ b as the transpose of a product with the sparse matrix first."""
     if b.ndim == 1:
         b = b.to_dense()
         return FUNCTIONS["matmul"](a, b)
@@ -100,7 +99,7 @@ def _sparse_by_dense(a, b):
 
 
 def _along_diagonal(a) -> CooTensor:
-    """Return a batch as one matrix with its matrices along the diagonal."""
+    """Return a batch as one block diagonal matrix."""
     coo, count = a.coo(), 1
     *batch, rows, cols = coo.rows()
     number = None
@@ -113,7 +112,7 @@ def _along_diagonal(a) -> CooTensor:
 
 
 def _in_wide(fn, a, b):
-    """Products of narrow floats are added up in float32."""
+    """Sum products of narrow floats in float32."""
     return to(fn(a.to(dt.float32), to(b, dt.float32)), a.dtype) if a.dtype in _NARROW else fn(a, b)
 
 
@@ -134,7 +133,7 @@ def _matrix_by_dense(a, b):
 
 
 def _rows_by_dense(starts, cols, values, b):
-    """Of each row the sum of the rows of b that its entries name, times their values."""
+    """Return for each row the sum of the rows of b at its columns, times its values."""
     if b.dtype.is_complex:
         return _complex_rows(starts, cols, values, b)
     if b.dtype.is_inexact:
@@ -147,7 +146,7 @@ def _rows_by_dense(starts, cols, values, b):
 
 
 def _complex_rows(starts, cols, values, b):
-    """Return the same of complex numbers, by their parts."""
+    """Compute the rows for complex numbers from their parts."""
     parts, shape = FUNCTIONS["view_as_real"](b).flatten(1), (starts.shape[0] - 1, b.shape[1], 2)
     (rr, ri), (ir, ii) = [scaled_bag_sums(parts, cols, starts[:-1], v).reshape(shape).unbind(-1)
                           for v in (values.real, values.imag)]
@@ -187,17 +186,19 @@ def _sparse_by_sparse(name, a, b):
 
 @handles("svd_lowrank", "pca_lowrank", "lobpcg", several=True)
 def _by_products(fn, *args, **kwargs):
-    """Return functions that only multiply with the matrix."""
+    """Call the plain form of functions that only multiply by the matrix."""
     return fn._asks_for(*args, **kwargs)
 
 
-# Functions of their own.
+# Functions of sparse tensors.
 
 
 @api(method=False, name="spmm")
 def mm(mat1, mat2, reduce="sum", *, out=None) -> Tensor:
-    """Return the product of two matrices of which one is sparse, or both; with another reduction than "sum" the mean, the
-    largest or the least of the products that go into each number, of a sparse matrix with a dense one."""
+    """Return the product of two matrices, at least one of them sparse.
+
+    `reduce` "mean", "amax" or "amin" replaces the sum of products, for a sparse matrix times a dense one.
+    """
     if reduce not in _REDUCTIONS:
         raise ArgumentError(f"sparse.mm: reduce must be one of {', '.join(_REDUCTIONS)}, got {reduce!r}")
     if not isinstance(mat1, Tensor) or not isinstance(mat2, Tensor) or mat1.ndim != 2 or mat2.ndim not in (1, 2):
@@ -223,7 +224,7 @@ def _reduced(a, b, reduce):
 
 
 def _plus(name, input, beta, found, alpha):
-    """beta * input + alpha * found."""
+    """Return beta * input + alpha * found."""
     found = found if alpha == 1 else found * alpha
     if beta == 0:
         return found
@@ -235,7 +236,7 @@ def _plus(name, input, beta, found, alpha):
 
 @handles("addmm", "addmv", "baddbmm", several=True)
 def _addmm(fn, input, mat1, mat2, *, beta=1, alpha=1, out=None):
-    """Plus a product of which a factor is sparse."""
+    """Return beta * input + alpha * a product with a sparse factor."""
     if not isinstance(mat1, SparseTensor) and not isinstance(mat2, SparseTensor):
         raise DTypeError(f"{fn.__name__}: a sparse tensor is added to a product of dense ones only after to_dense(); for some "
                          f"of its numbers see sparse.sampled_addmm()")
@@ -243,14 +244,14 @@ def _addmm(fn, input, mat1, mat2, *, beta=1, alpha=1, out=None):
 
 
 def addmm(mat, mat1, mat2, *, beta=1, alpha=1) -> Tensor:
-    """beta * mat + alpha * (mat1 @ mat2), mat1 or mat2 sparse."""
+    """Return beta * mat + alpha * (mat1 @ mat2), mat1 or mat2 sparse."""
     _require("sparse.addmm", mat1, mat2)
     return _addmm(addmm, mat, mat1, mat2, beta=beta, alpha=alpha)
 
 
 @handles("linear", several=True)
 def _linear(fn, input, weight, bias=None):
-    """input @ weight.T + bias, the weight or the input sparse."""
+    """Return input @ weight.T + bias, the weight or the input sparse."""
     if isinstance(bias, SparseTensor):
         raise DTypeError("linear takes a dense bias; call to_dense()")
     weight = weight.t() if weight.ndim > 1 else weight
@@ -261,14 +262,14 @@ def _linear(fn, input, weight, bias=None):
 @api(method=False)
 @asked_itself
 def dsmm(mat1, mat2, *, out=None) -> Tensor:
-    """Return the product of two matrices, by its name for sparse ones in older programs."""
+    """Return the product of two matrices (old name of `mm` for sparse ones)."""
     return mm(mat1, mat2, out=out)
 
 
 @api(method=False)
 @asked_itself
 def hspmm(mat1, mat2, *, out=None) -> Tensor:
-    """Return the product of a sparse matrix with a dense one, with the rows in which the sparse one has entries."""
+    """Return a sparse matrix times a dense one, with the rows in which the sparse one has entries."""
     _sparse_and_dense("hspmm", mat1, mat2)
     whole = product(FUNCTIONS["matmul"], mat1, mat2)
     rows = FUNCTIONS["unique"](mat1.coo().rows()[0])
@@ -276,7 +277,7 @@ def hspmm(mat1, mat2, *, out=None) -> Tensor:
 
 
 def _taken(out, found, name) -> Tensor:
-    """Return a sparse result, in the sparse tensor that `out` asks for."""
+    """Return a sparse result, written into `out` if given."""
     if out is not None and not isinstance(out, SparseTensor):
         raise DTypeError(f"{name} gives a sparse tensor, which out={kind_text(out)} cannot take")
     return found if out is None else out.copy_(found)
@@ -290,8 +291,7 @@ def _sparse_and_dense(name, a, b):
 @api()
 @asked_itself
 def smm(input, mat) -> Tensor:
-    """Return the product of a sparse matrix with a dense one, as a sparse matrix: all of the rows in which the first has
-    entries."""
+    """Return a sparse matrix times a dense one as a sparse matrix, with all of each row in which the first has entries."""
     _sparse_and_dense("smm", input, mat)
     found = hspmm(input, mat)
     count, width = found._v.shape
@@ -303,7 +303,7 @@ def smm(input, mat) -> Tensor:
 @api()
 @asked_itself
 def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
-    """beta * input + alpha * (mat1 @ mat2), all sparse but mat2."""
+    """Return beta * input + alpha * (mat1 @ mat2), all sparse but mat2."""
     if not isinstance(input, SparseTensor):
         raise DTypeError(f"sspaddmm takes a sparse matrix to add to, got {kind_text(input)}; see addmm()")
     return _taken(out, _plus("sspaddmm", input.coo(), beta, smm(mat1, mat2), alpha), "sspaddmm")
@@ -312,19 +312,19 @@ def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
 @api(method=False)
 @asked_itself
 def hsmm(mat1, mat2, *, out=None) -> Tensor:
-    """`hspmm`, by its name in older programs."""
+    """Return the result of `hspmm` (old name)."""
     return hspmm(mat1, mat2, out=out)
 
 
 @api(method=False)
 @asked_itself
 def saddmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
-    """`sspaddmm`, by its name in older programs."""
+    """Return the result of `sspaddmm` (old name)."""
     return sspaddmm(input, mat1, mat2, beta=beta, alpha=alpha, out=out)
 
 
 def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0, out=None) -> Tensor:
-    """beta * input + alpha * (mat1 @ mat2) at the entries of `input`, a CSR matrix (or batch); no others are computed."""
+    """Return beta * input + alpha * (mat1 @ mat2), computed only at the entries of `input`, a CSR matrix (or batch)."""
     if not isinstance(input, CompressedTensor) or input._form.blocked:
         raise DTypeError(f"sparse.sampled_addmm takes a sparse_csr or sparse_csc tensor first, got {kind_text(input)}")
     for x in (mat1, mat2):

@@ -18,7 +18,7 @@ from .sparse_tensor import SparseTensor
 
 @handles("sum")
 def _sum(fn, input, dim=None, keepdim=False, *, dtype=None, out=None):
-    """Return the sum of all entries, or over dims: a sparse tensor as long as sparse dimensions are left."""
+    """Sum all entries, or over dims; the result is sparse while sparse dimensions are left."""
     values = input._v if dtype is None else to(input._v, dtype)
     if dtype is None and not values.dtype.is_inexact and values.dtype is not dt.int64:
         values = to(values, dt.int64)
@@ -41,7 +41,7 @@ def _sum(fn, input, dim=None, keepdim=False, *, dtype=None, out=None):
 
 @handles("mean")
 def _mean(fn, input, dim=None, keepdim=False, *, dtype=None, out=None):
-    """Return the sum, divided by how many elements went into it, zeros included."""
+    """Return the sum divided by the number of elements, zeros included."""
     kind = input.dtype if dtype is None else dt.as_dtype(dtype)
     if not kind.is_inexact:
         raise DTypeError(f"mean takes floating point numbers, got {kind}; give a dtype")
@@ -54,7 +54,7 @@ def _mean(fn, input, dim=None, keepdim=False, *, dtype=None, out=None):
 
 @handles("any", "count_nonzero")
 def _of_all(fn, input, dim=None, keepdim=False):
-    """Of all elements, as of the values."""
+    """Reduce all elements by reducing the values."""
     if dim is not None:
         raise ArgumentError(f"{fn.__name__} of a sparse tensor is of all its elements; for a dim call to_dense()")
     return fn(input.entries()._v)
@@ -62,7 +62,7 @@ def _of_all(fn, input, dim=None, keepdim=False):
 
 @handles("norm", "vector_norm")
 def _norm(fn, input, p=2, dim=None, keepdim=False, dtype=None):
-    """Of all elements, as of the values: for orders above 0."""
+    """Return the norm of all elements, for orders above 0."""
     p = 2 if p in (None, "fro") else p
     if dim is not None or keepdim or not isinstance(p, (int, float)) or p < 0:
         raise ArgumentError(f"{fn.__name__} of a sparse tensor is of all its elements, with an order from 0 on; call "
@@ -71,11 +71,11 @@ def _norm(fn, input, p=2, dim=None, keepdim=False, dtype=None):
     return FUNCTIONS["norm"](values, p) if values.numel() else values.abs().sum()
 
 
-# Softmax: over the entries that are there, as if all others were minus infinity.
+# Softmax over existing entries, as if all others were minus infinity.
 
 
 def softmax(input, dim, *, dtype=None):
-    """exp(x) / sum(exp(x)) along a dimension, of the entries of a sparse tensor alone."""
+    """Return exp(x) / sum(exp(x)) along a dimension, over the entries of a sparse tensor alone."""
     return _over_entries("softmax", input, dim, dtype, lambda shifted, exps, total, group: exps / total[group])
 
 

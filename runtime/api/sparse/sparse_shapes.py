@@ -1,4 +1,4 @@
-"""Sparse tensors in other shapes: entries keep their values, their places change."""
+"""Shape functions of sparse tensors: entries keep their values, their positions change."""
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DimError, DTypeError, ShapeError
@@ -21,7 +21,7 @@ from .sparse_tensor import SparseTensor, kind_text
 
 @handles("transpose", "swapaxes", "swapdims")
 def transpose(fn, input, dim0, dim1):
-    """Return two dims swapped: compressed rows become compressed columns."""
+    """Swap two dims; compressed rows become compressed columns."""
     a, b = canonical_dim(dim0, input.ndim), canonical_dim(dim1, input.ndim)
     order = list(range(input.ndim))
     order[a], order[b] = b, a
@@ -32,7 +32,7 @@ def transpose(fn, input, dim0, dim1):
 
 @handles("t", "adjoint")
 def turned(fn, input):
-    """Return a matrix transposed."""
+    """Transpose a matrix."""
     if input.ndim > 2 and fn.__name__ == "t":
         raise ShapeError(f"t() takes a matrix, got shape {tuple(input.shape)}; see transpose()")
     found = transpose(fn, input, -2, -1) if input.ndim > 1 else input
@@ -41,7 +41,7 @@ def turned(fn, input):
 
 @handles("permute", "movedim", "moveaxis")
 def permute(fn, input, *given, dims=None, source=None, destination=None):
-    """Return dims in another order; sparse ones stay before dense ones."""
+    """Reorder dims; sparse ones stay before dense ones."""
     dims = given if dims is None and source is None else (source, destination) if dims is None else (dims,)
     if "move" in fn.__name__:
         order = FUNCTIONS["movedim"](FUNCTIONS["empty"](tuple(range(input.ndim)), device="meta"), *dims).shape
@@ -100,7 +100,7 @@ def _coordinates(fn, x):
 
 
 def _hits(x, keep, rows, dim, size=None):
-    """Return the entries at which a mask is true, with other numbers along a dim (None: without that dim)."""
+    """Return the entries where a mask is true, with new indices along a dim (None: without that dim)."""
     hit, = FUNCTIONS["nonzero"](keep, as_tuple=True)
     rows = [r if rows is None or d != dim else rows for d, r in enumerate(x.rows()) if rows is not None or d != dim]
     shape = [s if size is None or d != dim else size for d, s in enumerate(x.shape) if size is not None or d != dim]
@@ -113,7 +113,7 @@ def _hits(x, keep, rows, dim, size=None):
 
 @handles("select")
 def select(fn, input, dim, index):
-    """Return one number of a dim: sparse as long as sparse dims are left."""
+    """Return one index of a dim: sparse while sparse dims are left."""
     x, dim = input.coo(), canonical_dim(dim, input.ndim)
     index = index.item() if isinstance(index, Tensor) else index
     size, n = x.shape[dim], x.sparse_dim()
@@ -127,7 +127,7 @@ def select(fn, input, dim, index):
 
 @handles("narrow", "narrow_copy")
 def narrow(fn, input, dim, start, length):
-    """Return some numbers of a dim that follow each other."""
+    """Return consecutive indices of a dim."""
     x, dim = input.coo(), canonical_dim(dim, input.ndim)
     start = start.item() if isinstance(start, Tensor) else start
     start += x.shape[dim] * (start < 0)
@@ -145,7 +145,7 @@ def narrow(fn, input, dim, start, length):
 
 @handles("__getitem__", "getitem")
 def _getitem(fn, input, key):
-    """Numbers, slices without steps, None and vectors of numbers, dim by dim."""
+    """Index by numbers, slices without steps, None and vectors of numbers, dim by dim."""
     if not isinstance(input, SparseTensor):
         raise DTypeError("a sparse tensor is no index; call to_dense()")
     keys = list(key) if isinstance(key, tuple) else [key]
@@ -178,7 +178,7 @@ def _getitem(fn, input, key):
 
 @handles("index_select")
 def index_select(fn, input, dim, index):
-    """Chosen numbers of a dim, in the order of `index`, again and again if they are named so."""
+    """Return the indices of a dim in the order of `index`, repeated as there."""
     if isinstance(index, SparseTensor):
         raise DTypeError("a sparse tensor is no index; call to_dense()")
     x, dim = input.coo(), canonical_dim(dim, input.ndim)
@@ -189,7 +189,7 @@ def index_select(fn, input, dim, index):
         require_inside("index_select", wanted, size, dim)
     if dim >= n:
         return CooTensor(x._i, FUNCTIONS["index_select"](x._v, dim - n + 1, wanted), shape, x._coalesced)
-    # Entries by their number along dim; each wanted number takes the stretch of them that has it.
+    # Entries sorted by their index along dim; each wanted index takes its segment.
     order = FUNCTIONS["argsort"](x.rows()[dim], stable=True)
     at = ix.index(x.rows()[dim], order)
     first = FUNCTIONS["searchsorted"](at, wanted)
@@ -217,7 +217,7 @@ def _split(fn, input, size, dim=0):
     return tuple([narrow(FUNCTIONS["narrow"], input, dim, a, n) for a, n in zip(starts, sizes)])
 
 
-# Several.
+# Several tensors.
 
 
 def _all_sparse(fn, tensors):
@@ -229,7 +229,7 @@ def _all_sparse(fn, tensors):
 
 @handles("cat", "concat", "concatenate", several=True)
 def concatenate(fn, tensors, dim=0, *, axis=None, out=None):
-    """Return tensors one after the other along a dim."""
+    """Join tensors along a dim."""
     tensors = list(tensors)
     _all_sparse(fn, tensors)
     first, dim = tensors[0], canonical_dim(dim if axis is None else axis, tensors[0].ndim)
@@ -253,7 +253,7 @@ def concatenate(fn, tensors, dim=0, *, axis=None, out=None):
 
 
 def _widened(values, dim):
-    """Return values of all sizes along a dense dim, each in its stretch of the whole."""
+    """Pad values to the full size of a dense dim, each at its own offset."""
     sizes = [v.shape[dim] for v in values]
     made = []
     for i, v in enumerate(values):
@@ -271,18 +271,18 @@ def _stack(fn, tensors, dim=0, *, out=None):
     return concatenate(fn, [_unsqueeze(unsqueezed, t, dim) for t in tensors], canonical_dim(dim, tensors[0].ndim + 1))
 
 
-# Where another tensor has entries, and sizes in place.
+# Entries of another tensor, and sizes in place.
 
 
 @api(function=False)
 def sparse_mask(self, mask) -> Tensor:
-    """Return the values of a tensor at the places that a sparse one has."""
+    """Return the values of a tensor at the positions of a sparse one."""
     return _sparse_mask(sparse_mask, self, mask)
 
 
 @api(function=False)
 def resize_as_sparse_(self, the_template) -> Tensor:
-    """Take over the size of a sparse tensor; an error for dense ones."""
+    """Take over the size of a sparse tensor; raise for dense ones."""
     return _resize_as_sparse(resize_as_sparse_, self, the_template)
 
 
@@ -308,7 +308,7 @@ def _sparse_mask(fn, input, mask):
 
 @handles("sparse_resize_", "sparse_resize_and_clear_")
 def _sparse_resize(fn, input, size, sparse_dim, dense_dim):
-    """Return another size in place; entries stay (sizes grow then) or go."""
+    """Change the size in place; entries stay (sizes only grow then) or go."""
     x, clear, size = _coordinates(fn, input), "clear" in fn.__name__, tuple(size)
     if len(size) != sparse_dim + dense_dim:
         raise ShapeError(f"{fn.__name__}: size {size} has {sparse_dim} sparse and {dense_dim} dense dimensions")
@@ -330,7 +330,7 @@ def _resize_as_sparse(fn, input, other):
 
 @handles("resize_as_", "resize_as_sparse_", several=True)
 def _resize_as(fn, input, other, *, memory_format=None):
-    """Return the size of another sparse tensor, in place."""
+    """Take over the size of another sparse tensor, in place."""
     if not (isinstance(input, SparseTensor) and isinstance(other, SparseTensor)):
         raise DTypeError(f"{fn.__name__} takes two sparse tensors, got {kind_text(input)} and {kind_text(other)}")
     if tuple(input.shape) == tuple(other.shape):

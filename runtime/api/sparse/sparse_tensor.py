@@ -1,9 +1,8 @@
-"""Sparse tensors: tensors of another layout, made of plain ones (where entries are, and their values).
+"""Base of sparse tensors: indices and values as plain tensors, without an array of their own.
 
-They are asked (`tensor_classes/subclasses.py`): a function that has a handler (`handler_table.py`) works on the parts,
-by operators, so gradients reach the values; any other is refused. There is no array that a function could take by
-mistake. `CooTensor` (`coo.py`) has the places of its entries, `CompressedTensor` (`compressed_rows.py`) where its rows or
-columns begin.
+They dispatch (`tensor_classes/subclasses.py`): a function with a handler (`handler_table.py`) works on the parts by operators,
+so gradients reach the values; any other raises. `CooTensor` (`coo.py`) has the position of each entry, `CompressedTensor`
+(`compressed_rows.py`) the starts of rows or columns.
 """
 
 from typing import Any, NamedTuple
@@ -23,11 +22,11 @@ from ..views.conversions import to
 from .handler_table import answer
 
 _new = object.__new__
-_KINDS: list[type] = []                 # the classes that sparse tensors have
+_KINDS: list[type] = []                 # the classes of sparse tensors
 
 
 def kind_of_sparse(cls):
-    """Mark a class of sparse tensors: one that is asked as soon as there is one, and which Functions and traces take apart."""
+    """Register a class of sparse tensors. It dispatches once it has an instance; Functions and traces take it apart."""
     _KINDS.append(cls)
     PARTS[cls] = cls.parts
     return cls
@@ -39,7 +38,7 @@ def _ask_all():
 
 
 def part(name) -> Any:
-    """Return one of the tensors that a sparse one is made of. A recorder hears that it is used."""
+    """Return a property for one of the parts of a sparse tensor. A recorder sees its use."""
 
     def used(self):
         recorder = tls.m.recorder
@@ -51,7 +50,7 @@ def part(name) -> Any:
 
 
 class Making(NamedTuple):
-    """What makes a sparse tensor of its parts: its class, and what that is told besides."""
+    """Rebuild function of a sparse tensor: its class, and the arguments after the parts."""
 
     cls: type
     facts: tuple
@@ -61,7 +60,7 @@ class Making(NamedTuple):
 
 
 class SparseTensor(Tensor):
-    """A tensor of mostly zeros: some entries, and where they are."""
+    """Tensor of mostly zeros: entries and their positions."""
 
     _size: Size
     __array_ufunc__ = None      # type: ignore[assignment]
@@ -72,7 +71,7 @@ class SparseTensor(Tensor):
             recorder.made_sparse[id(made)] = made
         if cls._own_class is not cls:
             _ask_all()
-            if recorder is not None:            # functions that the run has read have other code now
+            if recorder is not None:            # functions read by the run have new code now
                 recorder.first_time = "the first sparse tensor was made"
         return made
 
@@ -83,30 +82,30 @@ class SparseTensor(Tensor):
     def _refuse(self):
         raise DTypeError(f"a {self.layout} tensor came to a function that takes dense ones; call to_dense()")
 
-    _a = _node = _shared = property(_refuse)        # whoever does not ask what it is given finds no array
+    _a = _node = _shared = property(_refuse)        # functions without dispatch find no array
 
-    _v = part("_held")          # the values, one for each entry
+    _v = part("_held")          # values, one for each entry
 
-    # What every kind says.
+    # What every layout defines.
 
     def like(self, values: Tensor) -> Any:
-        """Return the same places with other values."""
+        """Return a tensor with the same positions and other values."""
         raise NotImplementedError
 
     def coo(self) -> Any:
-        """Return the same entries with the place of each."""
+        """Return the same entries in COO layout."""
         raise NotImplementedError
 
     def parts(self) -> tuple:
-        """Return the tensors it is made of, and what makes it of them."""
+        """Return the parts, and the function that rebuilds the tensor."""
         raise NotImplementedError
 
     def values_of(self, gradient) -> Any:
-        """What a gradient holds at the entries, or None for None."""
+        """Return the values of a gradient at the entries, or None for None."""
         raise NotImplementedError
 
     def entries(self) -> Any:
-        """Return the same tensor, with each place once: a function of all elements that is 0 at 0 is one of these values."""
+        """Return the tensor with distinct positions, so that functions that are 0 at 0 apply to the values."""
         raise NotImplementedError
 
     def on(self, device) -> Any:
@@ -114,7 +113,7 @@ class SparseTensor(Tensor):
         parts, make = self.parts()
         return make(*[to(p, device=device) for p in parts])
 
-    # What it is.
+    # Properties.
 
     is_sparse_csr = False
     shape = property(lambda self: self._size)
@@ -142,7 +141,7 @@ class SparseTensor(Tensor):
 
     @property
     def grad(self):
-        """The gradient that backward() has accumulated, at the places of the entries, or None."""
+        """Accumulated gradient at the positions of the entries, or None."""
         g = self._v.grad
         return None if g is None else self.like(g)
 
@@ -154,20 +153,20 @@ class SparseTensor(Tensor):
         self._v.grad = None if value is None else value._v
 
     def requires_grad_(self, requires_grad: bool = True):
-        """Starts (or stops) collecting a gradient for the values."""
+        """Start (or stop) accumulating a gradient for the values."""
         self._v.requires_grad_(requires_grad)
         return self
 
     def retain_grad(self):
-        """Keep the gradient of a tensor that was computed."""
+        """Keep the gradient of a computed tensor."""
         self._v.retain_grad()
 
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None) -> None:
-        """Add the gradients of this tensor to the `.grad` of the leaves it came from."""
+        """Add the gradients of this tensor to the `.grad` of its leaves."""
         backward(self, gradient, retain_graph, create_graph, inputs)
 
     def detach(self):
-        """Return the same entries without the history."""
+        """Return the same entries without history."""
         return self.like(self._v.detach())
 
     def dim(self) -> int:
@@ -187,11 +186,11 @@ class SparseTensor(Tensor):
     nelement = numel
 
     def sparse_dim(self) -> int:
-        """How many leading dimensions are sparse."""
+        """Return how many leading dimensions are sparse."""
         return self.ndim - self.dense_dim()
 
     def dense_dim(self) -> int:
-        """How many trailing dimensions each value has."""
+        """Return how many trailing dimensions each value has."""
         raise NotImplementedError
 
     def _nnz(self) -> int:
@@ -206,17 +205,17 @@ class SparseTensor(Tensor):
         return self._v
 
     def stride(self, dim=None):
-        """Not there: elements do not lie in strides."""
+        """Raise: elements have no strides."""
         self._without("stride()")
 
     def is_contiguous(self, memory_format=None) -> bool:
-        """False: elements do not lie one after the other."""
+        """Return False: elements are not contiguous."""
         return False
 
     def _without(self, name):
         raise DTypeError(f"a {self.layout} tensor has no {name}: it is made of the tensors of its places and its values()")
 
-    # What Python may read out of it.
+    # Conversions to Python.
 
     def __len__(self) -> int:
         if not self.ndim:
@@ -234,7 +233,7 @@ class SparseTensor(Tensor):
     is_nonzero = __bool__
 
     def numpy(self, *, force=False):
-        """Refused: numpy has no sparse arrays."""
+        """Raise: NumPy has no sparse arrays."""
         raise DTypeError(f"a {self.layout} tensor cannot become a numpy array; call to_dense().numpy()")
 
     def __array__(self, dtype=None, copy=None):
@@ -267,7 +266,7 @@ class SparseTensor(Tensor):
         return closed(head + (",\n" + " " * len(head)).join(parts), facts, len(head), apart=self.layout == "sparse_coo")
 
     def _shown(self) -> list:
-        """(name, tensor) of each part that is printed."""
+        """Return (name, tensor) of each printed part."""
         raise NotImplementedError
 
     def __format__(self, spec):
@@ -287,7 +286,7 @@ class SparseTensor(Tensor):
         return memo[id(self)]
 
     def become(self, other) -> Any:
-        """Take over the entries of another tensor of its layout. Values that are a leaf stay that, with other numbers."""
+        """Take over the entries of another tensor of its layout. Values that are a leaf stay that leaf, with new numbers."""
         recorder = tls.m.recorder
         if recorder is not None and id(self) not in recorder.made_sparse:
             recorder.refuse("it replaces the entries of a sparse tensor that was there before", "return the new one instead")
@@ -300,16 +299,16 @@ class SparseTensor(Tensor):
         return self
 
     def lies_as(self, other) -> bool:
-        """Return whether the entries are where those of another tensor are, by the very same parts."""
+        """Return whether the positions are the very same tensors as another tensor's."""
         if self.layout != other.layout or self._v.shape != other._v.shape:
             return False
         return all(a is b for a, b in zip(self.parts()[0][:-1], other.parts()[0]))
 
     def lies_as_values(self, other) -> bool:
-        """Return whether that is so, and each place is there once."""
+        """Return whether positions are the very same tensors, and distinct."""
         return self.lies_as(other) and self.entries() is self
 
 
 def kind_text(x) -> str:
-    """What an argument is, for messages."""
+    """Describe an argument for messages."""
     return f"a {x.layout} tensor of shape {tuple(x.shape)}" if isinstance(x, Tensor) else type(x).__name__

@@ -1,5 +1,6 @@
-"""Tensor types by their old names: FloatTensor(2, 3), LongTensor([1, 2]), isinstance(x, BoolTensor); and as default. Those of
-`ingot.cuda` make tensors on a GPU.
+"""Tensor types by old names, also as default: FloatTensor(2, 3), LongTensor([1, 2]), isinstance(x, BoolTensor).
+
+Those of `ingot.cuda` make tensors on a GPU.
 """
 
 import numpy as np
@@ -16,7 +17,7 @@ from .typed_storage import UntypedStorage
 
 
 class TensorType(type):
-    """The type of the old names: calling one makes a Tensor, and a Tensor of its dtype is an instance of it."""
+    """Metaclass of the old names: a call makes a Tensor, and tensors of its dtype are instances."""
 
     tensor_dtype: dt.DType
     tensor_device: str | None
@@ -36,12 +37,12 @@ class TensorType(type):
 
     @property
     def dtype(cls) -> dt.DType:
-        """The dtype of its tensors."""
+        """Dtype of its tensors."""
         return cls.tensor_dtype
 
     @property
     def is_cuda(cls) -> bool:
-        """Whether its tensors lie on a GPU."""
+        """Whether its tensors are on a GPU."""
         return cls.tensor_device == "cuda"
 
     def __instancecheck__(cls, x):
@@ -66,8 +67,10 @@ CUDA_TYPES = {_name: _legacy(_name, _dtype, "cuda") for _name, _dtype in LEGACY_
 
 @api(method=False)
 def set_default_tensor_type(t):
-    """Set the dtype of tensors made from Python floats, and the device of new ones, by an old name: "torch.DoubleTensor",
-    "torch.cuda.FloatTensor" or the type itself. Newer: set_default_dtype, set_default_device."""
+    """Set the dtype of tensors made from Python floats, and the default device, by an old type name or type.
+
+    Names are "torch.DoubleTensor", "torch.cuda.FloatTensor" and so on. Newer: set_default_dtype, set_default_device.
+    """
     if isinstance(t, TensorType):
         set_default_dtype(t.tensor_dtype)
         set_default_device(t.tensor_device or "cpu")

@@ -1,8 +1,7 @@
-"""Classes of the user's that derive from Tensor: what operators give of them is of their class, and their `__torch_function__`
-is asked first, as PyTorch does it. Who asks, and what makes functions ask, is in `torch_function.py`.
+"""Users' subclasses of Tensor, and their default `__torch_function__`, as in PyTorch.
 
-Operators, attributes and methods without other tensors look at no classes where tensors are plain: those of the user's classes
-do, in a class that stands between Tensor and them from the first one on.
+Results of operators have the user's class. Dispatch itself is in `torch_function.py`. Operators, attributes and methods with
+one tensor do not inspect classes. Subclasses get dispatching ones from a class that ingot inserts between Tensor and them.
 """
 
 import sys
@@ -20,15 +19,15 @@ from .torch_calls import counterpart
 __all__ = ["as_class", "as_subclass", "ask_class", "asks", "disabled_torch_function", "torch_function", "unasked"]
 
 _FACE = __name__.partition(".")[0]
-_between: list[type] = []           # the class between Tensor and those of the user's, and one below it that makes itself
-_makers: list[type] = []            # the class between Tensor and those of the user's that are not asked: it makes itself, too
+_between: list[type] = []           # the class between Tensor and users' classes, and one below it with its own constructor
+_makers: list[type] = []  # the class between Tensor and users' classes that do not dispatch; it has its own constructor
 
 
 # Classes.
 
 
 def _new_class(cls, **options):
-    """Return a class that derives from Tensor: unless it is ingot's own, or says that it is not to be asked."""
+    """Set up a new subclass of Tensor for dispatch, unless it is ingot's own or disables `__torch_function__`."""
     super(Tensor, cls).__init_subclass__(**options)
     own = cls.__torch_function__
     if f"{cls.__module__}.".startswith(f"{_FACE}."):
@@ -45,7 +44,7 @@ def _new_class(cls, **options):
 
 
 def ask_class(cls) -> None:
-    """From now on a class that derives from Tensor is asked."""
+    """Make functions dispatch to a subclass of Tensor from now on."""
     cls._own_class = cls
     KINDS[cls] = True
     looking, made = _start()
@@ -54,7 +53,7 @@ def ask_class(cls) -> None:
 
 
 def _insert(cls, between) -> bool:
-    """Put a class between Tensor and one that derives from it; whether that does so directly."""
+    """Insert a class between Tensor and one that derives from it; return whether that does so directly."""
     direct = Tensor in cls.__bases__
     if direct:
         cls.__bases__ = tuple([between if base is Tensor else base for base in cls.__bases__])
@@ -67,7 +66,7 @@ def _owned() -> type:
 
 
 def _start() -> list[type]:
-    """Return the class that looks, and one below it that makes itself; public functions look from now on."""
+    """Start dispatch; return the dispatching class, and one below it with its own constructor."""
     start()
     if not _between:
         looking = _class_between()
@@ -82,19 +81,19 @@ def _making() -> type:
 
 
 def _that_makes_itself(base) -> type:
-    """Return a class whose heirs may take what they like, in `__new__` or in `__init__`."""
+    """Return a class whose subclasses may take any arguments, in `__new__` or in `__init__`."""
     return type("Tensor", (base,), {"__slots__": (), "__new__": _new, "__init__": _init, "__module__": _FACE})
 
 
 def _class_between() -> type:
-    """Tensor with methods, operators and attributes that look at classes."""
+    """Return a subclass of Tensor with dispatching methods, operators and attributes."""
     names: dict[str, Any] = {"__slots__": (), "__module__": _FACE, "__hash__": Tensor.__hash__, "__iter__": _rows}
     names.update(all_that_looks())
     return type("Tensor", (Tensor,), names)
 
 
 def _new(cls, *data, **options):
-    """Return a tensor of what is given first, for classes that build themselves in `__new__`, as PyTorch's do."""
+    """Return a tensor of the first argument, for classes that construct in `__new__`, as PyTorch's do."""
     if data and isinstance(data[0], Tensor):
         return data[0].as_subclass(cls)
     t = object.__new__(cls)
@@ -104,19 +103,19 @@ def _new(cls, *data, **options):
 
 
 def _init(self, *data, **options):
-    """Only for classes whose own `__init__` says what they are made of."""
+    """Raise unless the class has its own `__init__`."""
     initialiser = next(vars(kind)["__init__"] for kind in type(self).__mro__ if "__init__" in vars(kind))
     if data and initialiser is not _init:
         Tensor.__init__(self, *data)
 
 
 def _rows(self):
-    """Return an iterator over what lies along the first dim."""
+    """Return an iterator over the entries along the first dim."""
     return iter(self.unbind(0)) if self.ndim else Tensor.__iter__(self)
 
 
 def as_class(t, cls):
-    """Return a tensor that nobody else has, as one of a class."""
+    """Return a tensor without other references as one of a class."""
     if tls.m.recorder is not None:
         tls.m.recorder.refuse(f"it makes a tensor of the class {cls.__name__}", "trace functions of plain tensors, which "
                               "t.as_subclass(Tensor) gives")
@@ -145,16 +144,18 @@ def _make_subclass(cls, data, require_grad=False, dispatch_sizes_strides_policy=
         return made.requires_grad_() if require_grad else made
 
 
-# What they do unless they say otherwise.
+# Default behaviour.
 
 
 def torch_function(cls, function, types, args=(), kwargs=None):
-    """What is done unless a class says otherwise: the function itself, and its new tensors are of the class. PyTorch calls it,
-    too, with functions of its own, which are ingot's of that name."""
+    """Run the function and return its new tensors as the class: the default `__torch_function__`.
+
+    PyTorch also calls it with functions of its own, which stand for ingot's of that name.
+    """
     kwargs = kwargs or {}
     fn = _without_looking(function)
     if fn is None or not all(issubclass(cls, kind) for kind in types if KINDS[kind]):
-        return NotImplemented           # tensors of torch among the arguments are taken as other arrays are
+        return NotImplemented           # arrays of torch among the arguments count as arrays
     with unasked():
         found = fn(*args, **kwargs)
     if not KINDS[cls]:
@@ -173,7 +174,7 @@ def _tensors(values):
 
 
 def _without_looking(function):
-    """Return the function that looks at no classes; ingot's for one of PyTorch's (None if there is none)."""
+    """Return the plain form of a function; ingot's for one of PyTorch's (None if there is none)."""
     plain = without_asking(function)
     if plain is not None:
         return plain
@@ -183,7 +184,7 @@ def _without_looking(function):
 
 
 def _converted(found, cls, shared, getter):
-    """Return tensors as those of a class; what was there before, by a view of it."""
+    """Return tensors as those of a class; existing tensors by a view."""
     if isinstance(found, Tensor):
         if isinstance(found, cls):
             return found

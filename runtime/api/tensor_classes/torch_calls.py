@@ -1,8 +1,8 @@
-"""PyTorch's functions called on our tensors: `torch.nn.PairwiseDistance()(x, y)` is `ingot.pairwise_distance(x, y)`.
+"""PyTorch's functions called on tensors of ingot: `torch.nn.PairwiseDistance()(x, y)` is `ingot.pairwise_distance(x, y)`.
 
-PyTorch asks foreign arguments for `__torch_function__`, as numpy does for `__array_ufunc__`. So code that calls its functions
-by name, among them its layers without weights, runs on our tensors, with their gradients and their place in a trace. Who is
-asked is `Tensor.__torch_function__` (`subclasses.py`).
+PyTorch calls `__torch_function__` of foreign arguments, as NumPy calls `__array_ufunc__`. So code that calls its functions by
+name, among them its layers without weights, runs on our tensors, with gradients and in traces. The receiver is
+`Tensor.__torch_function__` (`subclasses.py`).
 """
 
 import importlib
@@ -13,11 +13,11 @@ from ..register.register import FUNCTIONS
 
 _FACE = __name__.partition(".")[0]
 _PLACES = {"torch.nn.functional": "nn.functional", "torch._C._nn": "nn.functional", "torch._C._linalg": "linalg",
-           "torch._C._special": "special", "torch._C._fft": "fft"}     # where functions are that the top level does not have
+           "torch._C._special": "special", "torch._C._fft": "fft"}     # modules of functions beside the top level
 
 
 def counterpart(function):
-    """Our function for one of PyTorch's, or None."""
+    """Return our function for one of PyTorch's, or None."""
     name, place = function.__name__, getattr(function, "__module__", None)
     if place in _PLACES:
         ours = _PLACES[place]

@@ -1,5 +1,7 @@
-"""Memory that tensors lie in, as libraries ask for it: whether two tensors share some (`untyped_storage().data_ptr()`), how
-large it is, and what its bytes or elements are; and its types by their old names: `FloatStorage(3)`."""
+"""Storages: memory of tensors as bytes or elements, and storage types by old names, `FloatStorage(3)`.
+
+Libraries compare `untyped_storage().data_ptr()` to see whether two tensors share memory.
+"""
 
 import os
 import sys
@@ -22,23 +24,23 @@ from ..views.tensor_factories import tensor as tensor_of
 
 
 def made_of(data, dtype) -> Tensor:
-    """Return a tensor of `data` zeros, if that is a number, or of what it holds."""
+    """Return a tensor of `data` zeros if that is a number, else of its values."""
     return FUNCTIONS["zeros"](data, dtype=dtype) if isinstance(data, int) else tensor_of(list(data), dtype=dtype)
 
 
 def _whole(a):
-    """Return the array that owns the memory that another one looks into."""
+    """Return the array that owns the memory of another one."""
     while isinstance(a.base, (np.ndarray, DeviceArray)):
         a = a.base
     return a
 
 
 class StorageBase(Memory):
-    """What every storage is an instance of."""
+    """Base class of storages."""
 
 
 class UntypedStorage(StorageBase):
-    """The memory of a tensor and of all that share it, as bytes."""
+    """Memory of a tensor and all its aliases, as bytes."""
 
     def __init__(self, tensor: Tensor | int | Sequence = 0):
         if not isinstance(tensor, Tensor):
@@ -48,11 +50,11 @@ class UntypedStorage(StorageBase):
         self._array = _whole(tensor._a)
 
     def data_ptr(self) -> int:
-        """Return the address of the first byte; 0 of none."""
+        """Return the address of the first byte; 0 if there is none."""
         return shown_address(self._array) if self.nbytes() else 0
 
     def nbytes(self) -> int:
-        """How many bytes it has."""
+        """Return the number of bytes."""
         return int(self._array.nbytes)
 
     size = __len__ = nbytes
@@ -63,35 +65,37 @@ class UntypedStorage(StorageBase):
 
     @property
     def device(self):
-        """Where it is."""
+        """Device of the memory."""
         return self._tensor.device
 
     @property
     def _cdata(self) -> int:
-        """What tells storages apart."""
+        """Identity of the storage."""
         return shown_address(self._array)
 
     @classmethod
     def from_buffer(cls, buffer, byte_order="native", dtype=dt.uint8):
-        """Return a copy of the bytes of an object that offers its memory, as numbers of a dtype."""
+        """Return a copy of an object's buffer as numbers of a dtype."""
         if byte_order not in ("native", sys.byteorder):
             raise ArgumentError(f"from_buffer takes numbers in this machine's order, {sys.byteorder!r}, got {byte_order!r}")
         return cls(wrap(np.frombuffer(bytes(buffer), dt.as_dtype(dtype).np).copy()))
 
     @classmethod
     def from_file(cls, filename, shared=False, nbytes=0):
-        """Return the bytes of a file: writes reach it (made long enough) if `shared`, else only the tensors over this
-        memory."""
+        """Map the bytes of a file.
+
+        If `shared`, writes reach the file, which grows to the size. Otherwise they change only the tensors over this memory.
+        """
         if not shared and nbytes > (there := os.path.getsize(filename)):
             raise ArgumentError(f"from_file(nbytes={nbytes}): {filename} has {there} bytes")
         return cls(FUNCTIONS["from_file"](filename, shared, nbytes, dtype=dt.uint8))
 
     def untyped(self):
-        """This memory."""
+        """Return this storage."""
         return self
 
     def elements(self, dtype) -> Tensor:
-        """Return all that the memory holds, as a tensor with one dimension over it."""
+        """Return the whole memory as a vector of a dtype."""
         if not isinstance(self._array, np.ndarray):
             raise DeviceError("what the memory of a device holds is read with storage.cpu()")
         kind = dtype.np
@@ -100,7 +104,7 @@ class UntypedStorage(StorageBase):
         return flat
 
     def flat(self) -> Tensor:
-        """Return all bytes, or all elements of a dtype, as a tensor where this memory is; on the host, over the same memory."""
+        """Return all bytes, or all elements, as a tensor on this device; on the host without a copy."""
         host = self.cpu()
         a = host._array if host._array.flags.c_contiguous else host._array.T
         flat = wrap(a.reshape(-1).view(host.kept_as(None).np))
@@ -108,15 +112,15 @@ class UntypedStorage(StorageBase):
         return flat if host is self else flat.to(self.device)
 
     def kept_as(self, dtype) -> dt.DType:
-        """Return the dtype that the bytes are read as: uint8, unless another was asked for."""
+        """Return the dtype that the bytes are read as: the requested one, by default uint8."""
         return dt.uint8 if dtype is None else dt.as_dtype(dtype)
 
     def _elements(self) -> Tensor:
-        """Return all bytes, or all elements of a dtype, as a tensor over them."""
+        """Return a tensor over all bytes, or all elements of the dtype."""
         return self.elements(dt.uint8 if type(self) is UntypedStorage else self._tensor.dtype)
 
     def tolist(self) -> list:
-        """Return all bytes, or all elements of a dtype."""
+        """Return all bytes, or all elements, as a list."""
         return self._elements().tolist()
 
     def __iter__(self):
@@ -126,7 +130,7 @@ class UntypedStorage(StorageBase):
         return self._part(index) if isinstance(index, slice) else self._elements()[index].item()
 
     def _part(self, index: slice):
-        """Return some of the bytes, in the same memory."""
+        """Return a slice of the bytes, over the same memory."""
         if index.step not in (None, 1):
             raise ArgumentError(f"parts of a storage have all bytes between two places, got a step of {index.step}")
         part = copy(self)
@@ -138,21 +142,21 @@ class UntypedStorage(StorageBase):
         self._elements()[index] = value
 
     def fill_(self, value):
-        """Write one value everywhere."""
+        """Write one value to all elements."""
         self._elements().fill_(value)
         return self
 
     def copy_(self, source, non_blocking=False):
-        """Write what another memory of this size holds."""
+        """Copy the values of another storage of this size."""
         self._elements().copy_(source._elements())
         return self
 
     def clone(self):
-        """Other memory with the same values."""
+        """Return a copy in new memory."""
         return type(self)(self._elements().clone())
 
     def cpu(self):
-        """This memory, or a copy on the host of what a device holds."""
+        """Return this storage, or a host copy of a device's."""
         if isinstance(self._array, np.ndarray):
             return self
         whole = self._tensor.detach()
@@ -166,17 +170,17 @@ class UntypedStorage(StorageBase):
         return self._tensor.is_cuda
 
     def is_shared(self) -> bool:
-        """Return whether other processes see it."""
+        """Return whether other processes see the memory."""
         return self._tensor.is_shared()
 
     def share_memory_(self):
-        """Put it where other processes can see it."""
+        """Move the memory to where other processes can map it."""
         self._tensor.share_memory_()
         self._array = _whole(self._tensor._a)
         return self
 
     def resize_(self, size):
-        """Refused: ingot frees memory when the last tensor that uses it is gone."""
+        """Raise: ingot frees memory when the last tensor that uses it is gone."""
         raise IngotError("the memory of tensors cannot be resized under them; drop the tensors, and it is freed")
 
     def __eq__(self, other):
@@ -190,7 +194,7 @@ class UntypedStorage(StorageBase):
 
 
 class TypedStorage(UntypedStorage):
-    """The memory of a tensor, counted in its elements."""
+    """Memory of a tensor, counted in its elements."""
 
     def __init__(self, tensor: Tensor | int | Sequence = 0, *, dtype=None, wrap_storage=None):
         if wrap_storage is not None:
@@ -205,11 +209,11 @@ class TypedStorage(UntypedStorage):
 
     @property
     def dtype(self):
-        """The dtype of the elements."""
+        """Dtype of the elements."""
         return self._tensor.dtype
 
     def kept_as(self, dtype) -> dt.DType:
-        """Return the dtype of its elements, which is the one that may be asked for."""
+        """Return the dtype of the elements; raise if another one is requested."""
         if dtype is not None and dt.as_dtype(dtype) is not self.dtype:
             raise ArgumentError(f"a tensor of {dt.as_dtype(dtype)} is asked of a storage of {self.dtype}: storage.untyped() is "
                                 "read as any dtype, and tensor(storage).to() converts its numbers")
@@ -219,7 +223,7 @@ class TypedStorage(UntypedStorage):
         raise ArgumentError("parts of memory are taken from its bytes: storage.untyped()[a:b]")
 
     def size(self) -> int:
-        """How many elements it has."""
+        """Return the number of elements."""
         return self.nbytes() // self.element_size()
 
     __len__ = _size = size
@@ -229,11 +233,11 @@ class TypedStorage(UntypedStorage):
         return UntypedStorage(self._tensor)
 
     def _cast(self, dtype):
-        """Return the elements in another dtype, in other memory; this one, if they are of it."""
+        """Return the elements in another dtype, in new memory; this storage if they have it."""
         return self if self.dtype is dtype else TypedStorage(self._elements().to(dtype))
 
     def type(self, dtype=None, non_blocking=False):
-        """Return the name of the old type, or the elements in another one: a dtype, an old type, or its name."""
+        """Return the old type name, or convert the elements: to a dtype, an old type, or its name."""
         names = {d: name for name, d in STORAGE_DTYPES.items()}
         if dtype is None:
             return in_full(names.get(self.dtype, "TypedStorage"))
@@ -245,7 +249,7 @@ class TypedStorage(UntypedStorage):
 
 
 class StorageType(type):
-    """The type of the old names: calling one makes a TypedStorage, and one of its dtype is an instance of it."""
+    """Metaclass of the old storage names: a call makes a TypedStorage, and storages of its dtype are instances."""
 
     dtype: dt.DType
 
@@ -256,11 +260,11 @@ class StorageType(type):
         return isinstance(x, TypedStorage) and x.dtype is cls.dtype
 
     def from_buffer(cls, buffer, byte_order="native"):
-        """Return a copy of the bytes of an object that offers its memory, as numbers of the dtype."""
+        """Return a copy of an object's buffer as numbers of the dtype."""
         return TypedStorage.from_buffer(buffer, byte_order, cls.dtype)
 
     def from_file(cls, filename, shared=False, size=0):
-        """Return the numbers of a file, in its memory: writes reach the file if `shared`."""
+        """Map the numbers of a file; writes reach it if `shared`."""
         return TypedStorage(FUNCTIONS["from_file"](filename, shared, size, dtype=cls.dtype))
 
 
@@ -291,17 +295,17 @@ for _name, _dtype in STORAGE_DTYPES.items():
 
 @api(method=False)
 def is_storage(obj) -> bool:
-    """Return whether an object is the memory of a tensor."""
+    """Return whether an object is a storage."""
     return isinstance(obj, UntypedStorage)
 
 
 @api(function=False)
 def untyped_storage(self) -> UntypedStorage:
-    """Return the memory that the tensor lies in, as bytes."""
+    """Return the memory of the tensor, as bytes."""
     return UntypedStorage(self)
 
 
 @api(function=False, names=("_typed_storage",))
 def storage(self) -> TypedStorage:
-    """Return the memory that the tensor lies in, counted in elements."""
+    """Return the memory of the tensor, counted in elements."""
     return TypedStorage(self)

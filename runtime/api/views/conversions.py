@@ -1,4 +1,4 @@
-"""Copies and conversions, and what a tensor says about its memory."""
+"""Copies and conversions, and questions about a tensor's memory."""
 
 from itertools import pairwise
 from typing import Any
@@ -26,7 +26,7 @@ from .tensor_factories import filled, made
 
 @api(function=False)
 def is_contiguous(self, memory_format=contiguous_format) -> bool:
-    """Return whether the elements lie in memory in row-major order (or as the format says)."""
+    """Return whether the elements lie in memory in row-major order (or in the given format)."""
     m = tls.m
     if m.sizes is not None and m.recorder is not None:
         m.recorder.note_extent(self)
@@ -40,7 +40,7 @@ def is_contiguous(self, memory_format=contiguous_format) -> bool:
 
 @api(function=False)
 def contiguous(self, memory_format=contiguous_format):
-    """This tensor if its memory is in row-major order (or as the format says), else a copy that is."""
+    """Return this tensor if its memory is in row-major order (or in the given format), else a copy that is."""
     return self if is_contiguous(self, memory_format) else _in_format(self, memory_format)
 
 
@@ -51,7 +51,7 @@ def clone(input, *, memory_format=preserve_format):
 
 
 def _in_format(x, memory_format):
-    """Return a copy of x laid out as asked."""
+    """Return a copy of x in a memory format."""
     return laid_out(x, order_asked(x, format_of(memory_format)))
 
 
@@ -62,7 +62,7 @@ def _is_device(x) -> bool:
 
 @api(function=False)
 def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=preserve_format):
-    """This tensor in another dtype or on another device: to(dtype), to(device, dtype) or to(other)."""
+    """Convert this tensor to another dtype or device: to(dtype), to(device, dtype) or to(other)."""
     for position, x in enumerate(args):
         if isinstance(x, Tensor):
             dtype, device = x.dtype, x.device
@@ -97,7 +97,7 @@ _LEGACY_NAMES = {d: f"{name}Tensor" for name, d in _LEGACY.items()}
 
 @api(function=False, name="type")
 def type_(self, dtype=None, non_blocking=False) -> Any:
-    """Return the name of this tensor's type, or (given a dtype or such a name) the tensor converted to it."""
+    """Return the name of this tensor's type, or convert the tensor to a dtype or to the type of such a name."""
     if dtype is None:
         name = _LEGACY_NAMES.get(self.dtype, self.dtype.name)
         return in_full(f"cuda.{name}" if self.is_cuda else name)
@@ -112,7 +112,7 @@ def type_(self, dtype=None, non_blocking=False) -> Any:
 
 @api(function=False)
 def type_as(self, other):
-    """This tensor in another one's dtype and on its device."""
+    """Convert this tensor to the dtype and device of another one."""
     return to(self, other)
 
 
@@ -120,7 +120,7 @@ def _converter(d):
     def convert(self, memory_format=preserve_format):
         return to(self, d, memory_format=memory_format)
 
-    convert.__doc__ = f"This tensor as {d.name}."
+    convert.__doc__ = f"Convert this tensor to {d.name}."
     return convert
 
 
@@ -134,19 +134,19 @@ for _name, _dtype in (("float", dt.float32), ("double", dt.float64), ("half", dt
 
 @api(function=False)
 def cpu(self, memory_format=preserve_format):
-    """This tensor in host memory."""
+    """Copy this tensor to host memory, if it is not there."""
     return to(self, "cpu", memory_format=memory_format)
 
 
 @api(function=False)
 def cuda(self, device=None, non_blocking=False, memory_format=preserve_format):
-    """This tensor on a CUDA device."""
+    """Copy this tensor to a CUDA device, if it is not there."""
     return to(self, "cuda" if device is None else device, non_blocking=non_blocking, memory_format=memory_format)
 
 
 @api(function=False)
 def pin_memory(self, device=None):
-    """This tensor in page-locked memory, from which copies to an accelerator need not wait; itself where there is none."""
+    """Copy this tensor to page-locked memory, so that transfers to an accelerator are asynchronous. Without one return it."""
     return pinned(self)
 
 
@@ -161,7 +161,7 @@ def is_pinned(self, device=None) -> bool:
 
 @api(function=False)
 def copy_(self, src, non_blocking=False):
-    """Writes another tensor (or number) into this one, broadcasting and converting."""
+    """Write another tensor or a number into this one, broadcasting and converting it."""
     src = src if isinstance(src, Tensor) else made(as_array_tensor(src))
     if non_blocking and self.device.type not in EVERYWHERE:
         src = moved(src, self.device, wait=False)
@@ -170,7 +170,7 @@ def copy_(self, src, non_blocking=False):
 
 @api(function=False)
 def fill_(self, value):
-    """Write one value everywhere."""
+    """Write one value to all elements."""
     if isinstance(value, Tensor) and value.ndim:
         raise DTypeError(f"fill_ takes a number or a 0-d tensor, got a tensor of shape {tuple(value.shape)}")
     return write(self, value, "fill_", foreign=True)
@@ -178,7 +178,7 @@ def fill_(self, value):
 
 @api(method=False)
 def fill(input, value):
-    """Return a copy with one value everywhere."""
+    """Return a copy with one value in all elements."""
     if not isinstance(value, Tensor):
         value = filled(input, (), value, input.dtype)
     return assign_view(input, sh.expand(to(value, input.dtype), shape=shape_of(input)), chain=())
@@ -186,7 +186,7 @@ def fill(input, value):
 
 @api(function=False)
 def zero_(self):
-    """Writes zeros everywhere."""
+    """Write zeros to all elements."""
     if not is_plain(self, tls.m):
         return write(self, 0, "zero_")
     self._a.fill(0)
@@ -208,7 +208,7 @@ def size(self, dim=None) -> Any:
 
 
 def empty_strides(shape) -> tuple:
-    """Row-major strides of a tensor without elements (numpy has zeros there)."""
+    """Return row-major strides of a tensor without elements, where NumPy has zeros."""
     steps = [1]
     for n in reversed(shape[1:]):
         steps.append(steps[-1] * (n if n != 0 else 1))
@@ -217,12 +217,12 @@ def empty_strides(shape) -> tuple:
 
 @api(function=False)
 def stride(self, dim=None) -> Any:
-    """How many elements lie between neighbours along each dimension (or one)."""
+    """Return the number of elements between neighbours along each dimension (or one)."""
     a = self._a
     if tls.m.sizes is not None and a.flags.c_contiguous:
         steps = empty_strides(shape_of(self))
     else:
-        tuple(map(int, shape_of(self)))       # strides go with the sizes: symbolic ones are noted
+        tuple(map(int, shape_of(self)))       # strides depend on the sizes: record symbolic ones
         if tls.m.recorder is not None:
             tls.m.recorder.asks_lay(self)
         steps = tuple([s // a.itemsize for s in a.strides]) if a.size else empty_strides(a.shape)
@@ -233,8 +233,11 @@ def stride(self, dim=None) -> Any:
 
 @api(function=False)
 def dim_order(self, ambiguity_check=False):
-    """Return the dims from the slowest to the fastest in memory. With `ambiguity_check` (True, or a list of memory formats) an
-    error where another order says the same, unless exactly one of the formats is the tensor's."""
+    """Return the dims from the slowest to the fastest in memory.
+
+    With `ambiguity_check` (True, or a list of memory formats) raise if several orders fit, unless the tensor has exactly one
+    of the formats.
+    """
     sizes, steps = self.shape, self.stride()
     formats = ambiguity_check if isinstance(ambiguity_check, list) else []
     if not isinstance(ambiguity_check, (bool, list)) or not all(isinstance(f, MemoryFormat) for f in formats):
@@ -247,7 +250,7 @@ def dim_order(self, ambiguity_check=False):
 
 
 def _over_new_dims(sizes, steps):
-    """Return strides with those of dims of size 1 by which numpy says 0, as of `x[None]`: a step over all that is behind."""
+    """Return strides in which dims of size 1 whose step NumPy gives as 0 (`x[None]`) step over all later dims."""
     found: list = []
     behind = 1
     for n, step in zip(reversed(sizes), reversed(steps)):
@@ -257,7 +260,7 @@ def _over_new_dims(sizes, steps):
 
 
 def _refuse_address(what):
-    """Addresses are other ones in the next call of a traced function."""
+    """Raise under a recorder: the address differs in the next call of a traced function."""
     if tls.m.recorder is not None:
         tls.m.recorder.refuse(f"it reads {what}, which may differ from call to call", "do that outside of the function")
 
@@ -315,7 +318,7 @@ def is_nonzero(input) -> bool:
 
 @api(function=False)
 def is_set_to(self, tensor) -> bool:
-    """Return whether both tensors are the same window into the same memory."""
+    """Return whether both tensors are the same window on the same memory."""
     a, b = self._a, tensor._a
     return address_of(a) == address_of(b) and place_of(a) == place_of(b) and a.shape == b.shape and a.strides == b.strides
 
@@ -350,5 +353,5 @@ Tensor.layout = strided
 
 @api(function=False)
 def _is_view(self) -> bool:
-    """Return whether the tensor looks into the memory of another one."""
+    """Return whether the tensor is a view of another one."""
     return self._base is not None

@@ -1,4 +1,4 @@
-"""The same elements in another order: mirrored, shifted, rotated."""
+"""Functions that reorder elements: flip, shift, rotate."""
 
 from ....ir import dtype as dt
 from ....ir.errors import DTypeError, ShapeError
@@ -13,7 +13,7 @@ from .reshaping import canonical_order, ravel, sizes_of
 
 @api(remembered=True)
 def flip(input, *which, dims=None):
-    """Return the order reversed along dims."""
+    """Reverse the order of elements along dims."""
     if not which and dims is None:
         raise TypeError("flip() takes dims, got none; say () to flip along none")
     which = sizes_of(which if dims is None else (dims,))
@@ -22,7 +22,7 @@ def flip(input, *which, dims=None):
 
 @api(remembered=True)
 def fliplr(input):
-    """Return the second dimension reversed."""
+    """Reverse the second dimension."""
     if input.ndim < 2:
         raise ShapeError(f"fliplr takes at least 2 dimensions, got shape {tuple(input.shape)}")
     return sh.flip(input, dims=(1,))
@@ -30,7 +30,7 @@ def fliplr(input):
 
 @api(remembered=True)
 def flipud(input):
-    """Return the first dimension reversed."""
+    """Reverse the first dimension."""
     if input.ndim < 1:
         raise ShapeError("flipud takes at least 1 dimension, got a 0-d tensor")
     return sh.flip(input, dims=(0,))
@@ -38,7 +38,7 @@ def flipud(input):
 
 @api(remembered=True)
 def roll(input, shifts, dims=None):
-    """Return elements shifted along dims, those pushed out coming back at the other end."""
+    """Shift elements along dims, cyclically."""
     shifts = integers(shifts, "shifts")
     dims = () if dims is None else integers(dims, "dims")
     if not dims:
@@ -53,7 +53,7 @@ def roll(input, shifts, dims=None):
 
 @api(remembered=True)
 def rot90(input, k=1, dims=(0, 1)):
-    """Rotated by 90 degrees k times in the plane of two dims."""
+    """Rotate by 90 degrees k times in the plane of two dims."""
     if input.ndim < 2:
         raise ShapeError(f"rot90 takes at least 2 dimensions, got shape {tuple(input.shape)}")
     dims = integers(dims, "dims")

@@ -1,4 +1,4 @@
-"""Reading and writing at positions given by index tensors and masks: gather, scatter, take, put and their kin."""
+"""Reads and writes at positions given by index tensors and masks: gather, scatter, take, put and others."""
 
 import math
 from typing import Any
@@ -28,13 +28,16 @@ from .tensor_factories import filled
 
 
 def _vector(x):
-    """At least one dimension: a 0-d value counts as a vector of one element."""
+    """Return a 0-d value as a vector of one element; other tensors as they are."""
     return x if x._a.ndim else sh.reshape(x, shape=(1,))
 
 
 def _no_negatives(name, at, size, dim):
-    """Return the index tuple, where indices that count from the end are not taken: raises for them. On a device, whose numbers
-    are not looked at, and in what is noted for other numbers, they become indices beyond the end, for which kernels raise."""
+    """Return the index tuple for functions that refuse indices counted from the end.
+
+    On the host a negative index raises here. On a device, and in recordings, it becomes an index beyond the end, for which
+    kernels raise.
+    """
     *before, index = at
     is_unseen, recorder = index._a.__class__ is DeviceArray or tls.m.watched, tls.m.recorder
     if not is_unseen and numel_of(index) and index._a.min() < 0:
@@ -54,7 +57,7 @@ def _nothing_of(x):
 
 @api(remembered=True)
 def gather(input, dim, index, *, sparse_grad=False, out=None):
-    """out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
+    """Pick elements by index along a dimension: out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
     d = canonical_dim(dim, input.ndim)
     if numel_of(index) == 0:
         return deliver(sh.reshape(_nothing_of(input), shape=shape_of(index)), out, "gather")
@@ -69,7 +72,7 @@ def _along(op, input, dim, index, src, mode, who):
     if isinstance(src, Tensor):
         if src.dtype is not input.dtype:
             raise DTypeError(f"{who}: the source is {src.dtype} and the tensor {input.dtype}; cast one with .to()")
-        if numel_of(index) == 0:                # of both, so that the source has a gradient, if one of zeros
+        if numel_of(index) == 0:                # a function of both, so that the source gets a gradient of zeros
             return sh.reshape(sh.cat(ravel(input), _nothing_of(src), dim=0), shape=shape_of(input))
     elif numel_of(index) == 0:
         return ew.copy(input)
@@ -81,7 +84,10 @@ def _along(op, input, dim, index, src, mode, who):
 
 @api(inplace=(ix.scatter, ix.scatter_reduce), remembered=True)
 def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
-    """input with out[index[i][j]][j] = src[i][j] for dim 0, and so on (or added or multiplied)."""
+    """Write src at indices along a dimension: out[index[i][j]][j] = src[i][j] for dim 0, and so on.
+
+    `reduce` "add" or "multiply" combines src with the input instead.
+    """
     src = value if src is None else src
     modes = {None: (ix.scatter, "set"), "add": (ix.scatter, "add"), "multiply": (ix.scatter_reduce, "mul")}
     if reduce not in modes:
@@ -92,17 +98,17 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
 
 @api(inplace=ix.scatter, remembered=True)
 def scatter_add(input, dim, index, src, *, out=None):
-    """input with out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
+    """Add src at indices along a dimension: out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
     return deliver(_along(ix.scatter, input, dim, index, src, "add", "scatter_add"), out, "scatter_add")
 
 
 _REDUCE = {"sum": (ix.scatter, "add"), "mean": (ix.scatter, "add"), "prod": (ix.scatter_reduce, "mul"),
            "amax": (ix.scatter_reduce, "amax"), "amin": (ix.scatter_reduce, "amin")}
-_SECOND_NAMES = {"max": "amax", "min": "amin"}      # of reductions, which PyTorch takes as well
+_SECOND_NAMES = {"max": "amax", "min": "amin"}      # other names of reductions in PyTorch
 
 
 def _identity(reduce, d):
-    """What leaves the other operand of a reduction as it is."""
+    """Return the neutral element of a reduction."""
     if reduce in ("amax", "amin"):
         if d.is_floating_point:
             return -np.inf if reduce == "amax" else np.inf
@@ -115,8 +121,7 @@ def _identity(reduce, d):
 
 @api(inplace=(ix.scatter, ix.scatter_reduce), remembered=True)
 def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=None):
-    """Scatter src over input, combining by sum, prod, mean, amax or amin, with what was there or (include_self False) only
-    among what is scattered."""
+    """Scatter src and combine it by sum, prod, mean, amax or amin; without `include_self` the input takes no part."""
     reduce = _SECOND_NAMES.get(reduce, reduce)
     if reduce not in _REDUCE:
         raise ArgumentError(f"scatter_reduce: reduce must be one of {', '.join(_REDUCE)}, got {reduce!r}")
@@ -133,7 +138,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=Non
 
 
 def _averaged(total, input, dim, index, include_self):
-    """Sums divided by how many were summed at each place."""
+    """Divide sums by the number of summands at each position."""
     kind = input.dtype.to_real() if input.dtype.is_inexact else dt.int64
     first = filled(input, shape_of(input), 1 if include_self else 0, kind)
     counts = ew.maximum(_along(ix.scatter, first, dim, index, 1, "add", "scatter_reduce"), 1)
@@ -144,7 +149,7 @@ def _averaged(total, input, dim, index, include_self):
 
 @api()
 def take_along_dim(input, indices, dim=None, *, out=None):
-    """Return elements picked along a dimension by indices that broadcast with the other dimensions."""
+    """Pick elements along a dimension by indices that broadcast with the other dimensions."""
     if dim is None:
         return gather(ravel(input), 0, ravel(indices), out=out)
     d = canonical_dim(dim, input.ndim)
@@ -161,7 +166,7 @@ def take_along_dim(input, indices, dim=None, *, out=None):
 
 
 def _counted_up(index, size):
-    """Return indices that may count from the end, counted from the front."""
+    """Return indices with those counted from the end counted from the front."""
     a = index._a
     if not tls.m.special and a.__class__ is np.ndarray and not (a < 0).any():
         return index
@@ -172,7 +177,7 @@ def _counted_up(index, size):
 
 
 def _slices(input, dim, index, who):
-    """Input with at least one dimension, and the index parts that pick slices along dim."""
+    """Return the input with at least one dimension, and the index parts that pick slices along dim."""
     d = canonical_dim(dim, input._a.ndim)
     if index._a.ndim > 1:
         raise ShapeError(f"{who}: index must be a vector, got shape {tuple(index.shape)}")
@@ -185,7 +190,7 @@ def _unvector(result, input):
 
 @api(remembered=True)
 def index_select(input, dim, index, *, out=None):
-    """Return the slices along a dimension that an index vector names."""
+    """Return the slices at the indices of a vector along a dimension."""
     x, at, d = _slices(input, dim, index, "index_select")
     at = _no_negatives("index_select", at, shape_of(x)[d], d)
     return deliver(_unvector(ix.index.call(x, *at), input), out, "index_select")
@@ -207,20 +212,20 @@ def _written(input, dim, index, source, accumulate, who):
 
 @api(inplace=ix.index_put, remembered=True)
 def index_add(input, dim, index, source, *, alpha=1, out=None):
-    """input with alpha * source added to the slices that an index vector names."""
+    """Add alpha * source to the slices at the indices of a vector."""
     scaled = source if alpha == 1 else ew.cast(ew.mul(source, alpha), dtype=source.dtype)
     return deliver(_written(input, dim, index, scaled, True, "index_add"), out, "index_add")
 
 
 @api(inplace=ix.index_put, remembered=True)
 def index_copy(input, dim, index, source, *, out=None):
-    """input with the slices that an index vector names replaced by those of source."""
+    """Replace the slices at the indices of a vector by those of source."""
     return deliver(_written(input, dim, index, source, False, "index_copy"), out, "index_copy")
 
 
 @api(inplace=ix.index_put, remembered=True)
 def index_fill(input, dim, index, value):
-    """input with one value in the slices that an index vector names."""
+    """Write one value to the slices at the indices of a vector."""
     x, at, d = _slices(input, dim, index, "index_fill")
     if isinstance(value, Tensor):
         if value.ndim:
@@ -237,7 +242,7 @@ def index_fill(input, dim, index, value):
 
 @api(inplace=(ix.scatter, ix.scatter_reduce))
 def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=None):
-    """Slices of source combined into those of input that an index vector names, by prod, mean, amax or amin."""
+    """Combine slices of source into those at the indices of a vector, by prod, mean, amax or amin."""
     x, at, d = _slices(input, dim, index, "index_reduce")
     src = _vector(source)
     spread = sh.expand(sh.reshape(at[-1], shape=(1,) * d + shape_of(at[-1]) + (1,) * (x.ndim - d - 1)), shape=shape_of(src))
@@ -249,7 +254,8 @@ _WHOLE = slice(None)
 
 @api(inplace=ix.index_put, checked=True)
 def index_put(input, indices, values, accumulate=False):
-    """input[indices] = values (or += if accumulate), as a new tensor. Indices are tensors, or None for all of a dimension."""
+    """Return a copy with input[indices] = values (or += if accumulate). Indices are tensors, or None for all of a
+    dimension."""
     _check_written("index_put", input, values)
     x, at = resolve(input, tuple([_WHOLE if i is None else _positions(i) for i in indices]))
     changed = put(x, at, values, accumulate, "index_put")
@@ -257,13 +263,13 @@ def index_put(input, indices, values, accumulate=False):
 
 
 def _check_written(name, input, values):
-    """Raise where values would be converted, which is for `x[key] = values` to do."""
+    """Raise if values would need a conversion, which only `x[key] = values` does."""
     if values.dtype is not input.dtype:
         raise DTypeError(f"{name}: the values are {values.dtype} and the tensor {input.dtype}; cast one with .to()")
 
 
 def _positions(index):
-    """Return a vector for a single position, of which a key would make a view, or what else stands among indices, as it is."""
+    """Return a single position as a vector, since a key of one would make a view; other indices as they are."""
     if isinstance(index, slice) or index is Ellipsis:
         raise DimError("index_put takes tensors of positions, masks and None as indices, got a slice: write x[key] = values")
     if isinstance(index, Tensor):
@@ -282,18 +288,18 @@ def take(input, index, *, out=None):
 
 @api(inplace=ix.index_put, name="put", checked=True)
 def put_flat(input, index, source, accumulate=False):
-    """input with source written (or added) at positions of the flattened tensor."""
+    """Write (or add) source at positions of the flattened tensor."""
     _check_written("put", input, source)
     flat = put(ravel(input), (ravel(index),), ravel(source), accumulate, "put")
     return sh.reshape(flat, shape=shape_of(input))
 
 
-# Masks and what is not zero.
+# Masks and nonzero elements.
 
 
 @api(checked=True)
 def nonzero(input, *, out=None, as_tuple=False) -> Any:
-    """Return the positions of all elements that are not zero: rows of a matrix, or one vector for each dimension."""
+    """Return the positions of nonzero elements: rows of a matrix, or one vector for each dimension."""
     if as_tuple:
         if out is not None:
             raise ArgumentError("nonzero(as_tuple=True) makes several tensors, so it takes no out")
@@ -308,7 +314,7 @@ def nonzero(input, *, out=None, as_tuple=False) -> Any:
 
 
 def _beside_each_other(columns):
-    """Index tensors of one length as the columns of a matrix."""
+    """Stack index tensors of one length as the columns of a matrix."""
     if tls.m.special or columns[0]._a.__class__ is DeviceArray:
         return stack(columns, 1)
     made = np.empty((len(columns[0]._a), len(columns)), np.int64)
@@ -319,13 +325,13 @@ def _beside_each_other(columns):
 
 @api(checked=True)
 def argwhere(input):
-    """Return the positions of all elements that are not zero, as rows of a matrix."""
+    """Return the positions of nonzero elements as rows of a matrix."""
     return nonzero(input)
 
 
 @api(checked=True)
 def masked_select(input, mask, *, out=None):
-    """Return the elements where the (broadcast) mask holds, as a vector."""
+    """Return the elements where the (broadcast) mask is true, as a vector."""
     if mask.dtype is not dt.bool_:
         raise DTypeError(f"masked_select takes a bool mask, got {mask.dtype}")
     shape = broadcast_shapes(shape_of(input), shape_of(mask))
@@ -335,7 +341,7 @@ def masked_select(input, mask, *, out=None):
 
 @api(inplace=ix.index_put, checked=True)
 def masked_scatter(input, mask, source):
-    """input with the elements where the mask holds replaced by those of source, in order."""
+    """Replace the elements where the mask is true by those of source, in order."""
     if mask.dtype is not dt.bool_ or source.dtype is not input.dtype:
         raise DTypeError(f"masked_scatter takes a bool mask and a source of the tensor's dtype, got {mask.dtype}, "
                          f"{source.dtype} and {input.dtype}")
@@ -371,7 +377,7 @@ def _require_classes(x, n):
 
 
 def _ones_in(a, n):
-    """Written into new zeros, where operators would copy them."""
+    """Write ones into new zeros, which operators would copy."""
     made = kernel_of(sh.full)(None, shape=(*a.shape, n), value=0, dtype=dt.int64)
     if made.size:
         made.reshape(-1)[np.arange(0, made.size, n) + a.reshape(-1)] = 1
@@ -379,7 +385,7 @@ def _ones_in(a, n):
 
 
 def _are_equal(x, shape, n):
-    """Which class each element is: on a GPU comparing takes fewer launches than writing ones among zeros."""
+    """Compare each element with every class: on a GPU this takes fewer launches than writing ones among zeros."""
     every = sh.iota.call(x, shape=(n,), dim=0, dtype=dt.int64)
     return ew.cast(ew.eq(sh.reshape(x, shape=(*shape, 1)), every), dtype=dt.int64)
 
@@ -391,7 +397,7 @@ def _ones_at(x, shape, n):
     return ix.scatter.call(zeros, at, ones, dim=len(shape), mode="set")
 
 
-# A view's place replaced, as a new tensor.
+# Copies with a part replaced.
 
 
 def _replaced(input, view_op, src, **params):
@@ -404,7 +410,7 @@ def _replaced(input, view_op, src, **params):
 
 @api(remembered=True)
 def select_scatter(input, src, dim, index):
-    """input with src in place of one index along a dimension."""
+    """Return a copy with src at one index along a dimension."""
     d = canonical_dim(dim, input.ndim)
     n = shape_of(input)[d]
     if not -n <= index < n:
@@ -414,7 +420,7 @@ def select_scatter(input, src, dim, index):
 
 @api(remembered=True)
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None):
-    """input with src in place of a slice along a dimension."""
+    """Return a copy with src in a slice along a dimension."""
     d = canonical_dim(dim, input.ndim)
     if not input.ndim:
         raise ShapeError("slice_scatter needs a dimension to slice, the tensor has none")
@@ -425,7 +431,7 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None):
 
 @api(remembered=True)
 def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
-    """input with src in place of a diagonal."""
+    """Return a copy with src on a diagonal."""
     return _replaced(input, sh.diagonal, src, offset=offset, dim1=canonical_dim(dim1, input.ndim),
                      dim2=canonical_dim(dim2, input.ndim))
 

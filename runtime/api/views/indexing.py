@@ -1,4 +1,4 @@
-"""`x[...]` and its assignment: which views, masks and index tensors a key stands for."""
+"""Indexing `x[...]` and its assignment: keys as views, masks and index tensors."""
 
 import warnings
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ _ndarray = np.ndarray
 
 
 def count_of(mask) -> int:
-    """How many elements are not zero, as a number that Python has read."""
+    """Return the number of nonzero elements, as a number that Python has read."""
     if tls.m.recorder is None and mask._a.__class__ is not DeviceArray:
         return int(np.count_nonzero(mask._a))
     hits = ew.cast(ew.ne(mask, 0), dtype=dt.int64)
@@ -71,7 +71,7 @@ def _is_bool(k) -> bool:
 
 
 def _index_tensor(k):
-    """Return a list, array or tensor in a key, as a tensor of integers or bools."""
+    """Return a list, array or tensor of a key as a tensor of integers or bools."""
     k = known(k)
     t = k if isinstance(k, Tensor) else made(as_array_tensor(k if isinstance(k, np.ndarray) else np.asarray(_plain(k))))
     if numel_of(t) == 0 and not isinstance(k, Tensor) and t.dtype.is_inexact:
@@ -84,16 +84,16 @@ def _index_tensor(k):
 
 
 def _plain(k):
-    """Return a list in a key with tensors inside read as numbers."""
+    """Return a list of a key with its tensors read as numbers."""
     return [_plain(v) if isinstance(v, (list, tuple)) else v.tolist() if isinstance(v, Tensor) else v for v in k]
 
 
 _ARRAYS = (list, tuple, range, np.ndarray)
-_SHORT = 32     # lists of as many entries are one index, whatever is in them
+_SHORT = 32     # lists with this many entries or more are one index
 
 
 def _width(k) -> int:
-    """How many dimensions one part of a key takes."""
+    """Return how many dimensions one part of a key takes."""
     if k is None or k is Ellipsis or isinstance(k, bool):
         return 0
     return k.ndim if isinstance(k, Tensor) and k.dtype is dt.bool_ else 1
@@ -122,8 +122,8 @@ def _parts(x, key) -> list:
 
 
 def _is_parts(key) -> bool:
-    """Return whether a key says something of each dimension: a tuple, or what PyTorch takes for one, a short list with anything
-    but numbers in it."""
+    """Return whether a key has a part for each dimension: a tuple, or, as in PyTorch, a short list that holds not only
+    numbers."""
     if type(key) is not list or len(key) >= _SHORT:
         return type(key) is tuple
     if any(k is None or k is Ellipsis or type(k) is slice for k in key):
@@ -136,7 +136,7 @@ def _is_parts(key) -> bool:
 
 
 def resolve(x, key):
-    """Return the view that a key's ints, slices and Nones make of x, and the index tensors (or Nones) left to apply to it."""
+    """Return the view of x that a key's ints, slices and Nones make, and the index tensors (or Nones) still to apply."""
     parts = _parts(x, key if _is_parts(key) else (key,))
     indices, dim = [], 0
     for k in parts:
@@ -166,7 +166,7 @@ def resolve(x, key):
 
 
 def _stands_for_many(k) -> bool:
-    """Return whether an index is another number for each sample of a batch (`runtime/batching`), which no view can show."""
+    """Return whether an index differs between the samples of a vmap batch, so that no view can show it."""
     return tls.m.batched is not None and k._a.__class__ is DeviceArray
 
 
@@ -179,7 +179,7 @@ def _as_int(k) -> int:
 
 
 def _mask_part(x, dim, mask):
-    """Return the index tensors that a bool (tensor) stands for; one without dimensions adds a dimension to x."""
+    """Return x and the index tensors for a bool (tensor); one without dimensions adds a dimension to x."""
     if not isinstance(mask, Tensor):
         mask = made(as_array_tensor(np.asarray(mask)))
     if not mask.ndim:
@@ -188,7 +188,7 @@ def _mask_part(x, dim, mask):
     if shape_of(mask) != shape:
         raise DimError(f"the shape of the mask {tuple(mask.shape)} does not match the indexed shape {shape} (of a tensor of "
                        f"shape {tuple(x.shape)}, from dimension {dim})")
-    if mask.ndim > 1 and x._a.flags.c_contiguous:    # one index vector over the merged dimensions, which are still a view
+    if mask.ndim > 1 and x._a.flags.c_contiguous:    # one index vector over the merged dimensions, still a view
         n = numel_of(mask)
         x = sh.reshape(x, shape=shape_of(x)[:dim] + (n,) + shape_of(x)[dim + mask.ndim:])
         mask = sh.reshape(mask, shape=(n,))
@@ -199,8 +199,10 @@ def _mask_part(x, dim, mask):
 
 
 def _quick_view(x, key):
-    """x[key] for a key of plain ints, slices, Nones and Ellipsis, where no history and no recorder needs its steps one by one;
-    None for any other."""
+    """Return x[key] in one step for plain ints, slices, Nones and Ellipsis; None for other keys.
+
+    No history and no recorder may need the single steps.
+    """
     a, m, path, dim, dots = x._a, tls.m, x._path, 0, False
     shape = a.shape
     if m.special or (m.grad and x._node is not None) or a.__class__ is not _ndarray:
@@ -237,7 +239,7 @@ def _quick_view(x, key):
 
 
 def _basic_view(x, key):
-    """x[key] for a key of plain ints, slices and at most one Ellipsis; None for any other."""
+    """Return x[key] for plain ints, slices and at most one Ellipsis; None for other keys."""
     used, dots = 0, 0
     for k in key:
         if type(k) is int or type(k) is slice:
@@ -264,8 +266,7 @@ def _basic_view(x, key):
 
 
 def _plain_indices(a, key) -> list | None:
-    """Return the index tensors of a key that has nothing else but whole dimensions, for which None stands; None for any
-    other."""
+    """Return the index tensors of a key that holds only these and whole dimensions (None); None for other keys."""
     found: list = []
     for k in key if len(key) <= a.ndim else ():
         if k.__class__ is Tensor and k._a.dtype.kind == "i" and k._a.ndim and k._a.__class__ is a.__class__:
@@ -280,8 +281,7 @@ def _plain_indices(a, key) -> list | None:
 
 
 def _is_quick_mask(x, mask) -> bool:
-    """Return whether a key is a mask by which numpy alone reads a small x: nobody asks for the steps, and values come row by
-    row."""
+    """Return whether NumPy alone may read x by a mask: x is small, nothing records, and values come in row-major order."""
     a, b, m = x._a, mask._a, tls.m
     return (b.dtype.kind == "b" and b.__class__ is _ndarray and a.__class__ is _ndarray and 0 < b.ndim <= a.ndim
             and not m.special and (x._node is None or not m.grad) and a.size <= SMALL and a.flags.c_contiguous
@@ -289,7 +289,7 @@ def _is_quick_mask(x, mask) -> bool:
 
 
 def getitem(self, key):
-    """x[key]: a view for ints, slices, None and Ellipsis; a copy as soon as masks or index tensors take part."""
+    """Return x[key]: a view for ints, slices, None and Ellipsis; a copy once masks or index tensors take part."""
     kind = type(key)
     if kind is int:
         a, m = self._a, tls.m
@@ -335,7 +335,7 @@ def getitem(self, key):
 
 
 def setitem(self, key, value) -> None:
-    """x[key] = value, broadcasting and converting the value."""
+    """Write x[key] = value, broadcasting and converting the value."""
     if _set_plainly(self, key, value):
         return
     if _is_mask_of(self, key) and _is_single(value):
@@ -354,9 +354,11 @@ def setitem(self, key, value) -> None:
 
 
 def _set_plainly(x, key, value) -> bool:
-    """Write x[key] = value by numpy alone, where key is a mask of x or of ints, slices and index tensors, the value a number or
-    has x's dtype, and nothing but x's memory and version takes notice; False if that is not so. As many values as a mask has
-    hits are written so if they are few, and none lies in x's memory, over which numpy does not look then."""
+    """Write x[key] = value by NumPy alone, and return whether that was possible.
+
+    The key is a mask of x, or ints, slices and index tensors. The value is a number or has x's dtype. Only x's memory and
+    version may change. Values for a mask must be few and outside of x's memory, since NumPy does not check overlaps there.
+    """
     m, a = tls.m, x._a
     if not is_plain(x, m):
         return False
@@ -385,14 +387,14 @@ def _set_plainly(x, key, value) -> bool:
             if at is None:
                 return False
             m.run(a.__setitem__, at, v)
-    except (IndexError, ValueError):       # the long road says what is wrong
+    except (IndexError, ValueError):       # the general path raises the error
         return False
     wrote_plainly(x, "__setitem__")
     return True
 
 
 def _plain_key(key):
-    """Return a key of ints, rising slices and int64 tensors as numpy takes it; None for any other."""
+    """Return a key of ints, rising slices and int64 tensors for NumPy; None for other keys."""
     parts = []
     for k in key if key.__class__ is tuple else (key,):
         if k.__class__ is int or k is Ellipsis or (k.__class__ is slice and k.step is None):
@@ -426,7 +428,7 @@ def _fitting(value, view):
 
 
 def put(x, indices, value, accumulate, who):
-    """x with a (broadcast, converted) value written at index tensors."""
+    """Return x with a (broadcast, converted) value written at index tensors."""
     shape = ix.indexed_shape(who, x.aval, [None if i is None else i.aval for i in indices])
     value = to_dtype(value if value._a.ndim else beside(value, x), x.dtype)
     surplus = value.ndim - len(shape)
@@ -445,7 +447,7 @@ def put(x, indices, value, accumulate, who):
 
 
 def iterate(self) -> Iterator[Tensor]:
-    """Return the entries along the first dimension."""
+    """Iterate over the entries along the first dimension."""
     if not self.ndim:
         raise DTypeError("iteration over a 0-d tensor")
     return iter(looks(sh.select, self, [{"dim": 0, "index": i} for i in range(len(self))]))
@@ -459,7 +461,7 @@ def contains(self, element) -> bool:
 
 
 def reversed_(self):
-    """Return the entries along the first dimension from the last to the first."""
+    """Return the entries along the first dimension in reverse order."""
     return sh.flip(self, dims=(0,)) if self.ndim else self
 
 

@@ -1,4 +1,4 @@
-"""Tensors joined, cut apart and repeated."""
+"""Functions that join, split and repeat tensors."""
 
 import itertools
 from typing import Any
@@ -21,7 +21,7 @@ from ..register.type_promotion import result_type, to_dtype
 from .reshaping import sizes_of
 from .tensor_factories import counted, filled, made, tensor
 
-# Joined.
+# Join.
 
 
 def _tensors(tensors, who):
@@ -53,19 +53,19 @@ def _arrays_of(tensors) -> list | None:
 
 
 def _is_one(values: list) -> bool:
-    """Return whether all are equal (counted in C, as joining many small tensors is no more than such loops)."""
+    """Return whether all values are equal. Counting runs in C, which matters for joins of many small tensors."""
     return values.count(values[0]) == len(values)
 
 
 def _are_plain(tensors) -> bool:
-    """Return whether these are tensors of one dtype and rank that join as they are."""
+    """Return whether these tensors have one dtype and rank, so that they join without conversion."""
     arrays = _arrays_of(tensors)
     return arrays is not None and arrays[0].ndim > 0 and _is_one([a.ndim for a in arrays])
 
 
 @api(method=False, names=("concat", "concatenate"), remembered=True)
 def cat(tensors, dim=0, *, out=None):
-    """Joined along an existing dimension; 1-d tensors without elements are skipped."""
+    """Join tensors along an existing dimension; 1-d tensors without elements are skipped."""
     if out is None and _are_plain(tensors) and tensors[0]._a.shape != (0,):
         return sh.cat.call(*tensors, dim=canonical_dim(dim, tensors[0]._a.ndim))
     xs = _alike(_tensors(tensors, "cat"))
@@ -76,7 +76,7 @@ def cat(tensors, dim=0, *, out=None):
         if shape == (0,):
             shape = shape_of(x)
     if shape == (0,):
-        dim = 0             # which of their dims was asked for is nothing to check
+        dim = 0             # empty vectors accept any dim
     d = canonical_dim(dim, len(shape))
     if len(shape) > 1:
         nothing = shape[:d] + (0,) + shape[d + 1:]
@@ -86,13 +86,13 @@ def cat(tensors, dim=0, *, out=None):
 
 @api(method=False, remembered=True)
 def stack(tensors, dim=0, *, out=None):
-    """Joined along a new dimension."""
+    """Join tensors along a new dimension."""
     xs = _alike(_tensors(tensors, "stack"))
     return deliver(sh.stack.call(*xs, dim=canonical_dim(dim, xs[0].ndim + 1)), out, "stack")
 
 
 def _at_least(x, n):
-    """x with dimensions added until it has n, where numpy's atleast functions add them."""
+    """Add dimensions to x until it has n, as NumPy's atleast functions do."""
     shape = shape_of(x)
     if len(shape) >= n:
         return x
@@ -128,26 +128,26 @@ def atleast_3d(*tensors) -> Any:
 
 @api(method=False, remembered=True)
 def hstack(tensors, *, out=None):
-    """Joined side by side: along dim 1, or 0 for vectors."""
+    """Join tensors side by side: along dim 1, or 0 for vectors."""
     xs = [_at_least(x, 1) for x in _tensors(tensors, "hstack")]
     return cat(xs, 0 if xs[0].ndim == 1 else 1, out=out)
 
 
 @api(method=False, names=("row_stack",), remembered=True)
 def vstack(tensors, *, out=None):
-    """Joined one below the other; vectors are rows."""
+    """Join tensors one below the other; vectors are rows."""
     return cat([_at_least(x, 2) for x in _tensors(tensors, "vstack")], 0, out=out)
 
 
 @api(method=False, remembered=True)
 def dstack(tensors, *, out=None):
-    """Joined along the third dimension."""
+    """Join tensors along the third dimension."""
     return cat([_at_least(x, 3) for x in _tensors(tensors, "dstack")], 2, out=out)
 
 
 @api(method=False, remembered=True)
 def column_stack(tensors, *, out=None):
-    """Joined side by side; vectors are columns."""
+    """Join tensors side by side; vectors are columns."""
     xs = _tensors(tensors, "column_stack")
     return cat([x if x.ndim > 1 else sh.reshape(x, shape=(numel_of(x), 1)) for x in xs], 1, out=out)
 
@@ -169,12 +169,12 @@ def block_diag(*tensors):
     return sh.cat.call(*rows, dim=0)
 
 
-# Cut apart.
+# Split.
 
 
 @api(remembered=True)
 def unbind(input, dim=0) -> tuple[Tensor, ...]:
-    """Return every index along a dimension, as a tuple of views."""
+    """Return a view for every index along a dimension."""
     if not input.ndim:
         raise DimError("unbind cannot be applied to a 0-d tensor")
     d = canonical_dim(dim, input.ndim)
@@ -182,7 +182,7 @@ def unbind(input, dim=0) -> tuple[Tensor, ...]:
 
 
 def cut(input, dim, sizes):
-    """Consecutive pieces of the given sizes along a dimension, as views."""
+    """Return consecutive pieces of the given sizes along a dimension, as views."""
     pieces, start = [], 0
     for n in sizes:
         pieces.append({"dim": dim, "start": start, "step": 1, "stop": start + n})
@@ -192,7 +192,7 @@ def cut(input, dim, sizes):
 
 @api(keywords={"split_size": "split_size_or_sections"}, remembered=True)
 def split(tensor, split_size_or_sections, dim=0) -> tuple[Tensor, ...]:
-    """Return pieces of one size (the last may be smaller) or of the sizes listed, as views."""
+    """Split a tensor into pieces of one size (the last may be smaller) or of the sizes listed; return views."""
     if not tensor.ndim:
         raise DimError("split cannot be applied to a 0-d tensor")
     d = canonical_dim(dim, tensor.ndim)
@@ -216,13 +216,13 @@ def _split_sizes(x, sizes, d):
 
 @api(remembered=True)
 def split_with_sizes(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
-    """Return pieces of the sizes listed, as views."""
+    """Split a tensor into pieces of the sizes listed; return views."""
     return _split_sizes(input, tuple(split_sizes), canonical_dim(dim, input.ndim))
 
 
 @api(remembered=True)
 def chunk(input, chunks, dim=0) -> tuple[Tensor, ...]:
-    """At most `chunks` pieces of one size (the last may be smaller), as views."""
+    """Split a tensor into at most `chunks` pieces of one size (the last may be smaller); return views."""
     chunks, = integers(chunks, "chunks")
     if chunks < 1:
         raise ArgumentError(f"chunk: the number of chunks must be positive, got {chunks}")
@@ -234,13 +234,13 @@ def chunk(input, chunks, dim=0) -> tuple[Tensor, ...]:
 
 @api(remembered=True)
 def unsafe_chunk(input, chunks, dim=0) -> tuple[Tensor, ...]:
-    """chunk()"""
+    """Same as chunk()."""
     return chunk(input, chunks, dim)
 
 
 @api(remembered=True)
 def unsafe_split(tensor, split_size, dim=0) -> tuple[Tensor, ...]:
-    """split()"""
+    """Same as split()."""
     return split(tensor, split_size, dim)
 
 
@@ -249,7 +249,7 @@ _CUTS = dict.fromkeys(("indices", "sections", "tensor_indices_or_sections"), "in
 
 @api(keywords=_CUTS, remembered=True)
 def tensor_split(input, indices_or_sections, dim=0) -> tuple[Tensor, ...]:
-    """`n` pieces whose sizes differ by at most one, or pieces cut at the indices listed; views."""
+    """Split a tensor into `n` pieces whose sizes differ by at most one, or at the indices listed; return views."""
     if not input.ndim:
         raise DimError("tensor_split cannot be applied to a 0-d tensor")
     d = canonical_dim(dim, input.ndim)
@@ -289,12 +289,12 @@ hsplit = _splits("hsplit", lambda x: 0 if x.ndim == 1 else 1, 1)
 vsplit = _splits("vsplit", lambda x: 0, 2)
 dsplit = _splits("dsplit", lambda x: 2, 3)
 
-# Repeated.
+# Repeat.
 
 
 @api(function=False, remembered=True)
 def repeat(self, *sizes, repeats=None):
-    """Copy side by side, `sizes` many along each dimension."""
+    """Repeat the tensor, `sizes` times along each dimension."""
     times, shape = sizes_of(sizes if repeats is None else (repeats,)), shape_of(self)
     lead = len(times) - len(shape)
     if lead < 0:
@@ -310,7 +310,7 @@ def repeat(self, *sizes, repeats=None):
 
 @api(remembered=True)
 def tile(input, *sizes, dims=None):
-    """repeat(), with missing leading counts 1."""
+    """Repeat the tensor; missing leading counts are 1."""
     times = sizes_of(sizes if dims is None else (dims,))
     return repeat(input, (1,) * (input.ndim - len(times)) + times)
 
@@ -322,7 +322,10 @@ def total_of(counts) -> int:
 
 @api(remembered=True)
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
-    """Return each element (or each index along a dimension) several times in a row; counts alone give each index that often."""
+    """Repeat each element (or each index along a dimension) several times in a row.
+
+    Counts alone give each index that many times.
+    """
     if repeats is None:
         input, repeats = beside(counted(numel_of(input)), input), input
     x = sh.reshape(input, shape=(numel_of(input),)) if dim is None or not input.ndim else input
@@ -350,7 +353,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
 
 @api(method=False, remembered=True)
 def meshgrid(*tensors, indexing="ij") -> tuple[Tensor, ...]:
-    """Coordinate grids of vectors, as a tuple of views."""
+    """Return coordinate grids of vectors, as views."""
     xs = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
     xs = [_at_least(x, 1) for x in xs]
     if indexing not in ("ij", "xy"):
@@ -382,7 +385,7 @@ def vander(x, N=None, increasing=False):
 
 @api(method=False, remembered=True)
 def cartesian_prod(*tensors):
-    """Return all combinations of one element of each vector, as rows."""
+    """Return all combinations of one element from each vector, as rows."""
     for x in tensors:
         if x.ndim != 1:
             raise ShapeError(f"cartesian_prod takes vectors, got shape {tuple(x.shape)}")
@@ -393,7 +396,7 @@ def cartesian_prod(*tensors):
 
 @api(checked=True)
 def combinations(input, r=2, with_replacement=False):
-    """Return all choices of r elements of a vector, as rows."""
+    """Return all combinations of r elements of a vector, as rows."""
     if input.ndim != 1:
         raise ShapeError(f"combinations takes a vector, got shape {tuple(input.shape)}")
     if r < 0:
@@ -407,8 +410,7 @@ def combinations(input, r=2, with_replacement=False):
 
 
 def _choices(n, r, step):
-    """Return the rising rows of r numbers below n, each at least `step` above the one before: one column of all of them at a
-    time."""
+    """Return the rising rows of r numbers below n that differ by at least `step`, built one column at a time."""
     rows = np.zeros((1, 0), np.int64)
     least = np.zeros(1, np.int64)           # the smallest number that may follow each row
     for left in range(r - 1, -1, -1):

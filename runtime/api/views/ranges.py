@@ -1,4 +1,4 @@
-"""New tensors that count: evenly spaced numbers, powers, the places of triangles."""
+"""New tensors that count: evenly spaced numbers, powers, indices of triangles."""
 
 import math
 
@@ -32,7 +32,7 @@ def _sequence_dtype(dtype, *numbers):
 
 
 def _delivered(t, out, requires_grad, name, device, pin_memory=False):
-    """Return a sequence as the caller asked for it; an `out` with as many elements keeps its shape."""
+    """Return a sequence with the options of its caller; an `out` with as many elements keeps its shape."""
     if out is not None and out.ndim != 1 and numel_of(out) == numel_of(t):
         t = sh.reshape(t, shape=shape_of(out))
     return finish(t, out, requires_grad, name, device, pin_memory)
@@ -40,7 +40,7 @@ def _delivered(t, out, requires_grad, name, device, pin_memory=False):
 
 @api(method=False)
 def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """start, start + step, ... below end."""
+    """Return start, start + step, ... below end."""
     if layout is not None:
         require_strided("arange", layout)
     require_device(device)
@@ -56,7 +56,7 @@ def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
         raise ArgumentError(f"arange: bounds and step must be finite, got {start}, {end}, {step}")
     if (end - start) * step < 0:
         raise ArgumentError(f"arange: from {start} to {end} leads the other way than step {step}")
-    if d is dt.int64:       # PyTorch cuts the numbers before it counts, for this dtype alone
+    if d is dt.int64:       # PyTorch truncates before it counts, for this dtype alone
         start, end, step = as_int(start), as_int(end), as_int(step)
         if step == 0:
             raise ArgumentError("arange: as int64, step must not be 0")
@@ -69,7 +69,7 @@ def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
 
 
 def _progression(n, start, step, d, mark):
-    """start + i * step for i in 0..n-1 (beside `mark`), computed in int64 or float64 and rounded once to `d`."""
+    """Return start + i * step for i in 0..n-1 (beside `mark`), computed in int64 or float64 and rounded once to `d`."""
     if d.is_inexact or isinstance(start, float) or isinstance(step, float):
         kind = dt.float64
     else:
@@ -82,20 +82,20 @@ def _progression(n, start, step, d, mark):
 
 
 def _is_by_kernel(d) -> bool:
-    """Return whether values of a dtype are counted by a kernel: nobody listens, and it is one that kernels know."""
+    """Return whether a kernel counts values of a dtype: nothing records, and the kernel knows the dtype."""
     return not tls.m.special and (d.is_floating_point or d.is_integer) and d not in dt.FLOAT8
 
 
 def _stepped(count, n, start, step, kind, d):
     x = count(n, kind)
     x = x if step == 1 else x * step
-    x = x if start == 0 and step > 0 else x + start       # times a step below 0, the first one is -0
+    x = x if start == 0 and step > 0 else x + start       # with a step below 0, zero times it is -0
     return x if d is kind else ew.cast.call(x, dtype=d)
 
 
 @api(method=False)
 def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
-    """start, start + step, ... up to and with end (kept for old code; use arange)."""
+    """Return start, start + step, ... up to and including end (deprecated; use arange)."""
     if layout is not None:
         require_strided("range", layout)
     require_device(device)
@@ -107,8 +107,7 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devic
 
 
 def _ends(start, end, dtype, out) -> tuple:
-    """Return the dtype of values between two numbers or 0-d tensors, and these numbers, cut where the dtype is one of
-    integers."""
+    """Return the dtype of values between two numbers or 0-d tensors, and the two numbers, truncated for an integer dtype."""
     for x in (start, end):
         if isinstance(x, Tensor) and x.ndim:
             raise ShapeError(f"linspace takes numbers or 0-d tensors, got a tensor of shape {tuple(x.shape)}")
@@ -121,7 +120,7 @@ def _ends(start, end, dtype, out) -> tuple:
 
 
 def _evenly(start, end, steps, then, mark=None) -> Tensor:
-    """What `then` makes of `steps` float64 values from start to end, each half counted from its own end."""
+    """Apply `then` to `steps` float64 values from start to end, each half counted from its own end."""
     if steps < 0:
         raise ArgumentError(f"linspace: steps must not be negative, got {steps}")
     if steps == 1:
@@ -137,7 +136,7 @@ def _evenly(start, end, steps, then, mark=None) -> Tensor:
 
 
 def _between(start, end, steps, then, mark=None) -> Tensor:
-    """`_evenly` between real numbers; between complex ones both parts are."""
+    """Call `_evenly` for real numbers; for complex ones, for both parts."""
     if not isinstance(start, complex) and not isinstance(end, complex):
         return _evenly(start, end, steps, then, mark)
     parts = [_evenly(low, high, steps, lambda x: x, mark) for low, high in ((start.real, end.real), (start.imag, end.imag))]
@@ -146,7 +145,7 @@ def _between(start, end, steps, then, mark=None) -> Tensor:
 
 @api(method=False)
 def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """`steps` values evenly from start to end, both included."""
+    """Return `steps` evenly spaced values from start to end, both included."""
     if layout is not None:
         require_strided("linspace", layout)
     require_device(device)
@@ -161,7 +160,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
 @api(method=False)
 def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False,
              pin_memory=False):
-    """Return powers of `base` with exponents evenly from start to end."""
+    """Return powers of `base` with evenly spaced exponents from start to end."""
     if layout is not None:
         require_strided("logspace", layout)
     require_device(device)
@@ -171,8 +170,8 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
 
 
 def _triangle(rows, columns, offset, kind, lower) -> np.ndarray:
-    """Return the places of a triangle, row by row: on and below the diagonal at an offset, or on and above."""
-    edge = np.clip(np.arange(rows) + (offset + lower), 0, columns)          # where each row's part ends, or begins
+    """Return the positions of a triangle, row by row: on and below the diagonal at an offset, or on and above."""
+    edge = np.clip(np.arange(rows) + (offset + lower), 0, columns)          # end, or begin, of each row's part
     counts = edge if lower else columns - edge
     out = np.empty((2, int(counts.sum())), kind)
     out[0] = np.repeat(np.arange(rows, dtype=kind), counts)
@@ -182,7 +181,7 @@ def _triangle(rows, columns, offset, kind, lower) -> np.ndarray:
 
 
 def _places(rows, columns, offset, dtype, device, lower) -> Tensor:
-    """Return the same as a tensor; where a recording keeps sizes free, those of all places that are in the triangle."""
+    """Return the positions of a triangle as a tensor. With symbolic sizes, select them from all positions."""
     require_device(device)
     (rows, columns, offset), d = integers((rows, columns, offset), "the sizes of a triangle"), dt.as_dtype(dtype)
     if rows < 0 or columns < 0:
@@ -198,7 +197,7 @@ def _places(rows, columns, offset, dtype, device, lower) -> Tensor:
 
 
 def _count_below(rows, columns, edge):
-    """How many places of so many rows and columns lie in the first `edge` columns of row 0, one more of each further row."""
+    """Return how many positions lie in the first `edge` columns of row 0, and in one column more of each further row."""
     first, full = [min(max(n, 0), rows) for n in (-edge, columns - edge)]
     return (full - first) * (full + first + 2 * edge - 1) // 2 + (rows - full) * columns
 

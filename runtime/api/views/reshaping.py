@@ -1,4 +1,4 @@
-"""Other shapes of the same elements: reshapes, permutations, expansions, diagonals and triangles."""
+"""Reshapes, permutations, expansions, diagonals and triangles."""
 
 import math
 
@@ -35,7 +35,7 @@ def sizes_of(given) -> tuple:
 
 
 def canonical_order(dims, ndim: int) -> tuple:
-    """Return dims counted from the front, in the order given, each at most once."""
+    """Return dims counted from the front, in the order given; raise if one occurs twice."""
     dims = integers(dims, "dims")
     out = tuple([canonical_dim(d, ndim) for d in dims])
     if len(set(out)) != len(out):
@@ -44,7 +44,7 @@ def canonical_order(dims, ndim: int) -> tuple:
 
 
 def fill_in(shape: tuple, size: int, who: str) -> tuple:
-    """`shape` with its -1 replaced by what makes `size` elements."""
+    """Return `shape` with -1 replaced so that it has `size` elements."""
     for n in shape:
         if n < 0:
             break
@@ -71,7 +71,7 @@ def fill_in(shape: tuple, size: int, who: str) -> tuple:
 
 @api(sees=sh.reshape)
 def reshape(input, *sizes, shape=None):
-    """Return the same elements under another shape; a view where strides allow, else a copy."""
+    """Return the elements in another shape: a view where strides allow, else a copy."""
     shape = sizes_of(sizes if shape is None else (shape,))
     return look(sh.reshape, input, {"shape": fill_in(shape, numel_of(input), "reshape")})
 
@@ -81,7 +81,10 @@ Tensor.reshape_as = lambda self, other: reshape(self, other.shape)
 
 @api(function=False, sees=sh.reshape)
 def view(self, *shape, dtype=None, size=None):
-    """Return the same memory under another shape (or, given a dtype, read as that dtype); raises where strides do not fit."""
+    """Return a view in another shape, or, given a dtype, with the memory read as that dtype.
+
+    Raise where the strides do not fit.
+    """
     if dtype is not None or (len(shape) == 1 and isinstance(shape[0], dt.DType)):
         return _view_as_dtype(self, dtype or shape[0])
     a = self._a
@@ -92,7 +95,7 @@ def view(self, *shape, dtype=None, size=None):
 
 
 def require_view(a, shape):
-    """Raise if an array cannot be seen under another shape without a copy."""
+    """Raise if an array has no view of a shape."""
     shape = at_hint(shape)
     if any(n < 0 for n in shape) or int(np.prod(shape)) != a.size:
         return
@@ -119,7 +122,7 @@ Tensor.view_as = lambda self, other: view(self, *other.shape) if other.ndim else
 
 @api(sees=sh.reshape)
 def flatten(input, start_dim=0, end_dim=-1):
-    """Return dims start_dim to end_dim as one."""
+    """Merge dims start_dim to end_dim into one."""
     n = input.ndim
     first, last = canonical_dim(start_dim, n, what="start_dim"), canonical_dim(end_dim, n, what="end_dim")
     if first > last:
@@ -135,7 +138,7 @@ def flatten(input, start_dim=0, end_dim=-1):
 
 @api(sees=sh.reshape)
 def unflatten(input, dim, sizes):
-    """Return one dimension as several."""
+    """Split one dimension into several."""
     if not input.ndim:
         raise ShapeError("unflatten needs a dimension to split, the tensor has none")
     d = canonical_dim(dim, input.ndim)
@@ -151,7 +154,7 @@ def unflatten(input, dim, sizes):
 
 @api(checked=True)
 def ravel(input):
-    """Return all elements in row-major order; a view where possible."""
+    """Return all elements in row-major order as a vector; a view where possible."""
     if input.ndim == 1 and input._a.flags.c_contiguous:
         return input
     return look(sh.reshape, input.contiguous(), {"shape": (numel_of(input),)})
@@ -159,7 +162,7 @@ def ravel(input):
 
 @api(sees=sh.reshape)
 def squeeze(input, dim=None, *more):
-    """Without dimensions of size 1 (all, or those named)."""
+    """Remove dimensions of size 1 (all, or those named)."""
     shape, dim = shape_of(input), (dim, *more) if more else dim
     if dim is None:
         left = tuple([n for n in shape if n != 1])
@@ -174,7 +177,7 @@ def squeeze(input, dim=None, *more):
 
 @api(sees=sh.reshape)
 def unsqueeze(input, dim):
-    """With a new dimension of size 1 at `dim`."""
+    """Insert a dimension of size 1 at `dim`."""
     shape = shape_of(input)
     d = canonical_dim(dim, len(shape) + 1)
     return look(sh.reshape, input, {"shape": shape[:d] + (1,) + shape[d:]})
@@ -185,14 +188,14 @@ def unsqueeze(input, dim):
 
 @api(sees=sh.permute)
 def permute(input, *order, dims=None):
-    """Return the dimensions in another order."""
+    """Reorder the dimensions."""
     order = canonical_order(sizes_of(order if dims is None else (dims,)), input.ndim)
     return look(sh.permute, input, {"dims": order})
 
 
 @api(names=("swapaxes", "swapdims"), sees=sh.permute)
 def transpose(input, dim0, dim1=None):
-    """Return two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
+    """Swap two dimensions, or reorder all by one tuple, as in NumPy."""
     n = input._a.ndim
     if dim1 is None:
         return _in_order(input, dim0)
@@ -206,7 +209,7 @@ def transpose(input, dim0, dim1=None):
 
 
 def _in_order(input, order):
-    """Return the dimensions in an order that is given as one tuple (`transpose(x, (2, 0, 1))`, which opt_einsum calls)."""
+    """Reorder the dimensions by one tuple (`transpose(x, (2, 0, 1))`, which opt_einsum calls)."""
     if not isinstance(order, (tuple, list)):
         raise DTypeError(f"transpose() takes two dimensions, or the order of all of them as one tuple, got {order!r} alone")
     return permute(input, *order)
@@ -214,7 +217,7 @@ def _in_order(input, order):
 
 @api(sees=sh.permute)
 def t(input):
-    """Return a matrix transposed; fewer dimensions as they are."""
+    """Transpose a matrix; tensors with fewer dimensions stay as they are."""
     n = input._a.ndim
     if n > 2:
         raise ShapeError(f"t() takes at most 2 dimensions, got {n}; use transpose(dim0, dim1) or mT")
@@ -223,7 +226,7 @@ def t(input):
 
 @api(names=("moveaxis",), sees=sh.permute)
 def movedim(input, source, destination):
-    """Return dimensions moved to other places, the rest in order."""
+    """Move dimensions to other positions; the rest keeps its order."""
     n = input.ndim
     src, dst = canonical_order(source, n), canonical_order(destination, n)
     if len(src) != len(dst):
@@ -234,7 +237,7 @@ def movedim(input, source, destination):
 
 
 def _matrix_transpose(x, what):
-    """Return the last two dims swapped; a tensor without dims is what it is."""
+    """Swap the last two dims; a tensor without dims stays as it is."""
     if not x.ndim:
         return look(sh.permute, x, {"dims": ()})
     if x.ndim < 2:
@@ -244,29 +247,29 @@ def _matrix_transpose(x, what):
 
 @api(checked=True)
 def adjoint(input):
-    """Return the last two dimensions swapped, and conjugated if complex."""
+    """Swap the last two dimensions, and conjugate complex elements."""
     x = _matrix_transpose(input, "adjoint")
     return x.conj() if x.dtype.is_complex else x
 
 
 def _all_reversed(self) -> Tensor:
-    """Return all dimensions reversed."""
+    """Tensor with all dimensions reversed."""
     n = self._a.ndim
     return look(sh.permute, self, {"dims": (1, 0) if n == 2 else tuple(range(n))[::-1]})
 
 
 def _last_two_swapped(self) -> Tensor:
-    """Return the last two dimensions swapped."""
+    """Tensor with the last two dimensions swapped."""
     return _matrix_transpose(self, "mT")
 
 
 def _conjugated(self) -> Tensor:
-    """Return a matrix transposed and conjugated."""
+    """Matrix, transposed and conjugated."""
     return adjoint(self) if self.ndim else self
 
 
 def _last_two_conjugated(self) -> Tensor:
-    """Return the last two dimensions swapped and conjugated."""
+    """Tensor with the last two dimensions swapped, conjugated."""
     return adjoint(self)
 
 
@@ -278,7 +281,7 @@ for _name, _transposed in (("T", _all_reversed), ("mT", _last_two_swapped), ("H"
 
 @api(function=False, sees=sh.expand)
 def expand(self, *sizes, size=None, implicit=False):
-    """Return dimensions of size 1 repeated without copying; -1 keeps a size."""
+    """Repeat dimensions of size 1 without copying; -1 keeps a size."""
     shape, sizes = shape_of(self), sizes_of(sizes if size is None else (size,))
     lead = len(sizes) - len(shape)
     if lead < 0:
@@ -292,7 +295,7 @@ def expand(self, *sizes, size=None, implicit=False):
 
 @api(function=False)
 def sum_to_size(self, *size):
-    """Summed over the dimensions that broadcasting to this shape from `size` would repeat."""
+    """Sum over the dimensions that broadcasting from `size` to this shape would repeat."""
     shape = sizes_of(size)
     if len(shape) > self.ndim or any(n not in (1, m) for n, m in zip(shape[::-1], shape_of(self)[::-1])):
         raise ShapeError(f"sum_to_size: {shape} does not broadcast to shape {tuple(self.shape)}")
@@ -305,13 +308,13 @@ Tensor.expand_as = lambda self, other: expand(self, other.shape)
 
 @api(remembered=True)
 def broadcast_to(input, *sizes, size=None):
-    """Expanded to a shape."""
+    """Expand a tensor to a shape."""
     return expand(input, *sizes, size=size)
 
 
 @api(method=False, remembered=True)
 def broadcast_tensors(*tensors) -> tuple[Tensor, ...]:
-    """Return all tensors expanded to their common shape."""
+    """Expand all tensors to their common shape."""
     tensors = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
     shape = broadcast_shapes(*(x.shape for x in tensors))
     return tuple([sh.expand(x, shape=shape) for x in tensors])
@@ -319,7 +322,7 @@ def broadcast_tensors(*tensors) -> tuple[Tensor, ...]:
 
 @api(method=False, name="broadcast_shapes")
 def common_shape(*shapes) -> Size:
-    """Return the shape that all shapes broadcast to."""
+    """Return the shape to which all shapes broadcast."""
     given = [integers(s, "a shape") for s in shapes]
     if any(n < 0 for s in given for n in s):
         raise ShapeError(f"broadcast_shapes: sizes are not negative, got {', '.join(map(str, given))}")
@@ -331,7 +334,7 @@ def common_shape(*shapes) -> Size:
 
 @api(sees=sh.slice_)
 def narrow(input, dim, start, length):
-    """`length` indices from `start` along a dimension."""
+    """Return a view of `length` indices from `start` along a dimension."""
     if not input.ndim:
         raise DimError("narrow cannot be applied to a 0-d tensor")
     d = canonical_dim(dim, input.ndim)
@@ -344,7 +347,7 @@ def narrow(input, dim, start, length):
 
 @api(sees=sh.select)
 def select(input, dim, index):
-    """Return one index along a dimension, which disappears."""
+    """Return a view of one index along a dimension, which disappears."""
     if not input.ndim:
         raise DimError("select cannot be applied to a 0-d tensor")
     d = canonical_dim(dim, input.ndim)
@@ -405,11 +408,11 @@ def diagflat(input, offset=0):
 
 @api(inplace=True, remembered=True)
 def tril(input, diagonal=0, *, out=None):
-    """Return the elements on and below a diagonal, zeros above."""
+    """Return a copy with zeros above a diagonal."""
     return deliver(triangle_part(input, offset=as_int(diagonal), lower=True), out, "tril")
 
 
 @api(inplace=True, remembered=True)
 def triu(input, diagonal=0, *, out=None):
-    """Return the elements on and above a diagonal, zeros below."""
+    """Return a copy with zeros below a diagonal."""
     return deliver(triangle_part(input, offset=as_int(diagonal) - 1, lower=False), out, "triu")

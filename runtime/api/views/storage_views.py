@@ -1,4 +1,4 @@
-"""Methods that change a tensor's own shape and strides, or what memory it looks at, instead of making a new tensor."""
+"""Methods that change the shape, strides or memory of a tensor in place."""
 
 import math
 from typing import Any
@@ -24,7 +24,7 @@ from .reshaping import fill_in, reshape, sizes_of, squeeze, t, transpose, unsque
 
 
 def become(x: Tensor, view: Tensor, name: str) -> Tensor:
-    """Let x be what a view of it is. Views that were made of x go on looking at the memory as it was."""
+    """Turn x into a view of itself. Older views of x keep the memory as it was."""
     m = tls.m
     if m.grad and x._node is not None and x.is_leaf:
         raise AutogradError(f"{name}: a leaf tensor that requires grad cannot change its shape in place; do it under no_grad()")
@@ -33,7 +33,7 @@ def become(x: Tensor, view: Tensor, name: str) -> Tensor:
     if x._base is None and any(t is not None and t is not view and t._base is x for t in [r() for r in x._storage.aliases]):
         view._base = stand_in(x)
     if x._base is None and view._base is x:
-        x._a = view._a      # nobody else knows x's old shape: x stays the root of its memory
+        x._a = view._a      # nothing else refers to x's old shape: x stays the root of its memory
     else:
         x._a, x._base, x._path = view._a, view._base, view._path
         x._storage.add_aliases((x,))
@@ -47,7 +47,7 @@ def become(x: Tensor, view: Tensor, name: str) -> Tensor:
 
 
 def stand_in(x: Tensor) -> Tensor:
-    """Return a tensor that takes x's place as the root of the views made of it."""
+    """Return a tensor that replaces x as the root of the views of x."""
     root = Tensor.__new__(Tensor)
     root._a, root._node, root._storage, root._part_of = x._a, x._node, x._storage, x._part_of
     for ref in x._storage.aliases:
@@ -58,8 +58,10 @@ def stand_in(x: Tensor) -> Tensor:
 
 
 def _lead_through(x, before):
-    """Return the views that were made of x, whose shape then changed, the history of x as it was `before`, got back from what x
-    is now: hooks on x see their gradients, too."""
+    """Give older views of x, which changed its shape, the history that x had `before`, computed from x now.
+
+    So hooks on x see gradients of these views, too.
+    """
     root = x._base
     root._node = before._node
     for view in [r() for r in x._storage.aliases]:
@@ -70,7 +72,7 @@ def _lead_through(x, before):
 
 
 def _seen_with_history(fn, x, *args, **kwargs):
-    """fn's view of a tensor, which keeps the history of that also under no_grad(): its values are the same ones."""
+    """Return fn's view of a tensor with its history also under no_grad(), as the values are the same."""
     if tls.m.grad or x.is_leaf:
         return fn(x, *args, **kwargs)
     with enable_grad():
@@ -101,7 +103,7 @@ for _name in ("swapaxes_", "swapdims_"):
 
 
 def flattened_storage(root: Tensor) -> Tensor:
-    """Return all elements of a tensor that has no base in the order they lie in memory, as a view of it."""
+    """Return all elements of a tensor without base in memory order, as a view."""
     a = root._a
     if a.flags.c_contiguous:
         return reshape(root, -1)
@@ -113,7 +115,7 @@ def flattened_storage(root: Tensor) -> Tensor:
 
 
 def own_offset(x: Tensor) -> int:
-    """How many elements lie before x's first in its memory."""
+    """Return the number of elements before x's first in its memory."""
     whole = whole_of(x)
     if tls.m.recorder is not None:
         (tls.m.recorder.asks_whether_root if whole is x else tls.m.recorder.asks_place)(x)
@@ -122,17 +124,17 @@ def own_offset(x: Tensor) -> int:
 
 @api(function=False)
 def storage_offset(self) -> int:
-    """How many elements lie in the storage before this tensor's first."""
+    """Return the number of elements in the storage before this tensor's first."""
     return own_offset(self)
 
 
 @api(checked=True)
 def as_strided(input, size, stride, storage_offset=None):
-    """Any strided window over the memory behind a tensor."""
+    """Return any strided window over the memory of a tensor."""
     offset = own_offset(input) if storage_offset is None else storage_offset
     shape, strides = sizes_of((size,)), sizes_of((stride,))
     if tls.m.sizes is not None:
-        _ = strides == empty_strides(shape)     # noted: only of a window in rows is contiguous() the tensor itself
+        _ = strides == empty_strides(shape)     # record it: contiguous() is the tensor itself only for a row-major window
     root: Any = input if input._base is None else input._base
     if root._part_of is not None:
         root, offset = _seen_from(root, shape, strides, offset, input.dtype.itemsize)
@@ -142,8 +144,8 @@ def as_strided(input, size, stride, storage_offset=None):
 
 
 def _seen_from(root: Tensor, shape, strides, offset, itemsize):
-    """What a window is a view of, and where it begins there: `root`, if it lies in that, else all of the memory that `root` is
-    a part of."""
+    """Return the base of a window and its offset there: `root` if the window lies in it, else the memory that contains
+    `root`."""
     start = own_offset(root) * root.dtype.itemsize // itemsize
     stop = start + numel_of(root) * root.dtype.itemsize // itemsize
     end = offset + sum([(n - 1) * s for n, s in zip(shape, strides)])
@@ -156,20 +158,22 @@ def _seen_from(root: Tensor, shape, strides, offset, itemsize):
     if whole._storage is not root._storage:
         if tls.m.recorder is not None:
             tls.m.recorder.refuse("it looks past the part of the memory that a tensor has", "do that outside of the function")
-        whole._storage = root._storage      # whose version counts writes to what is seen here
+        whole._storage = root._storage      # its version counts writes to this window
     return whole, offset
 
 
 @api(checked=True)
 def as_strided_(input, size, stride, storage_offset=None):
-    """Return the tensor itself becomes such a window."""
+    """Turn this tensor into a strided window over its memory."""
     return become(input, _seen_with_history(as_strided, input, size, stride, storage_offset), "as_strided_")
 
 
 @api(function=False)
 def resize_(self, *sizes, memory_format=None):
-    """Return another shape over the same memory from this tensor's first element on, or over more of it: elements that are new
-    are zeros. In the order of a memory format, or row by row."""
+    """Change the shape, over the same memory from this tensor's first element on, or over more of it.
+
+    New elements are zeros. They lie in the order of a memory format, or row by row.
+    """
     shape = fill_in(sizes_of(sizes), numel_of(self), "resize_")
     if self._node is not None:
         raise AutogradError("resize_: a tensor that requires grad cannot be resized; use reshape()")
@@ -180,7 +184,7 @@ def resize_(self, *sizes, memory_format=None):
 
 
 def _resize_over(self, shape):
-    """resize_() of a tensor that is written as a whole then: what is cut off of it, or lies behind it, is not asked for."""
+    """Resize a tensor that is overwritten as a whole next, so elements cut off or new need no values."""
     if self._node is not None:
         raise AutogradError("resize_: a tensor that requires grad cannot be resized; use reshape()")
     _resized(self, shape, None, False)
@@ -193,7 +197,7 @@ def _resized(self: Tensor, shape: tuple, order: tuple | None, keeps_rest: bool):
     n = math.prod(shape)
     laid = _in_memory_order(self)
     fits = n <= numel_of(self) and laid._a.flags.c_contiguous
-    del laid            # only what nobody else looks at stays the root of its memory
+    del laid            # the root keeps its memory only if nothing else refers to it
     if fits:
         return _shortened(self, n, shape, order, keeps_rest)
     is_known = not keeps_rest and self._base is None
@@ -217,7 +221,7 @@ def _resized(self: Tensor, shape: tuple, order: tuple | None, keeps_rest: bool):
 
 
 def _shortened(x: Tensor, n: int, shape: tuple, order: tuple | None, keeps_rest: bool):
-    """Let x be its first n elements; if the rest is kept, it is there again when x grows."""
+    """Shrink x to its first n elements; if the rest is kept, it returns when x grows."""
     keeps_rest = keeps_rest and x._base is None and x._part_of is None and n < numel_of(x)
     whole = x.detach() if keeps_rest else None
     become(x, _in_order(sh.slice_(reshape(_in_memory_order(x), -1), dim=0, start=0, step=1, stop=n), shape, order), "resize_")
@@ -232,31 +236,31 @@ def _from_here_on(x: Tensor) -> Tensor:
 
 
 def _room(x: Tensor):
-    """How many elements x's memory has from its first on."""
+    """Return the number of elements in x's memory from its first on."""
     whole = whole_of(x)
     return numel_of(whole) * whole.dtype.itemsize // x.dtype.itemsize - own_offset(x)
 
 
 def _in_order(flat: Tensor, shape: tuple, order: tuple | None) -> Tensor:
-    """Return elements that lie one after the other under a shape, with dims that follow each other in memory in an order."""
+    """Return consecutive elements in a shape whose dims follow each other in memory in an order."""
     if order is None:
         return reshape(flat, shape)
     return sh.permute(reshape(flat, tuple([shape[d] for d in order])), dims=_back(order))
 
 
 def _back(order: tuple) -> tuple:
-    """Return the permutation that undoes one."""
+    """Return the inverse of a permutation."""
     return tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
 def _in_memory_order(x: Tensor):
-    """Return a view with the dims in the order in which they lie in memory."""
+    """Return a view with the dims in memory order."""
     order = order_of(x._a)
     return x if order is None else sh.permute(x, dims=order)
 
 
 def _rebind(x: Tensor, a) -> Tensor:
-    """Let x look at memory of its own."""
+    """Give x memory of its own."""
     fresh = Tensor.__new__(Tensor)
     fresh._a, fresh._node, fresh._storage = a, None, Storage()
     if tls.m.recorder is not None:
@@ -266,7 +270,7 @@ def _rebind(x: Tensor, a) -> Tensor:
 
 @api(function=False)
 def resize_as_(self, the_template, memory_format=None):
-    """resize_() to another tensor's shape, and with `preserve_format` to the order in which that lies in memory."""
+    """Resize to another tensor's shape; with `preserve_format` also to its order of dims."""
     shape, order = shape_of(the_template), order_of(the_template._a)
     if memory_format is None or format_of(memory_format) is not preserve_format or order is None:
         return resize_(self, shape, memory_format=None if memory_format is preserve_format else memory_format)
@@ -276,8 +280,10 @@ def resize_as_(self, the_template, memory_format=None):
 
 @api(function=False)
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
-    """Look at the memory of another tensor, or at a storage, from now on (at none without one): at all of it, or from an offset
-    on in these sizes and strides, row by row unless said."""
+    """Make this tensor a window on another tensor's memory or a storage; on none without a source.
+
+    The window is the whole memory, or starts at an offset and has these sizes and strides (row-major by default).
+    """
     if source is None:
         return _rebind(self, np.zeros(0, self._a.dtype))
     if hasattr(source, "elements"):
@@ -306,7 +312,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
 
 @api(function=False)
 def record_stream(self, stream):
-    """Says that work in a stream uses the memory, which is then not taken for other things before that work is done."""
+    """Keep the memory of this tensor from reuse until work in a stream is done."""
     if self._a.__class__ is not DeviceArray:
         raise DeviceError(f"record_stream is for tensors on a device, this one is on {self.device}")
     self._a.memory.used_on(stream.cuda_stream)

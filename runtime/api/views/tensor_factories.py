@@ -1,23 +1,6 @@
-"""New tensors: from data, filled, and like another tensor; those that count are in `ranges.py`.
+"""Tensor factories: from data, filled, and like another tensor. Those that count are in `ranges.py`.
 
-Values made from nothing go through the door like any operator, so a recorder sees them; `made` tells it of tensors made
-from functools import wraps
-
-import numpy as np
-
-from ....ir.errors import ArgumentError
-from ....ir.opdef.aval import canonical_dim
-from ....ir.ops.core import elementwise as ew
-from ...core.tensor import Tensor, whole_of
-from ...core.writes import overlaps
-from ..register.layouts import require_strided
-from ..register.register import FUNCTIONS, api, deliver
-from .conversions import contiguous
-from .join_split import split_with_sizes
-from .reshaping import diagonal, expand, narrow, permute, select, squeeze, t, transpose, unfold, unsqueeze, view
-from .storage_views import as_strided, flattened_storage
-from .tensor_factories import dtype_or_default, empty_strided, require_device
-from Python data.
+Constants are dispatched like any operator, so a recorder sees them; `made` tells it of tensors made from Python data.
 """
 
 from array import array
@@ -49,18 +32,18 @@ tensor_protocols = lazy(__package__, "...interop.tensor_protocols")
 
 
 def require_device(device):
-    """Raise unless `device` is None or names one that tensors can be made on."""
+    """Raise unless `device` is None or names one that can hold tensors."""
     if device is not None:
         require(device)
 
 
 def dtype_or_default(dtype) -> dt.DType:
-    """Return the dtype asked for, or the default one."""
+    """Return the given dtype, or the default one."""
     return Defaults.dtype if dtype is None else dt.as_dtype(dtype)
 
 
 def made(t: Tensor) -> Tensor:
-    """Tell a recorder of a tensor made from Python data."""
+    """Tell the recorder of a tensor made from Python data."""
     m = tls.m
     if m.recorder is not None:
         m.recorder.made(t)
@@ -68,13 +51,13 @@ def made(t: Tensor) -> Tensor:
 
 
 def known(data):
-    """Data as a recorder knows it: an array that the recorded function was given is a tensor to it."""
+    """Return data as the recorder knows it: an array argument of the recorded function is a tensor there."""
     recorder = tls.m.recorder
     return data if recorder is None or type(data) is not np.ndarray else recorder.given(data)
 
 
 def finish(t: Tensor, out, requires_grad: bool, name: str, device=None, pin_memory: bool = False) -> Tensor:
-    """Return a new tensor as the caller asked for it."""
+    """Return a new tensor with the caller's options."""
     if device is not None or Defaults.device != "cpu":
         t = put(t, device if out is None else out.device)
     if out is not None:
@@ -85,7 +68,7 @@ def finish(t: Tensor, out, requires_grad: bool, name: str, device=None, pin_memo
 
 
 def _pinned(t):
-    """Return a new tensor in page-locked memory, which is no matter of a recorded function's."""
+    """Return a new tensor in page-locked memory, which recordings ignore."""
     return t if tls.m.recorder is not None else pinned(t)
 
 
@@ -106,8 +89,10 @@ def filled(like, shape, value, dtype) -> Tensor:
 
 
 def mark_for(device):
-    """For a device other than the host's a tensor there, beside which a new one is made in place of being moved; None for the
-    host, and for an accelerator while somebody records, who is told of the move."""
+    """Return a tensor on `device` beside which a new one is made there directly, or None.
+
+    None stands for the host, and for an accelerator while something records, as the recorder must see the move.
+    """
     if device is None and Defaults.device == "cpu":
         return None
     device = as_device(device)
@@ -119,7 +104,7 @@ def mark_for(device):
 
 
 def counted(n: int, dtype=dt.int64, mark=None) -> Tensor:
-    """0, 1, ... n-1."""
+    """Return 0, 1, ... n-1."""
     return sh.iota.call(mark, shape=(n,), dim=0, dtype=dtype)
 
 
@@ -128,8 +113,10 @@ def _counted_array(n: int, dtype=dt.int64) -> np.ndarray:
 
 
 def of_counts(fn, *facts, mark=None) -> Tensor:
-    """fn(count, *facts), which is made of what count(n, dtype) gives, 0 to n - 1, by operators: on arrays where nobody listens,
-    which takes half the time. `mark` is a tensor beside which that happens."""
+    """Return fn(count, *facts), where count(n, dtype) gives 0 to n - 1.
+
+    It computes on arrays where nothing records, which takes half the time. `mark` is a tensor beside which it computes.
+    """
     m = tls.m
     if mark is None:
         return fn(counted, *facts) if m.special else wrap(m.run(fn, _counted_array, *facts))
@@ -140,20 +127,20 @@ def of_counts(fn, *facts, mark=None) -> Tensor:
 
 
 class Memory:
-    """What tensors of any dtype can lie in."""
+    """Memory for tensors of any dtype."""
 
     def elements(self, dtype) -> Tensor:
-        """Return all that it holds, as a tensor with one dimension over it."""
+        """Return the whole memory as a vector."""
         raise NotImplementedError
 
     def kept_as(self, dtype) -> dt.DType:
-        """Return the dtype of a tensor that is made of it, where `dtype` (or None) was asked for."""
+        """Return the dtype of a tensor made of it, if `dtype` (or None) was requested."""
         raise NotImplementedError
 
 
 @api(method=False)
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
-    """Return a copy of data: nested sequences, numbers, arrays or tensors."""
+    """Return a copy of data as a tensor: nested sequences, numbers, arrays or tensors."""
     require_device(device)
     data = known(data)
     if isinstance(data, Tensor):
@@ -174,7 +161,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
 
 
 def _of_numbers(data, dtype) -> Tensor:
-    """Return a tensor of numbers of which some may be others at each call."""
+    """Return a tensor of numbers, some of which may change from call to call."""
     kinds = {x.__class__ for x in data}
     if not kinds <= {int, float}:
         return made(wrap(array_of(data, dtype)))
@@ -184,7 +171,7 @@ def _of_numbers(data, dtype) -> Tensor:
 
 @api(method=False)
 def as_tensor(data, dtype=None, device=None):
-    """Data as a tensor, without a copy where it already is one or is an aligned array of the right dtype."""
+    """Return data as a tensor, without a copy if it is one already or an aligned array of the right dtype."""
     require_device(device)
     data = known(data)
     if isinstance(data, Tensor):
@@ -201,7 +188,7 @@ def as_tensor(data, dtype=None, device=None):
 
 
 def _lent(a):
-    """Return a tensor over memory that something else sees, too."""
+    """Return a tensor over memory that others see."""
     t = made(wrap(bare(a)))
     t._storage.lend()
     return t
@@ -209,8 +196,10 @@ def _lent(a):
 
 @api(method=False)
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
-    """Return an object as a tensor; `copy` True always copies, False never, None where needed. `requires_grad` False gives a
-    tensor without history, None that of the object."""
+    """Return an object as a tensor; `copy` True always copies, False never, None where needed.
+
+    `requires_grad` False gives a tensor without history, None the history of the object.
+    """
     if type(obj).__name__ == "PyCapsule":
         obj = FUNCTIONS["from_dlpack"](obj)
     elif isinstance(obj, (bytes, bytearray)) or (dtype is not None and isinstance(obj, (memoryview, array))):
@@ -275,20 +264,20 @@ def _constant(sizes, size, value, dtype, device, out, requires_grad, pin_memory,
 
 @api(method=False)
 def zeros(*sizes, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """Zeros."""
+    """Return a tensor of zeros."""
     return _constant(sizes, size, 0, dtype, device, out, requires_grad, pin_memory, layout)
 
 
 @api(method=False)
 def ones(*sizes, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """Ones."""
+    """Return a tensor of ones."""
     return _constant(sizes, size, 1, dtype, device, out, requires_grad, pin_memory, layout)
 
 
 @api(method=False)
 def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
           memory_format=None):
-    """Return a tensor whose values are yet to be written (they are zeros until then)."""
+    """Return a tensor without defined values (ingot writes zeros)."""
     shape = sizes_of(sizes if size is None else (size,))
     order = None if memory_format is None else order_of_format(format_of(memory_format), shape)
     if order is None:
@@ -312,18 +301,18 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
 
 
 def dtype_for(dtype, out) -> dt.DType:
-    """Return the dtype asked for, or else that of `out`, or else the default one."""
+    """Return the given dtype, else that of `out`, else the default one."""
     return out.dtype if dtype is None and out is not None else dtype_or_default(dtype)
 
 
 def number_of(x):
-    """What a tensor or numpy number of one element holds; other numbers as they are."""
+    """Return the value of a tensor or NumPy number of one element; other numbers as they are."""
     return x.item() if isinstance(x, (Tensor, np.generic)) else x
 
 
 @api(method=False)
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """Return one value everywhere; the dtype is that of a number of the value's kind unless said."""
+    """Return a tensor of one value; the default dtype follows the kind of the value."""
     if layout is not None:
         require_strided("full", layout)
     require_device(device)
@@ -346,7 +335,7 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad=Fals
 
 @api(method=False)
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """Return ones on the diagonal, zeros elsewhere."""
+    """Return a matrix with ones on the diagonal, zeros elsewhere."""
     if layout is not None:
         require_strided("eye", layout)
     require_device(device)
@@ -389,62 +378,62 @@ def _like(input, shape, value, dtype, device, requires_grad, pin_memory, layout,
 
 
 def _seen(t, order):
-    """Return a new tensor with its dims in another order: nobody knows that it is a view, unless it is being recorded."""
+    """Return a new tensor with its dims in another order. Only a recorder learns that it is a view."""
     return sh.permute(t, dims=order) if tls.m.special else wrap(t._a.transpose(order))
 
 
 @api(method=False, checked=True)
 def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
-    """Return zeros of the shape and dtype of another tensor."""
+    """Return zeros with the shape and dtype of another tensor."""
     return _like(input, shape_of(input), 0, dtype, device, requires_grad, pin_memory, layout, memory_format)
 
 
 @api(method=False, checked=True)
 def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
-    """Return ones of the shape and dtype of another tensor."""
+    """Return ones with the shape and dtype of another tensor."""
     return _like(input, shape_of(input), 1, dtype, device, requires_grad, pin_memory, layout, memory_format)
 
 
 @api(method=False, checked=True)
 def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
-    """Return a tensor of the shape and dtype of another, its values yet to be written."""
+    """Return a tensor without defined values, with the shape and dtype of another."""
     return _like(input, shape_of(input), 0, dtype, device, requires_grad, pin_memory, layout, memory_format)
 
 
 @api(method=False, checked=True)
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None,
               pin_memory=False):
-    """Return one value everywhere, of the shape and dtype of another tensor."""
+    """Return a tensor of one value with the shape and dtype of another."""
     return _like(input, shape_of(input), number_of(fill_value), dtype, device, requires_grad, pin_memory, layout, memory_format)
 
 
 @api(function=False)
 def new_zeros(self, *sizes, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
-    """Return zeros of this tensor's dtype."""
+    """Return zeros with this tensor's dtype."""
     return _like(self, sizes_of(sizes if size is None else (size,)), 0, dtype, device, requires_grad, pin_memory, layout)
 
 
 @api(function=False)
 def new_ones(self, *sizes, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
-    """Return ones of this tensor's dtype."""
+    """Return ones with this tensor's dtype."""
     return _like(self, sizes_of(sizes if size is None else (size,)), 1, dtype, device, requires_grad, pin_memory, layout)
 
 
 @api(function=False)
 def new_empty(self, *sizes, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
-    """Return a tensor of this one's dtype, its values yet to be written."""
+    """Return a tensor without defined values, with this tensor's dtype."""
     return _like(self, sizes_of(sizes if size is None else (size,)), 0, dtype, device, requires_grad, pin_memory, layout)
 
 
 @api(function=False)
 def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
-    """Return one value everywhere, of this tensor's dtype."""
+    """Return a tensor of one value with this tensor's dtype."""
     return _like(self, sizes_of((size,)), number_of(fill_value), dtype, device, requires_grad, pin_memory, layout)
 
 
 @api(function=False)
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
-    """Return a copy of data in this tensor's dtype."""
+    """Return a copy of data with this tensor's dtype."""
     if layout is not None:
         require_strided("new_tensor", layout)
     return tensor(data, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device,
@@ -453,7 +442,7 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layo
 
 @api(function=False)
 def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """Return an empty tensor with given strides, of this one's dtype unless said."""
+    """Return an empty tensor with given strides; its default dtype is this tensor's."""
     if layout is not None:
         require_strided("new_empty_strided", layout)
     return empty_strided(size, stride, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
@@ -461,7 +450,7 @@ def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=Non
 
 @api(method=False)
 def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """Return an empty tensor whose dimensions lie in memory in the given order, the outermost first."""
+    """Return an empty tensor with a given order of dims in memory, outermost first."""
     if layout is not None:
         require_strided("empty_permuted", layout)
     if sorted(physical_layout) != list(range(len(size))):
@@ -475,8 +464,10 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
 
 @api(method=False)
 def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=False):
-    """Return the numbers of a file, in its memory: writes reach the file (made long enough) if `shared`, else only the
-    tensor."""
+    """Map a file of numbers as a tensor.
+
+    If `shared`, writes reach the file, which grows to the size. Otherwise they change only the tensor.
+    """
     if layout is not None:
         require_strided("from_file", layout)
     require_device(device)

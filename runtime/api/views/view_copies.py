@@ -1,4 +1,4 @@
-"""View functions whose results are copies (`view_copy`, `unbind_copy`, ...), and others of the same spirit."""
+"""View functions with copied results (`view_copy`, `unbind_copy`, ...), and writes to views as new tensors."""
 
 from functools import wraps
 
@@ -19,7 +19,7 @@ def _slice(input, dim=0, start=None, end=None, step=1):
 
 
 def _copying(look):
-    """Return a view function with results in memory of their own."""
+    """Return a view function whose results have their own memory."""
     name = getattr(look, "__name__", "").strip("_") + "_copy"
 
     @wraps(look)
@@ -51,13 +51,13 @@ for _look in VIEWS:
 
 @api()
 def unsafe_split_with_sizes(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
-    """split_with_sizes()"""
+    """Same as split_with_sizes()."""
     return split_with_sizes(input, split_sizes, dim)
 
 
 @api(checked=True)
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
-    """input with src in place of a strided window over its memory; what is expanded is copied first."""
+    """Return a copy with src in a strided window over its memory; an expanded input is copied first."""
     input = ew.copy(input) if overlaps(input._a) else input
     shape, strides, first = input.shape, input.stride(), input.storage_offset()
     memory = input.new_zeros(flattened_storage(whole_of(input)).shape)
@@ -68,5 +68,5 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
 
 @api()
 def slice_inverse(input, src, dim=0, start=None, end=None, step=1):
-    """Return the window over input's memory that has the sizes and strides of src."""
+    """Return the window over input's memory with the sizes and strides of src."""
     return as_strided(input, src.shape, src.stride(), src.storage_offset())
