@@ -131,8 +131,6 @@ UPWARD = {
     ("runtime/cpu/loops/row_calls.py", "runtime/cpu/index/draws.py"): "class Draw moves to index/draws.py",
     ("runtime/cpu/nn/eager_nn.py", "runtime/cpu/graph/composites.py"): "families only mark what is worth compiling",
     ("runtime/cpu/nn/losses.py", "runtime/cpu/graph/composites.py"): "families only mark what is worth compiling",
-    ("runtime/cuda/driver/context.py", "runtime/cuda/compiler/triton_driver.py"): "the backend enters what a new context needs",
-    ("runtime/cuda/memory/transfer.py", "runtime/cuda/compiler/kernels.py"): "kernels that copy get a file of their own",
 }
 
 

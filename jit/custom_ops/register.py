@@ -1,12 +1,10 @@
 """Registering operators: by decorators, one by one, or with a schema and functions for dispatch keys."""
 
 from ...ir.errors import ArgumentError, DTypeError
-from ...ir.lazy import lazy
+from ...runtime.core.backend import DRIVERS
 from .custom_op import EARLY_FAKES, REGISTERED, CustomOpDef
 from .schema import infer_schema, parsed
 from .tags import Tag, as_tags
-
-contexts = lazy(__package__, "...runtime.cuda.driver.context")
 
 BACKENDS = {"": None, "CPU": "cpu", "CUDA": "cuda", "CompositeExplicitAutograd": None}      # dispatch keys of kernels
 WHOLE, TAPED, META = "CompositeImplicitAutograd", ("Autograd", "AutogradCPU", "AutogradCUDA"), "Meta"
@@ -46,7 +44,7 @@ def wrap_triton(triton_kernel, /):
     """The kernel, which Triton launches on ingot's devices and streams; so are kernels that nothing is wrapped around."""
     if not (hasattr(triton_kernel, "run") and hasattr(triton_kernel, "__getitem__")):
         raise DTypeError(f"wrap_triton takes what @triton.jit or @triton.autotune gives, got {type(triton_kernel).__name__}")
-    contexts.serve_triton()
+    DRIVERS["cuda"].serve_triton()
     return triton_kernel
 
 

@@ -1,11 +1,13 @@
 """The CUDA backend as the runtime sees it: devices and their memory by index, and operators on arrays that lie there."""
 
+import sys
 from ctypes import byref, c_size_t
 
 import numpy as np
 
 from ...ir.errors import DeviceError
 from ...ir.graph.graph import Graph
+from ...ir.lazy import lazy
 from ...passes import pipelines
 from ...passes.layout.channels_last import channels_last
 from ..core.device_array import DeviceArray
@@ -17,12 +19,14 @@ from .graph import eager, gradient_graphs, inplace_ops, program
 from .graph.traced import Sized, Traced
 from .memory import pools, status_words, transfer
 from .memory.pinned import PINNED
-from .ops.index import cumulative, data_movement, draws, gathers, scans, sorting
+from .ops.index import data_movement, draws, gathers, scans, sorting
 from .ops.linalg import cholesky, complex_products, fourier, lu, qr, small_matrices, triangular
-from .ops.math import integers, multi_tensor, multi_tensor_norms, special_functions
+from .ops.math import integers, multi_tensor, special_functions
 from .ops.nn import attention, class_targets, convolutions, ctc, recurrent, resample, sliding_windows
 from .ops.products import products
 from .replay import graphs
+
+triton_driver = lazy(__package__, ".compiler.triton_driver")
 
 
 def ordered_images(graph: Graph) -> Graph:
@@ -30,9 +34,8 @@ def ordered_images(graph: Graph) -> Graph:
     return channels_last(graph, precision.of_convolutions() != "ieee")
 
 
-for _module in (draws, products, data_movement, sorting, gathers, attention, convolutions, class_targets, recurrent, cumulative,
-                resample, scans,
-                sliding_windows, complex_products, integers, fourier, multi_tensor_norms, special_functions, ctc, triangular,
+for _module in (draws, products, data_movement, sorting, gathers, attention, convolutions, class_targets, recurrent, resample,
+                scans, sliding_windows, complex_products, integers, fourier, multi_tensor, special_functions, ctc, triangular,
                 cholesky, lu, qr, small_matrices):
     eager.OWN.update(_module.OPERATORS)
 for _module in (attention, gathers, data_movement):
@@ -88,6 +91,14 @@ def is_pinned(a) -> bool:
     return isinstance(a, np.ndarray) and PINNED.piece_of(a) is not None
 
 
+def serve_triton():
+    """Makes Triton, where the program has imported it, launch the program's own kernels through ingot; beside PyTorch it stays
+    PyTorch's."""
+    own = sys.modules[__name__.partition(".")[0]]
+    if "triton.runtime" in sys.modules and sys.modules.get("torch", own) is own:
+        triton_driver.serve()
+
+
 def foreign(index: int, pointer: int, shape, dtype, strides, owner) -> DeviceArray:
     """An array over memory that somebody else owns (and whose code may have made another context current)."""
     contexts.rebind()
@@ -99,7 +110,7 @@ def before_export(a: DeviceArray, stream):
     """Makes work that a consumer puts into its stream (DLPack's number: -1 wants no waiting) follow ours on an array. What of
     ours waits for kernels to be compiled, no consumer sees."""
     launch_queue.stop()
-    contexts.serve_triton()
+    serve_triton()
     here = streams.current(a.device)
     if stream in (None, -1) or _handle(stream) == here.handle:
         return

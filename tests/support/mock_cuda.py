@@ -29,7 +29,7 @@ from ingot.runtime.cuda.memory.allocator import Allocator
 from ingot.runtime.cuda.memory.pinned import PINNED
 from ingot.runtime.cuda.ops.index import draws
 from ingot.runtime.cuda.ops.linalg import fourier
-from ingot.runtime.cuda.ops.math import multi_tensor, multi_tensor_norms
+from ingot.runtime.cuda.ops.math import multi_tensor
 from ingot.runtime.cuda.ops.nn import class_targets, recurrent, resample
 from ingot.runtime.cuda.ops.products import products
 from ingot.runtime.cuda.replay import launch_cache, shape_families
@@ -91,7 +91,6 @@ def forget():
     fourier.forget()
     status_words.forget()
     multi_tensor.forget()
-    multi_tensor_norms.forget()
     pools.forget()
     PINNED.forget()
     streams.forget()

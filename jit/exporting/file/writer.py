@@ -23,7 +23,7 @@ from ....ir.graph.printer import format_line
 from ....ir.graph.text import show
 from ....ir.version import VERSION
 from ....runtime.core.tensor import wrap
-from ....runtime.cuda.driver.architectures import CHIPS
+from ....runtime.cuda.driver.context import CHIPS
 from ....runtime.serialization import safetensors
 from ....runtime.serialization.save_load import load as load_data
 from ....runtime.serialization.save_load import save as save_data

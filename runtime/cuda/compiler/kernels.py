@@ -12,14 +12,17 @@ from ....ir.symbols.substitute import function_of
 from ....ir.symbols.symbolic import hint, is_symbol
 from ....passes.codegen.triton.ir.nest import POINTER, SIZE
 from ....passes.codegen.triton.loops import configs
+from ....passes.codegen.triton.loops.configs import Launch
 from ..driver import context as contexts
-from ..driver import launch_queue
+from ..driver import launch_queue, streams
 from ..driver.driver_state import thread as noting
+from ..memory.arrays import used
 from ..memory.pools import Memory
 from . import compile as compiler
-from . import launch
+from .launch import Function, coming, function
 
 _NARROW, _ROOM, _MOST_FORMS = 1 << 31, configs.WHOLE * configs.TILE, 4096
+_FAR = _NARROW - (1 << 24)  # elements: the addresses of masked lanes may lie 1 << 24 beyond an array
 _forms: dict = {}           # by the identity of their sources
 LISTENERS: list = []        # told of each `Prepared` that runs, the last one
 OBSERVERS: list = []        # told (step, its run) instead of the run, the last one
@@ -111,8 +114,8 @@ class Form:
             notes, noting.notes = noting.notes, None        # what is asked to load it is asked once
             try:
                 variant = self.variant(contexts.context(device).arch, mask, how, units)
-                found = launch.coming(device, variant) if may_wait else launch.function(device, compiler.compiled(variant))
-                if found.__class__ is launch.Function:
+                found = coming(device, variant) if may_wait else function(device, compiler.compiled(variant))
+                if found.__class__ is Function:
                     self.functions[key] = found
             finally:
                 noting.notes = notes
@@ -168,7 +171,7 @@ class PreparedLaunch:
         if self.units is None:
             self.units = self.form.units(args)
         found = self.form.function(device, mask, self.how, self.units)
-        if found.__class__ is launch.Function:
+        if found.__class__ is Function:
             self.functions[device, mask] = found
         return found
 
@@ -223,3 +226,23 @@ def _is_far(kernel):
 def forget():
     """Forgets what was loaded, for a driver that was replaced."""
     _forms.clear()
+
+
+def launch(device, source, arrays, sizes, how, stages=3):
+    """One launch. `arrays` are those of the pointer parameters in order, `sizes` the other parameters by name (sizes, strides
+    and numbers), `how` is (constants, warps, grid)."""
+    stream = streams.current(device).handle
+    prepared(source, arrays, sizes, how, stages)(device, stream, [used(a, stream) for a in arrays], {})
+
+
+def variant(device, source, arrays, sizes, how, stages=3):
+    """What is compiled for such a launch."""
+    return prepared(source, arrays, sizes, how, stages).variant(device, [a.pointer for a in arrays])
+
+
+def prepared(source, arrays, sizes, how, stages=3) -> PreparedLaunch:
+    """Such a launch, to be done many times. Numbers that `sizes` has not are given each time, in order, after the addresses."""
+    wide = any([a.size >= _FAR for a in arrays]) or any([abs(sizes[name]) >= _FAR for name in source.sizes])  # noqa: C419  (quicker)
+    constants, warps, grid = how
+    buffers = (*source.pointers, *[name for name in source.numbers if name not in sizes])
+    return PreparedLaunch(Launch(source, constants, warps, grid, stages=stages), sizes, buffers, wide=wide)

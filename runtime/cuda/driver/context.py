@@ -1,17 +1,18 @@
 """CUDA devices of this process: their primary contexts, what they are, and which one the current thread works on."""
 
 import os
-import sys
 import threading
 from ctypes import create_string_buffer
 from functools import cached_property
 from typing import Any
 
 from ....ir.errors import DeviceError
-from ....ir.lazy import lazy
+from ...core.backend import DRIVERS
 from . import driver as library
 
-triton_driver = lazy(__package__, "..compiler.triton_driver")
+# Bytes of shared memory that a block may have, and multiprocessors (of the largest of its kind).
+CHIPS = {75: (65536, 72), 80: (166912, 108), 86: (101376, 84), 87: (166912, 16), 89: (101376, 142), 90: (232448, 132),
+         100: (232448, 148), 103: (232448, 160), 120: (101376, 188), 121: (101376, 48)}
 
 # Numbers of CUdevice_attribute.
 _MAX_SHARED, _WARP, _PROCESSORS, _MAJOR, _MINOR, _SHARED_OPTIN, _L2 = 8, 10, 16, 75, 76, 97, 38
@@ -121,16 +122,8 @@ def _make(index):
     with _lock:
         if index not in _contexts:
             _contexts[index] = Context(driver, index)
-    serve_triton()
+    DRIVERS["cuda"].serve_triton()
     return _contexts[index]
-
-
-def serve_triton():
-    """Makes Triton, where the program has imported it, launch the program's own kernels through ingot; beside PyTorch it stays
-    PyTorch's."""
-    own = sys.modules[__name__.partition(".")[0]]
-    if "triton.runtime" in sys.modules and sys.modules.get("torch", own) is own:
-        triton_driver.serve()
 
 
 def is_started() -> bool:

@@ -11,7 +11,7 @@ class _Thread(threading.local):
     plans = False               # whether the driver takes down what it is asked, and does nothing (`planning.py`)
     pool = 0                    # the pool that new blocks come from: another one while a graph is captured
     held: list | None = None    # what that graph keeps alive
-    draws: Any = None           # where it has the keys of its random numbers (`captured_random.py`)
+    draws: Any = None           # where it has the keys of its random numbers (`graphs.py`)
 
 
 thread = _Thread()

@@ -32,6 +32,7 @@ from ....passes.schedule.device_plan import CallStep
 from ....passes.simplify.decompose import decompose
 from ...core.device_array import DeviceArray
 from ...cpu.graph import eager as host_kernels
+from ..compiler import copies
 from ..memory import pools, transfer
 from ..memory.arrays import empty, filled
 from ..replay import launch_cache, shape_families
@@ -127,7 +128,7 @@ def run_into(op: Op, inputs, params, device, into=None):
     found = result if type(result) is tuple else (result,)
     for made, target in zip(found, into):
         if target is not None and made is not target:
-            transfer.write(target, made)
+            copies.write(target, made)
     found = tuple([made if target is None else target for made, target in zip(found, into)])
     return found if type(result) is tuple else found[0]
 
@@ -318,7 +319,7 @@ def _where(inputs, params, device):
         return NotImplemented
     arrays = [x for x in (a, b) if isinstance(x, DeviceArray)]
     out = empty(device, broadcast_shapes(*[x.shape for x in arrays]), arrays[0].dtype)
-    transfer.write(out, a if condition else b)
+    copies.write(out, a if condition else b)
     return out
 
 
@@ -358,7 +359,7 @@ def _copied(call, inputs, params, device):
     if x.is_contiguous:
         return transfer.copy_of(x)
     made = empty(device, x.shape, x.dtype)
-    transfer.write(made, x)
+    copies.write(made, x)
     return made
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ....ir.opdef.op import Op
 from ...core.device_array import DeviceArray
-from ..memory import transfer
+from ..compiler import copies
 from ..replay import launch_cache, shape_families
 from .eager import INTO, common_device, given, planned
 
@@ -111,9 +111,9 @@ def write(dst, src):
     if isinstance(dst, DeviceArray):
         launch_cache.run(write, (dst, src), {}, dst.device, _written, pure=False)
     else:
-        transfer.write(dst, src)
+        copies.write(dst, src)
 
 
 def _written(call, inputs, params, device):
-    transfer.write(*inputs)
+    copies.write(*inputs)
     return inputs[0]

@@ -21,7 +21,7 @@ from .. import backend
 from ..compiler import compile as compiler
 from ..compiler import launch
 from ..driver import driver as library
-from ..driver.architectures import CHIPS
+from ..driver.context import CHIPS
 from ..driver.driver_state import thread as noting
 from ..graph import eager
 from ..memory import pools

@@ -7,20 +7,67 @@ other: gradients. Where copies take longer than a host's launches, there had bet
 """
 
 import threading
+import weakref
+from functools import partial
 from itertools import accumulate
 
 import numpy as np
 
 from ...core.device_array import DeviceArray
-from ..compiler import precision
+from ..compiler import copies, precision
 from ..driver import streams
 from ..driver.driver_state import thread as noting
-from ..memory import transfer
-from ..memory.arrays import empty
+from ..memory.arrays import empty, used
 from ..memory.pools import Memory
 from ..memory.upload import Room, Stage
 from . import graphs
-from .resident_inputs import Steady
+
+
+class Steady:
+    """Some inputs of a graph, by their numbers, and the addresses at which work in a stream reads them."""
+
+    def __init__(self, arrays, numbers, stream: int):
+        self.numbers, self.stream = tuple(numbers), stream
+        self.pointers = [arrays[i].pointer for i in self.numbers]
+        self._known = [0] * len(self.numbers)       # their ids; 0 where the array is gone
+        self._watched: list = [None] * len(self.numbers)
+        self._told: dict = {}                       # places of those whose memory must be told that this stream uses it
+        self._lock = threading.Lock()
+
+    def are_there(self, arrays) -> bool:
+        """Whether the inputs among these arrays lie where they are read."""
+        found = [arrays[i] for i in self.numbers]
+        return [*map(id, found)] == self._known or self._take_in(found)
+
+    def _take_in(self, found) -> bool:
+        with self._lock:
+            known = self._known
+            for k, a in enumerate(found):
+                if id(a) == known[k]:
+                    continue
+                if a.pointer != self.pointers[k]:
+                    return False
+                self._watched[k] = weakref.ref(a, partial(_forget, known, k))       # that of the array before is gone
+                known[k] = id(a)
+                if a.memory.stream == self.stream:
+                    self._told.pop(k, None)
+                else:
+                    self._told[k] = None
+        return True
+
+    def moved(self, pointers) -> set:
+        """The numbers of those that lie elsewhere, by the addresses of all inputs."""
+        return {i for i, p in zip(self.numbers, self.pointers) if pointers[i] != p}
+
+    def tell(self, arrays):
+        """Says that the stream uses them, to whoever does not know."""
+        for k in self._told:
+            used(arrays[self.numbers[k]], self.stream)
+
+
+def _forget(known, k, dead):
+    known[k] = 0
+
 
 SMALL = 4096          # bytes up to which results travel together (whoever keeps one keeps the memory of all), and
 SMALL_GRADIENT = 1 << 20      # bytes for gradients, which travel apart from what a loop may keep
@@ -62,7 +109,7 @@ class Captured:
             self.outputs = repeated.launch(inputs, inputs, places)
             for i, part in together.items():
                 if self.outputs[i] is not part:
-                    transfer.write(part, self.outputs[i])
+                    copies.write(part, self.outputs[i])
 
     def fits(self, arrays) -> bool:
         """Whether it may be run now: in its stream, whose device is current from now on, on inputs where the capture reads
@@ -94,11 +141,11 @@ class Captured:
             self.graph.replay_in(self.stream)
             results = list(self.outputs)
             for position, number in self.back:
-                transfer.write(arrays[number], results[position])
+                copies.write(arrays[number], results[position])
             for position, number in self.replaced:
                 results[position] = arrays[number]
             for i, made in zip(self.apart, room):
-                transfer.write(made, results[i])
+                copies.write(made, results[i])
                 results[i] = made
             for block, memory in zip(self.blocks, room[len(self.apart):]):
                 block.copy_out(memory, self.stream, results)
@@ -108,7 +155,7 @@ class Captured:
         """Copies an input into the graph's memory."""
         memory, stream = array.memory, self.stream
         if not array.is_contiguous or memory.stream != stream.handle or noting.notes is not None:
-            transfer.write(place, array)
+            copies.write(place, array)
         elif size:
             stream.context.driver.cuMemcpyDtoDAsync_v2(place.pointer, memory.pointer + array.offset, size, stream.handle)
 

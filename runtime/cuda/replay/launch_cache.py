@@ -2,7 +2,7 @@
 
 Which kernels an operator launches, on which places in memory, follows from the layouts of its operands, its parameters and
 the switches that are set. Working that out (plans, tiles, copies of operands that lie unfit) takes longer than the launches: a
-run of each kind of call is noted (`launch_recorder.py`). Calls that differ in sizes and strides alone are a family: once there
+run of each kind of call is noted (`launch_list.py`). Calls that differ in sizes and strides alone are a family: once there
 are such, its runs are noted with symbols for these (`shape_families.py`), and whatever is decided by them on the way is a
 condition. A list is bound to the numbers of any call that meets its conditions; what comes later with the same numbers repeats
 the bound list.
@@ -27,8 +27,7 @@ from ..compiler import kernels, precision
 from ..driver.driver_state import thread as noting
 from ..memory.pools import is_capturing
 from . import shape_families
-from .launch_list import Recipe
-from .launch_recorder import OURS, Notes, SizedList
+from .launch_list import OURS, Notes, Recipe, SizedList
 from .layout_keys import BETWEEN, layout_of
 
 _FIRST, _LAST = 2, 6       # runs of a kind that may be noted: by then everything is loaded

@@ -14,7 +14,7 @@ from .....passes.codegen.triton.conv import conv as gathers
 from .....passes.codegen.triton.conv import conv_channels_last as text
 from .....passes.codegen.triton.loops.configs import has_warp_groups
 from ...compiler import precision, tuning
-from ...compiler.templates import launch, variant
+from ...compiler.kernels import launch, variant
 from ...driver import context as contexts
 from ...memory.arrays import empty
 

@@ -11,7 +11,7 @@ from .....ir.symbols.symbolic import power_of_two
 from .....passes.codegen.triton.conv import conv as gathers
 from .....passes.codegen.triton.conv import conv_packed as text
 from ...compiler import precision, tuning
-from ...compiler.templates import launch, variant
+from ...compiler.kernels import launch, variant
 from ...driver import context as contexts
 from ...memory.arrays import empty
 from . import conv_channels_last

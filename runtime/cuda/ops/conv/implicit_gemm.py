@@ -7,7 +7,7 @@ from .....passes.codegen.triton.conv import conv as text
 from .....passes.codegen.triton.conv import conv_depthwise as alone
 from ....core.device_array import DeviceArray
 from ...compiler import precision, tuning
-from ...compiler.templates import launch, variant
+from ...compiler.kernels import launch, variant
 from ...driver import context as contexts
 from ...driver import streams
 from ...memory.arrays import fill, used

@@ -8,10 +8,10 @@ from .....ir.ops.index import assign
 from .....passes.codegen.triton.ir import row_indexing as text
 from .....passes.codegen.triton.loops.configs import power_of_two
 from ....core.device_array import DeviceArray
-from ...compiler.templates import launch
+from ...compiler import copies
+from ...compiler.kernels import launch
 from ...graph.eager import contiguous
 from ...graph.inplace_ops import write
-from ...memory import transfer
 from ...memory.arrays import empty, fill, window
 from .gathers import updated
 from .sorting import flat_blocks
@@ -47,7 +47,7 @@ def _join(out, pieces, dim, device):
         for x, at in pieces:
             cuts = _whole(x.shape)
             cuts[dim] = (at, x.shape[dim], 1)
-            transfer.write(window(out, cuts), x)
+            copies.write(window(out, cuts), x)
         return
     inner, kind = prod(out.shape[dim + 1:]), text.BITS[out.itemsize].np
     sizes = {}
@@ -73,7 +73,7 @@ def pad(inputs, params, device):
         source.append((first, count, 1))
         target.append((lo + first * step, count, step))
     if all(n for _, n, _ in target):
-        transfer.write(window(out, target), window(x, source))
+        copies.write(window(out, target), window(x, source))
     return out
 
 
@@ -95,7 +95,7 @@ def flip(inputs, params, device):
         return x.copy()
     cuts = [(n - 1, n, -1) if d in params["dims"] else (0, n, 1) for d, n in enumerate(x.shape)]
     out = empty(device, x.shape, x.dtype)
-    transfer.write(out, window(x, cuts))
+    copies.write(out, window(x, cuts))
     return out
 
 
@@ -112,7 +112,7 @@ def roll(inputs, params, device):
             if count:
                 taken, put = _whole(x.shape), _whole(x.shape)
                 taken[dim], put[dim] = (start, count, 1), (to, count, 1)
-                transfer.write(window(out, put), window(x, taken))
+                copies.write(window(out, put), window(x, taken))
         x = out
     return x if x is not inputs[0] else x.copy()
 

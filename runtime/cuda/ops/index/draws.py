@@ -14,8 +14,7 @@ from .....ir.ops.math import gamma
 from .....passes.codegen import rejection_kernels
 from .....passes.codegen.triton.index import linear_maps as text
 from ....core.device_array import DeviceArray
-from ...compiler.kernels import Prepared
-from ...compiler.templates import launch
+from ...compiler.kernels import Prepared, launch
 from ...driver import streams
 from ...graph.eager import contiguous
 from ...memory import pools, status_words, transfer

@@ -18,9 +18,10 @@ from .....ir.symbols.symbolic import power_of_two
 from .....passes.codegen.triton.index import sorting
 from .....passes.codegen.triton.ir import row_indexing as text
 from ....core.device_array import DeviceArray
-from ...compiler.templates import launch
+from ...compiler import copies
+from ...compiler.kernels import launch
 from ...graph.eager import contiguous, copied
-from ...memory import status_words, transfer
+from ...memory import status_words
 from ...memory.arrays import as_reals, empty, fill
 from .sorting import flat_blocks, merges, sorted_keys, sorted_pairs
 
@@ -179,7 +180,7 @@ def updated(x: DeviceArray, into) -> DeviceArray:
     so (which may be the array itself), else new."""
     if into is None or not into.is_contiguous:
         return copied(x)
-    transfer.write(into, x)
+    copies.write(into, x)
     return into
 
 

@@ -4,14 +4,16 @@ Along the last dim lanes share a row (`row_scans.py`), where the order in which 
 and in the linear recurrence, each lane goes along a sequence of its own, beside those of its neighbours.
 """
 
+import functools
 from math import prod
 
 import numpy as np
 
 from .....ir import dtype as dt
+from .....ir.kernel.kernel_builder import KernelBuilder
 from .....ir.ops.core import elementwise as ew
 from .....ir.ops.core import scan as sc
-from .....ir.ops.core.shape import iota
+from .....ir.ops.core.shape import expand, iota, pad, reshape, slice_
 from .....ir.ops.index import indexing as ix
 from .....ir.ops.index.sort import searchsorted
 from .....ir.ops.nn import embedding as em
@@ -20,21 +22,99 @@ from .....passes.codegen.triton.index import linear_maps as checks_text
 from .....passes.codegen.triton.index import row_scans
 from .....passes.codegen.triton.index import scans as text
 from ....core.device_array import DeviceArray
-from ...compiler.templates import launch
+from ...compiler.kernels import Prepared, launch
+from ...driver import streams
 from ...graph.eager import composed, contiguous, run
 from ...memory import status_words
-from ...memory.arrays import empty, filled
-from .cumulative import running
+from ...memory.arrays import empty, filled, used
 from .sorting import flat_blocks
 
+PART = 1 << 12          # elements of the smallest part of a row
+LONG = 1 << 16          # elements of a row from which it is cut
+FEW = 128               # rows that leave multiprocessors without work
 _BLOCK = 128        # lanes of a program, each with a sequence of its own
 _TILE = 1024        # elements of a tile of rows
 _MOST_PARTS = 512   # of a row
-PART = 1 << 12      # elements of the smallest part of a row
-LONG = 1 << 16      # elements of a row from which it is cut
-FEW = 128           # rows that leave multiprocessors without work
 NEIGHBOURS = 32     # rows from which it pays to turn them, so that lanes beside each other read elements beside each other
 _FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
+_WIDE = dict.fromkeys(dt.FLOATS, dt.float64) | {dt.complex64: dt.complex128}
+
+
+def running(kind):
+    """An operator: sums or products of everything up to each element."""
+    in_parts = sums_in_parts if kind == "sum" else products_in_parts
+
+    def run(inputs, params, device):
+        x, dim = contiguous(inputs[0]), params["dim"]
+        if x.dtype.kind == "b":
+            return NotImplemented
+        if dim == x.ndim - 1 and x.shape[dim] >= LONG and x.size < FEW * x.shape[dim]:
+            return composed(in_parts, (x,), {}, device)[0]
+        out = empty(device, x.shape, x.dtype)
+        if x.size:
+            inner, length = 1, x.shape[dim]
+            for n in x.shape[dim + 1:]:
+                inner *= n
+            sizes = {"outer": x.size // (inner * length), "length": length}
+            if inner != 1:
+                sizes |= {"inner": inner, "both": length * inner}
+            stream = streams.current(device).handle
+            made = Prepared(_kernel(kind, dt.from_numpy(x.dtype), inner != 1), sizes)
+            made(device, stream, (used(x, stream), used(out, stream)))
+        return out
+
+    return run
+
+
+@functools.lru_cache(1024)
+def _kernel(kind, dtype, down):
+    """Along rows, or down columns."""
+    k = KernelBuilder(f"running_{kind}_{dtype.short}")
+    k.parallel("o", "outer")
+    if down:
+        k.parallel("i", "inner")
+    k.reduce("k", "length")
+    strides = ("both", 1, "inner") if down else ("length", 1)
+    x, y = k.input("x", dtype, strides), k.output("y", dtype, strides)
+    with k.sweep():
+        value = k.load(x)
+        work = dt.float32 if dtype in (dt.float16, dt.bfloat16) else dtype
+        k.store(k.scan(kind, value.to(work)).to(dtype), y)
+    return k.build()
+
+
+def sums_in_parts(x) -> tuple:
+    """Running sums along long rows."""
+    return (_in_parts(x, sc.cumsum, ew.add, 0),)
+
+
+def products_in_parts(x) -> tuple:
+    """Running products along long rows."""
+    return (_in_parts(x, sc.cumprod, ew.mul, 1),)
+
+
+def _in_parts(x, scan, join, nothing):
+    *lead, length = x.shape
+    parts, wide, rank = -(-length // PART), _WIDE.get(x.dtype, x.dtype), len(lead) + 1
+    v = x if x.dtype is wide else ew.cast(x, dtype=wide)
+    v = reshape(_wider(v, 0, parts * PART - length, nothing), shape=(*lead, parts, PART))
+    inside = scan(v, dim=rank)
+    ends = reshape(slice_(inside, dim=rank, start=PART - 1, stop=PART, step=1), shape=(*lead, parts))
+    before = _first(_wider(scan(ends, dim=rank - 1), 1, 0, nothing), parts)
+    whole = join(inside, expand(reshape(before, shape=(*lead, parts, 1)), shape=inside.shape))
+    whole = _first(reshape(whole, shape=(*lead, parts * PART)), length)
+    return whole if x.dtype is wide else ew.cast(whole, dtype=x.dtype)
+
+
+def _wider(v, low, high, value):
+    """Rows with more elements before and after them."""
+    rest = (0,) * (len(v.shape) - 1)
+    return pad(v, low=(*rest, low), high=(*rest, high), interior=(*rest, 0), value=value) if low or high else v
+
+
+def _first(v, count):
+    """The first elements of rows."""
+    return slice_(v, dim=len(v.shape) - 1, start=0, stop=count, step=1)
 
 
 def _scanned(source, arrays, outs, dim):
@@ -146,9 +226,6 @@ def nonzero(inputs, params, device):
     return tuple(outs)
 
 
-_counts = running("sum")
-
-
 def repeat_index(inputs, params, device):
     """Each position as often as its count says: where the running counts pass each number."""
     repeats, total = contiguous(inputs[0]), params["total"]
@@ -173,6 +250,7 @@ def bag_of(inputs, params, device):
     return run(ew.cast, (run(ew.sub, (after, 1), {}),), {"dtype": dt.from_numpy(offsets.dtype)})
 
 
-OPERATORS = {sc.linear_scan: linear_scan, sc.products_of_others: products_of_others, sc.logcumsumexp: logcumsumexp,
-             sc.cummax: _extreme(">"), sc.cummin: _extreme("<"), ix.nonzero: nonzero, ix.repeat_index: repeat_index,
-             em.bag_of: bag_of}
+_counts, _products = running("sum"), running("prod")
+OPERATORS = {sc.cumsum: _counts, sc.cumprod: _products, sc.linear_scan: linear_scan,
+             sc.products_of_others: products_of_others, sc.logcumsumexp: logcumsumexp, sc.cummax: _extreme(">"),
+             sc.cummin: _extreme("<"), ix.nonzero: nonzero, ix.repeat_index: repeat_index, em.bag_of: bag_of}

@@ -8,7 +8,7 @@ from .....ir.ops.index import sort as so
 from .....ir.symbols.symbolic import power_of_two
 from .....passes.codegen.triton.index import sorting as text
 from ....core.device_array import DeviceArray
-from ...compiler.templates import launch
+from ...compiler.kernels import launch
 from ...graph.eager import contiguous
 from ...memory.arrays import empty, fill
 

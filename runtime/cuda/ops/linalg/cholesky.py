@@ -7,7 +7,7 @@ from .....ir.ops.linalg import checked_factorizations, factorizations
 from .....ir.symbols.symbolic import power_of_two
 from .....passes.codegen.triton.linalg import cholesky as text
 from ....core.device_array import DeviceArray
-from ...compiler.templates import launch
+from ...compiler.kernels import launch
 from ...graph.eager import copied
 from ...memory.arrays import empty, fill
 from ...replay import launch_cache

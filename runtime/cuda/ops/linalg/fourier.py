@@ -20,7 +20,7 @@ from .....passes.codegen.triton.linalg import fourier as text
 from .....passes.codegen.triton.loops.configs import power_of_two
 from ....core.device_array import DeviceArray
 from ....cpu.linalg.fourier import roots
-from ...compiler.templates import launch
+from ...compiler.kernels import launch
 from ...graph.eager import contiguous, run
 from ...memory import pools, transfer
 from ...memory.arrays import as_reals, empty

@@ -9,7 +9,7 @@ from .....ir.ops.linalg.products import grouped_matmul
 from .....ir.symbols.symbolic import power_of_two
 from .....passes.codegen.triton.contract import grouped_matmul as text
 from ....core.device_array import DeviceArray
-from ...compiler import precision, templates, tuning
+from ...compiler import kernels, precision, tuning
 from ...driver import context as contexts
 from ...graph.eager import contiguous
 from ...memory import status_words
@@ -80,15 +80,15 @@ def _multiply(case: Case, device):
     if config.current().cuda_tune:
         def prepare(tile):
             given = _given(case, kind, how, tile, device)
-            return templates.variant(device, *given), lambda: templates.launch(device, *given)
+            return kernels.variant(device, *given), lambda: kernels.launch(device, *given)
 
         key = ("grouped", kind.short, *case.sizes, groups, case.depth, case.units, how)
         tile = tuning.best(key, found, prepare, device)
-    templates.launch(device, *_given(case, kind, how, tile, device))
+    kernels.launch(device, *_given(case, kind, how, tile, device))
 
 
 def _given(case: Case, kind, how, tile, device) -> tuple:
-    """What `templates.launch` takes."""
+    """What `kernels.launch` takes."""
     source = text.source(kind, dt.from_numpy(case.ends.dtype), how, case.units, case.depth)
     m, n, k = case.sizes
     sizes = {"M": m, "N": n, "K": k, "COUNT": case.ends.size, "s_xb": 0, "s_yb": 0, "s_zb": m * n}

@@ -7,7 +7,7 @@ from .....ir.errors import LinAlgError
 from .....ir.ops.linalg import triangular as systems
 from .....passes.codegen.triton.index import linear_maps as text
 from ....core.device_array import DeviceArray
-from ...compiler.templates import launch
+from ...compiler.kernels import launch
 from ...driver.driver_state import thread as noting
 from ...memory import pools, status_words, transfer
 from ..index.sorting import flat_blocks

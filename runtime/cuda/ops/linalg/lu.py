@@ -16,7 +16,7 @@ from .....ir.ops.linalg.products import transpose_last
 from .....ir.symbols.symbolic import power_of_two
 from .....passes.codegen.triton.linalg import lu as text
 from ....core.device_array import DeviceArray
-from ...compiler.templates import launch
+from ...compiler.kernels import launch
 from ...graph.eager import composed, copied
 from ...memory.arrays import empty, fill
 from ...replay import launch_cache

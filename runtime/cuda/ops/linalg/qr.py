@@ -11,7 +11,8 @@ from .....ir.ops.linalg import factorizations, symmetric_indefinite
 from .....ir.symbols.symbolic import power_of_two
 from .....passes.codegen.triton.linalg import householder as text
 from ....core.device_array import DeviceArray
-from ...compiler.templates import launch
+from ...compiler import copies
+from ...compiler.kernels import launch
 from ...driver.driver_state import thread as noting
 from ...graph.eager import composed, contiguous, copied
 from ...memory import pools, transfer
@@ -131,7 +132,7 @@ def lstsq(inputs, params, device):
     columns = (0, b.shape[-1])
     if wide:
         x = filled(device, (*lead, n, b.shape[-1]), b.dtype, 0)
-        transfer.write(x[..., :m, :], b)
+        copies.write(x[..., :m, :], b)
         solve_in_place(r.turned, as_matrices(x).part((0, k), columns), False, False)
         turn_back(panels, x)
         return x, rank

@@ -13,7 +13,7 @@ from .....ir.ops.linalg import factorizations
 from .....ir.ops.linalg.products import matmul, transpose_last
 from .....passes.codegen.triton.linalg import small_matrices as text
 from ....core.device_array import DeviceArray
-from ...compiler.templates import launch
+from ...compiler.kernels import launch
 from ...graph.eager import composed, contiguous
 from ...memory.arrays import empty
 from .linalg_errors import require

@@ -10,7 +10,7 @@ from .....ir.ops.linalg import triangular as systems
 from .....ir.symbols.symbolic import power_of_two
 from .....passes.codegen.triton.linalg import triangular as text
 from ....core.device_array import DeviceArray
-from ...compiler.templates import launch
+from ...compiler.kernels import launch
 from ...graph.eager import copied
 from ...memory.arrays import empty
 from ..products.products import as_batch

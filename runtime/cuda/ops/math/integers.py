@@ -14,8 +14,7 @@ from .....ir.ops.linalg.products import matmul
 from .....ir.reference.scalar_functions import refuse_zero
 from .....passes.codegen.triton.index import linear_maps as text
 from ....core.device_array import DeviceArray
-from ...compiler.kernels import Prepared, as_number
-from ...compiler.templates import launch
+from ...compiler.kernels import Prepared, as_number, launch
 from ...driver import streams
 from ...graph.eager import composed, contiguous
 from ...memory import status_words

@@ -1,5 +1,6 @@
 """Attention and its gradients on a device: by kernels that hold no scores, and in steps that do where these do not fit."""
 
+import math
 from dataclasses import replace
 from math import prod
 
@@ -7,7 +8,11 @@ import numpy as np
 
 from .....ir import config
 from .....ir import dtype as dt
+from .....ir.ops.core import elementwise as ew
+from .....ir.ops.core import reduce as rd
 from .....ir.ops.core.reduce import sum_
+from .....ir.ops.core.shape import expand, iota, reshape, sum_to
+from .....ir.ops.linalg.products import matmul, transpose_last
 from .....ir.ops.nn import attention as at
 from .....passes.codegen.triton.attention import attention as text
 from .....passes.codegen.triton.attention import attention_configs as tiles
@@ -15,12 +20,84 @@ from .....passes.codegen.triton.attention import attention_dropout
 from .....passes.codegen.triton.attention import attention_split_kv as shared
 from .....passes.codegen.triton.loops.configs import has_warp_groups
 from ....core.device_array import DeviceArray, contiguous_strides
-from ...compiler import precision, templates, tuning
+from ...compiler import kernels, precision, tuning
 from ...driver import context as contexts
 from ...graph.eager import composed, contiguous, run
 from ...memory import transfer
 from ...memory.arrays import empty
-from . import attention_unfused as steps
+
+
+def unfused(q, k, v, mask, *, causal, scale) -> tuple:
+    """(out, logsumexp)"""
+    kind, heads = q.dtype, q.shape[-3]
+    q, k, v, mask = (_wide(t) for t in (q, k, v, mask))
+    s = _scores(q, _spread(k, heads), mask, causal, scale)
+    rows = (*s.shape[:-1], 1)
+    top = rd.amax(s, dim=(s.ndim - 1,), keepdim=True)
+    safe = ew.where(ew.eq(top, -math.inf), 0.0, top)
+    p = ew.exp(ew.sub(s, expand(safe, shape=s.shape)))
+    total = rd.sum_(p, dim=(s.ndim - 1,), keepdim=True)
+    none = ew.eq(total, 0.0)
+    p = ew.div(p, expand(ew.where(none, 1.0, total), shape=s.shape))
+    lse = ew.where(none, math.inf, ew.add(safe, ew.log(total)))
+    return _rounded(matmul(p, _spread(v, heads)), kind), reshape(lse, shape=rows[:-1])
+
+
+def unfused_grad(g, q, k, v, mask, lse, delta, *, causal, scale, mask_grad) -> tuple:
+    """The gradients of queries, keys, values and (or None) the mask."""
+    kind, heads, key_heads = q.dtype, q.shape[-3], k.shape[-3]
+    g, q, k, v, wide, lse, delta = (_wide(t) for t in (g, q, k, v, mask, lse, delta))
+    k, v = _spread(k, heads), _spread(v, heads)
+    s = _scores(q, k, wide, causal, scale)
+    p = ew.exp(ew.sub(s, _along_rows(lse, s.shape)))
+    ds = ew.mul(p, ew.sub(matmul(g, transpose_last(v)), _along_rows(delta, s.shape)))
+    gq = ew.mul(matmul(ds, k), scale)
+    gk = ew.mul(matmul(transpose_last(ds), q), scale)
+    found = gq, _gathered(gk, key_heads), _gathered(matmul(transpose_last(p), g), key_heads)
+    gm = _rounded(sum_to(ds, shape=mask.shape), kind) if mask_grad else None
+    return *[_rounded(t, kind) for t in found], gm
+
+
+def _wide(t):
+    return ew.cast(t, dtype=dt.float32) if t is not None and t.dtype in (dt.float16, dt.bfloat16) else t
+
+
+def _rounded(t, kind):
+    return t if t.dtype is kind else ew.cast(t, dtype=kind)
+
+
+def _along_rows(v, shape):
+    """A number for each row, laid out over its elements."""
+    return expand(reshape(v, shape=(*v.shape, 1)), shape=shape)
+
+
+def _spread(k, heads):
+    """Keys or values for all query heads."""
+    *lead, own, length, size = k.shape
+    if own == heads:
+        return k
+    wide = expand(reshape(k, shape=(*lead, own, 1, length, size)), shape=(*lead, own, heads // own, length, size))
+    return reshape(wide, shape=(*lead, heads, length, size))
+
+
+def _gathered(k, own):
+    """The transpose of `_spread`."""
+    *lead, heads, length, size = k.shape
+    if own == heads:
+        return k
+    return rd.sum_(reshape(k, shape=(*lead, own, heads // own, length, size)), dim=(len(lead) + 1,), keepdim=False)
+
+
+def _scores(q, k, mask, causal, scale):
+    s = ew.mul(matmul(q, transpose_last(k)), scale)
+    if mask is not None:
+        spread = expand(mask, shape=s.shape)
+        s = ew.where(spread, s, -math.inf) if mask.dtype is dt.bool_ else ew.add(s, spread)
+    if causal:
+        row, column = (iota(q, shape=s.shape, dim=s.ndim - which, dtype=dt.int64) for which in (2, 1))
+        s = ew.where(ew.ge(row, column), s, -math.inf)
+    return s
+
 
 _NARROW = 1 << 31      # bytes of arrays that bulk copies find their way in
 _NEAR = 1 << 31        # bytes from the first element of an operand with strides to its last one
@@ -121,14 +198,14 @@ class Shapes:
 
         def prepare(tile):
             made = how(tile)
-            return templates.variant(*made), lambda: templates.launch(*made)
+            return kernels.variant(*made), lambda: kernels.launch(*made)
 
         found: list = tiles.candidates(kind, self.e, self.width, part, self.arch)
         if config.current().cuda_tune and max(a.nbytes for a in arrays) < _NARROW:
             apart = [n * kind.dtype.itemsize for name in kind.strided for n in _steps(self.arrays[name])]
             found = found + tiles.roads(kind, self.e, self.width, part, self.arch, [*[a.pointer for a in arrays], *apart])
         key = write(kind).name, self.e, self.width, groups, *sizes.items(), *rows
-        templates.launch(*how(tuning.best(key, found, prepare, self.device)))
+        kernels.launch(*how(tuning.best(key, found, prepare, self.device)))
 
     def keys_of_part(self) -> int:
         """How many keys a part has if these are shared out, else 0."""
@@ -148,10 +225,10 @@ class Shapes:
         constants, warps, stages = shared.tiles(kind, self.e, self.width, self.scale, height)
         programs = count * -(-members * self.length // height) * self.batch * self.key_heads
         kind, arrays, sizes, strides = self.given(kind, shared.READS, shared.LEAVES)
-        templates.launch(self.device, shared.parts(kind, height == 1), arrays, sizes | {"PART": keys_of_part},
+        kernels.launch(self.device, shared.parts(kind, height == 1), arrays, sizes | {"PART": keys_of_part},
                          ((*constants, *strides), warps, (programs, 1, 1)), stages)
         kind, arrays, sizes, strides = self.given(text.Kind(kind.dtype, text.NO_MASK, False), shared.LEAVES, ("out", "lse"))
-        templates.launch(self.device, shared.join(kind), arrays, sizes | {"COUNT": count},
+        kernels.launch(self.device, shared.join(kind), arrays, sizes | {"COUNT": count},
                          ((*shared.tile_of_join(self.width), *strides), 4, (rows, 1, 1)))
 
     def over_queries(self, tile):
@@ -206,7 +283,7 @@ def attention(inputs, params, device, into=(None, None)):
     if not (k.shape[-2] and q.shape[-1]):
         return NotImplemented
     if not _in_tiles(q, v):
-        in_steps = at.dropped_body if key else steps.attention
+        in_steps = at.dropped_body if key else unfused
         inputs = (*inputs[:4], *[_there(k, device) for k in key])
         return composed(in_steps, inputs, params, device) if q.size and v.size else NotImplemented
     s = Shapes(q, k, v, mask, params)
@@ -231,7 +308,7 @@ def attention_grad(inputs, params, device, into=(None, None, None, None)):
     if not _in_tiles(q, v):
         if key:
             return composed(at.dropped_grad_body, (*inputs[:7], _there(key[0], device)), params, device)
-        *found, gm = composed(steps.attention_grad, inputs, params, device)
+        *found, gm = composed(unfused_grad, inputs, params, device)
         return *found, empty(device, (0,) * q.ndim, q.dtype) if gm is None else gm
     s = Shapes(q, k, v, mask, params, backward=True)
     if key:

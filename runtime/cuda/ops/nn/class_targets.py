@@ -15,7 +15,7 @@ from .....ir.ops.nn import embedding as em
 from .....ir.ops.nn import loss
 from .....passes.codegen.triton.sequence import class_targets as text
 from ....core.device_array import DeviceArray
-from ...compiler.templates import launch
+from ...compiler.kernels import launch
 from ...graph.eager import composed, contiguous, run
 from ...memory import pools, status_words, transfer
 from ...memory.arrays import empty, fill

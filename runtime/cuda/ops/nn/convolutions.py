@@ -15,11 +15,11 @@ from .....passes.codegen.triton.conv import conv_depthwise as alone
 from .....passes.codegen.triton.conv import pooling as pool_text
 from ....core.device_array import DeviceArray
 from ...compiler import precision
-from ...compiler.templates import launch
+from ...compiler.copies import write
+from ...compiler.kernels import launch
 from ...driver import context as contexts
 from ...graph.eager import composed, contiguous, run
 from ...memory.arrays import empty
-from ...memory.transfer import write
 from ..conv import conv_channels_last, conv_nhwc, conv_packed
 from ..conv.implicit_gemm import (
     RANK,

@@ -8,7 +8,7 @@ from .....ir.ops.nn.ctc import ctc_loss, ctc_loss_grad
 from .....ir.symbols.symbolic import power_of_two
 from .....passes.codegen.triton.sequence import ctc as text
 from ....core.device_array import DeviceArray
-from ...compiler.templates import launch
+from ...compiler.kernels import launch
 from ...graph.eager import contiguous, run
 from ...memory import status_words
 from ...memory.arrays import empty

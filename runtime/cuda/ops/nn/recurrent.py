@@ -23,13 +23,12 @@ from .....passes.codegen.triton.ir.nest import NUMBER, POINTER
 from .....passes.codegen.triton.sequence import recurrent as text
 from .....passes.rewrite import pass_manager
 from ....core.device_array import DeviceArray
-from ...compiler import precision
-from ...compiler.templates import prepared
+from ...compiler import copies, precision
+from ...compiler.kernels import prepared
 from ...driver import context as contexts
 from ...driver import streams
 from ...graph.eager import contiguous, run, run_into
 from ...graph.program import DeviceGraph
-from ...memory import transfer
 from ...memory.arrays import empty, used
 
 
@@ -52,7 +51,7 @@ def _computed(make, arrays, params=(), places=()) -> list:
     results = graph.run([a for a in arrays if a is not None], there)
     for i, p in enumerate(places):
         if p is not None and results[i] is not p:
-            transfer.write(p, results[i])
+            copies.write(p, results[i])
             results[i] = p
     return results
 
@@ -247,8 +246,8 @@ def _before(states, start, reverse):
     steps, size = len(states), states.strides[0]
     rest = (steps - 1, *states.shape[1:])
     if steps > 1:
-        transfer.write(made.look(rest, made.strides, 0 if reverse else size), states.look(rest, states.strides, size * reverse))
-    transfer.write(_at(made, steps - 1 if reverse else 0), start)
+        copies.write(made.look(rest, made.strides, 0 if reverse else size), states.look(rest, states.strides, size * reverse))
+    copies.write(_at(made, steps - 1 if reverse else 0), start)
     return made
 
 

@@ -8,7 +8,7 @@ from .....ir import dtype as dt
 from .....ir.ops.nn import linear_maps, resample
 from .....passes.codegen.triton.index import linear_maps as text
 from ....core.device_array import DeviceArray
-from ...compiler.templates import launch
+from ...compiler.kernels import launch
 from ...graph.eager import contiguous, converted
 from ...memory import pools, transfer
 from ...memory.arrays import as_reals, empty

@@ -8,8 +8,8 @@ from .....ir.ops.core.reduce import sum_
 from .....ir.ops.nn import conv as cv
 from .....ir.ops.nn import linear_maps
 from .....ir.ops.nn.windows import window_counts
+from ...compiler import copies
 from ...graph.eager import contiguous, converted, run
-from ...memory import transfer
 from ...memory.arrays import filled
 from ..index import gathers
 from .resample import mapped
@@ -80,7 +80,7 @@ def diagonal_embed(inputs, params, device):
     out = filled(device, params["shape"], x.dtype, 0)
     if x.size:
         how = {k: params[k] for k in ("offset", "dim1", "dim2")}
-        transfer.write(out.viewed(sh.diagonal, how), x)
+        copies.write(out.viewed(sh.diagonal, how), x)
     return out
 
 
@@ -98,7 +98,7 @@ def strided_scatter(inputs, params, device):
         x, strides = _summed(x, still), [s for d, s in enumerate(strides) if d not in still]
     out, n = filled(device, params["size"], x.dtype, 0), x.itemsize
     if apart or _lie_apart(x.shape, strides):
-        transfer.write(out.look(x.shape, [s * n for s in strides], offset * n), x)
+        copies.write(out.look(x.shape, [s * n for s in strides], offset * n), x)
     else:
         reach = 1 + sum([(m - 1) * s for m, s in zip(x.shape, strides)])
         gathers.add_strided(contiguous(x), strides, out.look((reach,), (n,), offset * n))

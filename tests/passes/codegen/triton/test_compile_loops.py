@@ -24,7 +24,7 @@ from ingot.runtime.cpu.loops import kernels as host_kernels
 from ingot.runtime.cuda.compiler import compile as compiler
 from ingot.runtime.cuda.compiler import kernels
 from ingot.runtime.cuda.ops.index import draws
-from ingot.runtime.cuda.ops.math import multi_tensor, multi_tensor_norms
+from ingot.runtime.cuda.ops.math import multi_tensor
 from ingot.runtime.cuda.ops.products.batched_launch import UNITS, Together
 from ingot.runtime.optim import Adam
 from ingot.runtime.optim.update_rules import kernel_of
@@ -363,7 +363,7 @@ FOLDS = "square", "size", "wrong"
 @pytest.mark.parametrize("kind, what, arch, is_whole", thinned(FLOATS, FOLDS, ARCHS, (True, False)), ids=str)
 def test_folds_of_many_arrays(kind, what, arch, is_whole):
     known = (max(4, 16 // kind.itemsize) * is_whole, 0)
-    variant = multi_tensor_norms._parts(what, kind).variant(arch, is_whole, known)
+    variant = multi_tensor._parts(what, kind).variant(arch, is_whole, known)
     compiled = compiler._run_triton(variant)
     binary = compiler._binary(variant, compiled)
     assert binary.spills == 0 < binary.registers <= 128

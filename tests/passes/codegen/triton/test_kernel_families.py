@@ -22,8 +22,7 @@ from ingot.runtime.backends import cudnn
 from ingot.runtime.cuda.driver import context as contexts
 from ingot.runtime.cuda.graph import eager
 from ingot.runtime.cuda.ops.conv import conv_channels_last as conv_last
-from ingot.runtime.cuda.ops.index import cumulative as running
-from ingot.runtime.cuda.ops.index import gathers, sorting
+from ingot.runtime.cuda.ops.index import gathers, scans, sorting
 from ingot.runtime.cuda.ops.nn import attention, convolutions
 from mock_cuda_driver import MockDriver
 
@@ -366,7 +365,7 @@ def test_attention_reads_parts_of_projections_where_they_lie(case, causal):
 def test_running_folds_of_long_rows_are_cut_in_parts(name, dtype, on_device, monkeypatch):
     """Of rows that fill their parts or do not, one or many; each walks along its own programs."""
     for what, n in (("PART", 16), ("LONG", 40), ("FEW", 5)):
-        monkeypatch.setattr(running, what, n)
+        monkeypatch.setattr(scans, what, n)
     for shape in ((100,), (3, 41), (2, 2, 64), (40,), (6, 50)):
         values = np.sign(draw(*shape).numpy()) if dtype == "int64" else draw(*shape).numpy() * 1.5
         x = ingot.tensor(values).to(getattr(ingot, dtype))

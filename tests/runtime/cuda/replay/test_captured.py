@@ -17,7 +17,7 @@ from ingot.runtime.cpu.graph.eager import kernel_for
 from ingot.runtime.cpu.graph.program import CompiledGraph
 from ingot.runtime.cuda.graph import traced
 from ingot.runtime.cuda.replay import captured as captures
-from ingot.runtime.cuda.replay.resident_inputs import Steady
+from ingot.runtime.cuda.replay.captured import Steady
 
 W = np.arange(12.0, dtype=np.float32).reshape(3, 4) / 8
 

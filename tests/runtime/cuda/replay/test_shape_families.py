@@ -19,7 +19,7 @@ from ingot.passes.codegen.triton.contract import matmul
 from ingot.runtime.cuda.compiler import compile as compiler
 from ingot.runtime.cuda.graph import eager, inplace_ops
 from ingot.runtime.cuda.offline.cost_model import Ledger
-from ingot.runtime.cuda.ops.index import cumulative
+from ingot.runtime.cuda.ops.index import scans
 from ingot.runtime.cuda.replay import launch_cache, shape_families
 
 ALIKE = range(131, 151)        # sizes of one class: no multiples of 4 alone, the same power of two above
@@ -229,8 +229,8 @@ def test_choices_of_exact_products_are_one_condition(name):
 
 
 def test_running_sums_of_rows_that_are_cut_or_not(work, monkeypatch):
-    monkeypatch.setattr(cumulative, "LONG", 141)
-    monkeypatch.setattr(cumulative, "PART", 16)
+    monkeypatch.setattr(scans, "LONG", 141)
+    monkeypatch.setattr(scans, "PART", 16)
     seen = []
     for n in (*ALIKE, *reversed(ALIKE), 300, 304, 320, 143):
         work.since()
@@ -378,7 +378,7 @@ def test_strides_that_are_no_whole_elements(cuda):
         plain, odd = x.to("cuda")._a, x.to("cuda")._a
         wide = eager.transfer.to_device(np.zeros(16 * n, np.uint8), 0)
         packed = wide.look((n,), (10,), 0, np.dtype(np.float32))
-        eager.transfer.write(plain, odd)
+        eager.copies.write(plain, odd)
         for array in (eager.copied(packed), eager.run(ingot.ir.opdef.op.OPS["neg"], (packed,), {})):
             assert not eager.transfer.to_host(array).any() and array.shape == (n,)
         assert (eager.transfer.to_host(eager.run(ingot.ir.opdef.op.OPS["neg"], (plain,), {})) == -x.numpy()).all()
