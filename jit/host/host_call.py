@@ -10,6 +10,7 @@ import itertools
 import sys
 import types
 from contextlib import nullcontext
+from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -55,7 +56,7 @@ def record(recorder, fn, args, kwargs, is_quiet=False):
     try:
         with nullcontext() if watch is None else watch.host_step(recorder, (_name(fn), fn, args, kwargs), tensors,
                                                                   frame, is_quiet):
-            result = recorder.done.take() if recorder.done else _first_run(
+            result = recorder.hosts.done.take() if recorder.hosts.done else _first_run(
                 recorder, fn, args, kwargs, spec, tensors, is_mutable)
     except Exception:
         recorder.runs_as_it_is = "" if is_quiet else f"its host function {_name(fn)} raised an error"
@@ -64,19 +65,19 @@ def record(recorder, fn, args, kwargs, is_quiet=False):
     result_spec = flatten(result, given)
     step = Step(fn, spec, is_mutable)
     if watch is not None:
-        watch.host_gave(bool(given), len(recorder.hosts) + (not given))
+        watch.host_gave(bool(given), len(recorder.hosts.steps) + (not given))
     if not given:
         if result is not None:
             raise TraceError(f"the host function {_name(fn)} returned {type(result).__name__}; inside of a trace it may return "
                              "tensors (or structures of them) or nothing, since Python would only see the first value")
-        recorder.host_effect(step, tensors)
+        recorder.hosts.effect(step, tensors)
         return None
     spec = replaced(spec, pinned)           # its results may be others for other numbers
     call = _call_of(fn, spec, is_mutable)
     name = living_name(call.__name__, call)
     results = tuple([(t._a.shape, t.dtype.name) for t in given])
     fresh = [wrap(t._a.copy()) for t in given]
-    recorder.host_results(tensors, fresh, function=name, results=results)
+    recorder.hosts.results(tensors, fresh, function=name, results=results)
     return unflatten(result_spec, iter(fresh))
 
 
@@ -174,10 +175,11 @@ class Step:
 def by_itself(call):
     """Calls a function with nothing recorded, neither a trace nor gradients, and unwatched."""
     m = tls.m
-    before, watching = (m.recorder, m.grad), sys.getprofile()
+    recorder: Any = m.recorder
+    before, watching = (recorder, m.grad), sys.getprofile()
     sys.setprofile(None)
-    if m.recorder is not None and m.recorder.casts is not None:
-        m.recorder.casts.lift()
+    if recorder is not None and recorder.casts is not None:
+        recorder.casts.lift()
     m.recorder, m.grad = None, False
     m.refresh()
     try:

@@ -130,9 +130,9 @@ class BehindHosts:
         guards = [] if is_quiet else [(at, g, photograph(g.value())) for at, g in self.guards.items()]
         stored = [] if is_quiet else [(t, photograph(t.value())) for t in self.stored.values()]
         owners = [] if is_quiet else [(x, _attributes(x)) for x in self._owners()]
-        memory = [] if is_quiet else [(c, c.root._storage.version, c.root._a) for c in recorder.outside]
+        memory = [] if is_quiet else [(c, c.root._storage.version, c.root._a) for c in recorder.inputs.cells]
         versions = [t._storage.version for t in tensors]
-        stood = {g: g.place for g in [default_generator, *[s.generator for s in recorder.streams.values()]]}
+        stood = {g: g.place for g in (default_generator, *recorder.random.generators())}
         given = [] if is_quiet else [(c, photograph(c)) for c in self.arguments if type(c) in (np.ndarray, *RESTORED)]
         with self.contents.left_to_host() as filled, self.held.lifted(t for t, _ in stored):
             yield
@@ -152,7 +152,8 @@ class BehindHosts:
                     if not looks_like(c, copy)}
         written = [c.source for c, version, a in memory if c.root._storage.version != version or c.root._a is not a]
         self.hosts.append(HostMark(
-            call[0], is_quiet, call[1:], before, len(recorder.builder.nodes), len(recorder.guards), len(recorder.sources),
+            call[0], is_quiet, call[1:], before,
+            len(recorder.builder.nodes), len(recorder.guards), len(recorder.inputs.sources),
             changed, frozenset(self.guards), frozenset(filled), written,
             frozenset([id(g) for g, place in stood.items() if g.place != place]),
             [i for i, (t, version) in enumerate(zip(tensors, versions)) if t._storage.version != version]))
@@ -170,9 +171,9 @@ class BehindHosts:
     def _written(self: Any, recorder) -> tuple:
         """(memory by id, memory of tensors whose gradients, places, containers by id) of what the function has written so far,
         each with a name for messages."""
-        roots = {c.source: c.root for c in recorder.outside}
-        memory = {id(c.root._storage): "a tensor" for c in recorder.outside if c.version}
-        leaves = [roots[s.position] for s in recorder.leaves.values()
+        roots = {c.source: c.root for c in recorder.inputs.cells}
+        memory = {id(c.root._storage): "a tensor" for c in recorder.inputs.cells if c.version}
+        leaves = [roots[s.position] for s in recorder.gradients.leaves.values()
                   if s.position in roots and (s.was_set or not s.is_as_before())]
         changed = [t for t in [*self.stored.values(), *self.module_writes.targets(self.stored)] if t.is_changed]
         return (memory, {id(t._storage): "a gradient" for t in leaves}, {t.place: t.text for t in changed},
@@ -181,7 +182,7 @@ class BehindHosts:
     def read_by_hosts(self: Any, recorder) -> str:
         """What a host step may read that the function had written before, in words: a replay writes when host steps have run.
         Notes which inputs they may read: those are written over no sooner."""
-        writes, earlier = any(c.version for c in recorder.outside), []
+        writes, earlier = any(c.version for c in recorder.inputs.cells), []
         for mark in [m for m in self.hosts if not m.is_quiet]:
             if not (writes or any(mark.written) or any(m.gives for m in self.hosts)):
                 continue
@@ -197,7 +198,8 @@ class BehindHosts:
                 if text is not None:
                     return (f"its host function {mark.name} may read {text}, which the function has written before; pass that "
                             "as an argument")
-            recorder.shown |= {c.source for c in recorder.outside if reach.is_all or id(c.root._storage) in reach.storages}
+            recorder.hosts.shown |= {c.source for c in recorder.inputs.cells
+                                     if reach.is_all or id(c.root._storage) in reach.storages}
         return ""
 
     def _owners(self: Any) -> list:
@@ -228,13 +230,13 @@ class BehindHosts:
             is_filled = at not in mark.known and not mark.filled.isdisjoint([id(g.value()), *[owner for owner, _ in way]])
             if (is_filled or not mark.changed.keys().isdisjoint(way)) and self.order.is_read(at, n):
                 return str(g.chain)
-        later = [s.what for s in recorder.sources[mark.sources:] if type(s.what) is OptionNumber]
+        later = [s.what for s in recorder.inputs.sources[mark.sources:] if type(s.what) is OptionNumber]
         option = next((o for o in later if id(o.group) in mark.filled), None)
         if option is not None:
             return f"the optimizer's option {option.key}"
-        if any(id(g) in mark.drew for g in _drawn_from(recorder.sources[mark.sources:])):
+        if any(id(g) in mark.drew for g in _drawn_from(recorder.inputs.sources[mark.sources:])):
             return "a random generator"
-        written = {c.source for c in recorder.outside if c.version}
+        written = {c.source for c in recorder.inputs.cells if c.version}
         return None if written.union(_inputs_read(recorder, mark)).isdisjoint(mark.memory) else "a tensor"
 
     def _may_ask(self: Any, owner, name, names) -> bool:
@@ -269,7 +271,7 @@ class BehindHosts:
         if all(mark.is_quiet for mark in self.hosts):
             return None
         for mark in [m for m in self.hosts if not (m.is_quiet or m.gives)]:
-            step, values = recorder.hosts[mark.hosts - 1]
+            step, values = recorder.hosts.steps[mark.hosts - 1]
             step.kept = _lasting(recorder, mark, values, outputs)
             if not set(step.kept).isdisjoint(mark.wrote):
                 raise AsItIsError(f"its host function {mark.name} writes to a tensor that it is given; give it a clone()")
@@ -279,7 +281,7 @@ class BehindHosts:
             after.setdefault(mark.hosts, [n, end])[1] = end
         made = {at: self._after(recorder, guards, *span) for at, span in after.items()}
         first = min(mark.sources for _, mark in loud)
-        return Hosted([mark.gives for mark in self.hosts], made, targets, _drawn_from(recorder.sources[first:]))
+        return Hosted([mark.gives for mark in self.hosts], made, targets, _drawn_from(recorder.inputs.sources[first:]))
 
     def _after(self: Any, recorder, guards, first, end) -> AfterHost:
         mark, names = self.hosts[first - 1], self._asked_names()
@@ -292,9 +294,10 @@ class BehindHosts:
                  or self._may_ask(id(m), k, names)}) for g in guards if type(g) is ModulesGuard for m, state in g.states]
         expected = [*[g.expected for g in read if hasattr(g, "expected")], *[e for _, state in modules for e in state.values()]]
         places = {p.watched: p for e in expected for p in _places_in(e)}
-        sources = recorder.sources
+        sources = recorder.inputs.sources
         inputs = {i: sources[i] for i in _inputs_read(recorder, mark) if sources[i].kind in ("argument", "captured")}
-        early = {*_inputs_of(recorder, recorder.builder.nodes[:mark.nodes]), *[c.source for c in recorder.outside if c.version]}
+        early = {*_inputs_of(recorder, recorder.builder.nodes[:mark.nodes]),
+                 *[c.source for c in recorder.inputs.cells if c.version]}
         return AfterHost(read, modules, [*places.values()],
                          [s.what for s in sources[mark.sources:] if type(s.what) is OptionNumber], inputs, early)
 
@@ -329,15 +332,15 @@ def _lasting(recorder, mark, values, outputs) -> tuple:
         return v
 
     read = {memory(x) for n in b.nodes[mark.nodes:] for x in n.inputs if type(x) is Value}
-    read |= {memory(v) for v in [*outputs, *[v for _, later in recorder.hosts[mark.hosts:] for v in later]]}
+    read |= {memory(v) for v in [*outputs, *[v for _, later in recorder.hosts.steps[mark.hosts:] for v in later]]}
     return tuple([i for i, v in enumerate(map(memory, values)) if v.is_input or v in read])
 
 
 def _inputs_read(recorder, mark) -> set:
     """The numbers of the inputs that are read behind a host step."""
     b = recorder.builder
-    behind = [*[c.value for c in recorder.cuts if c.nodes >= mark.nodes],
-              *[v for _, values in recorder.hosts[mark.hosts:] for v in values]]
+    behind = [*[c.value for c in recorder.reads.cuts if c.nodes >= mark.nodes],
+              *[v for _, values in recorder.hosts.steps[mark.hosts:] for v in values]]
     return _inputs_of(recorder, b.nodes[mark.nodes:], behind)
 
 

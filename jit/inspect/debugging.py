@@ -16,26 +16,26 @@ from ...ir.graph.graph import Value
 from ...runtime.core.state import OPEN_PROFILES
 from ...runtime.cpu.graph import program
 from ..errors.errors import NotFiniteError, at
-from ..recorder.recording_observers import WATCHES
+from ..recorder.record import OBSERVERS
 
 
 class debug:
     """Switches checks of traced code on: for a `with` block, or until `debug(nan=False)`."""
 
     def __init__(self, nan: bool = True):
-        self._watch = NanWatch() if nan else None
+        self._watch = NanWatch()
         if nan:
             OPEN_PROFILES.append(self._watch)
-            WATCHES.append(self._watch)
+            OBSERVERS.append(self._watch)
         else:
-            for found in (OPEN_PROFILES, WATCHES):
+            for found in (OPEN_PROFILES, OBSERVERS):
                 found[:] = [w for w in found if type(w) is not NanWatch]
 
     def __enter__(self):
         return self
 
     def __exit__(self, *exc):
-        for found in (OPEN_PROFILES, WATCHES):
+        for found in (OPEN_PROFILES, OBSERVERS):
             if self._watch in found:
                 found.remove(self._watch)
 

@@ -54,7 +54,7 @@ class ReadNumber:
     def __init__(self, recorder, tensor, value, line=None):
         self.line = line
         self.recorder, self._tensor, self.hint, self.is_known = recorder, tensor, value, False
-        recorder.has_numbers = True
+        recorder.reads.has_numbers = True
 
     @property
     def tensor(self) -> Tensor:
@@ -79,7 +79,7 @@ class ReadNumber:
 
     def known(self):
         """The value, for which alone the path that is being recorded holds from now on."""
-        if not self.is_known and self.recorder.defers:
+        if not self.is_known and self.recorder.reads.defers:
             self.is_known = True
             self.recorder.cut(self.tensor, "item", self.hint, self.line if self.kind is int else None)
         return self.hint
@@ -108,7 +108,7 @@ class ReadNumber:
         return self.kind, (self.known(),)
 
     def __format__(self, spec):
-        mark = self.recorder.printed.mark(self.tensor, self.hint, spec, sys._getframe(1)) if self.is_open else None
+        mark = self.recorder.reads.printed.mark(self.tensor, self.hint, spec, sys._getframe(1)) if self.is_open else None
         return format(self.known(), spec) if mark is None else mark
 
     def __pos__(self):
@@ -228,7 +228,7 @@ def _tensor_of(recorder, x) -> Tensor:
         return x.tensor
     x = known(x)
     constant = wrap(np.array(1 if is_symbol(x) else x, np.float64 if type(_now(x)) is float else np.int64))
-    recorder.made(constant)
+    recorder.created(constant)
     return constant * x if is_symbol(x) else constant
 
 

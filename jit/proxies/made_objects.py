@@ -24,7 +24,7 @@ class MadeObjects:
     """Which objects in the results of a run are its own; `made` are the ids of those whose `__init__` ran."""
 
     def __init__(self, recorder, made):
-        self._outside = {id(s.what) for s in recorder.sources}
+        self._outside = {id(s.what) for s in recorder.inputs.sources}
         self._recorder, self._made = recorder, made
 
     def attributes(self, x) -> dict | None:

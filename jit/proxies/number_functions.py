@@ -62,7 +62,7 @@ def computed(recorder, name: str, operands, hints) -> tuple[Tensor, int | float]
     kind = kind_of_result(name, hints)
     value, fits = _attempt(PLAIN[name], kind, hints)
     made = [wrap(np.array(value, _WIDE[kind])), wrap(np.array(fits))]
-    recorder.host_results(operands, made, function=_host_function(name, kind),
+    recorder.hosts.results(operands, made, function=_host_function(name, kind),
                           results=tuple([((), t.dtype.name) for t in made]))
     recorder.cut(made[1], "bool", fits)
     return (made[0], value) if fits else None

@@ -49,8 +49,8 @@ class HandedOut:
 
     def part(self, x) -> tuple | None:
         """(type, tensor) of a value that was read and stands in the results, and of an array that the function was given."""
-        if type(x) is np.ndarray and id(x) in self._recorder.arrays:
-            return np.ndarray, self._recorder.arrays[id(x)]
+        if type(x) is np.ndarray and id(x) in self._recorder.inputs.arrays:
+            return np.ndarray, self._recorder.inputs.arrays[id(x)]
         found = self._known.get(id(x))
         if found is None:
             return None

@@ -20,7 +20,7 @@ _getattr = getattr      # itself: another one stands in while calls are recorded
 def settle(frame, is_symbolic):
     """A function starts: if it looks at types, or is a library's that the user's code calls, the numbers in its arguments are
     what they are now. `is_symbolic` says whether numbers are symbolic, too."""
-    if not is_symbolic and not _getattr(tls.m.recorder, "has_numbers", False):
+    if not is_symbolic and not _getattr(_getattr(tls.m.recorder, "reads", None), "has_numbers", False):
         return
     if is_user(frame):
         if looks_at_types(frame.f_code):

@@ -72,12 +72,12 @@ def _printing(really):
         really(*map(written, args), **{k: written(v) for k, v in kwargs.items()})
 
     def call(*args, **kwargs):
-        recorder = tls.m.recorder
+        recorder: Any = tls.m.recorder
         if recorder is None:
             return really(*args, **kwargs)
         if sys.stdout is not stdout:        # it is redirected where this is called
             kwargs.setdefault("file", sys.stdout)
-        opened = recorder.printed.opened
+        opened = recorder.reads.printed.opened
         return record(recorder, say, tuple(map(opened, args)), {k: opened(v) for k, v in kwargs.items()},
                       is_quiet=all(isinstance(x, _PLAIN) for x in args))
 

@@ -94,15 +94,16 @@ class Cast:
 def _number_of(x, kind) -> Any:
     """What a tensor of one element holds."""
     recorder = tls.m.recorder
-    if not isinstance(x, Tensor) or recorder is None or tls.m.batched is not None or not getattr(recorder, "defers", False):
+    reads: Any = getattr(recorder, "reads", None)
+    if not isinstance(x, Tensor) or recorder is None or tls.m.batched is not None or not getattr(reads, "defers", False):
         return None
     is_plain = getattr(type(x), f"__{kind.__name__}__") is _EXACTLY[kind] and x.dtype is not dt.uint64 and not x.is_complex()
     if not is_plain or x._a.size != 1:
         return None
     held = float if x.is_floating_point() else int
     line = user_line() if held is kind is int else None
-    if line in recorder.sized:
-        return recorder.size(as_number(x, int), int(x._a.item()), line)
+    if line in reads.sized:
+        return reads.size(as_number(x, int), int(x._a.item()), line)
     return ReadNumber(recorder, as_number(x, held), held(x._a.item()), line)
 
 

@@ -132,7 +132,7 @@ class TensorAttributes:
 
 def _counts_by_attributes(t):
     recorder: Any = tls.m.recorder
-    recorder.asks_of(t, attributes_seen)
+    recorder.layouts.query(t, attributes_seen)
 
 
 def _names_alike(now, before) -> set:

@@ -21,9 +21,9 @@ _number = attrgetter("number")
 def backward_of(recorder, results, made) -> RecordedBackward:
     """Records the backward of some results; the recorder's graph is afterwards as it was. `made` are leaves that the function
     makes and hands out, too: new ones at every call, to which no recorded history leads."""
-    b, cuts = recorder.builder, len(recorder.cuts)
+    b, cuts = recorder.builder, len(recorder.reads.cuts)
     start, first = len(b.nodes), len(b.inputs)
-    stops = {position: edge for position, edge in recorder.edges.items() if edge is not None}
+    stops = {position: edge for position, edge in recorder.inputs.histories.items() if edge is not None}
     seeds = [_seed(recorder, t, f"grad{i}") for i, t in enumerate(results)]
     values = b.inputs[first:]
     error, walk = None, _Walk(set(stops.values()), made)
@@ -38,7 +38,7 @@ def backward_of(recorder, results, made) -> RecordedBackward:
     finally:
         tls.m.clock = clock
         tls.m.refresh()
-    if len(recorder.cuts) > cuts:
+    if len(recorder.reads.cuts) > cuts:
         raise TraceError("this function cannot be traced: going backward through its results, Python reads a value out of a "
                          "tensor; call backward() inside of the traced function")
     gradients = {p: Gradient.of(recorder, found.get(edge)) for p, edge in stops.items()}

@@ -31,58 +31,67 @@ _MOST = 16          # numbers in a list of a schedule that may be read
 _WIDE: dict[type, Any] = {float: np.float64, int: np.int64}
 
 
-class Schedules:
-    """The part of a recorder that hears of them."""
+class ScheduleLog:
+    """Log of learning rate schedules that a run steps or reads."""
 
-    def schedule(self: Any, optimizer, step, args, kwargs):
+    def __init__(self, recorder, optimizers):
+        self._recorder, self._optimizers = recorder, optimizers
+        self.trials: list = []          # one `Trial` for each step, in order
+        self.scheduled: set = set()     # (id of the owner, key) of what schedules set
+        self._placed: dict = {}         # the same: (owner, key, value during the recording, plain value)
+
+    def step(self, optimizer, step, args, kwargs):
         """A schedule steps, by `step(*args, **kwargs)`."""
-        if self._is_own(optimizer):
+        if not self._recorder.permits("schedule step") or self._optimizers.is_own(optimizer):
             step(*args, **kwargs)
             return
         scheduler = step.args[0]
         written = {(i, key): value for i, group in enumerate(optimizer.param_groups) for key, value in group.items()
-                   if self._is_written(group, key) and not self._lies(group, key, value)}
+                   if self._optimizers.is_written(group, key) and not self._is_placed(group, key, value)}
         trial = self._try(scheduler, step, args, kwargs, written)
-        self.hosts.append((Commit(trial), trial.values))
+        self._recorder.hosts.steps.append((Commit(trial), trial.values))
         if trial.sets_tensors or trial.has_flags:
             trial.made()
 
-    def meets_schedule(self: Any, scheduler):
-        """What a schedule has set is about to be read."""
-        if not (self._is_own(scheduler.optimizer) or any(scheduler in t.schedulers for t in self.trials)):
+    def read(self, scheduler):
+        """A value that a schedule has set is about to be read."""
+        if self._recorder.permits("schedule read") and not (
+                self._optimizers.is_own(scheduler.optimizer) or any(scheduler in t.schedulers for t in self.trials)):
             self._try(scheduler, None, (), {}, {})
 
-    def _lies(self: Any, owner, key, value) -> bool:
-        found = self.laid.get((id(owner), key))
+    def _is_placed(self, owner, key, value) -> bool:
+        found = self._placed.get((id(owner), key))
         return found is not None and found[2] is value
 
-    def _try(self: Any, scheduler, step, args, kwargs, written):
+    def _try(self, scheduler, step, args, kwargs, written):
         tensors: list = []
-        spec = flatten(mapped((args, kwargs, written), lambda x: read_as_tensor(self, x)), tensors)
-        trial = Trial(self, scheduler, step, spec, tensors)
-        groups = trial.groups
-        with nullcontext() if self.contents is None else self.contents.left_to_host(besides=groups):
-            symbols = self._take_up(trial)
+        spec = flatten(mapped((args, kwargs, written), lambda x: read_as_tensor(self._recorder, x)), tensors)
+        trial = Trial(self._recorder, scheduler, step, spec, tensors, self.trials)
+        contents = self._recorder.contents
+        with nullcontext() if contents is None else contents.left_to_host(besides=trial.groups):
+            symbols = self._make_plain(trial)
             try:
                 trial.record([t.detach() for t in tensors])
             except Exception:
-                self.first_time = "a schedule of learning rates raised an error"
+                self._recorder.only_once("a schedule of learning rates raised an error")
                 raise
         self.trials.append(trial)
         for owner, key, value in symbols:
             if type(now(value)) is type(owner.get(key)) and now(value) == owner[key]:
                 owner[key] = value
         for owner, key, value in trial.stand_ins():
-            self.lay(owner, key, value)
+            self.scheduled.add((id(owner), key))
+            self._placed[id(owner), key] = owner, key, value, (owner if type(owner) is dict else vars(owner))[key]
+            _put(owner, key, value)
         return trial
 
-    def _take_up(self: Any, trial) -> list:
-        """Puts plain numbers where others lie while a call is recorded; what lay in groups, as (group, key, what)."""
+    def _make_plain(self, trial) -> list:
+        """Replace the proxies of a recording by plain numbers; return those in groups, as (group, key, proxy)."""
         found = []
         for scheduler in trial.schedulers:
             for name, value in vars(scheduler).items():
-                if self._lies(scheduler, name, value):
-                    vars(scheduler)[name] = self.laid[id(scheduler), name][3]
+                if self._is_placed(scheduler, name, value):
+                    vars(scheduler)[name] = self._placed[id(scheduler), name][3]
                 elif (id(scheduler), name) in VIEWED:
                     setattr(scheduler, name, value)
                 elif mapped(value, now) is not value:
@@ -94,23 +103,17 @@ class Schedules:
                     group[key] = mapped(value, now)
         return [(group, key, value) for group, key, value in found if stands_for_number(value)]
 
-    def lay(self: Any, owner, key, value):
-        """Puts what stands for a number of each call into an attribute of a schedule, or an item of a group."""
-        self.scheduled.add((id(owner), key))
-        self.laid[id(owner), key] = owner, key, value, (owner if type(owner) is dict else vars(owner))[key]
-        _put(owner, key, value)
+    def explains(self, target) -> bool:
+        """Return whether a value that a function has written is one that its schedules have."""
+        return self._is_placed(target.owner, target.key, target.value())
 
-    def is_laid(self: Any, target) -> bool:
-        """Whether what a function has written is what its schedules have."""
-        return self._lies(target.owner, target.key, target.value())
-
-    def settle_schedules(self: Any):
-        """Leaves plain numbers behind."""
-        for owner, key, value, plain in self.laid.values():
-            lies = (owner if type(owner) is dict else vars(owner)).get(key)
-            if lies is value or (id(owner), key) in VIEWED or mapped(lies, now) is not lies:
+    def settle(self):
+        """Leave plain numbers behind."""
+        for owner, key, value, plain in self._placed.values():
+            current = (owner if type(owner) is dict else vars(owner)).get(key)
+            if current is value or (id(owner), key) in VIEWED or mapped(current, now) is not current:
                 _put(owner, key, plain)
-        self.laid = {}
+        self._placed = {}
 
 
 def _put(owner, key, value):
@@ -173,10 +176,10 @@ class Trial:
     values       what the graph knows of the tensors and numbers that it is given
     """
 
-    def __init__(self, recorder, scheduler, step, spec, tensors):
+    def __init__(self, recorder, scheduler, step, spec, tensors, earlier):
         self._step, self._spec = step, spec
-        self._place = len(recorder.trials)
-        self._earlier = recorder.trials[-1] if recorder.trials else None
+        self._place = len(earlier)
+        self._earlier = earlier[-1] if earlier else None
         self.schedulers, self.groups = schedulers_of(scheduler), scheduler.optimizer.param_groups
         self.values = [recorder.value_of(t) for t in tensors]
         self._recorder, self._made = recorder, None

@@ -1,32 +1,24 @@
-"""Which module an operation belongs to: the calls that are under way when a recorder hears of it."""
+"""Stack of module calls under way, read off Python's frames when an operator is recorded."""
 
 import sys
 from types import CodeType
 from typing import Any
 
-from ...ir.source_location import Where
-from ...runtime.core.storage import user_line
 from ...runtime.nn.base.module import Module
 
 _CALL = Module.__call__.__code__
 
 
-class ModulesAround:
-    """The part of a recorder that knows the names of modules. They are asked for while an operation is written down, so calls
-    of modules do nothing for it."""
+class ModuleStack:
+    """Names of modules for the nodes of a graph. Calls of modules do nothing for it."""
 
-    entered: CodeType | None = None       # of the function that calls what is recorded: modules around it do not count
+    entered: CodeType | None = None       # code that calls the recorded function: modules around it do not count
 
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self._paths: dict = {}            # id of a module -> (the module, {id of a module below: its path})
+    def __init__(self):
+        self._paths: dict = {}            # id of a module: (the module, {id of a module below: its path})
 
-    def here(self) -> tuple:
-        """The user's line that runs, and the module."""
-        return Where(user_line(), self.module_around())
-
-    def module_around(self) -> str:
-        """The innermost module whose call is under way: the class of the outermost one, and the path from there."""
+    def innermost(self) -> str:
+        """Return the innermost module under way: the class of the outermost one, and the path from there."""
         frame: Any = sys._getframe(1)
         calls = []
         while frame is not None and frame.f_code is not self.entered:

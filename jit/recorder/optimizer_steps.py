@@ -1,6 +1,4 @@
-"""Optimizers that step while a recorder listens."""
-
-from typing import Any
+"""Optimizer steps of a recording: what becomes a guard, and what becomes an input."""
 
 import numpy as np
 
@@ -14,67 +12,77 @@ from ..guards.state_guards import GroupsGuard, OptimizerGuard, OptionGuard, Opti
 from ..proxies.lazy_scalars import ReadNumber
 from ..proxies.numpy_scalars import SymScalar, stands_for_number
 from ..proxies.thread_overlay import mapped
+from .lr_schedulers import ScheduleLog
 from .recording import Source
 
 _FLOATS = {float, *NUMPY_FLOATS}        # kinds of options that are read anew
 
 
-class OptimizerSteps:
-    """The part of a recorder that hears of them."""
+class OptimizerLog:
+    """Log of the optimizers that a run creates or steps; options become guards or inputs.
 
-    makes_state = False         # whether what a state gets belongs to an optimizer that the function makes at each call
+    `changing` holds keys of options that were other numbers at earlier calls (`OptionGuard.place`): these become inputs.
+    """
 
-    def makes_optimizer(self: Any, optimizer):
-        """The function makes an optimizer: it has its options and its state for itself."""
-        self.own_optimizers.append(optimizer)
+    def __init__(self, recorder, changing=frozenset()):
+        self._recorder, self._changing = recorder, changing
+        self.schedules = ScheduleLog(recorder, self)
+        self.makes_state = False        # whether new state belongs to an optimizer that the function creates at each call
+        self._own: list = []            # optimizers that the function creates
+        self._replaced: set = set()     # (id of a state, name) of entries that user code replaces
+
+    def created(self, optimizer):
+        """The function creates an optimizer, whose options and state it has to itself."""
+        self._own.append(optimizer)
         self.makes_state = True
 
-    def optimizer(self: Any, optimizer):
-        """An optimizer is about to step."""
-        self.makes_state = self._is_own(optimizer)
-        if self.makes_state:
-            return
-        self.guards += [GroupsGuard(optimizer), OptimizerGuard(optimizer, self.replaced)]
-
-    def steps_between(self: Any, optimizer):
-        """An optimizer, perhaps of a class of the user's, is about to step between its hooks."""
-        self.makes_state = self._is_own(optimizer)
-        self.guards.append(StepHooksGuard(optimizer))
+    def step_called(self, optimizer):
+        """`step()` was called on an optimizer, perhaps of a user's class; its hooks run around the step."""
+        self.makes_state = self.is_own(optimizer)
+        self._recorder.guards.append(StepHooksGuard(optimizer))
         before, after = step_hooks(optimizer)
-        self.meets_hooks(f"a hook of {type(optimizer).__name__}", [*before, *after])
+        self._recorder.meets_hooks(f"a hook of {type(optimizer).__name__}", [*before, *after])
 
-    def _is_own(self: Any, optimizer) -> bool:
-        return any(own is optimizer for own in self.own_optimizers)
+    def updating(self, optimizer):
+        """An optimizer is about to update its parameters."""
+        self.makes_state = self.is_own(optimizer)
+        if not self.makes_state:
+            self._recorder.guards += [GroupsGuard(optimizer), OptimizerGuard(optimizer, self._replaced)]
 
-    def clears(self: Any, optimizer):
-        """The gradients of an optimizer's parameters are about to go."""
-        if not self._is_own(optimizer):
-            self.guards.append(GroupsGuard(optimizer))
+    def clearing(self, optimizer):
+        """The gradients of an optimizer's parameters are about to be dropped."""
+        if not self.is_own(optimizer):
+            self._recorder.guards.append(GroupsGuard(optimizer))
 
-    def state_replaced(self: Any, state, name):
-        """An entry of an optimizer's state is about to become another one: a write like others if the user's code leads to it,
-        which is how its own optimizers keep theirs."""
-        if self.contents is None or not self.contents.leads_to(state):
-            self.defers = False
-            self.runs_as_it_is = (f"its optimizer replaces {name!r} in its state at every step, in Python. Trace the function "
-                                  "that gives the loss")
+    def state_replaced(self, state, name):
+        """An entry of an optimizer's state is about to be replaced.
+
+        That is a write like others if user code leads to the state, as it does to the states of its own optimizers.
+        """
+        contents = self._recorder.contents
+        if contents is None or not contents.leads_to(state):
+            self._recorder.reads.defers = False
+            self._recorder.runs_as_it_is = (f"its optimizer replaces {name!r} in its state at every step, in Python. Trace the "
+                                            "function that gives the loss")
             return
-        self.replaced.add((id(state), name))
+        self._replaced.add((id(state), name))
 
-    def settle_optimizers(self: Any):
-        """The run has ended."""
-        for guard in self.guards:
-            if type(guard) is OptimizerGuard:
-                guard.settle()
+    def is_own(self, optimizer) -> bool:
+        """Return whether the function created an optimizer."""
+        return any(own is optimizer for own in self._own)
 
-    def _is_written(self: Any, group, key) -> bool:
-        return self.contents is not None and self.contents.is_written(group, key)
+    def is_written(self, group, key) -> bool:
+        """Return whether the function writes an option."""
+        return self._recorder.contents is not None and self._recorder.contents.is_written(group, key)
 
-    def options(self: Any, group: dict) -> dict:
-        """An optimizer's group as its update may read it: the learning rate, and what was seen to change, as 0-d tensors
-        that are read anew at every call; everything else guarded."""
+    def options(self, group: dict) -> dict:
+        """Return a group of options as the update may read it.
+
+        The learning rate, and options that were seen to change, are 0-d tensors that every call reads anew. All else is
+        guarded.
+        """
         seen = dict(with_numbers(group))
-        is_own = any(group is g for own in self.own_optimizers for g in own.param_groups)
+        is_own = any(group is g for own in self._own for g in own.param_groups)
         for key, value in group.items():
             if key == "params" or isinstance(value, Tensor):
                 continue
@@ -83,34 +91,40 @@ class OptimizerSteps:
                 seen[key] = mapped(value, _as_double)
             elif stands_for_number(value):
                 seen[key] = self._computed(value.number if type(value) is SymScalar else value)
-            elif is_own or self._is_written(group, key):
+            elif is_own or self.is_written(group, key):
                 continue
-            elif type(value) in _FLOATS and (key == "lr" or guard.place in self.changing):
+            elif type(value) in _FLOATS and (key == "lr" or guard.place in self._changing):
                 seen[key] = self._scalar(OptionNumber(group, key))
-            elif type(value) is tuple and guard.place in self.changing:
+            elif type(value) is tuple and guard.place in self._changing:
                 seen[key] = tuple([self._scalar(OptionNumber(group, key, i)) for i in range(len(value))])
             else:
-                self.guards.append(guard)
+                self._recorder.guards.append(guard)
         return seen
 
-    def _computed(self: Any, number) -> Tensor:
-        """A symbolic number as a 0-d tensor."""
-        t = wrap(np.asarray(hint(number), np.float64))
-        self.fresh(t, self.fitted(number if type(number) is SymFloat else number * 1.0, Aval((), dt.float64)))
+    def _computed(self, number) -> Tensor:
+        """Return a symbolic number as a 0-d tensor."""
+        t, r = wrap(np.asarray(hint(number), np.float64)), self._recorder
+        r.fresh(t, r.fitted(number if type(number) is SymFloat else number * 1.0, Aval((), dt.float64)))
         return t
 
-    def _scalar(self: Any, give) -> Tensor:
-        """A Python number that changes from call to call, as a 0-d tensor."""
+    def _scalar(self, give) -> Tensor:
+        """Return a Python number that changes from call to call as a 0-d tensor."""
         t = wrap(np.asarray(give(), np.float64))
-        self.enter(t, Source("scalar", give), f"scalar{len(self.sources)}")
+        self._recorder.inputs.enter(t, Source("scalar", give))
         return t
+
+    def settle(self):
+        """Settle the guards at the end of the run."""
+        for guard in self._recorder.guards:
+            if type(guard) is OptimizerGuard:
+                guard.settle()
 
 
 def has_reads(value) -> bool:
-    """Whether an option is a number that was read, or holds some."""
+    """Return whether an option is a lazy scalar, or holds some."""
     return any(type(v) is ReadNumber for v in (value if type(value) is tuple else (value,)))
 
 
 def _as_double(x):
-    """A number that was read as a tensor of double precision; others as they are."""
+    """Return a lazy scalar as a float64 tensor, and other values unchanged."""
     return x.tensor.to(dt.float64) if type(x) is ReadNumber else x

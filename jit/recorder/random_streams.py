@@ -1,8 +1,8 @@
-"""Random generators while a recorder listens, and the keys that a replay draws from them.
+"""Random keys that a recording draws, and the keys that its replays draw.
 
-Usually a key is the next one that a generator gives. Once a function has put a generator elsewhere (seeded it, or gone back to
-a state that it took itself, as `fork_rng` and checkpointing do), its keys are known by their places: under that seed, or
-counted from where the generator stood when the call began.
+Usually a key is the next one of its generator. After a function has moved a generator (by a seed, or back to a state that it
+took itself, as `fork_rng` and checkpointing do), its keys are known by place: under that seed, or counted from where the
+generator stood when the call began.
 """
 
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ _BEGINNING = (None, 0)
 class Draw:
     """A key that a generator gives at every call.
 
-    place   (seed, count) of the key, for the next one None; counted from where the generator stood, where the seed is None
-    stays   whether the generator is only put there, and gives no key
+    place   (seed, count) of the key, or None for the next one; without a seed, counted from where the generator stood
+    stays   whether the generator is only moved there, and gives no key
     """
 
     generator: Any
@@ -29,7 +29,7 @@ class Draw:
     stays: bool = False
 
     def key(self, stood: tuple):
-        """The key as an array, given where the generator stood when the call began."""
+        """Return the key as an array; `stood` is the generator's place when the call began."""
         if self.place is not None:
             (seed, count), (before, began) = self.place, stood
             self.generator.put((before, began + count) if seed is None else (seed, count))
@@ -37,7 +37,7 @@ class Draw:
 
 
 class _Stream:
-    """Where a generator stands in the course of a recording, and where the keys that are drawn leave it."""
+    """Position of a generator during a recording, and the one where the recorded draws leave it."""
 
     def __init__(self, generator):
         self.generator = generator
@@ -45,55 +45,65 @@ class _Stream:
         self.was_put = False
 
     def put(self, place):
-        """The function puts it elsewhere."""
+        """The function moves the generator."""
         self.now, self.was_put = place, True
 
 
 class RandomStreams:
-    """The part of a recorder that hears of generators."""
+    """Log of the generators that a run uses."""
 
-    def _stream(self: Any, generator) -> _Stream:
-        return self.streams.setdefault(id(generator), _Stream(generator))
+    def __init__(self, recorder):
+        self._recorder = recorder
+        self._streams: dict = {}        # by id of a generator
+        self._states: dict = {}         # id of a tensor: (state that the function took, of which generator, place)
 
-    def drew(self: Any, generator, t):
+    def generators(self) -> list:
+        """Return the generators that the run has used."""
+        return [s.generator for s in self._streams.values()]
+
+    def _stream(self, generator) -> _Stream:
+        return self._streams.setdefault(id(generator), _Stream(generator))
+
+    def drew(self, generator, t):
         """A generator gave a key."""
+        self._recorder.permits("random")
         stream = self._stream(generator)
-        self._enter_draw(t, Draw(generator, stream.now if stream.was_put else None))
+        self._enter(t, Draw(generator, stream.now if stream.was_put else None))
         seed, count = stream.now
         stream.now = stream.left = seed, count + 1
 
-    def _enter_draw(self: Any, t, draw):
-        self.enter(t, Source("key", draw), f"key{len(self.sources)}")
+    def _enter(self, t, draw):
+        self._recorder.inputs.enter(t, Source("key", draw))
 
-    def took_state(self: Any, generator, state):
-        """The function asked for a generator's state."""
-        self.states[id(state)] = state, generator, self._stream(generator).now
+    def took_state(self, generator, state):
+        """The function got the state of a generator as a tensor."""
+        self._states[id(state)] = state, generator, self._stream(generator).now
 
-    def is_state(self: Any, t) -> bool:
-        """Whether a tensor is a state that the function took, which is another one at each call."""
-        return id(t) in self.states
+    def is_state(self, t) -> bool:
+        """Return whether a tensor is a generator's state, which is another one at each call."""
+        return id(t) in self._states
 
-    def puts_state(self: Any, generator, state):
+    def puts_state(self, generator, state):
         """The function puts a generator into a state."""
-        _, owner, place = self.states.get(id(state), (None, None, None))
+        _, owner, place = self._states.get(id(state), (None, None, None))
         if owner is not generator:
-            self.refuse("it puts a random generator into a state that it did not take from it itself",
-                        "do so outside of the function, or seed it")
+            self._recorder.refuse("it puts a random generator into a state that it did not take from it itself",
+                                  "do so outside of the function, or seed it")
         self._stream(generator).put(place)
 
-    def seeds(self: Any, generator, seed):
-        """The function starts a generator's stream anew."""
+    def seeds(self, generator, seed):
+        """The function seeds a generator."""
         self._stream(generator).put((seed, 0))
 
-    def settle_streams(self: Any):
-        """Once all is drawn: puts generators where the function leaves them, if the last key does not."""
-        for stream in self.streams.values():
+    def settle(self):
+        """Leave generators where the function leaves them, if the last key does not: by a draw that only moves them."""
+        for stream in self._streams.values():
             if stream.now != stream.left:
-                self._enter_draw(wrap(np.zeros(2, np.uint64)), Draw(stream.generator, stream.now, stays=True))
+                self._enter(wrap(np.zeros(2, np.uint64)), Draw(stream.generator, stream.now, stays=True))
 
 
 class Drawn:
-    """Where the generators that a replay draws from stood before."""
+    """Places of the generators before a replay, to undo its draws."""
 
     __slots__ = ("_before",)
 
@@ -101,13 +111,13 @@ class Drawn:
         self._before: dict = {}
 
     def key(self, draw):
-        """The key for a draw."""
+        """Return the key for a draw."""
         known = self._before.get(id(draw.generator))
         if known is None:
             known = self._before[id(draw.generator)] = draw.generator, draw.generator.place
         return draw.key(known[1])
 
     def give_back(self):
-        """Puts the generators where they stood."""
+        """Move the generators back."""
         for generator, place in self._before.values():
             generator.put(place)

@@ -1,206 +1,146 @@
-"""The recorder: what the door saw during one eager run, written down as a graph.
+"""The recorder: operators of one eager run, appended to a graph.
 
-Writes in place are made functional here. Every storage has a `Cell`: the value its memory now holds, as a value of the
-graph. A tensor is a chain of view operators on top of its cell; after a write, the next read of any alias re-reads through
-its chain. What outside storages hold in the end become updates.
+Writes in place are functionalised. Every storage has a `Cell`: the graph value that its memory holds now. A tensor is a chain
+of view operators on top of its cell; after a write, the next read of any alias goes through its chain again. The final values
+of outside storages become updates.
 
-Where Python reads a value out of a tensor, the recording is cut: what follows is only valid for the value that was seen.
+Where Python reads a value out of a tensor, the graph is cut: what follows holds only for the value that was read.
 """
 
-from typing import Any
+import sys
+from typing import Any, Protocol
+
+import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.graph.graph import Builder, Value
 from ...ir.opdef.aval import Aval
-from ...ir.opdef.op import OPS
 from ...ir.ops.core.elementwise import cast, mul
-from ...ir.ops.core.host_call import host_call
-from ...ir.ops.core.shape import expand, full, reshape, slice_
+from ...ir.ops.core.shape import expand, full, reshape
 from ...ir.ops.index.assign import assign_view, run_chain
+from ...ir.source_location import Where
 from ...ir.symbols.scope import Scope
+from ...ir.symbols.substitute import at_hint
 from ...ir.symbols.symbolic import SymFloat, is_symbol, pinned
 from ...runtime.core.storage import user_line
-from ...runtime.core.tensor import Tensor
+from ...runtime.core.tensor import Tensor, wrap
 from ...runtime.nn.base.hooks import objects_of
 from ..errors.conditions import Condition
 from ..errors.errors import TraceError, at
-from ..errors.question_cache import Answers
 from ..guards.frames import unwatched
-from ..proxies.lazy_scalars import known
-from .aliased_inputs import JoinedMemory
-from .data_io import Exchange
-from .data_swap import Rebinding
-from .gradient_log import Gradients
-from .inputs import OutsideTensors
-from .lr_schedulers import Schedules
-from .module_stack import ModulesAround
-from .optimizer_steps import OptimizerSteps
-from .outputs import RecordedEnd
+from ..proxies.lazy_scalars import known, operand, operands
+from ..proxies.numpy_scalars import SymScalar
+from .alias_table import AliasTable
+from .data_swap import DataSwaps
+from .finish import finish
+from .gradient_log import GradientLog
+from .host_log import HostLog
+from .inputs import InputTable, SparseTensors
+from .layouts import LayoutLog
+from .links import LinkTable
+from .module_stack import ModuleStack
+from .optimizer_steps import OptimizerLog
 from .random_streams import RandomStreams
-from .recording import Cell, LeafState, Link, Source
-from .recording_observers import WATCHES, tell
+from .recording import Cell, Link, Recording
+from .value_reads import ValueReads
+
+SMALL = 64      # elements up to which a constant is written into the graph
 
 
-class Recorder(ModulesAround, Exchange, Gradients, JoinedMemory, OptimizerSteps, OutsideTensors, RandomStreams, Rebinding,
-               RecordedEnd, Schedules):
-    """Listens at the door while a function runs.
+class Observer(Protocol):
+    """A listener to all operators that are recorded, such as `inspect/debugging.py`."""
 
-    `changing` names options of optimizers, as OptionGuard.place does, that become inputs because they were seen to change.
-    `scope` holds the sizes and numbers of the arguments that are symbolic; None if everything is fixed.
+    def saw(self, op, operands, params, results, line) -> None:
+        """An operator ran; operands and results are arrays and plain data."""
 
-    Tensors of the run are not held: each knows its place here by its link, each storage by its cell.
+
+OBSERVERS: list[Observer] = []
+
+
+class Recorder:
+    """Recorder of one run; its interface to eager code is `runtime/core/recorder.py`.
+
+    `changing` holds the keys of options and gradients that were others at earlier calls. `scope` holds the symbolic sizes and
+    numbers of the arguments; None if all are fixed.
+
+    Tensors of the run are not held: each refers to its place here by its link, each storage by its cell.
     """
 
-    differentiates = True     # whether the backward of results is recorded, for one that comes after the call
-    fixes_weights = False     # whether Python may read what comes from outside, since it stays as it is
+    differentiates = True     # whether the backward of results is recorded, for a backward after the call
+    fixes_weights = False     # whether Python may read captured tensors, since they stay as they are
 
     def __init__(self, name: str, changing=frozenset(), scope: Scope | None = None):
-        super().__init__()
-        self.changing = changing
         self.scope = scope
-        self.guards: list[Condition] = []
         self.builder = Builder(name)
-        self.answers = Answers(self.builder)
-        self.sources: list[Source] = []
-        self.devices: dict[int, Any] = {}        # position of an input: the backend that it lies on
-        self.orders: dict[int, tuple] = {}       # position of an argument: the order of its dims in memory, if not that of rows
-        self.outside: list[Cell] = []            # of memory that comes from outside
-        self.leaves: dict[int, LeafState] = {}   # by id of the leaf
-        self.gradients: list = []                # (leaf from outside, its state, weak reference to the gradient it came with)
-        self.fixed: dict = {}                    # by id of such a leaf: its gradient, which is the same tensor at each call
-        self.hosts: list = []                    # (host step, values)
-        self.shared: list = []                   # (argument, captured tensor over the same memory)
-        self.lays: dict = {}                     # (position of an input, question): how it lies in memory
-        self.read_only: set = set()              # ids of outside storages of which several different parts came in
-        self.joined: dict[int, int] = {}         # by id of an argument that became a view of other memory: its position
-        self.joined_inputs: list = []            # positions of inputs that are all of such memory
-        self.own_inputs: dict[int, int] = {}     # by id of a tensor over memory that is another input: its position
-        self.edges: dict[int, Any] = {}          # position of an input: its history when it came in
-        self.turned: dict = {}                   # position of an input: (the tensor, whether it required grad)
-        self.retained: set = set()               # positions of inputs that keep their gradients from now on
-        self.cleared: list | None = None         # leaves that had no gradient any more when the first operation ran
-        self.watch: Any = None                   # the `Watch` that looks after Python's side of the run
-        self.contents: Any = None                # the `Contents` of lists and dictionaries that the function reaches
-        self.casts: Any = None                   # the `Casts` that lie in the globals of the user's modules
-        self.trials: list = []                   # the `Trial`s of its schedules of learning rates, in order
-        self.scheduled: set = set()              # the places, (id of the owner, key), that these set
-        self.laid: dict = {}                     # by place: (owner, key, what lies there in the recording, what else does)
-        self.own_optimizers: list = []           # optimizers that the function makes
-        self.replaced: set = set()               # (id of an optimizer's state, name) of entries that the user's code replaced
-        self.rebound_to: dict = {}               # by id: (tensor from outside whose `.data` was set, position, what it was)
-        self.kinds: dict = {}                    # by position of such a tensor: its sizes, dtype and order in memory at first
-        self.streams: dict = {}                  # by id of a random generator: where it stands
-        self.made_sparse: dict = {}              # by id: the sparse tensors that it has made
-        self.apart: dict = {}                    # by id: those that it has taken apart
-        self.states: dict = {}                   # by id of the tensor: (state that it took, of which generator, place)
+        self.guards: list[Condition] = []
+        self.links = LinkTable(self)
+        self.inputs = InputTable(self)
+        self.layouts = LayoutLog(self)
+        self.aliases = AliasTable(self)
+        self.swaps = DataSwaps(self)
+        self.sparse = SparseTensors(self)
+        self.gradients = GradientLog(self, changing)
+        self.reads = ValueReads(self)
+        self.random = RandomStreams(self)
+        self.hosts = HostLog(self)
+        self.optimizers = OptimizerLog(self, changing)
+        self.modules = ModuleStack()
+        self.watch: Any = None                   # observer of Python's side of the run; None for exports
+        self.casts: Any = None                   # stand-ins for `int` and the like in the globals of user modules
         self.first_time = ""                     # what this call does, and no later one
-        self.runs_as_it_is = ""                  # what it does that no trace repeats
-        self.shown: set = set()                  # positions of inputs that host steps may read
-        self.done: Any = None                    # host steps that have run, and that it leaves out
-        self.touched: set = set()                # ids of the tensors of which it heard, at the end
-        self._linked: list = []                  # weak references to the tensors that have links
+        self.runs_as_it_is = ""                  # what the run does that no trace repeats
+
+    @property
+    def contents(self) -> Any:
+        """Lists and dictionaries that the function reaches; None for exports."""
+        return None if self.watch is None else self.watch.contents
+
+    # Graph values of tensors.
+
+    def cell_of(self, t: Tensor) -> Any:
+        """Return the cell of a tensor's memory, if this recorder knows it."""
+        cell = t._storage.__dict__.get("cell")
+        return cell if cell is not None and cell.recorder is self else None
 
     def link(self, t: Tensor) -> Link:
-        """How the graph knows a tensor."""
+        """Return the link of a tensor; capture the tensor if it has none."""
         link = t.__dict__.get("_traced")
-        return link if link is not None and link.recorder is self else self._capture(t)
+        return link if link is not None and link.recorder is self else self.inputs.capture(t)
 
     def value_of(self, t: Tensor) -> Value:
-        """The graph value that a tensor holds now."""
+        """Return the current graph value of a tensor."""
         link = self.link(t)
         cell = link.cell
         if cell.value is None:
-            self.keep_constant(t)
+            self._keep_constant(t)
         if link.value is None or link.version != cell.version:
             link.value = run_chain(cell.value, link.chain)
             link.version = cell.version
         return link.value
 
     def shape_of(self, t: Tensor) -> tuple:
-        """The sizes of a tensor as the graph knows them."""
+        """Return the shape of a tensor, with symbolic sizes."""
         link: Any = t.__dict__.get("_traced")
-        known = link is not None and link.recorder is self and link.value is not None
-        return link.value.aval.shape if known else t._a.shape
+        is_tied = link is not None and link.recorder is self and link.value is not None
+        return link.value.aval.shape if is_tied else t._a.shape
+
+    def pin_sizes(self, t: Tensor):
+        """Fix the symbolic sizes of a tensor: what follows is recorded for these alone."""
+        for n in self.shape_of(t):
+            pinned(n)
 
     def chain_of(self, view: Tensor) -> tuple:
-        """The view operators that lead from its base to a tensor, with sizes as the graph knows them."""
+        """Return the view operators that lead from its base to a tensor, with symbolic sizes."""
         chain, base = self.link(view).chain, view._base
         return chain if base is None else chain[len(self.link(base).chain):]
 
-    # What the door reports.
-
-    def saw(self, op, args, params, out):
-        """One operator ran."""
-        unwatched(self._write_down, op, args, params, out)
-
-    def _write_down(self, op, args, params, out):
-        b = self.builder
-        b.line = self.here()
-        if self.cleared is None:
-            self.cleared = [s.position for s in self.leaves.values() if s.was_set and s.gradient is None]
-        if WATCHES:
-            tell(op, args, params, out, b.line)
-        if op is reshape:
-            self.note_extent(args[0])
-        values = [self.value_of(a) if isinstance(a, Tensor) else a for a in args]
-        if self.scope is not None and not op.is_elementwise:     # whose bits are those for a value that holds the number
-            values = [pinned(a) if is_symbol(a) else a for a in values]
-        result = b.append(op, values, params)
-        if type(out) is tuple:
-            for t, v in zip(out, result):
-                self.fresh(t, v)
-        elif op.is_view and out._storage is args[0]._storage:
-            base = self.link(args[0])
-            self.tie(out, Link(self, base.cell, (*base.chain, (op.name, tuple(sorted(params.items())))), result))
-        else:
-            self.fresh(out, result)
-
-    def note_extent(self, t: Tensor):
-        """Notes which symbolic sizes of a view's slices are those of all that was sliced: whether it is row-major depends on
-        that."""
-        link = self.link(t)
-        if self.scope is None or link.cell.value is None:
-            return
-        aval = link.cell.value.aval
-        for name, params in link.chain:
-            before, aval = aval, OPS[name].infer(aval, **dict(params))
-            if name == slice_.name:
-                for mine, all_of in zip(aval.shape, before.shape):
-                    bool(mine == all_of)
-
     def fresh(self, t, value):
+        """Give a tensor memory of its own, which holds a graph value."""
         cell = t._storage.cell = Cell(self, value)
-        self.tie(t, Link(self, cell, (), value))
-
-    def detached(self, source, t):
-        """`t` is `source` without its history."""
-        link = self.link(source)
-        new = Link(self, link.cell, link.chain, link.value)
-        new.version = link.version
-        self.tie(t, new)
-
-    def writing(self, dst: Tensor):
-        """A tensor is about to be written: constants that nobody has read are needed now, before they change."""
-        cell = self.cell_of(dst)
-        if cell is not None and cell.value is None:
-            self.keep_constant(dst)
-
-    def wrote(self, dst: Tensor, src):
-        """`dst` was overwritten with a tensor or a number."""
-        if id(dst._storage) in self.read_only:
-            self.join(dst._storage)
-        b = self.builder
-        b.line = self.here()
-        link = self.link(dst)
-        if link.value is None:
-            self.value_of(dst)
-        value = self.fitted(src, link.value.aval)
-        cell = link.cell
-        cell.value = value if not link.chain else assign_view(cell.value, value, chain=link.chain)
-        cell.version += 1
-        link.value, link.version = value, cell.version
+        self.links.tie(t, Link(self, cell, (), value))
 
     def fitted(self, src, aval: Aval) -> Value:
+        """Return a tensor or number as a graph value of a shape and dtype."""
         if type(src) is SymFloat and aval.dtype.is_floating_point:
             wide = aval if aval.dtype is dt.float32 else aval.with_dtype(dt.float64)
             made = self.builder.append(mul, [self.fitted(1.0, wide), src], {})
@@ -212,10 +152,135 @@ class Recorder(ModulesAround, Exchange, Gradients, JoinedMemory, OptimizerSteps,
             value = cast(value, dtype=aval.dtype)
         return value if value.shape == aval.shape else expand(value, shape=aval.shape)
 
+    # Operators.
+
+    def plain(self, op, args, params):
+        """Return operands and parameters with the values of lazy scalars, unless the graph computes with these."""
+        return operands(op, args), {name: x.number if type(x) is SymScalar else known(x) for name, x in params.items()}
+
+    def operand(self, x, dtype):
+        """Return a number as an operand beside tensors of a dtype: a tensor, where the graph computes with it."""
+        return operand(x, dtype)
+
+    def ran(self, op, args, params, out):
+        """An operator ran."""
+        unwatched(self._append, op, args, params, out)
+
+    def _append(self, op, args, params, out):
+        b = self.builder
+        b.line = self.here()
+        self.gradients.operator_runs()
+        if OBSERVERS:
+            _tell_observers(op, args, params, out, b.line)
+        if op is reshape:
+            self.layouts.extents_read(args[0])
+        values = [self.value_of(a) if isinstance(a, Tensor) else a for a in args]
+        if self.scope is not None and not op.is_elementwise:     # whose bits are those for a value that holds the number
+            values = [pinned(a) if is_symbol(a) else a for a in values]
+        result = b.append(op, values, params)
+        if type(out) is tuple:
+            for t, v in zip(out, result):
+                self.fresh(t, v)
+        elif op.is_view and out._storage is args[0]._storage:
+            base = self.link(args[0])
+            self.links.tie(out, Link(self, base.cell, (*base.chain, (op.name, tuple(sorted(params.items())))), result))
+        else:
+            self.fresh(out, result)
+
     def failed(self, op):
-        """An operator raised, and may not do so for other values or sizes: if the function goes on, it does what other calls
-        do not do."""
-        self.first_time = f"{op.name} could not take its values"
+        """An operator raised for these values or sizes. If the function goes on, later calls do something else."""
+        self.only_once(f"{op.name} could not take its values")
+
+    # Memory.
+
+    def created(self, t: Tensor, data=None):
+        """A tensor was made from Python data: a constant of the trace, in memory of its own."""
+        source = self.inputs.array(data) if isinstance(data, np.ndarray) else data
+        if isinstance(source, Tensor):
+            self.fresh(t, cast(self.value_of(source), dtype=t.dtype))
+        elif t._a.size <= SMALL:
+            self.fresh(t, self.builder.constant(t._a))
+        else:
+            self.fresh(t, None)
+            t._storage.cell.constant = t._a
+
+    def _keep_constant(self, t: Tensor):
+        """Make a large constant an input, at its first read."""
+        cell = self.cell_of(t)
+        frozen = wrap(cell.constant.copy())
+        frozen.__dict__["is_constant"] = True
+        cell.constant, cell.value = None, self.value_of(frozen)
+
+    def argument_array(self, array):
+        """Return a tensor over an array that is an argument, and other values unchanged."""
+        return self.inputs.array(array)
+
+    def detached(self, source, t):
+        """`t` is `source` without its history."""
+        link = self.link(source)
+        self.links.tie(t, Link(self, link.cell, link.chain, link.value, link.version))
+
+    def writing(self, dst: Tensor):
+        """A tensor is about to be written: a constant that nobody has read becomes an input before it changes."""
+        cell = self.cell_of(dst)
+        if cell is not None and cell.value is None:
+            self._keep_constant(dst)
+
+    def wrote(self, dst: Tensor, src):
+        """`dst` was overwritten with a tensor or a number."""
+        if id(dst._storage) in self.aliases.read_only:
+            self.aliases.join(dst._storage)
+        self.builder.line = self.here()
+        link = self.link(dst)
+        if link.value is None:
+            self.value_of(dst)
+        value = self.fitted(src, link.value.aval)
+        cell = link.cell
+        cell.value = value if not link.chain else assign_view(cell.value, value, chain=link.chain)
+        cell.version += 1
+        link.value, link.version = value, cell.version
+
+    # Values and attributes that Python reads.
+
+    def read(self, t: Tensor, how: str, seen):
+        """Python reads a value out of a tensor, two calls up; return what it gets."""
+        reader = sys._getframe(2)
+        return self.reads.read(t, how, seen, reader, reader.f_back)
+
+    def formatted(self, t: Tensor, spec: str, frame):
+        """A tensor becomes part of a string: return a mark if the string is only printed, else None."""
+        return self.reads.formatted(t, spec, frame)
+
+    def cut(self, t: Tensor, how: str, seen, line=None):
+        """Cut the graph: what follows is recorded for this value alone."""
+        self.reads.cut(t, how, seen, line)
+
+    def attribute(self, t: Tensor, name: str, setting: bool):
+        """Ingot's own code is about to read, or set, an attribute that a tensor may have got."""
+        if self.watch is not None:
+            unwatched(self.watch.own_code_writes if setting else self.watch.own_code_reads, t, name)
+
+    # What a recording cannot repeat.
+
+    def refuse(self, what: str, instead: str):
+        """Raise, since something ran that a trace would not repeat."""
+        raise TraceError(f"this function cannot be traced: {what}{at(user_line())}; {instead}")
+
+    def permits(self, action: str, t: Tensor | None = None) -> bool:
+        """Return whether this kind of recording repeats an action: "data", "host", "random", "schedule step" or "read"."""
+        return True
+
+    def only_once(self, reason: str):
+        """This call does something that no later call does."""
+        self.first_time = reason
+
+    def keeps_branches(self, pred: Tensor) -> bool:
+        """Return whether `cond` records both branches. Traces record the one taken, and guard the answer."""
+        return False
+
+    def is_named(self, t: Tensor) -> bool:
+        """Return whether a view is an input of its own, by a name. Traces capture the root of its memory."""
+        return False
 
     def meets_hooks(self, text: str, hooks):
         """Hooks will run that no chain of names leads to."""
@@ -223,21 +288,30 @@ class Recorder(ModulesAround, Exchange, Gradients, JoinedMemory, OptimizerSteps,
         for x in found:
             unwatched(self.watch.meets, text, x)
 
-    def host_effect(self, step, tensors):
-        """A host function without results is to run at the end of every call."""
-        self.hosts.append((step, [self.value_of(t) for t in tensors]))
+    # Source locations and the end.
 
-    def host_results(self, tensors, made, **params):
-        """A host function made tensors."""
-        self.builder.line = self.here()
-        values = self.builder.append(host_call, [self.value_of(t) for t in tensors] or [None], params)
-        for t, v in zip(made, values):
-            self.fresh(t, v)
+    def here(self) -> tuple:
+        """Return the user's line that runs, and its module."""
+        return Where(user_line(), self.module_around())
 
-    def keeps_branches(self, pred: Tensor) -> bool:
-        """Whether `cond` is to be written down with both branches: traces take the one of the answer, which they guard."""
-        return False
+    def module_around(self) -> str:
+        """Return the innermost module whose call is under way."""
+        return self.modules.innermost()
 
-    def refuse(self, what: str, instead: str):
-        """Something ran that a trace would not repeat."""
-        raise TraceError(f"this function cannot be traced: {what}{at(user_line())}; {instead}")
+    def finish(self, result_tensors) -> Recording:
+        """Return the recording of a function that has returned."""
+        return finish(self, result_tensors)
+
+    def release(self):
+        """Untie the tensors of the run from this recorder."""
+        self.reads.defers = False
+        self.optimizers.schedules.settle()
+        self.links.release()
+        self.swaps.release()
+
+
+def _tell_observers(op, args, params, out, line):
+    operands = [a._a if isinstance(a, Tensor) else at_hint(a) for a in args]
+    results = [t._a for t in (out if type(out) is tuple else (out,))]
+    for observer in list(OBSERVERS):
+        observer.saw(op, operands, {k: at_hint(v) for k, v in params.items()}, results, line)

@@ -33,13 +33,10 @@ class Link:
 
     __slots__ = ("cell", "chain", "is_given", "recorder", "value", "version")
 
-    def __init__(self, recorder, cell, chain, value):
-        self.recorder = recorder
-        self.cell = cell
-        self.chain = chain
-        self.value = value
-        self.version = cell.version
-        self.is_given = False
+    def __init__(self, recorder, cell, chain, value, version=None, is_given=False):
+        self.recorder, self.cell, self.chain, self.value = recorder, cell, chain, value
+        self.version = cell.version if version is None else version
+        self.is_given = is_given
 
 
 class Saved:

@@ -46,13 +46,13 @@ class Printed:
         the text."""
         kind = type(value)
         is_text = bool(t.ndim and spec) or not (t.ndim or kind in (float, int))
-        if is_text or not self._recorder.defers or not _is_printed(frame):
+        if is_text or not self._recorder.reads.defers or not _is_printed(frame):
             return None
         return self._noted(t.detach().clone() if t.ndim else ReadNumber(self._recorder, as_number(t, kind), value), spec)
 
     def mark_number(self, x, spec: str, frame) -> str | None:
         """The same for a symbolic number."""
-        return self._noted(x, spec) if self._recorder.defers and is_user(frame) and _is_printed(frame) else None
+        return self._noted(x, spec) if self._recorder.reads.defers and is_user(frame) and _is_printed(frame) else None
 
     def _noted(self, x, spec) -> str:
         self._values.append(Formatted(x, spec))

@@ -71,9 +71,9 @@ class Learning:
         if call.reason is FIRST:
             call.reason = family.why(call.shapes, tuple(call.numbers)) or self._arrays.why(call.args, call.kwargs) or FIRST
         run = Run(self.fn, frozenset(self._changing), symbols, tables=[p for p in self._tables.values() if p is not None])
-        run.recorder.defers = not self._reads_plain
+        run.recorder.reads.defers = not self._reads_plain
         if symbols is not None and self._reads_sizes():
-            run.recorder.sized, run.recorder.single = self._data_sizes.lines, self._data_sizes.ones
+            run.recorder.reads.sized, run.recorder.reads.single = self._data_sizes.lines, self._data_sizes.ones
         try:
             run.record(call)
         except StandInError as error:           # from now on it gets plain numbers, each of which counts
@@ -110,7 +110,7 @@ class Learning:
     def _finish_by_python(self: Any, call, entry, changed):
         """The rest of a call whose host steps have changed what the function reads behind them. The next one is recorded."""
         run = Run(self.fn)
-        run.recorder.defers, run.recorder.done = False, changed.done
+        run.recorder.reads.defers, run.recorder.hosts.done = False, changed.done
         run.recorder.runs_as_it_is = f"its host functions change what it reads behind them: {changed}"
         with RECORDING:
             try:

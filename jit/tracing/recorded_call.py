@@ -141,7 +141,7 @@ class Run:
         self.keeps_plain = False                    # whether it writes to a list for which there is a table
         name = getattr(fn, "__name__", type(fn).__name__)
         self.recorder = recorder(name, changing, None if symbols is None else symbols.scope)
-        self.recorder.entered = self._called.__code__
+        self.recorder.modules.entered = self._called.__code__
         self.result: Any = None
         self.outcome: Any = None
         self.given = GivenContainers((), ())        # of which it may give and change what its caller has,
@@ -180,7 +180,7 @@ class Run:
     @property
     def _has_stand_ins(self) -> bool:
         """Whether something stands for a number that may be another one at other calls."""
-        return self.symbols is not None or self.recorder.has_numbers
+        return self.symbols is not None or self.recorder.reads.has_numbers
 
     def _has_written(self, watch) -> bool:
         """Whether the function, so far, has done anything that running it again would do twice."""
@@ -191,7 +191,7 @@ class Run:
 
     def _devices(self, call) -> set:
         """The devices beside the host, which have memory, that the recorded call works on."""
-        tensors = [*call.leaves, *[s.what for s in self.recorder.sources if s.kind == "captured"]]
+        tensors = [*call.leaves, *self.recorder.inputs.captured()]
         lies = [place_of(t._a) for t in tensors if isinstance(t, Tensor)]
         moves = [n.params for n in self.recorder.builder.nodes if n.op is place]
         moved = {str(params[end]) for params in moves for end in ("device", "source")}
@@ -210,24 +210,24 @@ class Run:
         lookups = Lookups(None if self.symbols is None else self.symbols.scope, held, self.tables)
         watch = Watch(held)
         recorder.watch = watch
-        watch.scheduled, recorder.contents, recorder.casts = recorder.scheduled, watch.contents, watch.casts
+        watch.scheduled, recorder.casts = recorder.optimizers.schedules.scheduled, watch.casts
         args, kwargs = call.arguments(self.symbols)
         watch.called(self.fn, args, kwargs, call.leaves[: call.given[0]])
         given: list = []
         for g in call.arrays:
-            recorder.arrays[id(g.array)] = g.tensor
+            recorder.inputs.arrays[id(g.array)] = g.tensor
         met = Met()
-        before = flatten((args, kwargs), given, read=recorder.handed_out.part, met=met)
+        before = flatten((args, kwargs), given, read=recorder.reads.handed_out.part, met=met)
         watch.arguments = [*met.containers, *[g.array for g in call.arrays]]
         if call.containers is not None:
             self.given, self.keeps_identity = GivenContainers(met.containers, call.containers), True
         if self.symbols is not None:
-            self.symbols.scope.printer = recorder.printed.mark_number
+            self.symbols.scope.printer = recorder.reads.printed.mark_number
         m.recorder, m.sizes = recorder, None if self.symbols is None else recorder.shape_of
         m.refresh()
         try:
             for i, t in enumerate(call.leaves):
-                recorder.argument(t, i, None if self.symbols is None else self.symbols.shape(i, t._a.shape))
+                recorder.inputs.argument(t, i, None if self.symbols is None else self.symbols.shape(i, t._a.shape))
             for g in call.arrays:
                 if g.sizes_are_read:
                     recorder.pin_sizes(g.tensor)
@@ -237,10 +237,10 @@ class Run:
                     recorder.runs_as_it_is = unwatched(watch.against_order, recorder)
                 if recorder.runs_as_it_is:
                     raise AsItIsError(recorder.runs_as_it_is)
-                effects = [t for t in unwatched(watch.effects) if not recorder.is_laid(t)]
-                attributes, read = MadeObjects(recorder, watch.made).attributes, recorder.handed_out.part
+                effects = [t for t in unwatched(watch.effects) if not recorder.optimizers.schedules.explains(t)]
+                attributes, read = MadeObjects(recorder, watch.made).attributes, recorder.reads.handed_out.part
                 self.outcome, tensors = self._outcome(effects, watch.contents, attributes, read)
-                recorder.handed_out.settle()
+                recorder.reads.handed_out.settle()
                 devices = self._devices(call)
                 written = unwatched(watch.written)
                 self.recording = recorder.finish(tensors)
@@ -248,7 +248,7 @@ class Run:
                     unwatched(watch.check_still_written, written)
                 self.recording.outcome = self.outcome
                 self.recording.reached = watch.contents.containers() if self.given.were() else []
-            self._check_containers(before, given, (args, kwargs), recorder.handed_out.part,
+            self._check_containers(before, given, (args, kwargs), recorder.reads.handed_out.part,
                                    self.given.were())
         except AsItIsError:
             self.result = mapped(self.result, now)
@@ -274,7 +274,7 @@ class Run:
             raise DisturbedError(watch.filled)
         if watch.replaced:
             raise ReplacedError(watch.replaced)
-        self.guards = [*recorder.guards, *watch.finish(effects, recorder.turned_tensors(), recorder.touched)]
+        self.guards = [*recorder.guards, *watch.finish(effects, recorder.gradients.turned_tensors(), recorder.links.touched)]
         watch.check_caches()
         targets = placed(self.outcome.effects, watch.contents.alone)
         self.outcome = self.recording.outcome = replace(self.outcome, effects=targets)
@@ -282,7 +282,7 @@ class Run:
         for guard in recorder.guards:
             watch.tensors.update(guard.tensors())
         self.recording.same = watch.found_outside(call.leaves)
-        fixed = recorder.gradient_guards(watch.tensors)
+        fixed = recorder.gradients.guards(watch.tensors)
         self.guards += fixed
         self.recording.same += [(i, t) for i, t in enumerate(call.leaves) if any(guard.leaf is t for guard in fixed)]
         self.looked_up = lookups.places(self.guards, watch.contents)

@@ -361,16 +361,16 @@ def accumulate(leaf, g: Tensor, create_graph: bool):
     """Add a gradient to a leaf's: into the same memory, unless the sum must be differentiable."""
     with _accumulating:
         if tls.m.recorder is not None:
-            tls.m.recorder.grad_read(leaf)
+            tls.m.recorder.gradients.leaf_read(leaf)
         old = leaf.grad
         if old is None:
             leaf.grad = g
             if tls.m.recorder is not None:
-                tls.m.recorder.grad_set(leaf)
+                tls.m.recorder.gradients.leaf_set(leaf)
         elif create_graph or old._node is not None or not takes_sums(old._a):
             leaf.grad = add(old, g)
             if tls.m.recorder is not None:
-                tls.m.recorder.grad_set(leaf)
+                tls.m.recorder.gradients.leaf_set(leaf)
         elif tls.m.recorder is not None:
             write(old, add(old, g), "backward")
         else:
@@ -470,7 +470,7 @@ def _retie(value, edge, traced, node, recorder):
         hidden_expand = isinstance(edge, Node) and edge.op is expand and at_hint(edge.params["shape"]) != value.shape
         t._node = edge.edges[0] if hidden_expand else edge
     if recorder is not None:
-        recorder.unpacked(t, traced, node, node.guards)
+        recorder.gradients.unpacked(t, traced, node, node.guards)
     return t
 
 

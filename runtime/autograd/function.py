@@ -468,7 +468,7 @@ class SavedTensor:
 
     def __init__(self, t: Tensor, edge, index):
         hooks, recorder = tls.m.saved_hooks, tls.m.recorder
-        self.traced = None if recorder is None else recorder.saved(t)
+        self.traced = None if recorder is None else recorder.gradients.saved(t)
         self.edge = edge            # of an input; an output's is made from its index, as it would be a cycle
         self.index = index
         self.storage, self.version = t._storage.guard()
@@ -493,7 +493,7 @@ class SavedTensor:
         if self.index is not None and node is not None:
             t._node = Output(node, self.index)
         if recorder is not None:
-            recorder.unpacked(t, self.traced, node or named, ((self.storage, self.version),))
+            recorder.gradients.unpacked(t, self.traced, node or named, ((self.storage, self.version),))
         return t
 
     def follow(self, named):
@@ -503,7 +503,7 @@ class SavedTensor:
             self.array = checked(named, now, self.array)._a
             self.storage, self.version = now._storage.guard()
             if tls.m.recorder is not None:
-                self.traced = tls.m.recorder.saved(now)
+                self.traced = tls.m.recorder.gradients.saved(now)
 
 
 class SavedParts:

@@ -107,8 +107,8 @@ def accumulate_sparse(leaf, g) -> None:
     """Add a sparse gradient to a leaf's, or any gradient to one that is sparse."""
     recorder = tls.m.recorder
     if recorder is not None:
-        recorder.grad_read(leaf)
+        recorder.gradients.leaf_read(leaf)
     old = leaf.grad
     leaf.grad = g if old is None else sum_of(old, g)
     if recorder is not None:
-        recorder.grad_set(leaf)
+        recorder.gradients.leaf_set(leaf)

@@ -57,7 +57,7 @@ def retain_grad(self) -> None:
         return
     self._retains = True
     if tls.m.recorder is not None:
-        tls.m.recorder.retaining(self)
+        tls.m.recorder.gradients.retaining(self)
     keep_gradient(self)
 
 

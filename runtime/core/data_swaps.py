@@ -23,7 +23,7 @@ def renew(node, storage):
         node.saved = (*node.saved[:i], checked(node, t, node.saved[i])._a, *node.saved[i + 1:])
         node.guards = [*node.guards, t._storage.guard()]
         if recorder is not None and node.traced is not None:
-            node.traced = (*node.traced[:i], recorder.saved(t), *node.traced[i + 1:])
+            node.traced = (*node.traced[:i], recorder.gradients.saved(t), *node.traced[i + 1:])
 
 
 def successor(storage, array, edge):

@@ -109,7 +109,7 @@ def call(op: Op, args, params):
     else:
         out = tuple([wrap(r) for r in result]) if type(result) is tuple else wrap(result)
     if m.recorder is not None:
-        m.recorder.saw(op, args, params, out)
+        m.recorder.ran(op, args, params, out)
     if m.grad and op.vjp is not NO_GRAD:
         for a in args:
             if isinstance(a, Tensor) and a._node is not None:
@@ -153,7 +153,7 @@ def call_symbolic(m, op: Op, args, params):
         raise
     finally:
         m.sizes, m.recorder, m.autocast, m.grad = before
-    m.recorder.saw(op, args, params, out)
+    m.recorder.ran(op, args, params, out)
     if m.grad and op.vjp is not NO_GRAD and any(isinstance(a, Tensor) and a._node is not None for a in args):
         record(op, args, params, out)
     return out
@@ -286,7 +286,7 @@ def call_view(m, op, args, params):
         out._node = None
         out._shared = Storage()
     if m.recorder is not None:
-        m.recorder.saw(op, args, params, out)
+        m.recorder.ran(op, args, params, out)
     if x._node is not None and m.grad and op.vjp is not NO_GRAD:
         if m.noticed:
             record(op, args, params, out)

@@ -38,7 +38,7 @@ class Generator:
         if not -(_WORD >> 1) <= seed < _WORD:
             raise ArgumentError(f"a seed is an integer from -2**63 to 2**64 - 1, got {seed}")
         if tls.m.recorder is not None:
-            tls.m.recorder.seeds(self, seed % _WORD)
+            tls.m.recorder.random.seeds(self, seed % _WORD)
         self.put((seed % _WORD, 0))
         return self
 
@@ -80,14 +80,14 @@ class Generator:
             m.only_now()
         key = key_at(self.reserve(1))
         if m.recorder is not None:
-            m.recorder.drew(self, key)
+            m.recorder.random.drew(self, key)
         return key
 
     def get_state(self) -> Tensor:
         """Seed and counter as a tensor of 16 bytes."""
         state = wrap(np.array(self.place, "<u8").view(np.uint8))
         if tls.m.recorder is not None:
-            tls.m.recorder.took_state(self, state)
+            tls.m.recorder.random.took_state(self, state)
         return state
 
     def set_state(self, state: Tensor):
@@ -95,7 +95,7 @@ class Generator:
         if not isinstance(state, Tensor) or state._a.dtype != np.uint8 or state._a.shape != (16,):
             raise DTypeError("a generator's state is the uint8 tensor of 16 elements that get_state() returns")
         if tls.m.recorder is not None:
-            tls.m.recorder.puts_state(self, state)
+            tls.m.recorder.random.puts_state(self, state)
         seed, call = np.ascontiguousarray(state._a).view("<u8")
         self.put((int(seed), int(call)))
         return self

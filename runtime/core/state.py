@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
+from .recorder import Recorder
 
 
 class Mode:
@@ -32,7 +33,7 @@ class Mode:
     def __init__(self):
         self.grad = True
         self.inference = False
-        self.recorder = None      # filled by jit while it records a run
+        self.recorder: Recorder | None = None      # set while a run is recorded
         self.sizes = None         # filled by jit while it records with symbolic sizes: gives the shape of a tensor
         self.autocast = None      # filled by amp: device kind -> dtype
         self.saved_hooks = None   # (pack, unpack) of saved_tensors_hooks

@@ -222,7 +222,7 @@ def edge_of(op, a, out):
 def _annotate(m, node, args, out):
     """What a node carries only under a recorder, anomaly mode or saved-tensor hooks."""
     if m.recorder is not None:
-        m.recorder.taped(node, args, out)
+        m.recorder.gradients.taped(node, args, out)
     if m.anomaly:
         node.line = user_line()
     if m.saved_hooks is not None:

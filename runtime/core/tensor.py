@@ -110,7 +110,7 @@ class Tensor:
         self._node = self._shared = None
         recorder = tls.m.recorder
         if recorder is not None:
-            recorder.made(self, data[0] if data else None)
+            recorder.created(self, data[0] if data else None)
 
     @property
     def _storage(self) -> Storage:
@@ -193,7 +193,7 @@ class Tensor:
             raise AutogradError(f"only floating point tensors can require gradients, this one is {self.dtype}")
         recorder = tls.m.recorder
         if recorder is not None:
-            recorder.leaf_turning(self)
+            recorder.gradients.turning(self)
         if bool(requires_grad) is (self._node is not None):
             return self
         if not requires_grad:
@@ -203,7 +203,7 @@ class Tensor:
         self._node = leaf = self._kept_leaf or Leaf(self)
         leaf.grad = self._kept_grad
         if recorder is not None:
-            recorder.leaf_made(self)
+            recorder.gradients.turned(self)
         return self
 
     @property
@@ -228,7 +228,7 @@ class Tensor:
         node = self._node
         recorder = tls.m.recorder
         if recorder is not None:
-            recorder.grad_access(self, False)
+            recorder.gradients.accessed(self, False)
         return node.grad if type(node) is Leaf else self._kept_grad
 
     @grad.setter
@@ -238,7 +238,7 @@ class Tensor:
             self._check_grad(value)
         recorder = tls.m.recorder
         if recorder is not None:
-            recorder.grad_access(self, True)
+            recorder.gradients.accessed(self, True)
         if type(self._node) is Leaf:
             self._node.grad = value
         else:
@@ -309,7 +309,7 @@ class Tensor:
                                 f"{value.dtype}")
         m = tls.m
         if m.recorder is not None:
-            m.recorder.rebinding(self, value)
+            m.recorder.swaps.data_set(self, value)
         lie_over(self, memory_of(value))
 
     # What Python may read out of it.

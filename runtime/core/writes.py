@@ -197,7 +197,7 @@ def _part(t: Tensor, name: str):
     finally:
         m.grad = before
     if m.recorder is not None:
-        m.recorder.rebound(t, own, name)
+        m.recorder.swaps.rebound(t, own, name)
     t._a, t._storage, t._base, t._path, t._part_of = memory_of(own)
     t._passed_by = None
 

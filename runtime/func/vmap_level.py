@@ -7,7 +7,7 @@ levels out there see operators on whole batches; then it puts the operator on th
 says nothing run their body, other operators go sample by sample.
 """
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ...ir.symbols.substitute import at_hint
 from ..autograd.graph_edges import ends_of
 from ..core import dispatch, writes
 from ..core.device_array import BACKENDS, DeviceArray
+from ..core.recorder import Recorder
 from ..core.state import tls
 from ..core.storage import Storage
 from ..core.tensor import Tensor, shape_of
@@ -59,7 +60,7 @@ class Level:
         self.outer, self.recorder, self.sizes = m.batched, m.recorder, m.sizes
         m.batched = self
         if self.recorder is not None:
-            m.recorder = SampleRecorder(self.recorder, self)
+            m.recorder = cast(Recorder, SampleRecorder(self.recorder))
         if self.sizes is not None:
             m.sizes = self.size_of
         m.refresh()
@@ -223,41 +224,28 @@ class Level:
 
 
 class SampleRecorder:
-    """What stands in a recorder's place inside of a level: it hears of tensors that are the same for all samples, while the
-    others are told where their batches are made."""
+    """A recorder inside a level of vmap: it hears of tensors that are the same for all samples.
 
-    def __init__(self, recorder, level):
-        self._recorder, self._level = recorder, level
+    Other tensors are reported where their batches are made.
+    """
+
+    def __init__(self, recorder):
+        self._recorder = recorder
+        self.gradients = SampleGradients(recorder.gradients)
 
     def __getattr__(self, name):
         return getattr(self._recorder, name)
 
     def read(self, t, how, seen):
-        """Python read a value."""
-        if is_batched(t):
-            return seen
-        self._recorder.cut(t, how, seen)
+        """Python reads a value."""
+        if not is_batched(t):
+            self._recorder.cut(t, how, seen)
         return seen
 
     def detached(self, source, t):
-        """A sample keeps no link."""
+        """A tensor lost its history; samples keep no link."""
         if not is_batched(t):
             self._recorder.detached(source, t)
-
-    def leaf_turning(self, t):
-        """`t` is about to start or stop requiring grad."""
-        if not is_batched(t):
-            self._recorder.leaf_turning(t)
-
-    def leaf_made(self, t):
-        """`t` starts to require grad."""
-        if not is_batched(t):
-            self._recorder.leaf_made(t)
-
-    def grad_access(self, t, setting):
-        """A gradient is about to be read or set."""
-        if not is_batched(t):
-            self._recorder.grad_access(t, setting)
 
     def writing(self, dst):
         """A tensor is about to be written."""
@@ -269,21 +257,46 @@ class SampleRecorder:
         if not is_batched(dst):
             self._recorder.wrote(dst, src)
 
+
+class SampleGradients:
+    """Gradient events inside a level of vmap, of tensors that are the same for all samples."""
+
+    def __init__(self, log):
+        self._log = log
+
+    def __getattr__(self, name):
+        return getattr(self._log, name)
+
+    def turning(self, t):
+        """`t.requires_grad` is about to be set."""
+        if not is_batched(t):
+            self._log.turning(t)
+
+    def turned(self, t):
+        """`t` became a leaf."""
+        if not is_batched(t):
+            self._log.turned(t)
+
+    def accessed(self, t, setting):
+        """A gradient is about to be read or set."""
+        if not is_batched(t):
+            self._log.accessed(t, setting)
+
     def taped(self, node, args, out):
-        """Notes the graph values of what a rule will read and that is one for all samples."""
+        """A node was put on the tape."""
         tensors = [out, *args]
         node.traced = tuple([self.saved(t) if kept is not None else None for t, kept in zip(tensors, node.saved)])
 
     def saved(self, t):
-        """What the graph knows of a tensor that is saved."""
+        """Return the graph's view of a saved tensor."""
         if type(t) is tuple:
             return tuple(map(self.saved, t))
-        return None if is_batched(t) else self._recorder.saved(t)
+        return None if is_batched(t) else self._log.saved(t)
 
     def unpacked(self, t, saved, node, guards):
-        """Backward took a saved array out."""
+        """A saved array became a tensor."""
         if not is_batched(t):
-            self._recorder.unpacked(t, saved, node, guards)
+            self._log.unpacked(t, saved, node, guards)
 
 
 class Backend:

@@ -72,13 +72,14 @@ def put(dst: Tensor, value: Tensor) -> Tensor:
 def zeros_like(p: Tensor) -> Tensor:
     """Zeros like a parameter; for an optimizer that a recorded function makes, new ones at each of its calls."""
     recorder = tls.m.recorder
-    return wrap(zeros_beside(p._a)) if recorder is None or not recorder.makes_state else FUNCTIONS["zeros_like"](p.detach())
+    is_recorded = recorder is not None and recorder.optimizers.makes_state
+    return FUNCTIONS["zeros_like"](p.detach()) if is_recorded else wrap(zeros_beside(p._a))
 
 
 def _no_steps(p: Tensor, there: bool) -> Tensor:
     """The count of a parameter's steps before the first one."""
     recorder = tls.m.recorder
-    if recorder is not None and recorder.makes_state:
+    if recorder is not None and recorder.optimizers.makes_state:
         return FUNCTIONS["zeros"]((), dtype=dt.float32, device=p.device if there else "cpu")
     return wrap(zeros_beside(p._a, (), np.dtype(np.float32)) if there else np.zeros((), np.float32))
 
@@ -144,8 +145,8 @@ class State(dict):
 
     def __setitem__(self, name, value):
         recorder = tls.m.recorder
-        if recorder is not None and not recorder.makes_state and (name in self or not isinstance(value, Tensor)):
-            recorder.state_replaced(self, name)
+        if recorder is not None and not recorder.optimizers.makes_state and (name in self or not isinstance(value, Tensor)):
+            recorder.optimizers.state_replaced(self, name)
         self.put(name, value)
 
     def put(self, name, value):
@@ -176,7 +177,7 @@ class Optimizer:
 
     def __init__(self, params, defaults):
         if tls.m.recorder is not None:
-            tls.m.recorder.makes_optimizer(self)
+            tls.m.recorder.optimizers.created(self)
         self.defaults = defaults
         self.state = defaultdict(State)
         self.param_groups = []
@@ -252,10 +253,10 @@ class Optimizer:
                 loss = closure()
         recorder = tls.m.recorder
         if recorder is not None:
-            recorder.optimizer(self)
+            recorder.optimizers.updating(self)
         for group in self.param_groups:
             down = not group.get("maximize", False)
-            group = with_numbers(group) if recorder is None else recorder.options(group)
+            group = with_numbers(group) if recorder is None else recorder.optimizers.options(group)
             rows = []
             for p in group["params"]:
                 g = p.grad
@@ -320,7 +321,7 @@ class Optimizer:
     def zero_grad(self, set_to_none=True):
         """Drops the gradients of all parameters (or sets them to zero)."""
         if tls.m.recorder is not None:
-            tls.m.recorder.clears(self)
+            tls.m.recorder.optimizers.clearing(self)
         lists.clear_gradients([p for group in self.param_groups for p in group["params"]], set_to_none)
 
     # Hooks.

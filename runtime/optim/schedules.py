@@ -21,7 +21,7 @@ def after_the_call(step):
         recorder = tls.m.recorder
         if recorder is None:
             return step(self, *args, **kwargs)
-        return recorder.schedule(self.optimizer, functools.partial(step, self), args, kwargs)
+        return recorder.optimizers.schedules.step(self.optimizer, functools.partial(step, self), args, kwargs)
 
     return run
 
@@ -102,7 +102,7 @@ class LRScheduler:
     def _is_read(self):
         """A traced function reads what the schedule holds."""
         if tls.m.recorder is not None:
-            tls.m.recorder.meets_schedule(self)
+            tls.m.recorder.optimizers.schedules.read(self)
 
     def get_lr(self):
         """The rates of all groups now; every scheduler defines it."""

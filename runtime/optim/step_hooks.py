@@ -37,7 +37,7 @@ def hooked(step):
     def run(self, *args, **kwargs):
         recorder = tls.m.recorder
         if recorder is not None:
-            recorder.steps_between(self)
+            recorder.optimizers.step_called(self)
         own = self.__dict__.get("_hooks", _NONE)
         if not (own["pre"] or own["post"] or before_every or after_every):      # nearly always
             return step(self, *args, **kwargs)

@@ -133,7 +133,7 @@ class UniformQuantizationObserverBase(ObserverBase):
 def first_time(module):
     """Says to a trace that a module makes room for channels, which it does once."""
     if tls.m.recorder is not None:
-        tls.m.recorder.first_time = f"a {type(module).__name__} took its sizes from its first input"
+        tls.m.recorder.only_once(f"a {type(module).__name__} took its sizes from its first input")
 
 
 def make_room(module, state_dict, prefix):

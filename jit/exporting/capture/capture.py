@@ -65,7 +65,7 @@ def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE, si
         try:
             recorder.argument_ids = {id(t) for t in tensors}
             for i, t in enumerate(tensors):
-                recorder.argument(t, i, None if symbols is None else symbols.shape(i, t._a.shape))
+                recorder.inputs.argument(t, i, None if symbols is None else symbols.shape(i, t._a.shape))
             with _told_of_gradients(), calls.heard(recorder.value_of):
                 result = plain(*args, **kwargs)
             handed_out = _tensors_of(result)
@@ -194,7 +194,8 @@ class _Listener(Branches, Recorder):
         return seen
 
     def follows_arguments(self, value):
-        return any(self.sources[v.index].kind == "argument" or self.state.changes(self.sources[v.index].what)
+        sources = self.inputs.sources
+        return any(sources[v.index].kind == "argument" or self.state.changes(sources[v.index].what)
                    for v in values_behind(value) if v.node is None)
 
     @staticmethod
@@ -207,9 +208,9 @@ class _Listener(Branches, Recorder):
                 collect((v.node.inputs, tuple(v.node.params.values())), found)
         return list(found.values())
 
-    def root_of(self, t):
-        """A parameter or buffer that is a view comes in as itself, by its name: nothing is written there."""
-        return t if id(t) in self.known and self.cell_of(t) is None else super().root_of(t)
+    def is_named(self, t):
+        """Return whether a tensor is a parameter or buffer, which comes in as itself even if it is a view."""
+        return id(t) in self.known
 
     def wrote(self, dst, src):
         """Memory that the function made may be written."""
@@ -221,37 +222,22 @@ class _Listener(Branches, Recorder):
             self.cannot(f"it writes to {self.called(root)}{at(user_line())}, which lives outside: {self.state.refusal}")
         super().wrote(dst, src)
 
-    def rebinding(self, t, value):
-        """So may it be exchanged."""
-        root = self.link(t).cell.root
-        if root is not None:
-            self.cannot(f"it sets .data of {self.called(root)}{at(user_line())}, which lives outside: an exported model "
-                        "keeps no state")
-        super().rebinding(t, value)
+    def permits(self, action, t=None):
+        """Report an action that an exported model cannot repeat, and return False."""
+        root = None if t is None else self.link(t).cell.root
+        if action == "data" and root is None:       # memory that the function made may be exchanged
+            return True
+        self.cannot(_UNREPEATABLE[action].format(where=at(user_line()), what=root is not None and self.called(root)))
+        return False
 
-    def schedule(self, optimizer, step, args, kwargs):
-        """Nothing is trained."""
-        self.cannot(f"it steps a learning rate schedule{at(user_line())}, which an exported model cannot do")
-        step(*args, **kwargs)
 
-    def meets_schedule(self, scheduler):
-        """Nothing of training is read."""
-        self.cannot(f"it reads a learning rate schedule{at(user_line())}, which an exported model cannot do")
-
-    def drew(self, generator, t):
-        """Nothing random is exported."""
-        self.cannot(f"it draws random numbers{at(user_line())}: call .eval() on the module before the export, or take "
-                    "the random tensor as an argument")
-        super().drew(generator, t)
-
-    def host_effect(self, step, tensors):
-        """Nothing on the side is exported."""
-        self.cannot(f"it calls a host function{at(user_line())}, which an exported model cannot do")
-
-    def host_results(self, tensors, made, **params):
-        """No Python is exported."""
-        self.host_effect(None, tensors)
-        super().host_results(tensors, made, **params)
+_UNREPEATABLE = {
+    "data": "it sets .data of {what}{where}, which lives outside: an exported model keeps no state",
+    "schedule step": "it steps a learning rate schedule{where}, which an exported model cannot do",
+    "schedule read": "it reads a learning rate schedule{where}, which an exported model cannot do",
+    "random": "it draws random numbers{where}: call .eval() on the module before the export, or take the random tensor as an "
+              "argument",
+    "host": "it calls a host function{where}, which an exported model cannot do"}
 
 
 def values_behind(value: Value) -> set:

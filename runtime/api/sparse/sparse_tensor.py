@@ -42,8 +42,8 @@ def part(name) -> Any:
 
     def used(self):
         recorder = tls.m.recorder
-        if recorder is not None and id(self) not in recorder.made_sparse:
-            recorder.takes_apart(self)
+        if recorder is not None and not recorder.sparse.is_own(self):
+            recorder.sparse.parts_read(self)
         return self.__dict__[name]
 
     return property(used)
@@ -68,11 +68,11 @@ class SparseTensor(Tensor):
     def __new__(cls, *args, **kwargs):
         made, recorder = _new(cls), tls.m.recorder
         if recorder is not None:
-            recorder.made_sparse[id(made)] = made
+            recorder.sparse.created(made)
         if cls._own_class is not cls:
             _ask_all()
             if recorder is not None:            # functions read by the run have new code now
-                recorder.first_time = "the first sparse tensor was made"
+                recorder.only_once("the first sparse tensor was made")
         return made
 
     @classmethod
@@ -288,7 +288,7 @@ class SparseTensor(Tensor):
     def become(self, other) -> Any:
         """Take over the entries of another tensor of its layout. Values that are a leaf stay that leaf, with new numbers."""
         recorder = tls.m.recorder
-        if recorder is not None and id(self) not in recorder.made_sparse:
+        if recorder is not None and not recorder.sparse.is_own(self):
             recorder.refuse("it replaces the entries of a sparse tensor that was there before", "return the new one instead")
         Structure.version += 1
         held = self._held

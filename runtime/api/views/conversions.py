@@ -29,7 +29,7 @@ def is_contiguous(self, memory_format=contiguous_format) -> bool:
     """Return whether the elements lie in memory in row-major order (or in the given format)."""
     m = tls.m
     if m.sizes is not None and m.recorder is not None:
-        m.recorder.note_extent(self)
+        m.recorder.layouts.extents_read(self)
     if memory_format is contiguous_format:
         return self._a.flags.c_contiguous
     a, order = self._a, format_of(memory_format).order
@@ -224,7 +224,7 @@ def stride(self, dim=None) -> Any:
     else:
         tuple(map(int, shape_of(self)))       # strides depend on the sizes: record symbolic ones
         if tls.m.recorder is not None:
-            tls.m.recorder.asks_lay(self)
+            tls.m.recorder.layouts.strides_read(self)
         steps = tuple([s // a.itemsize for s in a.strides]) if a.size else empty_strides(a.shape)
     if 0 in steps:
         steps = _over_new_dims(a.shape, steps)

@@ -29,7 +29,7 @@ def become(x: Tensor, view: Tensor, name: str) -> Tensor:
     if m.grad and x._node is not None and x.is_leaf:
         raise AutogradError(f"{name}: a leaf tensor that requires grad cannot change its shape in place; do it under no_grad()")
     if m.recorder is not None:
-        m.recorder.reshaping(x, name)
+        m.recorder.swaps.reshaping(x, name)
     if x._base is None and any(t is not None and t is not view and t._base is x for t in [r() for r in x._storage.aliases]):
         view._base = stand_in(x)
     if x._base is None and view._base is x:
@@ -42,7 +42,7 @@ def become(x: Tensor, view: Tensor, name: str) -> Tensor:
         if x._retains:
             keep_gradient(x)
     if m.recorder is not None:
-        m.recorder.rebound(x, view, name)
+        m.recorder.swaps.rebound(x, view, name)
     return x
 
 
@@ -118,7 +118,7 @@ def own_offset(x: Tensor) -> int:
     """Return the number of elements before x's first in its memory."""
     whole = whole_of(x)
     if tls.m.recorder is not None:
-        (tls.m.recorder.asks_whether_root if whole is x else tls.m.recorder.asks_place)(x)
+        tls.m.recorder.layouts.offset_read(x, whole is x)
     return 0 if whole is x else (address_of(x._a) - address_of(whole._a)) // x._a.itemsize
 
 
@@ -264,7 +264,7 @@ def _rebind(x: Tensor, a) -> Tensor:
     fresh = Tensor.__new__(Tensor)
     fresh._a, fresh._node, fresh._storage = a, None, Storage()
     if tls.m.recorder is not None:
-        tls.m.recorder.made(fresh)
+        tls.m.recorder.created(fresh)
     return set_(x, fresh)
 
 
@@ -298,7 +298,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     if self._node is not None and tls.m.grad:
         raise AutogradError("set_: a tensor that requires grad cannot change its memory; do it under no_grad()")
     if tls.m.recorder is not None:
-        tls.m.recorder.reshaping(self, "set_")
+        tls.m.recorder.swaps.reshaping(self, "set_")
     if self._base is None:
         stand_in(self)
     self._a, self._storage = source._a, source._storage
@@ -306,7 +306,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     if source._base is not None:
         source._storage.add_aliases((self,))
     if tls.m.recorder is not None:
-        tls.m.recorder.rebound(self, source, "set_")
+        tls.m.recorder.swaps.rebound(self, source, "set_")
     return self
 
 

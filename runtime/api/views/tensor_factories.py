@@ -46,14 +46,14 @@ def made(t: Tensor) -> Tensor:
     """Tell the recorder of a tensor made from Python data."""
     m = tls.m
     if m.recorder is not None:
-        m.recorder.made(t)
+        m.recorder.created(t)
     return t
 
 
 def known(data):
     """Return data as the recorder knows it: an array argument of the recorded function is a tensor there."""
     recorder = tls.m.recorder
-    return data if recorder is None or type(data) is not np.ndarray else recorder.given(data)
+    return data if recorder is None or type(data) is not np.ndarray else recorder.argument_array(data)
 
 
 def finish(t: Tensor, out, requires_grad: bool, name: str, device=None, pin_memory: bool = False) -> Tensor:

@@ -28,7 +28,7 @@ class LazyModuleMixin(Module):
                 raise ArgumentError(f"{type(self).__name__}.initialize_parameters left a parameter without a shape; call its "
                                     "materialize(shape)")
             if tls.m.recorder is not None:
-                tls.m.recorder.first_time = f"a {type(self).__name__} took its sizes from its first input"
+                tls.m.recorder.only_once(f"a {type(self).__name__} took its sizes from its first input")
         if self.cls_to_become is None:
             return super().__call__(*args, **kwargs)
         self.__class__ = self.cls_to_become

@@ -28,7 +28,7 @@ def sparse_lookup(weight, index, padding_idx) -> Tensor:
     node = out._node = RowsNode(ops.embedding, {"padding_idx": padding_idx}, (weight._node,), (None, weight.aval, index._a),
                                 [index._storage.guard()])
     if tls.m.recorder is not None:
-        tls.m.recorder.taped(node, (weight, index), out)
+        tls.m.recorder.gradients.taped(node, (weight, index), out)
     return out
 
 

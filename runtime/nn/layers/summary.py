@@ -9,6 +9,7 @@ from ....ir.errors import ArgumentError
 from ....ir.opdef.op import operations
 from ...autograd.grad_mode import no_grad
 from ...core.random import fork_rng
+from ...core.recorder import NullRecorder
 from ...core.state import tls
 from ...core.tensor import Tensor
 from ..base.parameter import is_lazy
@@ -17,33 +18,20 @@ from .call_graph_picture import WatchedGraph
 __all__ = ["Summary", "summary"]
 
 
-class _Watcher:
-    """Stands where a recorder does, and hears of every operator."""
+class _Watcher(NullRecorder):
+    """A recorder that counts the operations of every operator, and draws the graph."""
 
     def __init__(self, model):
         self.open: list[Row] = []
         names = {id(t): n for n, t in (*model.named_parameters(), *model.named_buffers())}
         self.graph = WatchedGraph(type(model).__name__, names)
 
-    def saw(self, op, args, params, out):
+    def ran(self, op, args, params, out):
         """An operator ran: its operations belong to every module that is being called."""
         count = operations(op, args, out if type(out) is tuple else (out,), params)
         for row in self.open:
             row.flops += count
         self.graph.saw(op, args, params, out, self.open[-1].path if self.open else "")
-
-    def plain(self, op, args, params):
-        """Operands and parameters of an operator, as they are."""
-        return args, params
-
-    def read(self, t, how, seen):
-        """Python reads a value out of a tensor, and gets it."""
-        return seen
-
-    @staticmethod
-    def given(array):
-        """Arrays are what they are."""
-        return array
 
     def wrote(self, dst, src):
         """A tensor was written in place."""
@@ -57,12 +45,10 @@ class _Watcher:
         """A tensor was made that is `source` without its history."""
         self.graph.became(t, source)
 
-    def __getattr__(self, name):
-        return _ignore
-
-
-def _ignore(*args):
-    """What else recorders are told."""
+    @property
+    def random(self):
+        """The same recorder hears of random draws."""
+        return self
 
 
 @dataclass

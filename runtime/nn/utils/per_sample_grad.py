@@ -80,7 +80,7 @@ class Expanded(Function):
         p, g = ctx.parameter, g * ctx.scale if ctx.scale != 1 else g
         before = _kept(p)
         if tls.m.recorder is not None:
-            tls.m.recorder.sets_attribute(p, "grad_sample")
+            tls.m.recorder.attribute(p, "grad_sample", True)
         p.grad_sample = g if before is None else before + g
         return None, None, None
 
@@ -88,5 +88,5 @@ class Expanded(Function):
 def _kept(p) -> Tensor | None:
     """The gradients that a parameter keeps."""
     if tls.m.recorder is not None:
-        tls.m.recorder.asks_attribute(p, "grad_sample")
+        tls.m.recorder.attribute(p, "grad_sample", False)
     return getattr(p, "grad_sample", None)

@@ -1,0 +1,170 @@
+"""Tensors that share memory: arguments that become views of one input, and results that lie in one memory.
+
+Arguments that are different parts of one memory are inputs of their own as long as nobody writes to them. At the first write
+they become views of an input for all of the memory, and the recording holds only for calls with the same layout.
+
+Results in one memory that the function made (`return y, y[1:]`, `y, y.detach()`) share it after a replay too: a later write to
+one changes the others. A replay makes the whole, and the other results over its memory. The same holds for a result that has
+one element in several places (`return y.expand(4, 3)`).
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...ir.ops.index.assign import run_chain
+from ...runtime.core.device_array import DeviceArray
+from ...runtime.core.tensor import Tensor, wrap
+from ..guards.memory_order import lay_of
+from .inputs import overlap_error
+from .outputs import output_of
+from .recording import Link, Output, Source, base_of
+
+
+class AliasTable:
+    """Table of inputs that share memory with other inputs."""
+
+    def __init__(self, recorder):
+        self._recorder = recorder
+        self.read_only: set = set()             # ids of outside storages of which several parts came in
+        self.joined: dict[int, int] = {}        # id of an argument that became a view of other memory: its position
+        self.wholes: list = []                  # positions of the inputs for all of such memory
+
+    def join(self, storage):
+        """Make all arguments over some memory views of one input, before the first write there. Earlier reads stay valid."""
+        r = self._recorder
+        cells = [c for c in r.inputs.cells if c.root._storage is storage]
+        roots = [c.root for c in cells]
+        base = base_of(roots[0])
+        if not all(self._may_join(c, base) for c in cells):
+            raise overlap_error()
+        positions = [c.source for c in cells]
+        for position, root in zip(positions, roots):
+            r.pin_sizes(root)
+            r.layouts.answers[position, lay_of] = lay_of(root)
+        r.inputs.cells = [c for c in r.inputs.cells if c not in cells]
+        r.inputs.enter(base, Source("base", positions[0]), f"base{positions[0]}")
+        if not any(root is base for root in roots):
+            del base.__dict__["_traced"]        # code that reaches the base otherwise relies on what it is the memory of
+        self.read_only.discard(id(storage))
+        self._redirect(storage.cell, {id(c): () if c.root is base else c.root._chain for c in cells})
+        self.joined.update({id(root): position for position, root in zip(positions, roots)})
+        self.wholes.append(storage.cell.source)
+
+    def _may_join(self, cell, base) -> bool:
+        """Return whether all that a cell stands for is an argument that is a plain view of `base`."""
+        root = cell.root
+        is_plain = root._node is None and base._node is None and root._a.__class__ is not DeviceArray
+        return (is_plain and not cell.version and self._recorder.inputs.is_from(cell, "argument") and base_of(root) is base
+                and base._storage is root._storage and id(root) not in self._recorder.swaps.swapped)
+
+    def _redirect(self, whole, chains):
+        """Move the links of some cells to one cell; `chains` leads to each old cell, by id."""
+        for t, link in self._recorder.links.live():
+            if id(link.cell) in chains:
+                t.__dict__["_traced"] = Link(self._recorder, whole, (*chains[id(link.cell)], *link.chain), link.value,
+                                             link.version, link.is_given)
+
+
+@dataclass(frozen=True)
+class Part:
+    """The place of a result in the memory of result number `of`: a chain of view operators.
+
+    A result that is no view shares memory as `detach()` does; writes to `t.data` are not checked.
+    """
+
+    of: int
+    chain: tuple
+    is_view: bool
+    is_data: bool = False
+
+    def over(self, whole: Tensor, plain) -> Tensor:
+        """Return such a tensor over the memory of `whole`, without history; `plain` replaces symbols by numbers."""
+        if self.is_view and whole._node is None:
+            return run_chain(whole, plain(self.chain))
+        t = run_chain(whole.detach(), plain(self.chain))
+        return t if self.is_view else t.data if self.is_data else t.detach()
+
+
+def share_memory(recorder, results, outputs, gradients):
+    """Set the `part` of results that lie in one memory which the function made; `gradients` are those of leaves.
+
+    Their bases become results too, if nobody returns them: they are appended to both lists.
+    """
+    groups: dict = {}
+    for t, o in zip(results, outputs):
+        if o.source is None:
+            groups.setdefault(id(recorder.link(t).cell), {})[id(t)] = t
+    for t in gradients:
+        if id(recorder.link(t).cell) in groups:
+            groups[id(recorder.link(t).cell)][id(t)] = t
+    for group in groups.values():
+        is_shared = len(group) > 1 and (recorder.scope is not None or overlap(group.values()))
+        if is_shared or any(map(_has_overlapping_elements, group.values())):
+            _ResultAliases(recorder, results, outputs).join([*group.values()])
+
+
+def overlap(tensors) -> bool:
+    """Return whether some of these may have elements in common."""
+    if any(t._a.__class__ is DeviceArray for t in tensors):
+        return True
+    end = 0
+    for low, high in sorted([np.lib.array_utils.byte_bounds(t._a) for t in tensors if t._a.size]):
+        if low < end:
+            return True
+        end = high
+    return False
+
+
+def _has_overlapping_elements(t) -> bool:
+    """Return whether a tensor has some element in several places, as `expand` gives it."""
+    a = t._a
+    if a.__class__ is DeviceArray or a.flags.forc or not a.size:
+        return False
+    low, high = np.lib.array_utils.byte_bounds(a)
+    return high - low < a.nbytes
+
+
+class _ResultAliases:
+    """Relations between results in one memory."""
+
+    def __init__(self, recorder, results, outputs):
+        self.recorder, self.results, self.outputs = recorder, results, outputs
+        self.numbers = {id(t): i for i, t in enumerate(results)}
+
+    def join(self, group):
+        """Make one root of a group the whole, or add one; the other roots are parts of it, and views are parts of roots."""
+        link = self.recorder.link
+        roots = {id(t): t for t in map(base_of, group)}
+        whole = next((t for t in roots.values() if not link(t).chain), None)
+        of = self._number(whole) if whole is not None else self._whole_of(group[0])
+        for t in roots.values():
+            if t is not whole:
+                self._set(t, Part(of, link(t).chain, False, t._is_data))
+        for t in group:
+            if t._base is not None:
+                depth = len(link(t._base).chain)
+                self._set(t, Part(self._number(t._base), link(t).chain[depth:], True))
+
+    def _set(self, t, part):
+        number = self._number(t)
+        self.outputs[number] = replace(self.outputs[number], part=part)
+
+    def _number(self, t) -> int:
+        """Return the number of a tensor among the results; add it if it is none yet."""
+        if id(t) not in self.numbers:
+            self._add(t, output_of(self.recorder, t, self.results))
+        return self.numbers[id(t)]
+
+    def _add(self, t, output):
+        self.numbers[id(t)] = len(self.outputs)
+        self.outputs.append(output)
+        if len(self.results) < len(self.outputs):
+            self.results.append(t)
+
+    def _whole_of(self, t) -> int:
+        """Add a result for all of the memory in which a tensor lies, and return its number."""
+        known = self.outputs[self._number(t)]
+        number = len(self.outputs)
+        self._add(wrap(np.empty(0)), Output(self.recorder.link(t).cell.value, None, (), False, False, device=known.device))
+        return number

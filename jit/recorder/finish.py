@@ -1,0 +1,72 @@
+"""The end of a recording: results, updates, gradients and the backward, as a `Recording`."""
+
+from dataclasses import replace
+
+from ..errors.errors import TraceError
+from ..guards.memory_order import overlapping
+from .alias_table import share_memory
+from .backward import backward_of
+from .inputs import OUTSIDE, overlap_error
+from .outputs import output_of
+from .recording import Gradient, Recording
+
+
+def finish(recorder, result_tensors) -> Recording:
+    """Return the recording of a function that has returned, and untie its tensors."""
+    inputs, gradients, swaps = recorder.inputs, recorder.gradients, recorder.swaps
+    recorder.reads.check_lent()
+    r = Recording(recorder.builder, inputs.sources, recorder.reads.cuts, hosts=recorder.hosts.steps, shared=inputs.shared,
+                  scope=recorder.scope, devices=inputs.devices, orders=inputs.orders, kinds=swaps.kinds,
+                  joined=recorder.aliases.wholes)
+    results = [*result_tensors]
+    r.lays = [(position, query, answer) for (position, query), answer in recorder.layouts.answers.items()]
+    r.outputs = [output_of(recorder, t, results) for t in results]        # gradients of leaves join the results meanwhile
+    r.rebinds = swaps.outputs(results)
+    r.updates = _updates(recorder)
+    r.shown = recorder.hosts.shown
+    written = {position for position, _ in r.updates}
+    if overlapping(swaps.roots_before([c for c in inputs.cells if c.source in written]), swaps.roots_before(inputs.cells)):
+        raise overlap_error()
+    r.clashes = swaps.clashes(r.updates)
+    r.cleared = gradients.cleared_positions()
+    gradients.guard_hooks()
+    for s in [s for s in gradients.leaves.values() if s.position is not None]:
+        if s.was_read:
+            r.leaves.append((s.position, s.kind))
+        if s.was_set or not s.is_as_before():
+            r.grads.append((s.position, Gradient.of(recorder, s.gradient, results)))
+    r.turns, r.retained = gradients.turns(), sorted(gradients.retained)
+    new = {position for position, g in r.grads if g is not None and g.make is None}
+    dense = {s.position: s.gradient for s in gradients.leaves.values() if s.position in new}
+    share_memory(recorder, results, r.outputs, dense.values())
+    position_of = {id(g): position for position, g in dense.items()}
+    r.outputs = [replace(o, gradient_of=position_of.get(id(t))) if o.source is None and not o.requires_grad else o
+                 for t, o in zip(results, r.outputs)]
+    if recorder.differentiates and any(o.has_history for o in r.outputs):
+        made = {t._node for t, o in zip(results, r.outputs) if o.leaf is not None}
+        r.backward = backward_of(recorder, [t for t, o in zip(results, r.outputs) if o.has_history], made)
+    recorder.random.settle()
+    recorder.optimizers.settle()
+    recorder.release()
+    return r
+
+
+def _updates(recorder) -> list:
+    """Return (position, final value) of the inputs that were written in place."""
+    found = []
+    for cell in recorder.inputs.cells:
+        is_last = cell.version and (id(cell.root) in recorder.swaps.swapped or cell.root._storage.cell is cell)
+        if is_last and recorder.inputs.is_from(cell, *OUTSIDE):
+            if _has_new_history(recorder, cell):
+                raise TraceError("this function cannot be traced: it writes in place to a tensor from outside, whose "
+                                 "gradient then goes through what it did; return the new value, or write under no_grad()")
+            found.append((cell.source, cell.value))
+    return found
+
+
+def _has_new_history(recorder, cell) -> bool:
+    """Return whether memory from outside got another history than it came with."""
+    node = cell.root._node
+    if recorder.inputs.is_from(cell, "grad") or node is recorder.inputs.histories.get(cell.source):
+        return False
+    return cell.source not in recorder.gradients.changed or not cell.root.is_leaf

@@ -1,0 +1,120 @@
+"""Values that Python reads out of tensors while a function is recorded.
+
+A read cuts the graph: what follows holds only for that value. `item()` alone cuts nothing; it gives a lazy scalar
+(`proxies/lazy_scalars.py`). Values that go straight to results or into printed strings cut nothing either.
+"""
+
+from ...ir.symbols.symbolic import pinned
+from ...runtime.core.state import HANDING_READERS, OPEN_READERS
+from ...runtime.core.storage import user_line
+from ...runtime.core.tensor import Tensor
+from ..bytecode.attribute_queries import looks_at_types
+from ..errors.errors import TraceError, at
+from ..errors.observed_values import frozen_value
+from ..errors.question_cache import Answers
+from ..guards.frames import is_user
+from ..proxies.data_sizes import MANY
+from ..proxies.lazy_scalars import deferred
+from ..proxies.passthrough import HandedOut, read_on
+from ..side_effects.deferred_print import Printed
+from .recording import Cut
+
+_REPEATED = ("item", "bool")     # reads of one value, which give the same when they are repeated
+MOST_SIZES = 16     # in a list that is read of a tensor
+
+
+def _may_be_sizes(t: Tensor, seen) -> bool:
+    """Return whether a list that is read of a tensor may be one of sizes, such as `lengths.tolist()`."""
+    return type(seen) is list and t.ndim == 1 and len(seen) <= MOST_SIZES and all(type(n) is int for n in seen)
+
+
+class ValueReads:
+    """Log of reads, with the cuts of the graph."""
+
+    def __init__(self, recorder):
+        self._recorder = recorder
+        self.cuts: list[Cut] = []
+        self.handed_out = HandedOut(recorder)
+        self.printed = Printed(recorder)
+        self.has_numbers = False                # whether there are lazy scalars
+        self.sized: frozenset = frozenset()     # lines that read sizes out of data (`data_sizes.py`)
+        self.single: frozenset = frozenset()    # lines of these for which 1 is no size
+        self.defers = False                     # whether reads may give lazy scalars
+        self._answers = Answers(recorder.builder)
+        self._lent: list = []                   # (array that numpy() gave, what it held, line)
+
+    def read(self, t: Tensor, how: str, seen, reader, frame):
+        """Return what Python gets for a value that it reads: `frame` calls `reader`, the frame of a method of ingot."""
+        if how == "len":
+            pinned(self._recorder.shape_of(t)[0])
+            return seen
+        while frame.f_code in HANDING_READERS:
+            frame = frame.f_back
+        by_user = is_user(frame)
+        is_open = how in ("item", "tolist") and not (by_user and looks_at_types(frame.f_code))
+        answer = self._answers.given(self._recorder.value_of(t), how) if how in _REPEATED else None
+        if answer is not None:
+            return answer if is_open else pinned(answer)
+        line = user_line() if is_open and (type(seen) is int or _may_be_sizes(t, seen)) else None
+        if line in self.sized:
+            return self.size(t, seen, line) if type(seen) is int else self._sizes(t, seen, line)
+        if self.defers and by_user:
+            array = read_on(t, seen, reader.f_code, frame) if how == "numpy" else None
+            if array is not None:
+                return array
+            number = deferred(self._recorder, t, seen, line) if is_open and how == "item" else None
+            if number is not None or self.handed_out.takes(t, how, seen, reader.f_code, frame):
+                return seen if number is None else number
+        elif self.defers and how == "item" and frame.f_code in OPEN_READERS:
+            number = deferred(self._recorder, t, seen)
+            if number is not None:
+                return number
+        self.cut(t, how, seen, line)
+        if how == "numpy":
+            self._lent.append((seen, self.cuts[-1].seen, user_line()))
+        return seen
+
+    def formatted(self, t: Tensor, spec: str, frame):
+        """Return a mark for a tensor that becomes part of a string which is only printed; None if it must be the text."""
+        return self.printed.mark(t, t._a.item() if t._a.size == 1 else None, spec, frame) if is_user(frame) else None
+
+    def cut(self, t: Tensor, how: str, seen, line=None):
+        """Cut the graph: what follows is recorded for this value alone; `line` read an integer."""
+        if how in _REPEATED:
+            value = self._recorder.value_of(t)
+            answer = self._answers.given(value, how)
+            if answer is not None:
+                pinned(answer)
+                return
+            self._answers.give(value, how, seen)
+        self._add_cut(t, how, frozen_value(seen), line)
+
+    def _add_cut(self, t, how, seen, line):
+        r = self._recorder
+        conditions = 0 if r.scope is None else len(r.scope.conditions)
+        value = r.value_of(t)                # first, since this may append the nodes of a view
+        self.cuts.append(Cut(len(r.builder.nodes), value, how, seen, line, conditions))
+
+    def size(self, t: Tensor, seen: int, line):
+        """Return a symbol for a number that a line reads as a size: what follows is recorded for other sizes, too."""
+        is_own = seen < 1 or (seen == 1 and line in self.single)
+        self._add_cut(t, "size", frozen_value(seen) if is_own else MANY, line)
+        if not is_own:
+            scope = self._recorder.scope
+            name = f"read{len(scope.reads)}"
+            scope.reads[name] = line
+            seen = scope.size(name, seen, 1)
+        self._answers.give(self._recorder.value_of(t), "item", seen)
+        return seen
+
+    def _sizes(self, t: Tensor, seen: list, line) -> list:
+        """Return symbols for a list of sizes."""
+        pinned(self._recorder.shape_of(t)[0])
+        return [self.size(part, n, line) for part, n in zip(t.detach().unbind(0), seen)]
+
+    def check_lent(self):
+        """Raise if the function wrote to an array that numpy() gave it."""
+        for array, before, line in self._lent:
+            if frozen_value(array) != before:
+                raise TraceError(f"this function cannot be traced: the array that numpy() gave{at(line)} was written "
+                                 "afterwards; take a copy of it, or write to the tensor before")
