@@ -976,8 +976,7 @@ def frobenius_norm(input, dim, keepdim: builtins.bool = False, *, out=None) -> T
 def frobenius_norm(input, *, axis, keepdims: builtins.bool = False, out=None) -> Tensor:
     """The root of the sum of squares over dims (all of them if there are none)."""
 def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
-    """Return a tensor over the memory of any object that speaks DLPack (or of a capsule), without a copy unless asked
-    for."""
+    """Return a tensor over the memory of an object with DLPack (or of a capsule), without a copy unless requested."""
 def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None,
               pin_memory: builtins.bool = False) -> Tensor:
     """Map a file of numbers as a tensor."""
@@ -1011,8 +1010,7 @@ def ge(input, other, *, out=None) -> Tensor:
 def ge_(input, other, *, out=None) -> Tensor:
     """In-place version of ge()."""
 def geqrf(input, *, out=None) -> _return_types_module.geqrf:
-    """QR as LAPACK's geqrf gives it: R, below it the vectors of Householder's reflections, and their factors. No
-    gradient."""
+    """Return QR like LAPACK's geqrf: R, below it the vectors of Householder reflections, and their factors. No gradient."""
 def ger(input, vec2, *, out=None) -> Tensor:
     """Multiply every element of one vector by every element of another."""
 def get_autocast_cpu_dtype() -> Tensor:
@@ -1070,7 +1068,7 @@ half: _dtype_module.DType
 def hamming_window(window_length, periodic: builtins.bool = True, alpha=0.54, beta=0.46, *, dtype=None,
                    layout=None, device=None, requires_grad: builtins.bool = False,
                    pin_memory: builtins.bool = False) -> Tensor:
-    """alpha - beta * cos(2 pi n / N)"""
+    """Return alpha - beta * cos(2 pi n / N)."""
 def hann_window(window_length, periodic: builtins.bool = True, *, dtype=None, layout=None, device=None,
                 requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
     """Return a raised cosine that is 0 at its ends."""
@@ -1105,8 +1103,7 @@ def i0(input, *, out=None) -> Tensor: ...
 def i0_(input, *, out=None) -> Tensor:
     """In-place version of i0()."""
 def igamma(input, other, *, out=None) -> Tensor:
-    """Return the regularised lower incomplete gamma function: the probability that a gamma number of concentration `input`
-    is"""
+    """Return the regularised lower incomplete gamma function."""
 def igamma_(input, other, *, out=None) -> Tensor:
     """In-place version of igamma()."""
 def igammac(input, other, *, out=None) -> Tensor:
@@ -1259,11 +1256,11 @@ def isreal(input) -> Tensor:
     """Return whether each number has no imaginary part."""
 def istft(input, n_fft, hop_length=None, win_length=None, window=None, center: builtins.bool = True,
           normalized: builtins.bool = False, onesided=None, length=None, return_complex: builtins.bool = False) -> Tensor:
-    """Return the numbers of which `stft` gives these spectra, as near as can be."""
+    """Return the best approximation to numbers whose `stft` has these spectra."""
 jagged: _layouts_module.layout
 def kaiser_window(window_length, periodic: builtins.bool = True, beta=12.0, *, dtype=None, layout=None,
                   device=None, requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
-    """Made of a Bessel function; beta trades the width of the main lobe for the height of the others."""
+    """Return a Kaiser window; beta trades the width of the main lobe for the height of the others."""
 def kl_div(input, target, reduction=1, *, log_target: builtins.bool = False) -> Tensor:
     """target * (log(target) - input) for log probabilities as input."""
 def kron(input, other, *, out=None) -> Tensor:
@@ -1307,11 +1304,10 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     """Return `steps` evenly spaced values from start to end, both included."""
 def load(f, map_location=None, pickle_module=None, *, weights_only: builtins.bool = True, mmap=None,
          **pickle_load_args) -> Any:
-    """Read a file that `save` wrote, a .safetensors file, or a file of torch.save (without PyTorch)."""
+    """Read a file of `save`, a .safetensors file, or a file of torch.save (without PyTorch)."""
 def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest=None, method=None,
            tracker=None, ortho_iparams=None, ortho_fparams=None, ortho_bparams=None) -> Tensor:
-    """Return the k largest (or smallest) eigenvalues of a symmetric matrix, or of A x = e B x, and their vectors, from
-    the"""
+    """Return the k largest (or smallest) eigenvalues of a symmetric matrix, or of A x = e B x, and their vectors."""
 def log(input, *, out=None) -> Tensor:
     """Elementwise log."""
 def log10(input, *, out=None) -> Tensor:
@@ -1349,7 +1345,7 @@ def logcumsumexp(input, dim, *, out=None) -> Tensor:
 def logcumsumexp(input, *, axis, out=None) -> Tensor:
     """Return the log of the running sum of exp(input) along a dim."""
 def logdet(input) -> Tensor:
-    """log of the determinant; nan where that is negative, complex for complex matrices."""
+    """Return the log of the determinant; nan where it is negative, complex for complex matrices."""
 def logical_and(input, other, *, out=None) -> Tensor:
     """Elementwise logical_and."""
 def logical_and_(input, other, *, out=None) -> Tensor:
@@ -1390,13 +1386,12 @@ def lt(input, other, *, out=None) -> Tensor:
 def lt_(input, other, *, out=None) -> Tensor:
     """In-place version of lt()."""
 def lu(A, pivot: builtins.bool = True, get_infos: builtins.bool = False, out=None) -> Tensor:
-    """lu_factor's result as a tuple, with the places of zeros on U's diagonal (0 if there is none) if they are asked
-    for."""
+    """Return lu_factor's result as a tuple; with get_infos also the position of a zero on U's diagonal (0 if there is"""
 def lu_solve(b, LU_data, LU_pivots, *, out=None) -> Tensor:
-    """X with A @ X = b, from lu_factor's result for A."""
+    """Return X with A @ X = b, from lu_factor's result for A."""
 def lu_unpack(LU_data, LU_pivots, unpack_data: builtins.bool = True,
               unpack_pivots: builtins.bool = True, *, out=None) -> _return_types_module.lu_unpack:
-    """P, L and U of the result of lu_factor; what is not asked for is empty."""
+    """Return P, L and U of lu_factor's result; parts not requested are empty."""
 def manual_seed(seed: builtins.int) -> _random_module.Generator:
     """Seeds the default generator and returns it."""
 def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=1) -> Tensor:
@@ -1417,7 +1412,7 @@ def matrix_exp(A) -> Tensor:
     """Return the exponential of a matrix, by its series after halving, squared back; float16 and bfloat16 are rounded
     once."""
 def matrix_power(A, n, *, out=None) -> Tensor:
-    """Return a to an integer power; negative powers of the inverse."""
+    """Return an integer power of A; a negative power is one of the inverse."""
 def max(input, dim=None, keepdim: builtins.bool = False, *, other=None, out=None, axis=None,
         keepdims: builtins.bool = False) -> Any:
     """Return the largest element; along `dim` as (values, indices); with a second tensor the elementwise maximum."""
@@ -1546,7 +1541,8 @@ def nonzero_static(input, *, size, fill_value=-1, out=None) -> Tensor:
     """Return the first `size` positions of nonzero elements, as rows, padded by rows of fill_value."""
 def norm(input, p='fro', dim=None, keepdim: builtins.bool = False, out=None, dtype=None, *, axis=None,
          keepdims: builtins.bool = False) -> Tensor:
-    """`ingot.norm`: the vector norm of order p over dims (all unless said); 'fro' and 'nuc' as matrix_norm."""
+    """Return the vector norm of order p over dims (by default all), or matrix norms 'fro' and 'nuc'; this is
+    `ingot.norm`."""
 def norm_except_dim(v, pow=2, dim=0) -> Tensor:
     """The norms of order `pow` of what lies along one dimension, its other dims kept with size 1; of all for dim=-1."""
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None,
@@ -1570,17 +1566,16 @@ def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad: bui
               memory_format=None, pin_memory: builtins.bool = False) -> Tensor:
     """Return ones with the shape and dtype of another tensor."""
 def orgqr(A, tau, *, out=None) -> Tensor:
-    """Return the first columns of the product of Householder's reflections, as geqrf gives them."""
+    """Return the first columns of the product of Householder reflections in geqrf's form."""
 def ormqr(input, tau, other, left: builtins.bool = True, transpose: builtins.bool = False, *, out=None) -> Tensor:
-    """Return the product of Q (its adjoint with `transpose`), given by Householder's reflections, with a matrix; or the
-    other"""
+    """Multiply Q (its adjoint with `transpose`), given by Householder reflections, by a matrix, or the matrix by Q."""
 def outer(input, vec2, *, out=None) -> Tensor:
     """Multiply every element of one vector by every element of another."""
 def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim: builtins.bool = False, *,
                       keepdims: builtins.bool = False) -> Tensor:
     """Return the p-norm of x1 - x2 + eps along the last dimension."""
 def pca_lowrank(A, q=None, center: builtins.bool = True, niter=2) -> _return_types_module.svd_uv:
-    """About q principal directions of the rows of A: svd_lowrank of A less the mean of its rows."""
+    """Return about q principal directions of the rows of A: svd_lowrank of A less the mean of its rows."""
 def pdist(input, p=2.0) -> Tensor:
     """Return the p-norm distances of all pairs of rows, as the upper triangle row by row."""
 per_channel_affine: _quantized_dtypes_module.qscheme
@@ -1628,7 +1623,7 @@ def put_(input, index, source, accumulate: builtins.bool = False) -> Tensor:
 qint32: _dtype_module.NamedDType
 qint8: _dtype_module.NamedDType
 def qr(input, some: builtins.bool = True, *, out=None) -> Tensor:
-    """Q and R with Q @ R = input, reduced unless `some` is False."""
+    """Return Q and R with Q @ R = input, reduced unless `some` is False."""
 def quantile(input, q, dim=None, keepdim: builtins.bool = False, *, interpolation='linear', out=None, axis=None,
              keepdims: builtins.bool = False) -> Tensor:
     """Return the q-th quantiles (a number or a row of them), of everything or along a dim; nan if an element is nan."""
@@ -1738,7 +1733,7 @@ def rsub(input, other, *, alpha=1) -> Tensor:
 def saddmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
     """Return the result of `sspaddmm` (old name)."""
 def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_serialization: builtins.bool = True) -> None:
-    """Writes nested dicts, lists, tuples, sets, numbers, strings and tensors to a path or an open binary file."""
+    """Write nested dicts, lists, tuples, sets, numbers, strings and tensors to a path or an open binary file."""
 def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
                   pin_memory: builtins.bool = False) -> Tensor:
     """Return a 0-d tensor of the default dtype."""
@@ -1879,7 +1874,7 @@ def slice_inverse(input, src, dim=0, start=None, end=None, step=1, *, axis=0) ->
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None, axis=0) -> Tensor:
     """Return a copy with src in a slice along a dimension."""
 def slogdet(A, *, out=None) -> _return_types_module.slogdet:
-    """Sign and logarithm of the size of the determinant."""
+    """Return sign and logarithm of the absolute value of the determinant."""
 def smm(input, mat) -> Tensor:
     """Return a sparse matrix times a dense one as a sparse matrix, with all of each row in which the first has entries."""
 @overload
@@ -1969,9 +1964,9 @@ def sum(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None
         keepdims: builtins.bool = False) -> Tensor:
     """Sum over dims (all by default); integers and bools are summed in int64."""
 def svd(input, some: builtins.bool = True, compute_uv: builtins.bool = True, *, out=None) -> Tensor:
-    """U, S, V with U @ diag(S) @ V.mH = input, reduced unless `some` is False; without compute_uv, U and V are zeros."""
+    """Return U, S, V with U @ diag(S) @ V.mH = input, reduced unless `some` is False; without compute_uv, U and V are"""
 def svd_lowrank(A, q=6, niter=2, M=None) -> _return_types_module.svd_uv:
-    """U, S and V of about the q largest singular values of A (of A - M), found at random in `niter` rounds of products."""
+    """Return U, S and V of about the q largest singular values of A (or A - M), by `niter` rounds of random products."""
 @overload
 def swapaxes(input, dim0, dim1=None) -> Tensor:
     """Swap two dimensions, or reorder all by one tuple, as in NumPy."""
@@ -2053,7 +2048,7 @@ def trapz(y, x=None, *, dx=1, dim=-1, axis=-1) -> Tensor:
 def triangular_solve(b, A, upper: builtins.bool = True,
                      transpose: builtins.bool = False,
                      unitriangular: builtins.bool = False, *, out=None) -> _return_types_module.triangular_solve:
-    """X with A @ X = b (or A^T @ X = b), reading one triangle of A, and a copy of A; newer: linalg.solve_triangular."""
+    """Return X with A @ X = b (or A^T @ X = b), from one triangle of A, and a copy of A; newer: linalg.solve_triangular."""
 def tril(input, diagonal=0, *, out=None) -> Tensor:
     """Return a copy with zeros above a diagonal."""
 def tril_(input, diagonal=0, *, out=None) -> Tensor:

@@ -1,4 +1,4 @@
-"""Anomaly mode: operations remember the user's line, and backward stops at the first gradient that is not a number."""
+"""Anomaly mode: operations record the user's line, and backward stops at the first nan."""
 
 from contextlib import ContextDecorator
 from typing import Any
@@ -14,10 +14,10 @@ def _set(level):
 
 
 class set_detect_anomaly(ContextDecorator):
-    """Switches anomaly mode on or off for the current thread, at once and as a context manager.
+    """Switch of anomaly mode for the current thread, at once and as a context manager.
 
-    An error in backward then names the line that recorded the operation; with `check_nan`, a gradient rule that returns nan
-    is such an error.
+    An error in backward then names the line that recorded the operation. With `check_nan` a gradient rule that returns nan is
+    such an error.
     """
 
     def __init__(self, mode: bool, check_nan: bool = True):

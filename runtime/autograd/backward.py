@@ -1,4 +1,4 @@
-"""backward() and grad(): checking what was asked, then one backward walk."""
+"""backward() and grad(): argument checks, then one backward walk."""
 
 
 from ...ir.errors import ArgumentError, AutogradError, DTypeError
@@ -17,8 +17,10 @@ from .piecewise_linear import tied
 
 
 def _listed(x, what="tensor", unknown=False):
-    """Return tensors as a list, edges as tensors in their place; with `unknown`, edges of which nothing is known stay as they
-    are."""
+    """Return tensors as a list, with edges replaced by tensors.
+
+    With `unknown`, edges without a known shape stay as they are.
+    """
     if isinstance(x, Tensor):
         return [x]
     listed = [x] if isinstance(x, GradientEdge) else list(x)
@@ -31,7 +33,7 @@ def _listed(x, what="tensor", unknown=False):
 
 
 def _of_values(tensors, gradients):
-    """Roots and the gradients given for them, of sparse ones those of their values."""
+    """Return roots and their gradients; sparse ones as their values."""
     for t in tensors:
         if type(t) in PARTS:
             break
@@ -44,7 +46,7 @@ def _of_values(tensors, gradients):
 
 
 def _constant_beside(t, value):
-    """Return a tensor of zeros or ones like another; a recorder sees how it is made."""
+    """Return a tensor of zeros or ones like another, made so that a recorder sees it."""
     if isinstance(t, GradientEdge):
         raise nothing_known(t)
     if tls.m.recorder is not None:
@@ -53,7 +55,7 @@ def _constant_beside(t, value):
 
 
 def _seeds(tensors, gradients):
-    """Return a gradient for each root: ones for a scalar, else what was given, checked."""
+    """Return a checked gradient for each root; the default is 1 for a scalar."""
     if gradients is None or isinstance(gradients, Tensor):
         gradients = [gradients] * len(tensors)
     else:
@@ -97,7 +99,7 @@ def _key(t):
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None) -> None:
-    """Add the gradients of `tensors` to the `.grad` of the leaves they came from, or of `inputs` alone, which retain it."""
+    """Add the gradients of `tensors` to the `.grad` of their leaves, or of `inputs` alone."""
     tensors, grad_tensors = _of_values(_listed(tensors), grad_tensors)
     seeds = _seeds(tensors, grad_tensors)
     retain = create_graph if retain_graph is None else retain_graph
@@ -109,7 +111,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         raise AutogradError("backward: inputs cannot be empty; leave it out to reach every leaf")
     for t in inputs:
         if not isinstance(t, GradientEdge) and t._node is not None:
-            t.retain_grad()             # of a leaf, nothing
+            t.retain_grad()             # does nothing for a leaf
     found = grad(tensors, inputs, seeds, retain_graph=retain, create_graph=create_graph, allow_unused=True)
     for t, g in zip(inputs, found):
         if g is not None and not isinstance(t, GradientEdge) and type(t._node) is Leaf:
@@ -120,8 +122,10 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None,
          is_grads_batched=False, materialize_grads=False):
-    """Return the gradients of `outputs` with respect to `inputs`, as a tuple; nothing is accumulated (so `only_inputs` is
-    True)."""
+    """Return the gradients of `outputs` with respect to `inputs`, as a tuple.
+
+    Nothing is accumulated, so `only_inputs` is True.
+    """
     if not only_inputs:
         raise AutogradError("grad never accumulates into other leaves: only_inputs must be True; call backward() instead")
     if materialize_grads and allow_unused is False:
@@ -146,8 +150,10 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
 
 
 def pulled_without_hooks(outputs, inputs, seeds, create_graph=True, along=False) -> tuple:
-    """Gradients, None where there are none, for derivatives that stand for those of forward mode: no hook sees them. `along`:
-    nobody reads them, but the derivatives of them by the seeds."""
+    """Return gradients, or None, for derivatives that stand for forward mode: hooks do not see them.
+
+    `along`: only the derivatives of these gradients by the seeds are used.
+    """
     outputs, seeds = _of_values(outputs, seeds)
     found = _captured(outputs, [values_in(t) for t in inputs], _seeds(outputs, seeds), retain=True, create_graph=create_graph,
                       hooked=False, along=along)
@@ -155,7 +161,7 @@ def pulled_without_hooks(outputs, inputs, seeds, create_graph=True, along=False)
 
 
 def _captured(outputs, inputs, seeds, **wishes) -> list:
-    """Return the gradients of the inputs that one walk gives, None for those it does not reach."""
+    """Return the gradients of the inputs from one walk, None for those it does not reach."""
     wanted, roots = {_key(t): None for t in inputs}, _roots(outputs)
     Backward(targets=wanted, **wishes).start(roots, seeds)
     if any(g is None for g in wanted.values()):
@@ -179,7 +185,7 @@ def _found(i, t, g, allow_unused, materialize):
 
 
 def _batched(outputs, inputs, grad_outputs, create_graph, allow_unused, materialize):
-    """Return one walk for each entry of the leading dimension of the given gradients."""
+    """Run one walk for each entry of the leading dimension of the given gradients."""
     seeds = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs or ())
     if not seeds or any(g is None for g in seeds):
         raise AutogradError("is_grads_batched takes a gradient with a leading batch dimension for each output")
@@ -193,12 +199,12 @@ def _batched(outputs, inputs, grad_outputs, create_graph, allow_unused, material
 
 
 def _stack(tensors):
-    """Return tensors of one shape along a new leading dimension."""
+    """Stack tensors of one shape along a new leading dimension."""
     return cat(*[reshape(t, shape=(1, *shape_of(t))) for t in tensors], dim=0)
 
 
 def _backward_method(self, gradient=None, retain_graph=None, create_graph=False, inputs=None) -> None:
-    """Add the gradients of this tensor to the `.grad` of the leaves it came from."""
+    """Add the gradients of this tensor to the `.grad` of its leaves."""
     backward(self, gradient, retain_graph, create_graph, inputs)
 
 

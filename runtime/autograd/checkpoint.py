@@ -1,4 +1,4 @@
-"""Checkpointing: what a function saved for backward is thrown away and computed again when backward needs it."""
+"""Checkpointing: values saved for backward are dropped and recomputed when backward needs them."""
 
 import warnings
 from contextlib import contextmanager, nullcontext
@@ -29,12 +29,12 @@ class CheckpointError(AutogradError):
 
 
 def noop_context_fn():
-    """Return the default `context_fn`: nothing around either run."""
+    """Return the default `context_fn`: no context around either run."""
     return nullcontext(), nullcontext()
 
 
 class _Surroundings:
-    """What the first run saw of the thread's state, to be set up again for the second."""
+    """Thread state of the first run, restored for the second."""
 
     def __init__(self, preserve_rng_state):
         self.rng = get_rng_state() if preserve_rng_state else None
@@ -58,53 +58,55 @@ class _Surroundings:
 
 
 class _Hooks(saved_tensors_hooks):
-    """The hooks of both runs: the second computes what the first did."""
+    """Hooks of both runs. The second computes the values of the first."""
 
     keeps_values = True
 
 
 class _Enough(BaseException):
-    """Ends a second run that has computed all that the first one has saved (so far)."""
+    """Signal that ends a second run once it has all values that the first saved so far."""
 
 
-_early: ContextVar[bool | None] = ContextVar("early_stop", default=None)    # what every checkpoint does, None: what it was told
+_early: ContextVar[bool | None] = ContextVar("early_stop", default=None)    # for all checkpoints; None: as each was told
 
 
 class _Frame:
-    """One checkpointed call: how to run it again, and what it saved, by position. Where the function goes backward itself, it
-    is run again while the first run is still under way, up to where that one is. So it is with `early_stop` in any case: what
-    follows the last tensor that was saved is not run again."""
+    """One checkpointed call: how to run it again, and what it saved, by position.
+
+    If the function runs backward itself, the second run starts during the first one and ends where that is. With `early_stop`
+    a second run always ends at the last saved tensor.
+    """
 
     def __init__(self, function, args, kwargs, surroundings, again, compare, early_stop):
         self.function, self.args, self.kwargs = function, args, kwargs
         self.surroundings, self.again, self.compare, self.early_stop = surroundings, again, compare, early_stop
         self.guards = [values_in(t)._storage.guard() for t in (*args, *kwargs.values()) if isinstance(t, Tensor)]
-        self.avals = []      # of what the first run saved
-        self.versions = []       # of its memory, while that run goes on
+        self.avals = []      # of tensors that the first run saved
+        self.versions = []       # of their memory, during that run
         self.overwritten = set()
-        self.values = {}     # of the second run, until backward has taken them
-        self.is_done = False     # the first run
+        self.values = {}     # of the second run, until backward takes them
+        self.is_done = False     # whether the first run is over
 
     def pack(self, tensor):
-        """First run: keeps only the position."""
+        """Keep only the position, in the first run."""
         self.avals.append(tensor.aval)
         self.versions.append((tensor._storage, tensor._storage.version))
         return len(self.avals) - 1
 
     def written(self) -> set:
-        """Return the positions of what the function itself writes over after it was saved."""
+        """Return the positions of saved tensors that the function itself overwrote."""
         if self.versions:
             self.overwritten = {i for i, (storage, version) in enumerate(self.versions) if storage.version != version}
         return self.overwritten
 
     def done(self):
-        """Return the first run is over: what is written from here on is no work of the function's."""
+        """End the first run: later writes are not the function's."""
         self.written()
         self.versions.clear()
         self.is_done = True
 
     def unpack(self, position):
-        """Backward: the value, after running the function again if need be."""
+        """Return a saved value for backward; run the function again if needed."""
         if position not in self.values:
             self.recompute()
         return _kept(self.values.pop(position))
@@ -122,7 +124,7 @@ class _Frame:
         stops = self.early_stop or not self.is_done
 
         def keep(t):
-            if stops and len(found) == len(self.avals):     # the function went on after it was told to end
+            if stops and len(found) == len(self.avals):     # the function caught the signal and went on
                 raise _Enough
             if len(found) in written:
                 t = t.clone()
@@ -155,7 +157,7 @@ def _require_unwritten(storage, version):
 
 
 class _Checkpointed:
-    """Stands for a node where errors ask for a name."""
+    """Node stand-in with a name for errors."""
 
     class op:
         name = "checkpoint"
@@ -164,14 +166,14 @@ class _Checkpointed:
 
 
 def _kept(saved):
-    """What the second run saved, for a backward inside of it."""
+    """Return a tensor of the second run, for a backward inside it."""
     tensor, guard = saved
     _require_unwritten(*guard)
     return tensor
 
 
 class _Reentrant(Function):
-    """Runs the function without a history, and in backward once more with one."""
+    """Function that runs without history, and in backward once more with one."""
 
     @staticmethod
     def forward(ctx, function, surroundings, *args):
@@ -185,7 +187,7 @@ class _Reentrant(Function):
     @staticmethod
     def backward(ctx, *grads):
         run = tls.m.backward
-        if run is None or run.targets is not None:      # (None: a recording makes the rule of calls that go backward later)
+        if run is None or run.targets is not None:      # None: a recording derives the rule for later backward calls
             raise AutogradError("checkpoint with use_reentrant=True goes backward to all leaves inside of it, so it works "
                                 "neither with grad() or backward(inputs=...), nor in a traced function that leaves backward to "
                                 "its caller; use use_reentrant=False")
@@ -203,7 +205,7 @@ class _Reentrant(Function):
 
 
 def _checkpointed(function, options):
-    """Return a function of which every call is checkpointed."""
+    """Return a function with every call checkpointed."""
 
     @wraps(function)
     def run(*args, **kwargs):
@@ -214,15 +216,16 @@ def _checkpointed(function, options):
 
 def checkpoint(function=None, *args, use_reentrant=None, context_fn=noop_context_fn, determinism_check="default", debug=False,
                early_stop=True, preserve_rng_state=True, **kwargs):
-    """`function(*args, **kwargs)` without keeping what it saves for backward; backward runs it a second time.
+    """Return `function(*args, **kwargs)` without its saved values; backward runs the function again.
 
-    Memory then grows with the inputs of checkpointed parts only. The random state of the first run is used again for the
-    second unless `preserve_rng_state` is False. `use_reentrant=True` runs the function as one operation whose backward calls
-    backward itself; the default keeps the function's own history and works with `grad`, `backward(inputs=...)`, keyword
-    arguments and nested outputs.
-    Its second run ends with the last tensor that backward asks for; with `early_stop=False` the function runs to its end, which
-    repeats what it does there, and finds out if it saves more than the first time. `debug` is accepted: errors always say which
-    tensors differ. Without a function it is a decorator for one.
+    Memory then grows only with the inputs of checkpointed parts. The second run uses the random state of the first, unless
+    `preserve_rng_state` is False. `use_reentrant=True` runs the function as one operation whose backward calls backward
+    itself. The default keeps the function's own history and works with `grad`, `backward(inputs=...)`, keyword arguments and
+    nested outputs.
+
+    The second run ends with the last tensor that backward needs. With `early_stop=False` it runs to the end, which repeats
+    side effects there and finds extra saved tensors. `debug` changes nothing: errors always name the tensors that differ.
+    Without a function the result is a decorator.
     """
     if function is None:
         options = {"use_reentrant": use_reentrant, "context_fn": context_fn, "determinism_check": determinism_check,
@@ -271,45 +274,44 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, preser
     return run(start, len(steps))(input)
 
 
-# What libraries build checkpoints of their own with.
+# Helpers for libraries with checkpoints of their own.
 
 
 def detach_variable(inputs) -> tuple:
-    """Leaves over the memory of tensors, which ask for gradients as these do; other things as they are."""
+    """Return leaves over the memory of tensors, with their `requires_grad`; other objects as they are."""
     if not isinstance(inputs, tuple):
         raise DTypeError(f"detach_variable takes a tuple, got {kind_of(inputs)}")
     return tuple([x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs])
 
 
 def check_backward_validity(inputs) -> None:
-    """Warn if no tensor among the inputs asks for a gradient."""
+    """Warn if no tensor among the inputs requires a gradient."""
     if not any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
         warnings.warn("checkpoint with use_reentrant=True: no input requires grad, so no gradient will be computed",
                       stacklevel=3)
 
 
 def _devices_of(trees):
-    """Return the indices of the GPUs that tensors in arguments are on, each once."""
+    """Return the indices of the GPUs of tensors in arguments, each once."""
     tensors = [x for x in tree_leaves(trees) if isinstance(x, Tensor)]
     return list(dict.fromkeys([t.device.index for t in tensors if t.device.type not in EVERYWHERE]))
 
 
 def get_device_states(*args) -> tuple[list, list]:
-    """(indices, states of the random numbers) of the GPUs that arguments are on."""
+    """Return (indices, random states) of the GPUs of the arguments."""
     devices = _devices_of(args)
     return devices, [get_rng_state() for _ in devices]     # one generator draws for all of them
 
 
 def set_device_states(devices, states, *, device_type=None) -> None:
-    """Put GPUs into the states that `get_device_states` has found."""
+    """Restore random states that `get_device_states` returned."""
     for state in states:
         set_rng_state(state)
 
 
 @contextmanager
 def set_checkpoint_early_stop(enable: bool):
-    """Return whether second runs of what is checkpointed inside of the `with` end once they have what gradients need, whatever
-    `checkpoint` is told."""
+    """Set inside a `with` whether second runs end early, whatever `checkpoint` is told."""
     before = _early.set(bool(enable))
     try:
         yield
@@ -319,5 +321,5 @@ def set_checkpoint_early_stop(enable: bool):
 
 @contextmanager
 def set_checkpoint_debug_enabled(enabled: bool | None):
-    """Accepted: errors always say which saved tensors differ."""
+    """Do nothing: errors always name the saved tensors that differ."""
     yield

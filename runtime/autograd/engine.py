@@ -1,7 +1,7 @@
-"""Backward: walks the history of some tensors once, in dependency order and the newest first, without recursion.
+"""Backward engine: walks the history of tensors once, in dependency order, newest first, without recursion.
 
-Without `create_graph` the gradient rules run on plain arrays; with it, or while a recorder watches, on tensors, so that
-their own history is recorded.
+Without `create_graph` gradient rules run on plain arrays. With it, or under a recorder, they run on tensors, so that their own
+history is recorded.
 """
 
 import threading
@@ -29,20 +29,23 @@ from .piecewise_linear import tie
 _accumulating = threading.RLock()
 _number = attrgetter("number")
 _NONE: frozenset = frozenset()
-BLANK = 1 << 16                 # bytes up to which zeros on a device are kept for a whole run
-_PARTS = frozenset((slice_, select))       # views of a part of an array, no element of it twice
+BLANK = 1 << 16                 # bytes up to which zeros on a device are cached for a whole run
+_PARTS = frozenset((slice_, select))       # views of a part of an array, without repeated elements
 
 
 class Backward:
-    """One run: the wishes, and what has arrived so far. `hooked`: whether hooks run; they belong to backward, so not in what
-    stands for forward mode. `along`: whether the run is the first half of a derivative along a direction."""
+    """One backward run: its options, and the gradients that have arrived so far.
+
+    `hooked`: whether hooks run; they do not when backward stands for forward mode. `along`: whether the run is the first half
+    of a derivative along a direction.
+    """
 
     def __init__(self, *, retain: bool, create_graph: bool, targets=None, hooked: bool = True, along: bool = False):
         self.retain = retain
         self.along = along
         self.hooked = hooked
         self.targets = targets          # None: accumulate into leaves; else {edge key: None} to capture
-        self.wanted = {t[0] if type(t) is tuple else t for t in targets} if targets else _NONE       # the nodes of those
+        self.wanted = {t[0] if type(t) is tuple else t for t in targets} if targets else _NONE       # nodes of the targets
         m = tls.m
         self.on_tensors = create_graph or m.recorder is not None or m.batched is not None
         self.create_graph = create_graph
@@ -53,12 +56,12 @@ class Backward:
         if m.clock is not None:
             self.through = m.clock.around_backward(self.through)
         self.pending: dict = {}
-        self.wholes: dict = {}          # by edge: gradients that were made for one part, and that nothing else holds
-        self.endings: list = []         # functions to call when all gradients are there
-        self.outer: Any = None          # the run whose rule goes backward by this one
+        self.wholes: dict = {}          # by edge: gradients made for one part, without other references
+        self.endings: list = []         # functions to call when all gradients have arrived
+        self.outer: Any = None          # the run whose rule started this one
 
     def start(self, edges, gradients):
-        """Run from `edges` with the given gradients (tensors); returns the captured gradients if targets were named."""
+        """Run from `edges` with the given gradients (tensors); return the captured gradients if targets were named."""
         m = tls.m
         for edge, g in zip(edges, gradients):
             self.deliver(edge, g if self.on_tensors else g._a)
@@ -69,7 +72,7 @@ class Backward:
         self.reached, self.needed = waiting, needed
         outside = m.grad, m.autocast, m.backward
         self.outer = m.backward
-        m.grad, m.autocast, m.backward = self.create_graph, None, self      # rules run in the dtypes that forward had
+        m.grad, m.autocast, m.backward = self.create_graph, None, self      # rules run in the dtypes of the forward
         try:
             self.walk(roots, waiting, needed)
             for ending in self.endings:
@@ -79,14 +82,13 @@ class Backward:
         return self.targets
 
     def gives(self, node) -> bool:
-        """Return whether the gradient of a node's results counts in this run, for its rule or for the caller."""
+        """Return whether this run needs the gradient of a node's results, for its rule or for the caller."""
         if self.needed is None or node in self.needed:
             return node in self.reached
         return node in self.wanted
 
     def walk(self, roots, waiting, needed):
-        """Processes every node when all gradients for it have arrived: of several the one that was recorded last, which is the
-        order that hooks count on."""
+        """Process each node once all its gradients have arrived, the latest recorded first; hooks rely on that order."""
         ready = [n for n in roots if waiting[n] == 0]
         if len(ready) > 1:
             ready.sort(key=_number)
@@ -127,24 +129,26 @@ class Backward:
                         else:
                             pending[edge] = grads[i]
                             if grads.__class__ is list:
-                                grads[i] = None     # or a sum could not see that it is held by `pending` alone
+                                grads[i] = None     # or a sum could not see that `pending` alone holds it
                     source = edge.source if type(edge) is Output else edge
                     left = waiting[source] = waiting[source] - 1
                     if left:
                         continue
                     if ready and ready[-1].number >= source.number:
-                        insort_left(ready, source, key=_number)     # before its equals: leaves go in the order they came
+                        insort_left(ready, source, key=_number)     # before its equals: leaves keep their order of arrival
                     else:
                         ready.append(source)
-                g = grads = None        # or a leaf could not see that its gradient is its own
+                g = grads = None        # or a leaf could not see that it owns its gradient
         except Exception as error:
             place = f", recorded at {node.line[0]}:{node.line[1]}" if getattr(node, "line", None) else ""
             error.add_note(f"while going backward through {node.label}{place}")
             raise
 
     def part(self, node, g):
-        """What `node.apply` gives for a part of an array: zeros around its gradient. Where such zeros were made for another
-        part of the same array, the gradient is added there, and there is nothing more to deliver."""
+        """Return the result of `node.apply` for a part of an array: zeros around its gradient.
+
+        If such zeros exist for another part of the same array, add the gradient there; then nothing remains to deliver.
+        """
         edge, = node.edges
         whole = self.wholes.get(edge)
         if whole is not None and self.pending.get(edge) is whole and type(g) is np.ndarray:
@@ -158,7 +162,7 @@ class Backward:
         return grads
 
     def deliver(self, edge, g):
-        """Add a gradient to what has arrived at `edge`."""
+        """Add a gradient to those that arrived at `edge`."""
         pending = self.pending
         if type(edge) is Output:
             slots = pending.get(edge.source)
@@ -171,14 +175,13 @@ class Backward:
             pending[edge] = g if held[0] is None else self.sum_with(held, g)
 
     def sum_with(self, held: list, g):
-        """Return the sum of the gradient that only the list `held` holds, and another: in the memory of the first, where it is
-        large and nothing else can see it."""
+        """Return the sum of two gradients; in the memory of the first if it is large and only the list `held` refers to it."""
         if can_add_to(held, g):
             return self.run(add_to, held[0], g)
         return sum_of(held[0], g) if self.on_tensors or is_sparse(held[0]) or is_sparse(g) else self.run(sum_of, held[0], g)
 
     def through(self, node, g):
-        """Gradients of a node's arguments, where the walk needs more than the node's rule on one plain array."""
+        """Return the gradients of a node's arguments in cases beyond its rule on one plain array."""
         g = self.arrive(node, g)
         if node.pre_hooks and self.hooked:
             g = self.run_node_prehooks(node, g)
@@ -206,16 +209,16 @@ class Backward:
         return grads
 
     def pull_by_door(self, node, g):
-        """What a rule on arrays gives, run on tensors, so that whoever stands at the door hears of it."""
+        """Run a rule as operators on tensors, so that op observers see it."""
         given = tuple([None if x is None else wrap(x) for x in g]) if type(g) is tuple else wrap(g)
         return [x._a if isinstance(x, Tensor) else x for x in node.pull(given, unpack_tensors(node))]
 
     def arrive(self, node, g):
-        """What happens to a gradient before its node runs: the tensor's hooks, retain_grad, and the caller's wish for it."""
+        """Run what precedes a node: tensor hooks, retain_grad, and capture for the caller."""
         return self.show(node, g) if node.looks_inside is None else node.looks_inside(self, g)
 
     def show(self, node, g):
-        """Let hooks and the caller see a gradient; what these make of it."""
+        """Pass a gradient to hooks and the caller; return their result."""
         if node.pre_hooks and self.hooked:
             g = self.run_tensor_hooks(node, g)
         if self.targets is not None:
@@ -223,9 +226,11 @@ class Backward:
         return g
 
     def gather_outputs(self, node, slots, blanks=None):
-        """Return the gradient as the rule takes it: alone if one result is differentiable, else a tuple, without gaps unless
-        the rule knows what to do with them (trait "gaps"). Small zeros on a device that fill them are in `blanks`, or go there:
-        who may write a gradient sees that others hold it, too."""
+        """Return the gradient in the form that the rule takes: alone if one result is differentiable, else a tuple.
+
+        Gaps become zeros unless the rule accepts them (trait "gaps"). Small zeros on a device are shared through `blanks`, so
+        code that may write a gradient sees other references.
+        """
         kinds = node.inexact_outs
         if len(kinds) > 1 and "gaps" in node.op.traits:
             return tuple([slots[i] for i in kinds])
@@ -248,7 +253,7 @@ class Backward:
         return found
 
     def capture(self, node, g):
-        """Notes the gradient of a tensor that the caller asked for, as it passes."""
+        """Store the gradient of a tensor that the caller requested."""
         if node.outs is None:
             if node in self.targets:
                 self.targets[node] = self.as_tensor(g)
@@ -258,7 +263,7 @@ class Backward:
                 self.targets[node, i] = self.as_tensor(one)
 
     def finish_leaf(self, leaf):
-        """Accumulate what has arrived at a leaf, or notes it for the caller."""
+        """Accumulate the gradient at a leaf, or store it for the caller."""
         g = self.pending.pop(leaf, None)
         self.wholes.pop(leaf, None)
         if g is None or (self.targets is not None and leaf not in self.targets):
@@ -266,7 +271,7 @@ class Backward:
         straight = self.plain and self.targets is None and not (leaf.hooks or leaf.pre_hooks or leaf.post_hooks)
         if straight and (g.__class__ is np.ndarray or (g.__class__ is DeviceArray and g.kind != MESH)):
             t = wrap(g)
-            del g                       # or `own` could not see that the gradient is its own
+            del g                       # or `own` could not see that it owns the gradient
             with _accumulating:
                 old = leaf.grad
                 if old is None:
@@ -298,12 +303,14 @@ class Backward:
         return g if isinstance(g, Tensor) else wrap(g)
 
     def as_value(self, g):
-        """Return a tensor from a hook, in the form this run works on."""
+        """Return a tensor from a hook as this run's kind of value."""
         return g if self.on_tensors or g is None or is_sparse(g) else g._a
 
     def run_tensor_hooks(self, node, g):
-        """Tensor hooks in the order they were registered, retain_grad after them. Those of one tensor get one object, unless
-        one gives another: what a hook notes there the next one sees."""
+        """Run tensor hooks in the order of registration, then retain_grad.
+
+        Hooks of one tensor get one object unless one returns another, so a later hook sees attributes that an earlier one set.
+        """
         hooks = [h for h in list(node.pre_hooks.values()) if h[0] != "node"]
         seen: dict = {}
         for which, hook in sorted(hooks, key=lambda h: h[0] == "retain"):
@@ -323,7 +330,7 @@ class Backward:
         return g
 
     def run_node_prehooks(self, node, g):
-        """Hooks registered on the node itself, which see the gradients of all its results."""
+        """Run hooks of the node itself, which see the gradients of all its results."""
         for which, hook in list(node.pre_hooks.values()):
             if which != "node":
                 continue
@@ -345,7 +352,7 @@ class Backward:
 
 
 def replaced(new, old):
-    """What a hook returned in place of a gradient, checked, or the gradient itself."""
+    """Return the checked result of a hook, or the gradient itself for None."""
     if new is None:
         return old
     if not isinstance(new, Tensor):
@@ -358,7 +365,7 @@ def replaced(new, old):
 
 
 def accumulate(leaf, g: Tensor, create_graph: bool):
-    """Add a gradient to a leaf's: into the same memory, unless the sum must be differentiable."""
+    """Add a gradient to a leaf's, in the same memory unless the sum must be differentiable."""
     with _accumulating:
         if tls.m.recorder is not None:
             tls.m.recorder.gradients.leaf_read(leaf)
@@ -379,7 +386,7 @@ def accumulate(leaf, g: Tensor, create_graph: bool):
 
 
 def run_post_accumulate(leaf):
-    """Return the hooks that follow an accumulation; each gets its tensor."""
+    """Run the hooks after an accumulation; each gets its tensor."""
     if leaf.post_hooks:
         for _, tensor_ref, hook in sorted(leaf.post_hooks.values(), key=itemgetter(0)):
             tensor = tensor_ref()
@@ -388,7 +395,7 @@ def run_post_accumulate(leaf):
 
 
 def run_leaf_prehooks(leaf, g):
-    """What hooks of a leaf's node make of the gradient that is about to be accumulated."""
+    """Return a gradient after the hooks of a leaf's node, before it is accumulated."""
     for hook in list((leaf.pre_hooks or {}).values()):
         new = hook((g,))
         g = replaced(new[0] if isinstance(new, tuple) else new, g)
@@ -396,7 +403,7 @@ def run_leaf_prehooks(leaf, g):
 
 
 def count_dependencies(roots, needed=None) -> dict:
-    """How many edges lead to each node that can be reached from the roots (through `needed` nodes, if given)."""
+    """Count the edges to each node reachable from the roots (through `needed` nodes, if given)."""
     waiting = dict.fromkeys(roots, 0)
     stack = [n for n in roots if type(n) is not Leaf]
     while stack:
@@ -418,8 +425,8 @@ def count_dependencies(roots, needed=None) -> dict:
 
 
 def reach(roots, wanted) -> set:
-    """Return the nodes that must run for the gradients of those that are wanted to arrive."""
-    readers: dict = {n: [] for n in roots}         # of each node's results, the nodes that took them
+    """Return the nodes that must run so that the wanted ones get their gradients."""
+    readers: dict = {n: [] for n in roots}         # for each node, the nodes that read its results
     stack = [n for n in roots if type(n) is not Leaf]
     while stack:
         node = stack.pop()
@@ -445,7 +452,7 @@ def reach(roots, wanted) -> set:
 
 
 def unpack_tensors(node: Node):
-    """What a node saved, as tensors that know their own history."""
+    """Return the values that a node saved, as tensors with their own history."""
     out, *args = node.values()
     recorder = tls.m.recorder
     traced = node.traced or (None,) * (len(args) + 1)
@@ -460,7 +467,7 @@ def unpack_tensors(node: Node):
 
 
 def _retie(value, edge, traced, node, recorder):
-    """Return a saved array as a tensor with its history; other saved things as they are."""
+    """Return a saved array as a tensor with its history; other saved values as they are."""
     if not isinstance(value, (np.ndarray, DeviceArray)):
         if is_symbol(traced):
             return traced
@@ -475,7 +482,7 @@ def _retie(value, edge, traced, node, recorder):
 
 
 def check_nan(node, grads):
-    """Anomaly mode: stops at the first gradient that is not a number."""
+    """Raise at the first gradient with nan, for anomaly mode."""
     for i, g in enumerate(grads):
         if g is None:
             continue

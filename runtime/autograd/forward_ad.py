@@ -1,8 +1,8 @@
-"""Derivatives along a direction, written down as pairs of a value and its tangent: `ingot.autograd.forward_ad`.
+"""Forward mode as pairs of a value and its tangent: `ingot.autograd.forward_ad`.
 
-A dual tensor is the beginning of a history, to which its tangent is noted; the tangent of a result is computed from that
-history when it is asked for, as `func.jvp` does it. It lies over the memory of its value, and may be written in place.
-So it is there for whatever has a gradient, and not for what ran under no_grad().
+A dual tensor starts a history and carries its tangent. The tangent of a result is computed from its history on request, as in
+`func.jvp`. A dual shares the memory of its value and may be written in place. So duals work for everything with a gradient,
+and not under no_grad().
 """
 
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from .grad_mode import enable_grad
 from .graph_edges import ends_of
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
-_LEVELS: list = []      # of the duals made at each open level: (dual, its beginning, tangent)
+_LEVELS: list = []      # duals of each open level: (dual, its start, tangent)
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -30,7 +30,7 @@ class UnpackedDualTensor(NamedTuple):
 
 
 def enter_dual_level() -> int:
-    """Open a level; there is one at a time."""
+    """Open a level; only one can be open."""
     if _LEVELS:
         raise AutogradError("nested levels of forward_ad are not supported; use func.jvp inside of func.jvp")
     _LEVELS.append([])
@@ -38,14 +38,14 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level=None):
-    """Close the level: what it made has no tangents any more."""
+    """Close the level; its duals lose their tangents."""
     if not _LEVELS:
         raise AutogradError("exit_dual_level: no level of forward_ad is open")
     _LEVELS.pop()
 
 
 class dual_level:
-    """The level inside of which there are duals."""
+    """Context manager of a level for duals."""
 
     def __enter__(self):
         return enter_dual_level()
@@ -55,7 +55,7 @@ class dual_level:
 
 
 def make_dual(tensor, tangent, *, level=None) -> Tensor:
-    """Return a dual tensor: its value is the tensor's, and results that are computed of it have tangents."""
+    """Return a dual tensor with the value and the tangent; results computed from it have tangents."""
     if not _LEVELS:
         raise AutogradError("make_dual: open a level first, with dual_level()")
     if not tls.m.grad:
@@ -69,7 +69,7 @@ def make_dual(tensor, tangent, *, level=None) -> Tensor:
         raise ShapeError(f"make_dual: the tangent has shape {tuple(tangent.shape)}, the tensor {tuple(tensor.shape)}")
     if type(tensor._node) is Leaf:
         dual = reshape(tensor, shape=shape_of(tensor))
-    else:       # no view: a write would go around it, from the base to the views
+    else:       # no view: a write would reach the base and its views, not the dual
         dual = tensor.detach()
         dual._node = Node(copy, {}, (tensor._node,), (None, dual.aval), ())
     beginning = dual.detach()
@@ -79,7 +79,7 @@ def make_dual(tensor, tangent, *, level=None) -> Tensor:
 
 
 def unpack_dual(tensor, *, level=None) -> UnpackedDualTensor:
-    """(value, tangent) of a dual tensor, or of a result that was computed of some."""
+    """Return (value, tangent) of a dual tensor, or of a result computed from duals."""
     duals = _LEVELS[-1] if _LEVELS else []
     for dual, beginning, tangent in duals:
         if dual is tensor and dual._node is beginning._node:        # it was not written since
@@ -95,4 +95,4 @@ def unpack_dual(tensor, *, level=None) -> UnpackedDualTensor:
         tangent, = _grads([p for p, _ in pairs], [holder], [t for _, t in pairs], True)
     if any(t.requires_grad for _, _, t in duals) or ends_of([tensor]):
         return UnpackedDualTensor(tensor, tangent)
-    return UnpackedDualTensor(tensor.detach(), tangent.detach())        # nobody but this level asked for histories
+    return UnpackedDualTensor(tensor.detach(), tangent.detach())        # histories serve only this level

@@ -1,4 +1,4 @@
-"""User-defined operations: a `Function` says how to compute forward and how its gradient goes backward."""
+"""User-defined operations: `Function` and its context, with forward, backward and jvp."""
 
 import inspect
 import weakref
@@ -21,53 +21,53 @@ from .grad_mode import enable_grad
 
 
 class FunctionCtx:
-    """What forward tells backward. Any attribute may be set on it; tensors go through `save_for_backward`."""
+    """Context of a Function. Forward may set any attribute; tensors go through `save_for_backward`."""
 
     needs_input_grad: tuple = ()
     _to_save = ()
     _for_forward = ()
-    _inputs: Any = None     # the avals of the arguments, where jvp is asked
+    _inputs: Any = None     # avals of the arguments, for jvp
     _saved: Any = ()
-    _own: int | None = None     # how many of what is saved are for backward; the others are for jvp
-    _along = False          # whether it is jvp that reads
+    _own: int | None = None     # how many saved tensors are for backward; the rest is for jvp
+    _along = False          # whether jvp reads
     _dirty = ()
     _non_differentiable = ()
     _materialize = True
-    _node = None            # weak reference to the node that carries this
-    _named = None           # what errors call the Function
+    _node = None            # weak reference to the node of this context
+    _named = None           # name of the Function for errors
 
     @property
     def metadata(self) -> dict:
-        """What others want to keep with the node."""
+        """Metadata that others store with the node."""
         return self.__dict__.setdefault("_metadata", {})
 
     def save_for_backward(self, *tensors):
-        """Keep inputs or outputs (or None) for backward, checked against being overwritten; sparse ones, too."""
-        for t in tensors if any(self.needs_input_grad) else ():     # nobody reads what is kept for no gradient
+        """Save inputs or outputs (or None) for backward, guarded against overwriting; sparse ones, too."""
+        for t in tensors if any(self.needs_input_grad) else ():     # without gradients nothing reads them
             if t is not None and not isinstance(t, Tensor):
                 raise DTypeError(f"save_for_backward takes tensors and None, got {type(t).__name__}; keep other things as "
                                  "attributes of ctx")
         self._to_save = tensors
 
     def save_for_forward(self, *tensors):
-        """Keep inputs or outputs for jvp, which reads what save_for_backward kept where there are none."""
+        """Save inputs or outputs for jvp. Without a call jvp reads those of save_for_backward."""
         self._for_forward = tensors
 
     def mark_dirty(self, *tensors):
-        """Says that forward wrote these inputs in place; they must be returned."""
+        """Declare that forward wrote these inputs in place; they must be returned."""
         self._dirty = tensors
 
     def mark_non_differentiable(self, *tensors):
-        """Says that these outputs carry no gradient."""
+        """Declare that these outputs carry no gradient."""
         self._non_differentiable = tensors
 
     def set_materialize_grads(self, value: bool):
-        """Return whether backward gets zeros (the default) or None for outputs that received no gradient."""
+        """Set whether backward gets zeros (the default) or None for outputs without a gradient."""
         self._materialize = bool(value)
 
     @property
     def saved_tensors(self) -> tuple:
-        """What save_for_backward kept, with its history."""
+        """Tensors of save_for_backward, with their history."""
         if type(self._saved) is not tuple:
             raise AutogradError("these saved tensors are freed: backward went through this Function a second time, or they "
                                 "were read after it; call the first backward with retain_graph=True")
@@ -75,29 +75,29 @@ class FunctionCtx:
         return tuple(None if s is None else s.unpack(node, self._named) for s in self._part_of(self._saved))
 
     def _part_of(self, saved: tuple) -> tuple:
-        """Of what was saved what is for backward, or for jvp while that runs."""
+        """Return the saved tensors for backward, or for jvp while that runs."""
         if not self._own or self._own == len(saved):
             return saved
         return saved[self._own:] if self._along else saved[:self._own]
 
     def keeps_all(self):
-        """Forward is done: what it keeps for jvp comes behind what it keeps for backward."""
+        """End forward: tensors for jvp follow those for backward."""
         self._own = len(self._to_save)
         self._to_save, self._for_forward = (*self._to_save, *self._for_forward), ()
 
 
 class FunctionNode(Node):
-    """The history of a Function's results. Attributes of the ctx are visible on it."""
+    """Node of a Function's results. Attributes of the ctx are visible on it."""
 
-    sparse: dict = {}       # position of an argument that is sparse: it, without its history
-    makes: dict = {}        # position of a result that is sparse: its parts, and what makes it of them
+    sparse: dict = {}       # position of a sparse argument -> argument without history
+    makes: dict = {}        # position of a sparse result -> its parts and rebuild function
 
     def __init__(self, cls, ctx, edges, inputs):
         ctx._named = Named(cls.__name__)
         super().__init__(ctx._named, {}, edges, (), ())
         self.cls = cls
         self.ctx = ctx
-        self.inputs = inputs        # avals of the arguments that are tensors
+        self.inputs = inputs        # avals of tensor arguments
         ctx._node = weakref.ref(self)
         if tls.m.anomaly:
             self.line = user_line()
@@ -111,7 +111,7 @@ class FunctionNode(Node):
         return getattr(self.ctx, attribute)
 
     def run(self, engine, slots):
-        """Call the user's backward on tensors and checks what it returns."""
+        """Call the user's backward on tensors and check its result."""
         ctx = self.ctx
         there = engine.as_tensor(next(g for g in slots if g is not None))
         grads = [self._given(engine, g, aval, there) for g, aval in zip(slots, self.outs)]
@@ -129,12 +129,12 @@ class FunctionNode(Node):
                 for i, (edge, g) in enumerate(zip(self.edges, returned))]
 
     def along(self, grads) -> list:
-        """What goes on to the arguments in the first half of a derivative along a direction."""
+        """Return the gradients of the arguments in the first half of a derivative along a direction."""
         given = iter(Along.apply(self, *grads))
         return [None if edge is None else next(given) for edge in self.edges]
 
     def _given(self, engine, g, aval, there):
-        """Return a gradient as backward gets it: zeros (beside `there`) for results that received none."""
+        """Return a gradient for the user's backward: zeros (beside `there`) for results without one."""
         if g is not None:
             return engine.as_tensor(g)
         if aval is None or not self.ctx._materialize:
@@ -142,7 +142,7 @@ class FunctionNode(Node):
         return full.call(there, shape=aval.shape, value=0, dtype=aval.dtype)
 
     def _checked(self, i, g):
-        """Return a returned gradient in the shape and dtype of the argument."""
+        """Return a gradient in the shape and dtype of its argument."""
         if g is None:
             return None
         if not isinstance(g, Tensor):
@@ -168,14 +168,14 @@ class FunctionNode(Node):
 class Function:
     """Base of user-defined operations with static methods `forward` and `backward`, called as `MyFunction.apply(...)`.
 
-    Either `forward(ctx, *args)`, or `forward(*args)` with `setup_context(ctx, inputs, output)`. `backward(ctx, *grads)`
-    returns one gradient for each argument of forward, None where there is none; a Function that has `jvp` alone gets it from
-    there. Inside of vmap, forward and backward run on samples (whether or not `generate_vmap_rule` says so), unless there is a
-    static method `vmap(info, in_dims, *args)`.
+    Write either `forward(ctx, *args)`, or `forward(*args)` with `setup_context(ctx, inputs, output)`. `backward(ctx, *grads)`
+    returns one gradient for each argument of forward, or None. A Function with `jvp` alone derives backward from it. In vmap
+    forward and backward run sample by sample (with or without `generate_vmap_rule`), unless there is a static method
+    `vmap(info, in_dims, *args)`.
     """
 
     generate_vmap_rule = False
-    _passing: Passed | None = None      # what is said of results that lie over arguments, if not that forward returned such
+    _passing: Passed | None = None      # overrides what is known of results over the memory of arguments
 
     def __init__(self, *args, **kwargs):
         raise AutogradError(f"{type(self).__name__} is not called as an object; use {type(self).__name__}.apply(...) with "
@@ -188,7 +188,7 @@ class Function:
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        """Keep what backward needs, where forward takes no ctx."""
+        """Save values for backward, if forward takes no ctx."""
         raise NotImplementedError("setup_context was not overridden")
 
     @staticmethod
@@ -200,17 +200,17 @@ class Function:
 
     @staticmethod
     def jvp(ctx, *grad_inputs):
-        """Compute how the results change along with the arguments; its transpose is taken where there is no backward."""
+        """Compute the tangents of the results from those of the arguments; its transpose replaces a missing backward."""
         raise NotImplementedError("a Function has a static method jvp only if it was overridden")
 
     @staticmethod
     def vmap(info, in_dims, *args):
-        """Compute (results, their mapped dimensions) of whole batches inside of vmap; without it samples are gone through."""
+        """Compute (results, their mapped dimensions) of whole batches in vmap; without it samples run one by one."""
         raise NotImplementedError("a Function has a static method vmap only if it was overridden")
 
     @classmethod
     def apply(cls, *args, **kwargs):
-        """Run forward on the arguments and records it."""
+        """Run forward on the arguments and record it."""
         ctx = FunctionCtx()
         separate = cls.setup_context is not Function.setup_context
         if separate:
@@ -231,19 +231,19 @@ class Function:
 
 
 def _memory_of(x):
-    """What an argument shares with the tensors over its memory (a sparse one: over its values), if that is known."""
+    """Return what an argument (if sparse, its values) shares with its aliases, if known."""
     t = values_in(x)
     return t._shared if isinstance(t, Tensor) else None
 
 
 def _edge_of(x):
-    """Where the gradient of an argument goes: that of a sparse tensor to its values."""
+    """Return the edge for the gradient of an argument; of a sparse tensor that of its values."""
     t = values_in(x)
     return t._node if isinstance(t, Tensor) and is_inexact(t._a) else None
 
 
 def run_forward(cls, ctx, args, separate):
-    """Return the results of a Function's forward, which is not taped, after ctx was told what backward needs."""
+    """Run a Function's forward without a tape, and fill its ctx for backward."""
     m = tls.m
     before, m.grad = m.grad, False
     try:
@@ -257,7 +257,7 @@ def run_forward(cls, ctx, args, separate):
 
 
 def backward_of(cls):
-    """What goes backward through a Function: its backward, which may be named vjp, or the transpose of its jvp."""
+    """Return the backward of a Function: `backward`, `vjp`, or the transpose of its jvp."""
     if cls.backward is not Function.backward:
         return cls.backward
     if cls.vjp is not Function.vjp:
@@ -266,7 +266,7 @@ def backward_of(cls):
 
 
 def _transposed(cls, ctx, *grads):
-    """Return the gradients of the arguments, from how the results change along with them."""
+    """Return the gradients of the arguments by transposing jvp."""
     there = next((g for g in grads if g is not None and g._a.__class__ is DeviceArray), None)
     with enable_grad():
         asked = [a if needed else None for a, needed in zip(ctx._inputs, ctx.needs_input_grad)]
@@ -282,12 +282,12 @@ def _transposed(cls, ctx, *grads):
 
 
 def has_jvp(cls) -> bool:
-    """Return whether a Function says how its results change along with its arguments."""
+    """Return whether a Function has a jvp."""
     return cls.jvp is not Function.jvp
 
 
 def moved_along(cls, ctx, directions) -> tuple:
-    """How the results of a Function change as its arguments do, by its jvp."""
+    """Return the tangents of a Function's results by its jvp."""
     ctx._along = True
     try:
         moved = cls.jvp(ctx, *directions)
@@ -297,8 +297,11 @@ def moved_along(cls, ctx, directions) -> tuple:
 
 
 class Along(Function):
-    """The first half of a derivative along a direction, through a Function that has a jvp: nobody reads what it gives, which
-    are zeros; the second half, the derivatives of these by what came in, is what jvp makes of the arguments' directions."""
+    """First half of a derivative along a direction, through a Function with jvp.
+
+    Its results are zeros that nothing reads. The second half, their derivatives by the incoming gradients, is jvp of the
+    arguments' directions.
+    """
 
     @staticmethod
     def forward(ctx, node, *grads):
@@ -320,14 +323,14 @@ class Along(Function):
 
     @staticmethod
     def direction(ctx, aval, given):
-        """How an argument changes: not at all, zeros say, where it is none that derivatives go along."""
+        """Return the direction of an argument; None, or zeros, if derivatives do not follow it."""
         if given is not None or aval is None or not aval.dtype.is_inexact or not ctx.node.ctx._materialize:
             return given
         return full.call(ctx.there, shape=aval.shape, value=0, dtype=aval.dtype)
 
 
 def _bound(forward, args, kwargs):
-    """Arguments by position, with the defaults of forward filled in."""
+    """Return arguments by position, with the defaults of forward filled in."""
     call = inspect.signature(forward).bind(*args, **kwargs)
     call.apply_defaults()
     if call.kwargs:
@@ -336,7 +339,7 @@ def _bound(forward, args, kwargs):
 
 
 def _by_position(forward, args, kwargs):
-    """Arguments by position, up to the last one that was given: backward gives as many gradients."""
+    """Return arguments by position, up to the last one given: backward returns as many gradients."""
     signature = inspect.signature(forward)
     call = signature.bind(None, *args, **kwargs)
     given = [name in call.arguments for name in signature.parameters]
@@ -349,10 +352,10 @@ def _by_position(forward, args, kwargs):
 
 
 def _finish(cls, ctx, args, edges, result, taped):
-    """Hang the node on the results and keeps what was saved."""
+    """Put the node on the results and store saved values."""
     several = isinstance(result, (tuple, list))
     outs = list(result) if several else [result]
-    makes = {i: PARTS[type(o)](o) for i, o in enumerate(outs) if type(o) in PARTS}      # of sparse results the values count
+    makes = {i: PARTS[type(o)](o) for i, o in enumerate(outs) if type(o) in PARTS}      # values of sparse results
     outs = [makes[i][0][-1] if i in makes else o for i, o in enumerate(outs)]
     _check_dirty(cls, ctx, args, outs, taped)
     node = None
@@ -389,13 +392,12 @@ def _among(t, tensors):
 
 
 def _carry(node, i, out, ctx, args, inputs):
-    """Return an output with its place in the history; inputs passed through become a new tensor unless they were marked
-    dirty."""
+    """Return an output with its place in the history; undeclared pass-through inputs become new tensors."""
     dirty = _among(out, ctx._dirty)
     if node is None and not dirty and id(out) in inputs:
         return reshape(out, shape=shape_of(out))        # a view, which tells the argument of writes
     if node is None and not dirty and out._node is None and out._shared and any(_memory_of(a) is out._shared for a in args):
-        return out                                      # as it tells of them without the Function
+        return out                                      # it tells the argument of writes without the Function
     if not dirty and (id(out) in inputs or out._node is not None or out._base is not None):
         out = out.detach()
     shared = out._shared
@@ -418,7 +420,7 @@ def _carry(node, i, out, ctx, args, inputs):
 
 
 class InplaceFunction(Function):
-    """A Function that keeps whether it is to write over its input."""
+    """Function with a flag for writing over its input."""
 
     def __init__(self, inplace=False):
         super().__init__()
@@ -426,7 +428,7 @@ class InplaceFunction(Function):
 
 
 def once_differentiable(fn):
-    """Mark a backward that computes outside of what ingot can differentiate again."""
+    """Mark a backward that cannot be differentiated again."""
 
     @wraps(fn)
     def backward(ctx, *grads):
@@ -462,7 +464,7 @@ _new = object.__new__
 
 
 class SavedTensor:
-    """One tensor kept by a Function: its memory and version, and where its gradient goes."""
+    """A tensor saved by a Function: memory, version, and the edge of its gradient."""
 
     __slots__ = ("array", "edge", "index", "packed", "storage", "traced", "unpack_hook", "version")
 
@@ -497,7 +499,7 @@ class SavedTensor:
         return t
 
     def follow(self, named):
-        """Return a leaf whose `.data` was set since is what it is by now."""
+        """Switch to the current memory of a leaf whose `.data` was set since."""
         now = successor(self.storage, self.array, self.edge)
         if now is not None:
             self.array = checked(named, now, self.array)._a
@@ -507,7 +509,7 @@ class SavedTensor:
 
 
 class SavedParts:
-    """What is made of tensors, kept as these."""
+    """A composite tensor saved as its parts."""
 
     __slots__ = ("make", "parts")
 
@@ -529,8 +531,10 @@ def alias(array, storage) -> Tensor:
 
 
 def keep(t, saved_as, inputs, carried):
-    """What is kept of a tensor: of an argument (`inputs`: histories by id) its history, of a result (`saved_as`: numbers by id,
-    `carried`: the results as they are handed out) its number."""
+    """Return the saved form of a tensor: with the history of an argument, or the number of a result.
+
+    `inputs` maps ids to histories, `saved_as` ids to numbers; `carried` are the results as returned to the user.
+    """
     if t is None:
         return None
     if type(t) in PARTS:

@@ -14,7 +14,7 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 
 def _tensors(x, what, where):
-    """Return whether several were given, and all of them as a tuple."""
+    """Return whether several tensors were given, and all of them as a tuple."""
     several = isinstance(x, tuple)
     listed = x if several else (x,)
     for i, t in enumerate(listed):
@@ -24,8 +24,7 @@ def _tensors(x, what, where):
 
 
 def _fresh_inputs(inputs, create_graph):
-    """Return the inputs as the function sees them: part of the caller's graph if that must be differentiable, else new
-    leaves."""
+    """Return the inputs for the function: part of the caller's graph if results must be differentiable, else new leaves."""
     fresh = []
     for x in inputs:
         if create_graph and x.requires_grad:
@@ -36,7 +35,7 @@ def _fresh_inputs(inputs, create_graph):
 
 
 def _finished(x, create_graph):
-    """Results, cut from the graph unless it was asked for."""
+    """Return results, detached unless `create_graph`."""
     if create_graph or x is None:
         return x
     if isinstance(x, tuple):
@@ -54,7 +53,7 @@ def _strict(strict, condition, message):
 
 
 def _run(func, inputs, where, strict):
-    """Return the outputs of func, checked."""
+    """Return the checked outputs of func."""
     several, outs = _tensors(func(*inputs), "outputs of func", where)
     for i, o in enumerate(outs):
         _strict(strict, not o.requires_grad, f"{where}: output {i} is independent of the inputs")
@@ -62,20 +61,19 @@ def _run(func, inputs, where, strict):
 
 
 def constant_like(t, value=0):
-    """Return a tensor of the shape and dtype of another with one value everywhere; made by an operator, of which recorders
-    hear."""
+    """Return a tensor of one value with the shape and dtype of another, made by an operator, so that recorders see it."""
     return beside(full.call(None, shape=shape_of(t), value=value, dtype=t.dtype), t)
 
 
 def holder_like(out):
-    """Stand for the gradient of a result, so that what is computed from it can be differentiated."""
+    """Return a placeholder for the gradient of a result, so that functions of it are differentiable."""
     held = constant_like(out).requires_grad_()
     held._node.done = True
     return held
 
 
 def _directions(v, like, what, where):
-    """Return the vector that a product is taken with, checked against what it must look like."""
+    """Return the checked vector for a product."""
     if v is None:
         if len(like) != 1 or numel_of(like[0]) != 1:
             raise ArgumentError(f"{where}: v may only be left out when there is a single {what} of one element")
@@ -90,8 +88,11 @@ def _directions(v, like, what, where):
 
 
 def _grads(outs, inputs, seeds, create_graph, strict=False, where="", *, hooked=True, along=False):
-    """Gradients with zeros where nothing depends. `hooked`: whether hooks run; `along`: whether they are the first half of a
-    derivative along a direction, of which nobody reads the values, instead."""
+    """Return gradients, with zeros where nothing depends.
+
+    `hooked`: whether hooks run. `along`: whether this is the first half of a derivative along a direction, whose values
+    nothing reads.
+    """
     pairs = [(o, s) for o, s in zip(outs, seeds) if o.requires_grad and s is not None]
     if not pairs:
         return tuple(constant_like(x) for x in inputs)
@@ -108,7 +109,7 @@ def _grads(outs, inputs, seeds, create_graph, strict=False, where="", *, hooked=
 
 
 def vjp(func, inputs, v=None, create_graph=False, strict=False):
-    """(func(*inputs), v times the Jacobian)"""
+    """Return (func(*inputs), v times the Jacobian)."""
     with enable_grad():
         several, listed = _tensors(inputs, "inputs", "vjp")
         xs = _fresh_inputs(listed, create_graph)
@@ -127,7 +128,7 @@ def _transposed(outs, xs, vs, create_graph, strict, where, along=False):
 
 
 def jvp(func, inputs, v=None, create_graph=False, strict=False):
-    """(func(*inputs), the Jacobian times v), by two reverse passes"""
+    """Return (func(*inputs), the Jacobian times v), by two reverse passes."""
     with enable_grad():
         _, listed = _tensors(inputs, "inputs", "jvp")
         xs = _fresh_inputs(listed, create_graph)
@@ -139,7 +140,7 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
 
 
 def _units(t):
-    """For each element of a tensor one like it, of zeros and a one in its place."""
+    """Yield a unit tensor for each element."""
     for k in range(numel_of(t)):
         unit = np.zeros(numel_of(t), t._a.dtype)
         unit[k] = 1
@@ -152,8 +153,7 @@ def _rows(out, xs, create_graph, strict, where):
 
 
 def _stacked(rows, shape, like):
-    """Return tensors of one shape along new leading dimensions, which come together as the first of `shape`; `like` says the
-    dtype."""
+    """Stack tensors of one shape along new leading dimensions, in all of shape `shape`; `like` gives the dtype."""
     if not rows:
         return wrap(zeros_beside(like._a, shape))
     return reshape(cat(*[reshape(r, shape=(1, *shape_of(r))) for r in rows], dim=0), shape=shape)
@@ -212,7 +212,7 @@ def _scalar(func, xs, where, strict):
 
 
 def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, outer_jacobian_strategy="reverse-mode"):
-    """Return the second derivatives of a function with a single number as result: a tuple of tuples for a tuple of inputs."""
+    """Return the second derivatives of a function with one number as result: a tuple of tuples for a tuple of inputs."""
     several, _ = _tensors(inputs, "inputs", "hessian")
 
     def first(*xs):
@@ -236,12 +236,12 @@ def _second(func, inputs, v, create_graph, strict, where, product):
 
 
 def vhp(func, inputs, v=None, create_graph=False, strict=False):
-    """(func(*inputs), v times the Hessian)"""
+    """Return (func(*inputs), v times the Hessian)."""
     return _second(func, inputs, v, create_graph, strict, "vhp",
                    lambda first, xs, vs: _grads(first, xs, vs, create_graph, strict, "vhp"))
 
 
 def hvp(func, inputs, v=None, create_graph=False, strict=False):
-    """(func(*inputs), the Hessian times v)"""
+    """Return (func(*inputs), the Hessian times v)."""
     return _second(func, inputs, v, create_graph, strict, "hvp",
                    lambda first, xs, vs: _transposed(first, xs, vs, create_graph, strict, "hvp"))

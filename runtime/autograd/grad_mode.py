@@ -1,4 +1,4 @@
-"""Switching recording on and off for the current thread."""
+"""Grad mode: recording for differentiation, on and off per thread."""
 
 import inspect
 from contextlib import ContextDecorator
@@ -8,7 +8,7 @@ from ..core.state import tls
 
 
 class _Switch(ContextDecorator):
-    """A context manager and decorator that sets grad mode and restores it, re-entrant and per thread."""
+    """Context manager and decorator that sets grad mode and restores it; re-entrant and per thread."""
 
     def __init__(self, grad: bool, inference: bool | None = None):
         self._grad = grad
@@ -38,7 +38,7 @@ class _Switch(ContextDecorator):
 
 
 class no_grad(_Switch):
-    """Nothing inside is recorded for differentiation."""
+    """Context manager and decorator: nothing inside is recorded for differentiation."""
 
     def __new__(cls, fn=None):
         made = super().__new__(cls)
@@ -52,14 +52,14 @@ class no_grad(_Switch):
 
 
 class enable_grad(no_grad):
-    """Recording is on inside."""
+    """Context manager and decorator: recording is on inside."""
 
     def __init__(self, fn=None):
         _Switch.__init__(self, True)
 
 
 class inference_mode(_Switch):
-    """Like no_grad; results are plain tensors."""
+    """no_grad with results that are plain tensors."""
 
     def __init__(self, mode: bool = True):
         self._mode = mode
@@ -70,7 +70,7 @@ class inference_mode(_Switch):
 
 
 class set_grad_enabled(_Switch):
-    """Sets recording on or off, at once and as a context manager."""
+    """Switch of recording, at once and as a context manager."""
 
     def __init__(self, mode: bool):
         self._mode = mode
@@ -105,7 +105,7 @@ def is_inference_mode_enabled() -> bool:
 
 
 class set_multithreading_enabled:
-    """Nothing, whatever is asked: a walk backward stays in its thread, and kernels take what threads they have."""
+    """Switch without effect: backward stays in its thread, and kernels use the thread pool."""
 
     def __init__(self, mode: bool):
         self.mode = bool(mode)
@@ -118,5 +118,5 @@ class set_multithreading_enabled:
 
 
 def is_multithreading_enabled() -> bool:
-    """False: see `set_multithreading_enabled`."""
+    """Return False: see `set_multithreading_enabled`."""
     return False

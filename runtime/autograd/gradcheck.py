@@ -1,4 +1,4 @@
-"""Checks of gradients against differences: `gradcheck` for the first derivative, `gradgradcheck` for the second."""
+"""Checks of gradients by differences: `gradcheck` for the first derivative, `gradgradcheck` for the second."""
 
 import inspect
 import sys
@@ -16,7 +16,7 @@ from .forward_ad import dual_level, make_dual, unpack_dual
 
 
 class GradcheckError(AutogradError):
-    """A gradient that does not agree with differences, or cannot be checked as asked."""
+    """A gradient disagrees with differences, or cannot be checked as requested."""
 
 
 def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0,
@@ -25,8 +25,8 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
     """Return whether the gradients of `func(*inputs)` agree with central differences within `atol + rtol * |expected|`.
 
     Inputs that require grad should be float64. `fast_mode` compares one random direction instead of the whole Jacobian.
-    `check_forward_ad` compares derivatives along directions (`forward_ad`), too. Of tensors that are made of others, as sparse,
-    nested and masked ones are, the values are checked.
+    `check_forward_ad` also compares forward mode (`forward_ad`). Composite tensors (sparse, nested, masked) are checked by
+    their values.
     """
     if check_batched_forward_grad:
         raise GradcheckError("check_batched_forward_grad is not there: compare func.vmap of func.jvp with calls of func.jvp")
@@ -73,7 +73,7 @@ def _as_tuple(x) -> tuple:
 
 
 def _of_values(func, inputs) -> tuple:
-    """Return the function and its inputs with the values of tensors that are made of others in their place."""
+    """Return the function and its inputs with composite tensors replaced by their values."""
     makes = {i: PARTS[type(x)](x) for i, x in enumerate(inputs) if type(x) in PARTS}
 
     def plain(*given):
@@ -98,7 +98,7 @@ def _random_like(t, non_contiguous=False, seed=0):
 
 
 class _Check:
-    """One function under test, with its inputs."""
+    """A function under test, with its inputs."""
 
     def __init__(self, func, inputs, eps, atol, rtol):
         self.func, self.inputs, self.eps, self.atol, self.rtol = func, inputs, eps, atol, rtol
@@ -145,8 +145,10 @@ class _Check:
         return (1.0, 1.0j) if self.inputs[i].dtype.is_complex else (1.0,)
 
     def _numerical(self, i, like):
-        """For each output d out / d input i as (input elements, output elements), with the derivative to the imaginary part
-        of a complex input as further rows."""
+        """Return d out / d input i for each output, as (input elements, output elements).
+
+        A complex input has further rows for the derivatives to its imaginary part.
+        """
         x = self.inputs[i]._a
         rows = [[] for _ in like]
         for direction in self._directions(i):
@@ -158,7 +160,7 @@ class _Check:
         return [np.array(r).reshape(len(self._directions(i)) * x.size, o.size) for r, o in zip(rows, like)]
 
     def _analytical(self, out, count):
-        """For each checked input the Jacobian by one backward per output element, laid out as _numerical does."""
+        """Return the Jacobian for each checked input, in the layout of _numerical, by one backward per output element."""
         jacobians = [[] for _ in self.checked]
         wanted = [self.inputs[i] for i in self.checked]
         for index in np.ndindex(out._a.shape):
@@ -176,7 +178,7 @@ class _Check:
         return g._a
 
     def backward(self, fast_mode, nondet_tol, check_grad_dtypes, check_undefined_grad, check_batched_grad):
-        """Return all that is asked of gradients."""
+        """Run all requested checks of gradients."""
         self.along_one_direction() if fast_mode else self.jacobians()
         self.reentrant(nondet_tol)
         if check_grad_dtypes:
@@ -187,7 +189,7 @@ class _Check:
             self.batched()
 
     def tangents(self):
-        """Compare every element of every Jacobian with that of derivatives along each direction."""
+        """Compare every element of every Jacobian with forward mode."""
         arrays = self._arrays()
         for i in self.checked:
             x, numerical = self.inputs[i]._a, self._numerical(i, arrays)
@@ -203,7 +205,7 @@ class _Check:
                 self._compare(i, j, _columns(numerical[j]), _columns(found), "Jacobian of forward mode")
 
     def _tangents_of(self, directions) -> list:
-        """Return the tangents of the differentiable outputs as arrays, for those of some inputs (by their positions)."""
+        """Return the tangents of the differentiable outputs as arrays, for directions of inputs (by position)."""
         with dual_level():
             outs = _as_tuple(self.func(*[make_dual(x.detach(), wrap(directions[i])) if i in directions else x
                                          for i, x in enumerate(self.inputs)]))
@@ -250,7 +252,7 @@ class _Check:
                 self._compare(i, j, np.array([[numerical]]), np.array([[analytical]]), "directional derivative")
 
     def along_one_tangent(self):
-        """Compare one random projection of what derivatives along a random direction of each input give."""
+        """Compare one random projection of forward mode along a random direction of each input."""
         rng = np.random.default_rng(0)
         vs = [_unit(rng, a) for a in self._arrays()]
         for i in self.checked:
@@ -273,7 +275,7 @@ class _Check:
         return [(h - l) / (2 * self.eps) for h, l in zip(high, low)]
 
     def reentrant(self, tolerance):
-        """Return two backwards through the same function must agree."""
+        """Raise unless two backwards through the same function agree."""
         wanted = [self.inputs[i] for i in self.checked]
         for j, out in enumerate(_differentiable(self.outputs())):
             seed = _random_like(out, seed=j)
@@ -284,7 +286,7 @@ class _Check:
                                          f"{np.abs(a._a - b._a).max():.3g} (nondet_tol={tolerance})")
 
     def dtypes(self):
-        """Gradients must have the dtypes of their inputs."""
+        """Raise unless gradients have the dtypes of their inputs."""
         wanted = [self.inputs[i] for i in self.checked]
         for out in _differentiable(self.outputs()):
             for i, g, x in zip(self.checked, grad(out, wanted, _random_like(out), allow_unused=True), wanted):
@@ -292,7 +294,7 @@ class _Check:
                     raise GradcheckError(f"the gradient of input {i} is {g.dtype}, the input {x.dtype}")
 
     def undefined(self):
-        """Return a backward that gets zeros for all outputs must give zeros."""
+        """Raise unless backward of zeros for all outputs returns zeros."""
         wanted = [self.inputs[i] for i in self.checked]
         outs = _differentiable(self.outputs())
         if not outs:
@@ -303,7 +305,7 @@ class _Check:
                 raise GradcheckError(f"backward of zero gradients gave a gradient for input {i} that is not zero")
 
     def batched(self):
-        """Batched gradients must be the stacked single ones."""
+        """Raise unless batched gradients equal the stacked single ones."""
         wanted = [self.inputs[i] for i in self.checked]
         for out in _differentiable(self.outputs()):
             seeds = [_random_like(out, seed=s) for s in range(2)]
@@ -340,11 +342,12 @@ def _unit(rng, like):
 
 
 class _CallableModule(types.ModuleType):
-    """`autograd.gradcheck` names a function and the module that holds it; after an import of the module it is still called."""
+    """Callable module: `autograd.gradcheck` names a function and its module, and stays callable after an import of the
+    module."""
 
     def __call__(self, *args, **kwargs):
         return gradcheck(*args, **kwargs)
 
 
 sys.modules[__name__].__class__ = _CallableModule
-__signature__ = inspect.signature(gradcheck)       # what `help` and `inspect` tell of the module as a function
+__signature__ = inspect.signature(gradcheck)       # signature of the module as a function

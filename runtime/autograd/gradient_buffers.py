@@ -1,4 +1,8 @@
-"""Whose memory a gradient lies in: what nothing else refers to may be kept, or written, without a copy."""
+"""Gradient buffers: sums in place, ownership of gradient memory, and sparse gradients.
+
+Memory without other references is kept or overwritten without a copy. A sparse gradient has `is_sparse` set
+(`api.sparse.CooTensor`); lookups in a leaf table make one on request. Gradients with a history of their own are dense.
+"""
 
 import ctypes
 import sys
@@ -18,7 +22,7 @@ from ..core.writes import overlaps
 
 
 def add_to(total, g):
-    """Add an array to another one of its shape, in place; return that one. Both lie on one device."""
+    """Add an array to another one of its shape and device, in place; return that one."""
     if total.__class__ is not np.ndarray:
         return total if total.backend.overwrite(ew.add, total, (total, g), {}) else np.add(total, g, total)
     kind = BY_NP.get(total.dtype)
@@ -28,14 +32,16 @@ def add_to(total, g):
 
 
 def takes_sums(a) -> bool:
-    """Return whether gradients may be added into an array that is a gradient: no element of it lies in two places."""
+    """Return whether gradients may be added into a gradient array: its elements do not overlap."""
     flags = a.flags
     return flags.writeable and (flags.c_contiguous or not overlaps(a))
 
 
 def can_add_to(held: list, g) -> bool:
-    """Return whether a gradient that is in the list `held` may become its sum with another one: it is large, and nothing but
-    the list refers to its memory."""
+    """Return whether the gradient in the list `held` may become its sum with another one.
+
+    It must be large, and only the list may refer to its memory.
+    """
     old = held[0]
     if not (type(old) is type(g) is np.ndarray and old.size >= LARGE and old.shape == g.shape and old.dtype == g.dtype
             and old.dtype.char in FLOAT_CHARS and _is_plain_memory(old)):
@@ -46,7 +52,7 @@ def can_add_to(held: list, g) -> bool:
 
 
 def own(g: Tensor) -> Tensor:
-    """Return a gradient that nothing else can write to: the tensor itself if its memory is referenced from here alone."""
+    """Return a gradient that nothing else can write to: the tensor itself if nothing else refers to its memory."""
     if _is_plain_memory(g._a):
         arrays, owners = _references(g)
         if arrays <= _ALONE and (g._a.base is None or owners <= _ALONE_OWNER):
@@ -55,12 +61,12 @@ def own(g: Tensor) -> Tensor:
 
 
 def copied(g: Tensor) -> Tensor:
-    """Return a copy that lies row by row, made by an operator: for who records or differentiates it."""
+    """Return a row-major copy, made by an operator, for recorders and higher derivatives."""
     return ew.copy(g) if g._a.flags.c_contiguous else contiguous(g)
 
 
 def _is_plain_memory(a) -> bool:
-    """Return whether an array is row-major, writable, and its memory (of about its size) ends with the last reference to it."""
+    """Return whether an array is row-major and writable, and the last reference to it frees its memory (of about its size)."""
     flags, owner = a.flags, a.base
     if not (flags.c_contiguous and flags.writeable):
         return False
@@ -70,14 +76,14 @@ def _is_plain_memory(a) -> bool:
 
 
 def _references(g):
-    """How many references there are to a tensor's array, and to what owns the array's memory."""
+    """Return the reference counts of a tensor's array and of the owner of its memory."""
     a = g._a
     owner = a.base
     return sys.getrefcount(a), sys.getrefcount(owner)
 
 
 def _holders(held: list) -> tuple:
-    """How many references there are to the one array of a list, and to what owns its memory."""
+    """Return the reference counts of the one array of a list and of the owner of its memory."""
     a = held[0]
     owner = a.base
     return sys.getrefcount(a), 0 if owner is None else sys.getrefcount(owner)
@@ -93,7 +99,7 @@ def is_sparse(g) -> bool:
 
 
 def sum_of(old, g) -> Any:
-    """Return the sum of two gradients that arrive at one place: sparse if both are."""
+    """Return the sum of two gradients; sparse if both are."""
     if is_sparse(old):
         old, g = g, old
     if not is_sparse(g):
@@ -104,7 +110,7 @@ def sum_of(old, g) -> Any:
 
 
 def accumulate_sparse(leaf, g) -> None:
-    """Add a sparse gradient to a leaf's, or any gradient to one that is sparse."""
+    """Add a sparse gradient to a leaf's, or any gradient to a sparse one."""
     recorder = tls.m.recorder
     if recorder is not None:
         recorder.gradients.leaf_read(leaf)

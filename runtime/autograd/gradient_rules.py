@@ -1,4 +1,4 @@
-"""The gradient rules of one operator, written into a graph: for backends that run them as one kernel in eager mode."""
+"""Gradient rules of one operator as a graph, which backends run as one kernel in eager mode."""
 
 from ...ir.errors import GraphError
 from ...ir.graph.graph import Value
@@ -8,9 +8,11 @@ from ...passes.rewrite.kernel_body import is_free
 
 
 def write_rules(b, op: Op, goals: tuple, operands, params) -> tuple:
-    """Return the gradients of an operator, as values of a graph under way. Operands are the gradient, the result and the
-    arguments, as far as the rules read them. `goals` says which are wanted: None for an argument that needs none, else the
-    number of the first argument whose gradient goes to the same place; there they are added up."""
+    """Return the gradients of an operator, as values of the graph under construction.
+
+    Operands are the gradient, the result and the arguments, as far as the rules read them. `goals` has None for an argument
+    that needs no gradient, else the number of the first argument with the same edge; gradients of one edge are summed.
+    """
     sums: dict = {}
     for rule, goal in zip(op.vjp, goals):
         if goal is not None:
@@ -24,6 +26,6 @@ def write_rules(b, op: Op, goals: tuple, operands, params) -> tuple:
 
 
 def write_joint_rule(b, op: Op, needs: tuple, operands, params) -> tuple:
-    """Return the gradients that the joint rule of an operator gives, of the arguments that `needs` names."""
+    """Return the gradients of an operator's joint rule, for the arguments in `needs`."""
     made = op.vjp(*operands, needs=needs, **params)
     return tuple([m for m, need in zip(made, needs) if need])

@@ -1,4 +1,4 @@
-"""Leaves at which histories end."""
+"""Edges of histories: leaves at their ends, and gradient edges, which stand for tensors that may be gone."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from ..core.tensor import Tensor, wrap
 
 
 def ends_of(tensors) -> set:
-    """Return the ends of the histories of some tensors."""
+    """Return the leaves of the histories of tensors."""
     stack = [t._node for t in tensors if t._node is not None]
     seen = set(stack)
     while stack:
@@ -23,9 +23,9 @@ def ends_of(tensors) -> set:
 
 
 class GradientEdge(tuple):
-    """Where a tensor's gradient goes: (node, output_nr). `autograd.grad` and `backward` take it in the tensor's place."""
+    """Edge of a tensor's gradient: (node, output_nr). `autograd.grad` and `backward` take it instead of the tensor."""
 
-    aval: Aval | None = None        # what the tensor was, if it is known
+    aval: Aval | None = None        # of the tensor, if known
 
     def __new__(cls, node, output_nr, ownership_token=None):
         return super().__new__(cls, (node, output_nr))
@@ -35,7 +35,7 @@ class GradientEdge(tuple):
 
 
 def get_gradient_edge(tensor) -> GradientEdge:
-    """Return the place in the graph where the tensor's gradient arrives."""
+    """Return the edge at which the tensor's gradient arrives."""
     if tensor._node is None:
         raise AutogradError("a tensor that does not require grad has no gradient edge")
     node, index = source_of(tensor._node)
@@ -45,7 +45,7 @@ def get_gradient_edge(tensor) -> GradientEdge:
 
 
 def tensor_at(edge: GradientEdge) -> Tensor:
-    """Return a tensor with the history that the edge names: the leaf itself, else one without memory of its own."""
+    """Return a tensor with the history of an edge: the leaf itself, else one without memory of its own."""
     node, index = edge
     if isinstance(node, Leaf):
         leaf = node.of()
@@ -61,19 +61,18 @@ def tensor_at(edge: GradientEdge) -> Tensor:
 
 
 def is_known(edge: GradientEdge) -> bool:
-    """Return whether `tensor_at` has a tensor for the edge: one made from `next_functions` alone may name a result of any
-    shape."""
+    """Return whether `tensor_at` works for an edge. One made from `next_functions` alone may have an unknown shape."""
     return isinstance(edge.node, Leaf) or edge.aval is not None or _result_of(*edge) is not None
 
 
 def nothing_known(edge: GradientEdge) -> AutogradError:
-    """What is said where a tensor is asked of an edge that has none."""
+    """Return the error for an edge whose shape is unknown."""
     return AutogradError(f"nothing is known of result {edge.output_nr} of {edge.node.label}, such as its shape; make the edge "
                          f"by get_gradient_edge(tensor)")
 
 
 def _result_of(node, index) -> Aval | None:
-    """What an operation made, as far as its node knows."""
+    """Return the aval of a node's result, if the node knows it."""
     if node.outs is not None:
         return node.outs[index]
     kept = node.saved[0] if type(node.saved) is tuple and node.saved else None

@@ -1,4 +1,4 @@
-"""Hooks on tensors and nodes: seeing and replacing gradients on their way. Also what `ingot.autograd.graph` offers."""
+"""Hooks on tensors and nodes, which see and replace gradients. Also the contents of `ingot.autograd.graph`."""
 
 import weakref
 from abc import ABC, abstractmethod
@@ -19,11 +19,11 @@ __all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_s
 
 
 class Node(ABC):
-    """What histories are made of: operations, and the ends where gradients are accumulated."""
+    """Base of history nodes: operations, and leaves where gradients are accumulated."""
 
     @abstractmethod
     def name(self) -> str:
-        """What people know it as."""
+        """Return the public name."""
 
 
 Node.register(Operation)
@@ -31,7 +31,7 @@ Node.register(Leaf)
 
 
 def register_hook(self, hook) -> RemovableHandle:
-    """Calls hook(grad) whenever a gradient of this tensor has been computed; a tensor it returns takes the gradient's place."""
+    """Call hook(grad) whenever a gradient of this tensor has been computed; a tensor it returns replaces the gradient."""
     if self._node is None:
         raise AutogradError("cannot register a hook on a tensor that does not require grad")
     if type(self._node) is Leaf:
@@ -41,7 +41,7 @@ def register_hook(self, hook) -> RemovableHandle:
 
 
 def register_post_accumulate_grad_hook(self, hook) -> RemovableHandle:
-    """Calls hook(tensor) after a gradient was accumulated into this leaf's `.grad`."""
+    """Call hook(tensor) after a gradient was accumulated into this leaf's `.grad`."""
     if self._node is None:
         raise AutogradError("cannot register a hook on a tensor that does not require grad")
     if type(self._node) is not Leaf:
@@ -50,7 +50,7 @@ def register_post_accumulate_grad_hook(self, hook) -> RemovableHandle:
 
 
 def retain_grad(self) -> None:
-    """Keep the gradient of this tensor in `.grad` though it is not a leaf."""
+    """Keep the gradient of this non-leaf tensor in `.grad`."""
     if self._node is None:
         raise AutogradError("cannot retain_grad on a tensor that does not require grad")
     if type(self._node) is Leaf or self._retains:
@@ -67,8 +67,8 @@ def retains_grad(self) -> bool:
 
 
 def hook_accumulation(self, hook) -> RemovableHandle:
-    """Calls hook((), (gradient,)) after a gradient was accumulated into the `.grad` of the leaf's tensor, and after the hooks
-    that wait for this."""
+    """Call hook((), (gradient,)) after accumulation into the `.grad` of the leaf's tensor, and after that tensor's own
+    hooks."""
 
     def called(tensor):
         hook((), (tensor.grad,))
@@ -77,7 +77,7 @@ def hook_accumulation(self, hook) -> RemovableHandle:
 
 
 def hook_before_accumulation(self, hook) -> RemovableHandle:
-    """Calls hook((gradient,)) before a gradient is accumulated, after the tensor's own hooks; a result takes its place."""
+    """Call hook((gradient,)) before accumulation, after the tensor's own hooks; a result replaces the gradient."""
     return add_hook(hooks_of(self, "pre_hooks"), hook)
 
 
@@ -90,13 +90,13 @@ Tensor.retains_grad = property(retains_grad, doc=retains_grad.__doc__)  # type: 
 
 
 def increment_version(tensor):
-    """Says that a tensor (or several) was written by other means, so that saved values are known to be gone."""
+    """Declare that tensors were written by other means, so that saved values are known to be lost."""
     for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
         t._storage.wrote("increment_version")
 
 
 class _MultiHandle:
-    """Removes several hooks at once."""
+    """Handle that removes several hooks at once."""
 
     def __init__(self, handles):
         self.handles = handles
@@ -113,15 +113,17 @@ class _MultiHandle:
 
 
 def register_multi_grad_hook(tensors, fn, *, mode="all"):
-    """Calls fn(grads) in each backward once all tensors that it reaches have received their gradient (the others have None), or
-    with mode="any" fn(grad) for the first of them."""
+    """Call fn(grads) in each backward once all reached tensors have their gradient (None for the others).
+
+    With mode="any" call fn(grad) for the first one.
+    """
     if mode not in ("all", "any"):
         raise AutogradError(f"mode must be 'all' or 'any', got {mode!r}")
     tensors = list(tensors)
     if not all(isinstance(t, Tensor) for t in tensors):
         raise DTypeError("register_multi_grad_hook takes a sequence of tensors")
     nodes = [None if t._node is None else source_of(t._node)[0] for t in tensors]
-    runs: Any = weakref.WeakKeyDictionary()       # what has arrived, by backward
+    runs: Any = weakref.WeakKeyDictionary()       # gradients so far, by backward
 
     def hook_for(i):
         def hook(grad):

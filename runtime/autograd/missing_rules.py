@@ -1,5 +1,4 @@
-"""Results of functions that have no gradient rule: going backward through them raises, where to leave a gradient out would be
-silently wrong."""
+"""Functions without a gradient rule: backward through their results raises, so that no gradient is silently missing."""
 
 from ..core.node import ForbiddenNode, Output, aval_of, is_inexact
 from ..core.state import tls
@@ -7,7 +6,7 @@ from ..core.tensor import Tensor
 
 
 def without_rule(name: str, result, *inputs):
-    """`result` (a tensor or a tuple) with a history that backward refuses, if gradients of one of the inputs are recorded."""
+    """Return `result` (a tensor or a tuple) with a history that raises in backward, if an input records gradients."""
     if not tls.m.grad or not any(isinstance(t, Tensor) and t._node is not None for t in inputs):
         return result
     outs = result if isinstance(result, tuple) else (result,)

@@ -1,26 +1,25 @@
-"""Second derivatives of functions of straight pieces (trait "straight": relu, max_pool and their like) are zeros, not missing.
+"""Zero second derivatives of piecewise linear functions (trait "straight": relu, max_pool and similar).
 
-The gradient of such a function is made of what arrives and of choices that the argument makes, so on the tape it does not come
-of the argument at all. Whoever asks for its gradient means the zeros that mathematics has there. To send them through the tape
-would cost each network of relus arrays of nothing; so a gradient only remembers to what it is tied, and is asked when an input
-was not reached otherwise.
+The gradient of such a function depends on choices that the argument makes, so on the tape it does not depend on the argument.
+Zeros on the tape would cost every network of relus useless arrays. So such a gradient only records the edges it is tied to,
+and backward consults them when an input was not reached otherwise.
 """
 
 from ..core.node import Leaf, Node, Output
 
 
 class Straight(Node):
-    """The history of a gradient that comes of nothing but choices."""
+    """Node of a gradient that depends only on choices."""
 
     label = "StraightBackward0"
 
     def run(self, engine, g) -> list:
-        """It has no arguments that a gradient could go to."""
+        """Return no gradients: there are no arguments."""
         return []
 
 
 def tie(gradients, edges):
-    """Notes that gradients depend on what is behind some edges, but for no change that a derivative would see."""
+    """Tie gradients to edges on which they depend with derivative zero."""
     for t in gradients:
         if t is None:
             continue
@@ -32,7 +31,7 @@ def tie(gradients, edges):
 
 
 def tied(roots) -> set:
-    """Return the nodes, leaves and (node, number of the result) that the history of some edges is tied to."""
+    """Return the nodes, leaves and (node, result number) to which the history of some edges is tied."""
     found: set = set()
     seen: set = set()
     stack = [(edge, False) for edge in roots]

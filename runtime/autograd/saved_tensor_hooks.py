@@ -1,4 +1,4 @@
-"""What becomes of values that the forward saves for the backward: packed by the user's hook, unpacked when needed."""
+"""Hooks for saved tensors: a user's hook packs them in the forward, and unpacks them when backward needs them."""
 
 from ...ir.errors import AutogradError
 from ..core.state import tls
@@ -6,10 +6,12 @@ from ..core.tensor import Tensor
 
 
 class saved_tensors_hooks:
-    """Inside, every tensor saved for a gradient goes through `pack_hook(tensor)`; its gradient rule reads
-    `unpack_hook(packed)`, which must be a tensor of the same shape, dtype and values."""
+    """Context manager: tensors saved for gradients go through `pack_hook(tensor)`.
 
-    keeps_values = False     # whether what is unpacked is known to equal what was packed, as a trace assumes
+    The gradient rule reads `unpack_hook(packed)`, which must be a tensor of the same shape, dtype and values.
+    """
+
+    keeps_values = False     # whether unpacked values equal packed ones, as a trace assumes
 
     def __init__(self, pack_hook, unpack_hook):
         self.pack_hook = pack_hook
@@ -63,7 +65,7 @@ def _checked(unpack):
 
 
 def _forbidden() -> list:
-    """Return the reasons given by the disable_saved_tensors_hooks that this thread is inside of."""
+    """Return the reasons of the disable_saved_tensors_hooks around this thread's code."""
     reasons = getattr(tls, "no_saved_hooks", None)
     if reasons is None:
         reasons = tls.no_saved_hooks = []
@@ -71,7 +73,7 @@ def _forbidden() -> list:
 
 
 class disable_saved_tensors_hooks:
-    """Inside, using saved_tensors_hooks raises an error with this message."""
+    """Context manager: saved_tensors_hooks raises this message inside."""
 
     def __init__(self, error_message: str):
         self.error_message = error_message
@@ -87,7 +89,7 @@ class disable_saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Keeps saved tensors in main memory until the backward needs them, whatever device they are on."""
+    """Context manager that keeps saved tensors in main memory until backward needs them."""
 
     keeps_values = True
 
@@ -96,7 +98,7 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 class allow_mutation_on_saved_tensors(saved_tensors_hooks):
-    """Inside, tensors may be overwritten that a gradient rule reads: it gets copies that are made as they are saved."""
+    """Context manager: tensors may be overwritten though a gradient rule reads them, because saving copies them."""
 
     keeps_values = True
 

@@ -1,5 +1,7 @@
-"""Selective checkpoints: results of chosen operators are kept from the first run, and the second takes them instead of
-computing them again. Both runs stand where a profile's clock stands, at the door (`dispatch.call`)."""
+"""Selective checkpoints: the second run takes saved results of chosen operators instead of recomputing them.
+
+Both runs observe operators at dispatch (`dispatch.call`), like a profiler.
+"""
 
 import difflib
 import enum
@@ -14,14 +16,14 @@ from ..core.taping import record
 from ..core.tensor import Tensor
 from .function import alias
 
-# Functions of the API whose operators have other names.
+# API functions whose operators have other names.
 FUNCTIONS_OF = {"addmm": ("matmul", "linear"), "baddbmm": ("matmul",), "bmm": ("matmul",), "mm": ("matmul",),
                 "conv1d": ("conv",), "conv2d": ("conv",), "conv3d": ("conv",),
                 "scaled_dot_product_attention": ("attention", "bounded_attention")}
 
 
 class CheckpointPolicy(enum.Enum):
-    """What becomes of an operator's result: kept (SAVE), or computed again (all others, offloading too)."""
+    """Policy for an operator's result: saved (SAVE), or recomputed (all others, offloading too)."""
 
     MUST_SAVE = 0
     PREFER_SAVE = 1
@@ -35,19 +37,19 @@ _SAVE = (CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE, True)
 
 
 class SelectiveCheckpointContext:
-    """What a policy is told beside the operator: the result."""
+    """Argument of a policy beside the operator: the result."""
 
     def __init__(self, *, is_recompute, op_output=None):
         self.is_recompute, self.op_output = is_recompute, op_output
 
 
 def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mutation=False):
-    """Return the two contexts that `checkpoint(..., context_fn=...)` asks for.
+    """Return the two contexts for `checkpoint(..., context_fn=...)`.
 
-    `policy_fn_or_list` are operators whose results are kept (ingot's functions, or names such as "matmul"), or
-    `policy(context, op, *args, **params)`, which says so with a `CheckpointPolicy` (or True) for each operator that runs;
-    `op.name` is its name. Views are never kept, and a trace keeps what it finds best. Results that were written since are
-    refused, unless `allow_cache_entry_mutation`.
+    `policy_fn_or_list` lists operators whose results are saved (ingot's functions, or names such as "matmul"). Or it is
+    `policy(context, op, *args, **params)`, which returns a `CheckpointPolicy` (or True) for each operator; `op.name` is its
+    name. Views are never saved, and a trace decides by itself. Results that were written since raise, unless
+    `allow_cache_entry_mutation`.
     """
     policy = policy_fn_or_list
     if isinstance(policy, (list, tuple, set, frozenset)):
@@ -65,7 +67,7 @@ def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mu
 
 def _names_of(f) -> frozenset:
     name = f.name if isinstance(f, Op) else f if isinstance(f, str) else getattr(f, "__name__", repr(f))
-    name = name.removesuffix(".default")        # as PyTorch names the plain overload
+    name = name.removesuffix(".default")        # the default overload in PyTorch's names
     names = FUNCTIONS_OF.get(name, (name,))
     if not OPS.keys() >= set(names):
         near = difflib.get_close_matches(name, OPS, cutoff=0.5)
@@ -74,11 +76,11 @@ def _names_of(f) -> frozenset:
 
 
 class _InCheckpoint(AtDoor):
-    """Hears of each operator of this thread, but for those in traces, in vmap and inside of other operators."""
+    """Observer of each operator of this thread, except in traces, in vmap and inside other operators."""
 
     def __init__(self, kept: dict):
         super().__init__()
-        self.kept = kept                    # (operator, which call of it) to (several?, results, versions)
+        self.kept = kept                    # (operator, number of its call) -> (several?, results, versions)
         self.counts: dict = defaultdict(int)
         self.stands = False
 
@@ -102,7 +104,7 @@ class _InCheckpoint(AtDoor):
         return self.once(op, args, params, (op, self.counts[op]))
 
     def once(self, op, args, params, key):
-        """Return the results of an operator, which is the call of it that `key` says."""
+        """Return the results of an operator; `key` identifies its call."""
         raise NotImplementedError
 
 

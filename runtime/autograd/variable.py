@@ -1,4 +1,4 @@
-"""`Variable`, the name that tensors with gradients once had."""
+"""`Variable`, the old name of tensors with gradients."""
 
 from ..core.tensor import Tensor
 
@@ -9,7 +9,7 @@ class _AnyTensor(type):
 
 
 class Variable(metaclass=_AnyTensor):
-    """Every tensor is one. `Variable(data, requires_grad=False)` gives a tensor over the memory of `data`."""
+    """Class of every tensor. `Variable(data, requires_grad=False)` returns a tensor over the memory of `data`."""
 
     def __new__(cls, data, requires_grad=False):
         return data.detach().requires_grad_(requires_grad)

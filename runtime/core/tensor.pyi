@@ -48,15 +48,15 @@ class Tensor:
     def __array__(self, dtype=None, copy=None) -> numpy.ndarray: ...
     @builtins.property
     def __array_interface__(self) -> builtins.dict:
-        """numpy's description of this tensor's memory."""
+        """NumPy's description of this tensor's memory."""
     def __array_namespace__(self, *, api_version=None) -> Any:
         """Return the array API namespace, `ingot.array_api`."""
     __array_priority__: builtins.int
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **kwargs) -> Tensor:
-        """What numpy calls when a tensor is among the arguments of a universal function."""
+        """Run a NumPy universal function with a tensor among its arguments (`__array_ufunc__`)."""
     def __bool__(self) -> builtins.bool: ...
     def __buffer__(self, flags) -> builtins.memoryview:
-        """This tensor's memory as a memoryview."""
+        """Return this tensor's memory as a memoryview."""
     def __complex__(self) -> builtins.complex: ...
     def __contains__(self, element) -> builtins.bool:
         """Return whether some element equals `element`."""
@@ -64,14 +64,13 @@ class Tensor:
         """Return a new tensor over the same memory."""
     @builtins.property
     def __cuda_array_interface__(self) -> builtins.dict:
-        """Return the description of this tensor's memory on a GPU that CuPy and Numba read; the stream is the one that our work
-        is"""
+        """Description of this tensor's GPU memory for CuPy and Numba, with the stream of its work."""
     def __deepcopy__(self, memo) -> Tensor:
         """Return a copy in new memory; tensors that share memory share the copy as well."""
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None) -> Any:
-        """Return a DLPack capsule of this tensor's memory, without a copy unless asked for."""
+        """Return a DLPack capsule of this tensor's memory, without a copy unless requested."""
     def __dlpack_device__(self) -> builtins.tuple:
-        """(device type, index) in DLPack's numbers."""
+        """Return (device type, index) in DLPack's numbers."""
     def __eq__(self, other) -> Tensor: ...  # type: ignore[override]
     def __float__(self) -> builtins.float: ...
     def __floordiv__(self, other) -> Tensor: ...
@@ -114,7 +113,7 @@ class Tensor:
     def __radd__(self, other) -> Tensor: ...
     def __rand__(self, other) -> Tensor: ...
     def __reduce_ex__(self, protocol) -> builtins.tuple:  # type: ignore[override]
-        """Pickle memory, class, attributes and requires_grad; the history stays behind."""
+        """Pickle memory, class, attributes and requires_grad; drop the history."""
     def __repr__(self) -> builtins.str:
         """What repr() and str() of a tensor give."""
     def __reversed__(self) -> Tensor:
@@ -318,7 +317,7 @@ class Tensor:
     def aval(self) -> _aval_module.Aval:
         """Shape and dtype, as the compiler sees them."""
     def backward(self, gradient=None, retain_graph=None, create_graph: builtins.bool = False, inputs=None) -> None:
-        """Add the gradients of this tensor to the `.grad` of the leaves it came from."""
+        """Add the gradients of this tensor to the `.grad` of its leaves."""
     def baddbmm(self, batch1, batch2, *older, beta=1, alpha=1, out=None) -> Tensor:
         """Return beta * input + alpha * batch1 @ batch2."""
     def baddbmm_(self, batch1, batch2, *older, beta=1, alpha=1, out=None) -> Tensor:
@@ -646,8 +645,7 @@ class Tensor:
     def geometric_(self, *args, **kwargs) -> Tensor:
         """Fill with the number of trials of probability p until success."""
     def geqrf(self, *, out=None) -> _return_types_module.geqrf:
-        """QR as LAPACK's geqrf gives it: R, below it the vectors of Householder's reflections, and their factors. No
-        gradient."""
+        """Return QR like LAPACK's geqrf: R, below it the vectors of Householder reflections, and their factors. No gradient."""
     def ger(self, vec2, *, out=None) -> Tensor:
         """Multiply every element of one vector by every element of another."""
     def get_device(self) -> builtins.int:
@@ -694,8 +692,7 @@ class Tensor:
     def i0_(self, *, out=None) -> Tensor:
         """In-place version of i0()."""
     def igamma(self, other, *, out=None) -> Tensor:
-        """Return the regularised lower incomplete gamma function: the probability that a gamma number of concentration `input`
-        is"""
+        """Return the regularised lower incomplete gamma function."""
     def igamma_(self, other, *, out=None) -> Tensor:
         """In-place version of igamma()."""
     def igammac(self, other, *, out=None) -> Tensor:
@@ -855,7 +852,7 @@ class Tensor:
         """Return whether each number has no imaginary part."""
     def istft(self, n_fft, hop_length=None, win_length=None, window=None, center: builtins.bool = True,
               normalized: builtins.bool = False, onesided=None, length=None, return_complex: builtins.bool = False) -> Tensor:
-        """Return the numbers of which `stft` gives these spectra, as near as can be."""
+        """Return the best approximation to numbers whose `stft` has these spectra."""
     def item(self) -> Any:
         """The one element as a Python number."""
     @builtins.property
@@ -934,7 +931,7 @@ class Tensor:
     def logcumsumexp(self, *, axis, out=None) -> Tensor:
         """Return the log of the running sum of exp(input) along a dim."""
     def logdet(self) -> Tensor:
-        """log of the determinant; nan where that is negative, complex for complex matrices."""
+        """Return the log of the determinant; nan where it is negative, complex for complex matrices."""
     def logical_and(self, other, *, out=None) -> Tensor:
         """Elementwise logical_and."""
     def logical_and_(self, other, *, out=None) -> Tensor:
@@ -968,10 +965,9 @@ class Tensor:
     def lt_(self, other, *, out=None) -> Tensor:
         """In-place version of lt()."""
     def lu(self, pivot: builtins.bool = True, get_infos: builtins.bool = False, out=None) -> Tensor:
-        """lu_factor's result as a tuple, with the places of zeros on U's diagonal (0 if there is none) if they are asked
-        for."""
+        """Return lu_factor's result as a tuple; with get_infos also the position of a zero on U's diagonal (0 if there is"""
     def lu_solve(self, LU_data, LU_pivots, *, out=None) -> Tensor:
-        """X with A @ X = b, from lu_factor's result for A."""
+        """Return X with A @ X = b, from lu_factor's result for A."""
     @builtins.property
     def mH(self) -> Tensor:
         """Tensor with the last two dimensions swapped, conjugated."""
@@ -998,7 +994,7 @@ class Tensor:
         """Return the exponential of a matrix, by its series after halving, squared back; float16 and bfloat16 are rounded
         once."""
     def matrix_power(self, n, *, out=None) -> Tensor:
-        """Return a to an integer power; negative powers of the inverse."""
+        """Return an integer power of A; a negative power is one of the inverse."""
     def max(self, dim=None, keepdim: builtins.bool = False, *, other=None, out=None, axis=None,
             keepdims: builtins.bool = False) -> Any:
         """Return the largest element; along `dim` as (values, indices); with a second tensor the elementwise maximum."""
@@ -1124,7 +1120,8 @@ class Tensor:
         """Return the first `size` positions of nonzero elements, as rows, padded by rows of fill_value."""
     def norm(self, p='fro', dim=None, keepdim: builtins.bool = False, out=None, dtype=None, *, axis=None,
              keepdims: builtins.bool = False) -> Tensor:
-        """`ingot.norm`: the vector norm of order p over dims (all unless said); 'fro' and 'nuc' as matrix_norm."""
+        """Return the vector norm of order p over dims (by default all), or matrix norms 'fro' and 'nuc'; this is
+        `ingot.norm`."""
     def normal_(self, *args, **kwargs) -> Tensor:
         """Fill with normal numbers."""
     def not_equal(self, other, *, out=None) -> Tensor:
@@ -1136,10 +1133,9 @@ class Tensor:
     def numpy(self, *, force: builtins.bool = False) -> numpy.ndarray:
         """The memory as a numpy array, without a copy."""
     def orgqr(self, tau, *, out=None) -> Tensor:
-        """Return the first columns of the product of Householder's reflections, as geqrf gives them."""
+        """Return the first columns of the product of Householder reflections in geqrf's form."""
     def ormqr(self, tau, other, left: builtins.bool = True, transpose: builtins.bool = False, *, out=None) -> Tensor:
-        """Return the product of Q (its adjoint with `transpose`), given by Householder's reflections, with a matrix; or the
-        other"""
+        """Multiply Q (its adjoint with `transpose`), given by Householder reflections, by a matrix, or the matrix by Q."""
     def outer(self, vec2, *, out=None) -> Tensor:
         """Multiply every element of one vector by every element of another."""
     @builtins.property
@@ -1171,7 +1167,7 @@ class Tensor:
     def put_(self, index, source, accumulate: builtins.bool = False) -> Tensor:
         """In-place version of put()."""
     def qr(self, some: builtins.bool = True, *, out=None) -> Tensor:
-        """Q and R with Q @ R = input, reduced unless `some` is False."""
+        """Return Q and R with Q @ R = input, reduced unless `some` is False."""
     def quantile(self, q, dim=None, keepdim: builtins.bool = False, *, interpolation='linear', out=None, axis=None,
                  keepdims: builtins.bool = False) -> Tensor:
         """Return the q-th quantiles (a number or a row of them), of everything or along a dim; nan if an element is nan."""
@@ -1195,10 +1191,9 @@ class Tensor:
     def record_stream(self, stream) -> Tensor:
         """Keep the memory of this tensor from reuse until work in a stream is done."""
     def register_hook(self, hook) -> _structure_module.RemovableHandle:
-        """Calls hook(grad) whenever a gradient of this tensor has been computed; a tensor it returns takes the gradient's
-        place."""
+        """Call hook(grad) whenever a gradient of this tensor has been computed; a tensor it returns replaces the gradient."""
     def register_post_accumulate_grad_hook(self, hook) -> _structure_module.RemovableHandle:
-        """Calls hook(tensor) after a gradient was accumulated into this leaf's `.grad`."""
+        """Call hook(tensor) after a gradient was accumulated into this leaf's `.grad`."""
     def relu(self, *, out=None) -> Tensor:
         """max(input, 0)"""
     def relu_(self, *, out=None) -> Tensor:
@@ -1244,7 +1239,7 @@ class Tensor:
     def resolve_neg(self) -> Tensor:
         """Return the tensor itself: negation is never lazy."""
     def retain_grad(self) -> None:
-        """Keep the gradient of this tensor in `.grad` though it is not a leaf."""
+        """Keep the gradient of this non-leaf tensor in `.grad`."""
     @builtins.property
     def retains_grad(self) -> builtins.bool:
         """Return whether retain_grad() was called on this tensor."""
@@ -1357,7 +1352,7 @@ class Tensor:
     def slice_scatter(self, src, dim=0, start=None, end=None, step=1, *, out=None, axis=0) -> Tensor:
         """Return a copy with src in a slice along a dimension."""
     def slogdet(self, *, out=None) -> _return_types_module.slogdet:
-        """Sign and logarithm of the size of the determinant."""
+        """Return sign and logarithm of the absolute value of the determinant."""
     def smm(self, mat) -> Tensor:
         """Return a sparse matrix times a dense one as a sparse matrix, with all of each row in which the first has entries."""
     @overload
@@ -1422,7 +1417,7 @@ class Tensor:
     def sum_to_size(self, *size) -> Tensor:
         """Sum over the dimensions that broadcasting from `size` to this shape would repeat."""
     def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True, *, out=None) -> Tensor:
-        """U, S, V with U @ diag(S) @ V.mH = input, reduced unless `some` is False; without compute_uv, U and V are zeros."""
+        """Return U, S, V with U @ diag(S) @ V.mH = input, reduced unless `some` is False; without compute_uv, U and V are"""
     @overload
     def swapaxes(self, dim0, dim1=None) -> Tensor:
         """Swap two dimensions, or reorder all by one tuple, as in NumPy."""
@@ -1465,7 +1460,7 @@ class Tensor:
     def to_dense(self, dtype=None, *, masked_grad=None) -> Tensor:
         """Return this dense tensor, in a dtype if given."""
     def to_device(self, device, /, *, stream=None) -> Tensor:
-        """This tensor on a device."""
+        """Move this tensor to a device."""
     def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None) -> Tensor:
         """Return the nonzero entries as a sparse tensor of a layout."""
     def to_sparse_bsc(self, blocksize, dense_dim=None) -> Tensor:
@@ -1496,7 +1491,7 @@ class Tensor:
     def triangular_solve(self, A, upper: builtins.bool = True,
                          transpose: builtins.bool = False,
                          unitriangular: builtins.bool = False, *, out=None) -> _return_types_module.triangular_solve:
-        """X with A @ X = b (or A^T @ X = b), reading one triangle of A, and a copy of A; newer: linalg.solve_triangular."""
+        """Return X with A @ X = b (or A^T @ X = b), from one triangle of A, and a copy of A; newer: linalg.solve_triangular."""
     def tril(self, diagonal=0, *, out=None) -> Tensor:
         """Return a copy with zeros above a diagonal."""
     def tril_(self, diagonal=0, *, out=None) -> Tensor:

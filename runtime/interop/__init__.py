@@ -1,4 +1,4 @@
-"""Tensors and the rest of Python: DLPack, array interface, buffer protocol, numpy's ufuncs, copy and pickle.
+"""Protocols between tensors and Python: DLPack, array interface, buffer protocol, NumPy's ufuncs, copy and pickle.
 
-Way in: `from_dlpack`; the protocols are methods that it puts on Tensor. Memory that is lent out is noted in its Storage.
+Way in: `from_dlpack`; the protocols are methods on Tensor. Exported memory is marked in its Storage (`lend`).
 """

@@ -1,4 +1,4 @@
-"""DLPack capsules of device memory, made and read through ctypes (numpy does it for host memory)."""
+"""DLPack capsules of device memory through ctypes. NumPy handles host memory."""
 
 import ctypes
 import weakref
@@ -33,23 +33,23 @@ class _Managed(Structure):
 _deleter_type = PYFUNCTYPE(None, c_void_p)
 _new = ctypes.pythonapi.PyCapsule_New
 _new.restype, _new.argtypes = py_object, (c_void_p, ctypes.c_char_p, c_void_p)
-# By address, since a capsule that is being destroyed must not be referenced anew.
+# By address: a capsule that is being destroyed must not be referenced again.
 _valid_at = ctypes.PYFUNCTYPE(ctypes.c_int, c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
 _pointer_at = ctypes.PYFUNCTYPE(c_void_p, c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
 _set_name = ctypes.PYFUNCTYPE(ctypes.c_int, py_object, ctypes.c_char_p)(("PyCapsule_SetName", ctypes.pythonapi))
 
-_exported: dict[int, Any] = {}      # what capsules stand for, by address, until their consumers are done
+_exported: dict[int, Any] = {}      # by address, until their consumers are done
 
 
 @_deleter_type
 def _forget(address):
-    """Return a consumer is done with an export."""
+    """Drop an export when its consumer is done."""
     _exported.pop(address, None)
 
 
 @_deleter_type
 def _destroyed(capsule):
-    """Return a capsule goes away; if nobody took it, so does its export."""
+    """Drop an export whose capsule dies unused."""
     if _valid_at(capsule, _NAME):
         _exported.pop(_pointer_at(capsule, _NAME), None)
 
@@ -71,7 +71,7 @@ def capsule(a, device_type: int, index: int):
 
 
 class Owner:
-    """Holds what a capsule lent, and gives it back in the end."""
+    """Owner of borrowed memory, which it returns at the end."""
 
     def __init__(self, managed):
         if managed.deleter:
@@ -79,7 +79,7 @@ class Owner:
 
 
 def imported(given, make):
-    """make(pointer, shape, dtype, strides in bytes, owner) of the memory that a capsule lends."""
+    """Return make(pointer, shape, dtype, strides in bytes, owner) for the memory of a capsule."""
     if not _valid_at(id(given), _NAME):
         raise DTypeError("this DLPack capsule was consumed before, or is none")
     managed = _Managed.from_address(_pointer_at(id(given), _NAME))

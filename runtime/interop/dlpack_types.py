@@ -1,4 +1,4 @@
-"""DLPack's numbers of the element types that numpy itself does not have."""
+"""DLPack's type codes of element types that NumPy lacks."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ SAME_SIZE = {d: np.dtype(f"i{d.itemsize}") for d in CODES}
 
 
 def found(code: int, bits: int) -> np.dtype | None:
-    """Return the dtype of a number, None if numpy has such types itself."""
+    """Return the dtype of a type code, or None if NumPy has such types itself."""
     if code not in CODES.values() and code < min(CODES.values()) + 3:
         return None
     for d, number in CODES.items():

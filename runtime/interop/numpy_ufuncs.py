@@ -1,4 +1,4 @@
-"""numpy's universal functions on tensors: `np.sin(x)` is `ingot.sin(x)`, with its gradient and its place in a trace."""
+"""NumPy's universal functions on tensors: `np.sin(x)` is `ingot.sin(x)`, with its gradient and in traces."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from ..core.creation import as_array_tensor
 from ..core.tensor import Tensor
 
 _NAMES = {"power": "pow", "invert": "bitwise_not", "left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift",
-          "equal": "eq", "rint": "round", "fabs": "abs"}   # where numpy's name is not one of ours
+          "equal": "eq", "rint": "round", "fabs": "abs"}   # names that differ
 
 
 def _plain(x):
@@ -17,12 +17,12 @@ def _plain(x):
 
 
 def _wrapped(x):
-    """Return an array that numpy made as a tensor, where there is a dtype for it."""
+    """Return NumPy's array as a tensor, if its dtype exists here."""
     return as_array_tensor(np.asarray(x)) if isinstance(x, (np.ndarray, np.generic)) and x.dtype in dt.BY_NP else x
 
 
 def array_ufunc(self, ufunc, method, *inputs, out=None, **kwargs):
-    """What numpy calls when a tensor is among the arguments of a universal function."""
+    """Run a NumPy universal function with a tensor among its arguments (`__array_ufunc__`)."""
     if method == "__call__" and out is None and not kwargs:
         fn = FUNCTIONS.get(_NAMES.get(ufunc.__name__, ufunc.__name__))
         if fn is not None:

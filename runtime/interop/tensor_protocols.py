@@ -1,4 +1,4 @@
-"""Tensors and the rest of Python: DLPack, numpy's array interface, the buffer protocol, copying and pickling."""
+"""Protocols of Tensor: DLPack, NumPy's array interface, the buffer protocol, copying and pickling."""
 
 import copyreg
 import ctypes
@@ -25,15 +25,15 @@ from ..core.storage import Storage
 from ..core.tensor import Tensor, wrap
 from . import dlpack_types
 
-dlpack = lazy(__package__, ".dlpack")      # only memory of devices needs it
-_ARRAY_API = f"{__package__.rpartition('.')[0]}.array_api"     # loaded when a tensor is first asked for it
+dlpack = lazy(__package__, ".dlpack")      # only device memory needs it
+_ARRAY_API = f"{__package__.rpartition('.')[0]}.array_api"     # loaded on first use
 
 
 class ExportError(AutogradError, BufferError):
-    """A tensor whose memory cannot be handed out as asked."""
+    """The memory of a tensor cannot be exported in this form."""
 
 
-# DLPack. numpy speaks it for its own dtypes; others travel as integers with the type code changed on the way.
+# DLPack. NumPy speaks it for its own dtypes; others travel as integers with the type code changed.
 
 _CPU, _CUDA, _CPU_PINNED = 1, 2, 3
 _TYPE_CODE_AT = {b"dltensor": 20, b"dltensor_versioned": 52}     # byte offset of the type code behind a capsule's pointer
@@ -53,7 +53,7 @@ def _type_code(capsule):
 
 
 def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None) -> Any:
-    """Return a DLPack capsule of this tensor's memory, without a copy unless asked for."""
+    """Return a DLPack capsule of this tensor's memory, without a copy unless requested."""
     if self.requires_grad:
         raise ExportError("a tensor that requires grad cannot be exported; use .detach()")
     if self._a.__class__ is DeviceArray:
@@ -70,12 +70,12 @@ def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None
 
 
 def __dlpack_device__(self) -> tuple:
-    """(device type, index) in DLPack's numbers."""
+    """Return (device type, index) in DLPack's numbers."""
     return (_CUDA, self._a.device) if self._a.__class__ is DeviceArray else (_CPU, 0)
 
 
 def device_capsule(t, stream, dl_device, copy):
-    """Return a capsule of memory on a device; work of the consumer's stream follows what the current stream holds."""
+    """Return a capsule of device memory; work of the consumer's stream follows that of the current stream."""
     a = t._a
     if dl_device is not None and tuple(dl_device) != (_CUDA, a.device):
         raise ExportError(f"a tensor on {t.device} cannot be exported to DLPack device {tuple(dl_device)}; move it with .to()")
@@ -85,7 +85,7 @@ def device_capsule(t, stream, dl_device, copy):
 
 
 class _Holder:
-    """A capsule in the form that numpy.from_dlpack takes."""
+    """Capsule in the form that numpy.from_dlpack takes."""
 
     def __init__(self, capsule):
         self.capsule = capsule
@@ -98,7 +98,7 @@ class _Holder:
 
 
 class _Writable:
-    """Memory that an old DLPack capsule lent without saying that it may be written; that protocol means it may."""
+    """Memory of an old DLPack capsule, which has no flag for writing; that protocol allows it."""
 
     def __init__(self, a):
         self.owner = a
@@ -106,7 +106,7 @@ class _Writable:
 
 
 def from_dlpack(ext_tensor, *, device=None, copy=None):
-    """Return a tensor over the memory of any object that speaks DLPack (or of a capsule), without a copy unless asked for."""
+    """Return a tensor over the memory of an object with DLPack (or of a capsule), without a copy unless requested."""
     if device is not None:
         require(device)
     if isinstance(ext_tensor, Tensor):
@@ -119,8 +119,7 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
 
 
 def aligned(a, name: str) -> np.ndarray:
-    """Return an array whose elements lie at multiples of their size, as a tensor's do: a copy of one that nobody writes to,
-    where they do not."""
+    """Return an array with elements at multiples of their size, as tensors need; an unaligned read-only one is copied."""
     if a.flags.aligned:
         return a
     if a.flags.writeable:
@@ -130,14 +129,14 @@ def aligned(a, name: str) -> np.ndarray:
 
 
 def lent(a) -> Tensor:
-    """Return a tensor over memory that something else sees, too."""
+    """Return a tensor over memory that others see."""
     t = wrap(a)
     t._storage.lend()
     return t
 
 
 def _on_device(x):
-    """Return the array over memory of an accelerator that `x` exports, or None if it is no such object."""
+    """Return the array over accelerator memory that `x` exports, or None."""
     if type(x).__name__ == "PyCapsule" or not hasattr(x, "__dlpack_device__"):
         return None
     kind, index = x.__dlpack_device__()
@@ -185,20 +184,19 @@ def _array_from_capsule(capsule) -> np.ndarray:
     return a
 
 
-# numpy's array interface, and Python's buffer protocol (3.12).
+# NumPy's array interface, and Python's buffer protocol (3.12).
 
 
 def _array_interface(self) -> dict:
-    """numpy's description of this tensor's memory."""
+    """NumPy's description of this tensor's memory."""
     if self._a.dtype in dlpack_types.CODES:
         raise AttributeError(f"the array interface has no {self._a.dtype}")
-    self._storage.lend()      # an address tells nobody when it is forgotten
+    self._storage.lend()      # an address has no end of use
     return self.numpy().__array_interface__
 
 
 def _cuda_array_interface(self) -> dict:
-    """Return the description of this tensor's memory on a GPU that CuPy and Numba read; the stream is the one that our work is
-    in."""
+    """Description of this tensor's GPU memory for CuPy and Numba, with the stream of its work."""
     a = self._a
     if not self.is_cuda or a.dtype in dlpack_types.CODES:
         raise AttributeError(f"a tensor of {self.dtype} on {self.device} has no __cuda_array_interface__")
@@ -211,7 +209,7 @@ def _cuda_array_interface(self) -> dict:
 
 
 def from_cuda_array(x) -> Tensor:
-    """Return a tensor over the memory on a GPU that an object describes by `__cuda_array_interface__`."""
+    """Return a tensor over the GPU memory in an object's `__cuda_array_interface__`."""
     said, backend = x.__cuda_array_interface__, DRIVERS["cuda"]
     pointer, kind = said["data"][0], dt.from_numpy(np.dtype(said["typestr"])).np
     if said.get("mask") is not None:
@@ -228,7 +226,7 @@ _PYBUF_WRITABLE = 1
 
 
 def __buffer__(self, flags) -> memoryview:
-    """This tensor's memory as a memoryview."""
+    """Return this tensor's memory as a memoryview."""
     a = self.numpy()
     if a.dtype in dlpack_types.CODES:
         raise BufferError(f"the buffer protocol has no {a.dtype}; use .view(ingot.{dlpack_types.SAME_SIZE[a.dtype]})")
@@ -237,8 +235,8 @@ def __buffer__(self, flags) -> memoryview:
     return memoryview(a)
 
 
-# Copying and pickling. Tensors that share memory go on sharing it: each is described as a window into the array that owns
-# the memory, and owners (and storages) are written once.
+# Copying and pickling. Tensors that share memory keep sharing it: each is a window into the array that owns the memory, and
+# owners (and storages) are written once.
 
 copyreg.pickle(Storage, lambda storage: (Storage, ()))
 _RECORDERS = ("_traced", "_gradient_of", "_lies_over")
@@ -246,7 +244,7 @@ _NOT_STATE = ("_base", "_data_version", "_path", "_kept_grad", "_kept_leaf", "_p
 
 
 def owner_of(a) -> np.ndarray:
-    """Return the array that owns the memory of `a`, seen as rows or columns; `a` itself, copied, if that cannot be."""
+    """Return the owner of the memory of `a`, seen as rows or columns; if that is impossible, a copy of `a`."""
     owner = a
     while type(owner.base) is np.ndarray:
         owner = owner.base
@@ -257,7 +255,7 @@ def owner_of(a) -> np.ndarray:
 
 
 def _window(a, owner) -> tuple:
-    """Shape, strides and byte offset of an array in its owner."""
+    """Return shape, strides and byte offset of an array in its owner."""
     if not np.may_share_memory(a, owner) and a.size:
         return a.shape, owner.strides, 0
     offset = a.__array_interface__["data"][0] - owner.__array_interface__["data"][0] if a.size else 0
@@ -265,7 +263,7 @@ def _window(a, owner) -> tuple:
 
 
 def _look(owner, dtype, window) -> np.ndarray:
-    """Return the array that a window into an owner shows."""
+    """Return the array of a window into an owner."""
     shape, strides, offset = window
     if owner.shape == shape and owner.strides == strides and owner.dtype == dtype.np:
         return owner
@@ -276,22 +274,22 @@ def _look(owner, dtype, window) -> np.ndarray:
 
 
 def attributes_of(t) -> dict:
-    """Return the attributes that users have given a tensor."""
+    """Return the attributes that users have set on a tensor."""
     return {k: v for k, v in t.__dict__.items() if k not in _NOT_STATE and k not in _RECORDERS}
 
 
 def give_attributes(t, attributes: dict):
-    """Set attributes that users have given a tensor, as a file names them."""
+    """Set users' attributes on a tensor, as named in a file."""
     t.__dict__.update({k: v for k, v in attributes.items() if isinstance(k, str) and k not in _NOT_STATE})
 
 
 def _state(t) -> dict:
-    """Attributes that the user set on a tensor."""
+    """Return the attributes that users have set, with those of recorders."""
     return {k: v for k, v in t.__dict__.items() if k not in _NOT_STATE}
 
 
 def rebuild_tensor(cls, owner, storage, dtype, window, requires_grad, state):
-    """Return a tensor from what `Tensor.__reduce_ex__` wrote."""
+    """Rebuild a tensor that `Tensor.__reduce_ex__` wrote."""
     t = object.__new__(cls)
     t._a = _look(owner, dtype, window)
     t._node = None
@@ -301,7 +299,7 @@ def rebuild_tensor(cls, owner, storage, dtype, window, requires_grad, state):
 
 
 def on_device(cls, host, device, requires_grad, state):
-    """Return a tensor on a device from what `Tensor.__reduce_ex__` wrote."""
+    """Rebuild a device tensor that `Tensor.__reduce_ex__` wrote."""
     t = object.__new__(cls)
     t._a = moved(host, device)._a
     t._node = t._shared = None
@@ -310,7 +308,7 @@ def on_device(cls, host, device, requires_grad, state):
 
 
 def __reduce_ex__(self, protocol) -> tuple:
-    """Pickle memory, class, attributes and requires_grad; the history stays behind."""
+    """Pickle memory, class, attributes and requires_grad; drop the history."""
     if self._a.__class__ is DeviceArray:
         return on_device, (type(self), self.detach().cpu(), str(self.device), self.requires_grad, _state(self))
     a = self._to_copy()
@@ -321,7 +319,7 @@ def __reduce_ex__(self, protocol) -> tuple:
 def __copy__(self):
     """Return a new tensor over the same memory."""
     if tls.m.recorder is not None:
-        tls.m.recorder.link(self)       # so that what the copy knows of its memory is known of this
+        tls.m.recorder.link(self)       # so that both know the same of their memory
     if self._a.__class__ is DeviceArray:
         return _same_memory(self)
     made = rebuild_tensor(type(self), self._a, self._storage, self.dtype, (self._a.shape, self._a.strides, 0),
@@ -331,7 +329,7 @@ def __copy__(self):
 
 
 def _same_memory(t):
-    """Return a tensor over the memory that another has on a device."""
+    """Return a tensor over the same device memory."""
     made = object.__new__(type(t))
     made._a, made._node, made._storage = t._a, None, t._storage
     made.__dict__.update(_state(t))
@@ -341,8 +339,11 @@ def _same_memory(t):
 
 
 def recorded_copy(t, memo) -> Tensor | None:
-    """Return a copy that is an operator for the recorder that listens, of all memory of which `t` is a part; tensors that share
-    memory share it. None where only eager code knows how they do."""
+    """Return a copy by an operator, of all memory of which `t` is a part, for the active recorder; None if only eager code
+    can.
+
+    Tensors that share memory share the copy.
+    """
     recorder: Any = tls.m.recorder
     root = t if t._base is None else t._base
     source, fresh = memo.get(("recorded", id(root._storage)), (root, None))
@@ -363,8 +364,7 @@ def _look_alike(a, b) -> bool:
 
 
 def taken_along(t, made, memo) -> Tensor:
-    """Return a copy with what its original has besides values: attributes of the user's, a gradient, and whether it asks for
-    one."""
+    """Give a copy the attributes, gradient and requires_grad of its original."""
     memo[id(t)] = made
     made.__dict__.update(deepcopy(attributes_of(t), memo))
     if t.requires_grad:
@@ -374,7 +374,7 @@ def taken_along(t, made, memo) -> Tensor:
 
 
 def gradient_of_copy(t, memo):
-    """What a deep copy of a tensor has as its gradient."""
+    """Return the gradient for a deep copy of a tensor."""
     if t.grad is None or not t._grad_is_copied:
         return None
     return t.grad.clone() if t.grad.is_sparse else deepcopy(t.grad, memo)
@@ -402,7 +402,7 @@ def __deepcopy__(self, memo):
     storage = memo.get(id(self._storage))
     if storage is None:
         storage = memo[id(self._storage)] = Storage()
-    memo.setdefault(id(memo), []).append((self, owner))     # their ids must not be used again meanwhile
+    memo.setdefault(id(memo), []).append((self, owner))     # keeps them alive, so that their ids stay unique
     made = rebuild_tensor(type(self), fresh, storage, self.dtype, _window(a, owner), self.requires_grad, {})
     memo[id(self)] = made
     made.__dict__.update(deepcopy(_state(self), memo))
@@ -427,7 +427,7 @@ def __array_namespace__(self, *, api_version=None) -> ModuleType:
 
 
 def to_device(self, device, /, *, stream=None):
-    """This tensor on a device."""
+    """Move this tensor to a device."""
     if stream is not None and self.device.type == "cpu" and require(device).type == "cpu":
         raise ArgumentError("to_device takes no stream on the CPU")
     return self.to(require(device))

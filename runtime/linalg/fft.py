@@ -23,7 +23,7 @@ def _norm(norm, name):
 
 
 def _as_float(x, name):
-    """Return a real or complex tensor of a dtype that transforms take."""
+    """Return a real or complex tensor in a dtype that transforms take."""
     if not x.dtype.is_inexact:
         return x.to(Defaults.dtype)
     if tls.m.autocast is not None:
@@ -45,7 +45,7 @@ def _as_real(x, name):
 
 
 def _sized(x, d, n, name):
-    """Return a dimension cut, or filled up with zeros, to a size."""
+    """Truncate a dimension, or pad it with zeros, to a size."""
     have = x.shape[d]
     size = have if n is None else n
     if size < 1:
@@ -58,7 +58,7 @@ def _sized(x, d, n, name):
 
 
 def _dims(x, s, dim, name):
-    """(dims, sizes) of a transform along several dims."""
+    """Return (dims, sizes) of a transform along several dims."""
     s = None if s is None else integers(s, "s")
     if dim is None:
         dim = range(x.ndim) if s is None else range(-len(s), 0)
@@ -75,7 +75,7 @@ def _dims(x, s, dim, name):
 
 
 def _one(n, dim, name):
-    """Return the sizes of a transform along one dim: here -1 is no word for the dim's own."""
+    """Return the sizes of a transform along one dim, where -1 does not stand for the dim's own size."""
     if n == -1:
         raise ShapeError(f"{name} takes at least one number along dim {dim}, got -1")
     return None if n is None else (n,)
@@ -119,12 +119,12 @@ def _of_half(input, s, dim, norm, out, name):
 
 
 def fft(input, n=None, dim=-1, norm=None, *, out=None):
-    """Return the transform along a dim, cut or filled up with zeros to n."""
+    """Transform along a dim, truncated or padded with zeros to n."""
     return _whole(input, _one(n, dim, "fft"), (dim,), norm, out, "fft", False)
 
 
 def ifft(input, n=None, dim=-1, norm=None, *, out=None):
-    """Return the inverse of `fft`."""
+    """Compute the inverse of `fft`."""
     return _whole(input, _one(n, dim, "ifft"), (dim,), norm, out, "ifft", True)
 
 
@@ -134,7 +134,7 @@ def rfft(input, n=None, dim=-1, norm=None, *, out=None):
 
 
 def irfft(input, n=None, dim=-1, norm=None, *, out=None):
-    """Return the inverse of `rfft`: n real numbers, an even number of them unless said."""
+    """Compute the inverse of `rfft`: n real numbers, by default an even number of them."""
     return _of_half(input, _one(n, dim, "irfft"), (dim,), norm, out, "irfft")
 
 
@@ -142,13 +142,13 @@ _OTHER_WAY = {None: "forward", "backward": "forward", "forward": "backward", "or
 
 
 def hfft(input, n=None, dim=-1, norm=None, *, out=None):
-    """Return the real transform of half of numbers of which the others are the conjugates."""
+    """Return the real transform of the first half of conjugate symmetric numbers."""
     _norm(norm, "hfft")
     return irfft(FUNCTIONS["conj"](input), n, dim, _OTHER_WAY[norm], out=out)
 
 
 def ihfft(input, n=None, dim=-1, norm=None, *, out=None):
-    """Return the inverse of `hfft`."""
+    """Compute the inverse of `hfft`."""
     _norm(norm, "ihfft")
     return deliver(co.conj(rfft(input, n, dim, _OTHER_WAY[norm])), out, "ihfft")
 
@@ -157,65 +157,64 @@ def ihfft(input, n=None, dim=-1, norm=None, *, out=None):
 
 
 def fftn(input, s=None, dim=None, norm=None, *, out=None):
-    """Return the transform along dims; all, or the last as many as `s` has sizes, unless said."""
+    """Transform along dims: by default all, or as many last ones as `s` has sizes."""
     return _whole(input, s, dim, norm, out, "fftn", False)
 
 
 def ifftn(input, s=None, dim=None, norm=None, *, out=None):
-    """Return the inverse of `fftn`."""
+    """Compute the inverse of `fftn`."""
     return _whole(input, s, dim, norm, out, "ifftn", True)
 
 
 def rfftn(input, s=None, dim=None, norm=None, *, out=None):
-    """`fftn` of real numbers, half of the frequencies along the last of the dims."""
+    """Compute `fftn` of real numbers: half of the frequencies along the last of the dims."""
     return _half(input, s, dim, norm, out, "rfftn")
 
 
 def irfftn(input, s=None, dim=None, norm=None, *, out=None):
-    """Return the inverse of `rfftn`."""
+    """Compute the inverse of `rfftn`."""
     return _of_half(input, s, dim, norm, out, "irfftn")
 
 
 def hfftn(input, s=None, dim=None, norm=None, *, out=None):
-    """Return the real transform along dims of half of numbers of which the others are the conjugates; `hfft` along the last of
-    the dims."""
+    """Return the real transform along dims of conjugate symmetric numbers, halved along the last of the dims."""
     _norm(norm, "hfftn")
     return irfftn(FUNCTIONS["conj"](input), s, dim, _OTHER_WAY[norm], out=out)
 
 
 def ihfftn(input, s=None, dim=None, norm=None, *, out=None):
-    """Return the inverse of `hfftn`."""
+    """Compute the inverse of `hfftn`."""
     _norm(norm, "ihfftn")
     return deliver(co.conj(rfftn(input, s, dim, _OTHER_WAY[norm])), out, "ihfftn")
 
 
 def fft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
-    """`fftn` along two dims."""
+    """Compute `fftn` along two dims."""
     return _whole(input, s, dim, norm, out, "fft2", False)
 
 
 def ifft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
-    """`ifftn` along two dims."""
+    """Compute `ifftn` along two dims."""
     return _whole(input, s, dim, norm, out, "ifft2", True)
 
 
 def rfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
-    """`rfftn` along two dims."""
+    """Compute `rfftn` along two dims."""
     return _half(input, s, dim, norm, out, "rfft2")
 
 
 def irfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
-    """`irfftn` along two dims."""
+    """Compute `irfftn` along two dims."""
     return _of_half(input, s, dim, norm, out, "irfft2")
 
 
 def hfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
-    """`hfftn` along two dims."""
+    """Compute `hfftn` along two dims."""
     return hfftn(input, s, dim, norm, out=out)
 
 
 def ihfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
-    """`ihfftn` along two dims."""
+    """Compute `ihfftn` along two dims."""
     return ihfftn(input, s, dim, norm, out=out)
 
 
@@ -223,7 +222,7 @@ def ihfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
 
 
 def fftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
-    """Return the frequencies of `fft`, for samples that are d apart: 0 first, then up, then the negative ones."""
+    """Return the frequencies of `fft`, for samples at distance d: 0 first, then rising, then the negative ones."""
     at = arange(n, device=device)
     found = FUNCTIONS["where"](at < (n + 1) // 2, at, at - n).to(dtype or Defaults.dtype) * (1.0 / (max(n, 1) * d))
     return deliver(found.requires_grad_() if requires_grad else found, out, "fftfreq")
@@ -241,12 +240,12 @@ def _rolled(input, dim, half):
 
 
 def fftshift(input, dim=None):
-    """Return the frequency 0 moved to the middle of the dims."""
+    """Move frequency 0 to the middle of the dims."""
     return _rolled(input, dim, lambda n: n // 2)
 
 
 def ifftshift(input, dim=None):
-    """Return the inverse of `fftshift`."""
+    """Undo `fftshift`."""
     return _rolled(input, dim, lambda n: -(n // 2))
 
 

@@ -1,4 +1,4 @@
-"""`ingot.linalg`: norms, solutions, factorisations, of single matrices and batches, real and complex."""
+"""`ingot.linalg`: norms, solvers and factorisations of matrices and batches, real and complex."""
 
 import math
 
@@ -56,7 +56,7 @@ __all__ = ["LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "di
 
 
 def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
-    """Return a vector norm, or a matrix norm when `ord` is given and A (or `dim`) has two dimensions; 2-norm unless said."""
+    """Return a vector norm, or a matrix norm if `ord` is given and A (or `dim`) has two dimensions; by default the 2-norm."""
     dim = None if dim is None else integers(dim, "dim")
     if dim is not None and not 1 <= len(dim) <= 2:
         raise ShapeError(f"norm takes one dim or two, got {dim}; vector_norm takes any number of them")
@@ -74,7 +74,7 @@ def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
 
 
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
-    """Return a norm of the matrices that two dims span: 'fro', 'nuc', 1, -1, 2, -2, inf or -inf."""
+    """Return a norm of the matrices in two dims: 'fro', 'nuc', 1, -1, 2, -2, inf or -inf."""
     x = averageable(A, dtype, "matrix_norm")
     if x.ndim < 2:
         raise ShapeError(f"matrix_norm takes at least two dimensions, got {x.aval}")
@@ -98,7 +98,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=No
 
 
 def _spectral(x, ord, rows, cols):
-    """Norms of the singular values."""
+    """Return norms computed from singular values."""
     lead = tuple(d for d in range(x.ndim) if d not in (rows, cols))
     values = fa.svdvals(permute(x, dims=(*lead, rows, cols)))
     if ord == 2:
@@ -117,7 +117,7 @@ def _by_sums(x, ord, rows, cols):
 
 
 def general_norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
-    """`ingot.norm`: the vector norm of order p over dims (all unless said); 'fro' and 'nuc' as matrix_norm."""
+    """Return the vector norm of order p over dims (by default all), or matrix norms 'fro' and 'nuc'; this is `ingot.norm`."""
     if p == "nuc":
         return matrix_norm(input, "nuc", (-2, -1) if dim is None else integers(dim, "dim"), keepdim, dtype=dtype, out=out)
     if isinstance(p, str) and p != "fro":
@@ -127,7 +127,7 @@ def general_norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
 
 @single_in_autocast
 def cond(A, p=None, *, out=None):
-    """Return the condition number in a matrix norm; the 2-norm unless said."""
+    """Return the condition number in a matrix norm; by default the 2-norm."""
     if p is None or p in (2, -2):
         values = fa.svdvals(A)
         if not values.shape[-1]:
@@ -140,17 +140,17 @@ def cond(A, p=None, *, out=None):
         return deliver(full(A, shape=tuple(A.shape[:-2]), value=0.0, dtype=fa.real_part(A.aval).dtype), out, "cond")
     inverse, info = checked_factorizations.inv_ex(A, check=False)
     regular = ew.eq(info, 0)
-    inverse = ew.where(regular[..., None, None], inverse, 0.0)       # what is not finite has no singular values
+    inverse = ew.where(regular[..., None, None], inverse, 0.0)       # infinite and nan matrices have no singular values
     found = ew.mul(matrix_norm(A, p), matrix_norm(inverse, p))
     return deliver(ew.where(regular, found, math.inf), out, "cond")
 
 
-# Solutions.
+# Solvers.
 
 
 @single_in_autocast
 def solve(A, B, *, left=True, out=None):
-    """X with A @ X = B, or X @ A = B if not left."""
+    """Return X with A @ X = B, or X @ A = B if not left."""
     if not left:
         result = la.transpose_last(solve(*turned("solve", A, B)))
     elif is_vector(A, B):
@@ -168,7 +168,7 @@ def _solve_columns(A, B):
 
 @single_in_autocast
 def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
-    """X with A @ X = B (or X @ A = B), reading only one triangle of A; with unitriangular its diagonal counts as ones."""
+    """Return X with A @ X = B (or X @ A = B) from one triangle of A; with unitriangular its diagonal counts as ones."""
     if not left:
         result = la.transpose_last(solve_triangular(la.transpose_last(A), la.transpose_last(B), upper=not upper,
                                                     unitriangular=unitriangular))
@@ -186,8 +186,11 @@ def inv(A, *, out=None):
 
 @single_in_autocast
 def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
-    """Return the pseudo-inverse; singular values at most max(atol, rtol * the largest) count as 0. `rcond` is another name of
-    rtol; of what is `hermitian` the lower triangle is read, and gets the gradient of a whole matrix, as in PyTorch."""
+    """Return the pseudo-inverse; singular values at most max(atol, rtol * the largest) count as 0.
+
+    `rcond` is another name of rtol. `hermitian` matrices are read from the lower triangle, which gets the gradient of a whole
+    matrix, as in PyTorch.
+    """
     check_matrix("pinv", A.aval, square=False)
     if hermitian:
         A = _whole(A.detach(), True) + FUNCTIONS["nan_to_num"](A - A.detach(), 0.0)
@@ -205,7 +208,7 @@ def _as_bound(x, d, like):
 
 
 def _tolerances(A, atol, rtol):
-    """Return the absolute and the relative one: numbers, or tensors with one for each matrix."""
+    """Return the absolute and the relative tolerance: numbers, or tensors with one for each matrix."""
     least = max(A.shape[-2:]) * _epsilon(A)
     if rtol is None and isinstance(atol, Tensor):
         rtol = ew.where(ew.gt(atol.detach(), 0.0), 0.0, full(atol, shape=tuple(atol.shape), value=least, dtype=dt.float64))
@@ -214,7 +217,7 @@ def _tolerances(A, atol, rtol):
 
 
 def _largest(values):
-    """Return the largest along the last dim of what is at least 0; 0 where there is nothing."""
+    """Return the largest along the last dim of nonnegative values; 0 if there are none."""
     last = values.ndim - 1
     if not values.shape[last]:
         return full(values, shape=tuple(values.shape[:last]), value=0.0, dtype=values.dtype)
@@ -222,7 +225,7 @@ def _largest(values):
 
 
 def _whole(A, hermitian):
-    """Return a matrix as it counts: of what is hermitian the lower triangle, and the real parts on the diagonal."""
+    """Return a matrix; a hermitian one from its lower triangle, with the real parts of the diagonal."""
     if not hermitian:
         return A
     below, middle = A.tril(-1), A.diagonal(dim1=-2, dim2=-1)
@@ -239,9 +242,11 @@ _DRIVERS = (None, "gels", "gelsy", *_WITH_VALUES)
 
 @single_in_autocast
 def lstsq(A, B, rcond=None, *, driver=None):
-    """Return the least-squares solution of A @ X = B, as (solution, residuals, rank, singular_values); these are there for the
-    drivers 'gelsd' and 'gelss', and empty for others, as in PyTorch. Where these find a matrix that has not full rank, there
-    are no residuals; nor are there for systems that have no more rows than columns."""
+    """Return the least-squares solution of A @ X = B, as (solution, residuals, rank, singular_values).
+
+    Residuals are empty unless A has full rank and more rows than columns. Drivers 'gelsd' and 'gelss' compute singular values;
+    they are empty for other drivers, as in PyTorch.
+    """
     if driver not in _DRIVERS:
         raise ArgumentError(f"lstsq: driver must be 'gels', 'gelsy', 'gelsd' or 'gelss', got {driver!r}")
     check_matrix("lstsq", A.aval, square=False)
@@ -249,7 +254,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
     b = reshape(B, shape=(*B.shape, 1)) if vector else B
     own, (A, b) = A, batched(A, b)
     m, n = A.shape[-2:]
-    whole = rcond is None or driver == "gels" or rcond < 0      # (that driver takes any matrix as one of full rank)
+    whole = rcond is None or driver == "gels" or rcond < 0      # gels assumes full rank
     rcond = max(m, n) * _epsilon(A) if whole else float(rcond)
     solution, rank = fa.lstsq(A, b, rcond=rcond)
     gap = ew.square(magnitude(ew.sub(la.matmul(A, solution), b)))
@@ -267,15 +272,17 @@ def lstsq(A, B, rcond=None, *, driver=None):
 
 
 def _of_batch(x, sizes):
-    """What is the same along the dims by which a batch of these sizes was expanded, without repeating it."""
+    """Return what is equal along the dims by which a batch of these sizes was expanded, without repeats."""
     x = x[(0,) * (x.ndim - len(sizes))]
     return x[tuple([slice(n) for n in sizes])] if tuple(x.shape) != tuple(sizes) else x
 
 
 @single_in_autocast
 def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None):
-    """How many singular values are above max(atol, rtol * the largest), or above `tol`; of what is `hermitian` the lower
-    triangle is read."""
+    """Return the number of singular values above max(atol, rtol * the largest), or above `tol`.
+
+    `hermitian` matrices are read from the lower triangle.
+    """
     check_matrix("matrix_rank", A.aval, square=False)
     A = _whole(A, hermitian)
     values = fa.svdvals(A.detach())
@@ -296,12 +303,12 @@ def det(A, *, out=None):
 
 @single_in_autocast
 def slogdet(A, *, out=None) -> return_types.slogdet:
-    """Sign and logarithm of the size of the determinant."""
+    """Return sign and logarithm of the absolute value of the determinant."""
     return return_types.deliver_all(return_types.slogdet, determinant.slogdet(A), out)
 
 
 def logdet(input):
-    """log of the determinant; nan where that is negative, complex for complex matrices."""
+    """Return the log of the determinant; nan where it is negative, complex for complex matrices."""
     sign, size = determinant.slogdet(input)
     if sign.dtype.is_complex:
         return ew.add(ew.log(sign), fa.like(size, sign))
@@ -313,8 +320,8 @@ def logdet(input):
 
 @single_in_autocast
 def cholesky(A, *, upper=False, out=None):
-    """Return the lower triangular factor of Hermitian positive matrices, of which the lower triangle is read; if `upper`, the
-    upper one of both."""
+    """Return the lower triangular factor of Hermitian positive matrices, from their lower triangle; with `upper` both are
+    upper."""
     factor = fa.cholesky(fa.adjoint(A) if upper else A)
     return deliver(fa.adjoint(factor) if upper else factor, out, "cholesky")
 
@@ -332,30 +339,30 @@ def qr(A, mode="reduced", *, out=None):
 
 @single_in_autocast
 def svd(A, full_matrices=True, *, driver=None, out=None):
-    """U, S, Vh with U @ diag(S) @ Vh = A."""
+    """Return U, S, Vh with U @ diag(S) @ Vh = A."""
     return return_types.deliver_all(return_types.svd, fa.svd(A, full=bool(full_matrices)), out)
 
 
 @single_in_autocast
 def svdvals(A, *, driver=None, out=None):
-    """Return the singular values, falling."""
+    """Return the singular values in falling order."""
     return deliver(fa.svdvals(A), out, "svdvals")
 
 
 @single_in_autocast
 def eigh(A, UPLO="L", *, out=None):
-    """Return eigenvalues (rising) and eigenvectors of Hermitian matrices, of which the triangle UPLO is read."""
+    """Return eigenvalues (rising) and eigenvectors of Hermitian matrices, read from triangle UPLO."""
     return return_types.deliver_all(return_types.eigh, fa.eigh(_of_triangle(A, UPLO)), out)
 
 
 @single_in_autocast
 def eigvalsh(A, UPLO="L", *, out=None):
-    """Return eigenvalues (rising) of Hermitian matrices, of which the triangle UPLO is read."""
+    """Return eigenvalues (rising) of Hermitian matrices, read from triangle UPLO."""
     return deliver(fa.eigvalsh(_of_triangle(A, UPLO)), out, "eigvalsh")
 
 
 def _of_triangle(A, uplo):
-    """Return a matrix whose lower triangle says what A's triangle does."""
+    """Return a matrix whose lower triangle has the values of A's triangle."""
     if uplo not in ("L", "U", "l", "u"):
         raise ArgumentError(f"UPLO must be 'L' or 'U', got {uplo!r}")
     return fa.adjoint(A) if uplo in "Uu" else A
@@ -370,7 +377,7 @@ def cross(input, other, *, dim=-1, out=None):
 
 
 def vecdot(x, y, *, dim=-1, out=None):
-    """Inner products along a dim, the first of the vectors conjugated."""
+    """Return inner products along a dim, with the first vector conjugated."""
     if tls.m.autocast is not None:
         x, y = tls.m.autocast.low(x, y)
     return _vecdot(x, y, dim=dim, out=out)
@@ -383,7 +390,7 @@ def _vecdot(x, y, *, dim):
 
 
 def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
-    """Return the diagonal of two dims, as a new last one."""
+    """Return the diagonal of two dims, as a new last dim."""
     return _diagonal(A, offset=offset, dim1=canonical_dim(dim1, A.ndim), dim2=canonical_dim(dim2, A.ndim))
 
 
@@ -408,7 +415,7 @@ def tensorinv(A, ind=2, *, out=None):
 
 @single_in_autocast
 def tensorsolve(A, B, dims=None, *, out=None):
-    """Return the X of tensordot(A, X, X.ndim) = B, after `dims` of A were moved to its end."""
+    """Return X with tensordot(A, X, X.ndim) = B, after `dims` of A were moved to its end."""
     if dims is not None:
         A = A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
     sizes = A.shape[B.ndim:]

@@ -1,4 +1,4 @@
-"""A few singular values, principal directions or eigenvalues of large matrices, dense or sparse, by products with them."""
+"""Singular values, principal directions and eigenvalues of large matrices, dense or sparse, from a few products with them."""
 
 import math
 
@@ -20,7 +20,7 @@ def _adjoint(A):
 
 
 def _basis(A, q, niter, M):
-    """Return an orthonormal basis near the space of A's largest singular vectors (Halko, Martinsson and Tropp), A without M."""
+    """Return an orthonormal basis near the space of A's (of A - M's) largest singular vectors (Halko, Martinsson, Tropp)."""
 
     def forwards(x):
         return A @ x if M is None else A @ x - M @ x
@@ -37,7 +37,7 @@ def _basis(A, q, niter, M):
 
 
 def svd_lowrank(A, q=6, niter=2, M=None) -> return_types.svd_uv:
-    """U, S and V of about the q largest singular values of A (of A - M), found at random in `niter` rounds of products."""
+    """Return U, S and V of about the q largest singular values of A (or A - M), by `niter` rounds of random products."""
     q = 6 if q is None else q
     if q < 0:
         raise ArgumentError(f"svd_lowrank: q must be at least 0, got {q}")
@@ -49,7 +49,7 @@ def svd_lowrank(A, q=6, niter=2, M=None) -> return_types.svd_uv:
 
 
 def pca_lowrank(A, q=None, center=True, niter=2) -> return_types.svd_uv:
-    """About q principal directions of the rows of A: svd_lowrank of A less the mean of its rows."""
+    """Return about q principal directions of the rows of A: svd_lowrank of A less the mean of its rows."""
     m, n = A.shape[-2:]
     q = min(6, m, n) if q is None else q
     if not 0 <= q <= min(m, n):
@@ -68,7 +68,7 @@ def pca_lowrank(A, q=None, center=True, niter=2) -> return_types.svd_uv:
 
 
 def _orthonormal(basis, B):
-    """Return the columns of a basis made orthonormal in B's product; those that depend on others are dropped."""
+    """Orthonormalise the columns of a basis in B's product; dependent ones are dropped."""
     lengths = (basis * _against(B, basis)).sum(-2).sqrt()
     basis = basis / FUNCTIONS["where"](lengths > 0, lengths, 1.0)
     w, v = linalg.eigh(basis.mT @ _against(B, basis))
@@ -82,7 +82,7 @@ def _against(B, x):
 
 
 def _best(A, B, basis, k, largest):
-    """Return the k best pairs within the space of a basis (Rayleigh and Ritz)."""
+    """Return the k best pairs in the space of a basis (Rayleigh and Ritz)."""
     basis = _orthonormal(basis, B)
     w, v = linalg.eigh(basis.mT @ (A @ basis))
     if largest:
@@ -109,8 +109,10 @@ def _iterate(A, B, X, iK, niter, tol, largest):
 @as_given_in_autocast
 def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest=None, method=None, tracker=None,
            ortho_iparams=None, ortho_fparams=None, ortho_bparams=None):
-    """Return the k largest (or smallest) eigenvalues of a symmetric matrix, or of A x = e B x, and their vectors, from the
-    start X and with the preconditioner iK. Gradients reach A and B through the eigenvalues."""
+    """Return the k largest (or smallest) eigenvalues of a symmetric matrix, or of A x = e B x, and their vectors.
+
+    X is the start and iK the preconditioner. Gradients reach A and B through the eigenvalues.
+    """
     if A.ndim > 2:
         parts = [lobpcg(A[i], k, None if B is None else B[i], None if X is None else X[i], n, iK, niter, tol, largest)
                  for i in range(A.shape[0])]

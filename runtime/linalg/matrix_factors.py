@@ -1,5 +1,7 @@
-"""The factorisations of `ingot.linalg` beyond those that numpy has: LU, LDL, any eigenvalues, Householder's reflections, and
-those that say what failed (`*_ex`). All take batches, float32 and float64, complex64 and complex128."""
+"""Factorisations of `ingot.linalg` beyond NumPy's: LU, LDL, general eigenvalues, Householder reflections, and `*_ex`.
+
+All take batches of float32, float64, complex64 and complex128.
+"""
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, ShapeError
@@ -38,13 +40,13 @@ def eigvals(A, *, out=None):
 
 @single_in_autocast
 def matrix_sqrth(A):
-    """Return the symmetric (Hermitian) positive root of symmetric positive matrices; of others the symmetric part counts."""
+    """Return the symmetric (Hermitian) positive root of symmetric positive matrices; other matrices are symmetrised."""
     return eigen.matrix_sqrth(A)
 
 
 @single_in_autocast
 def polar(A, *, out=None) -> return_types.polar:
-    """U with orthonormal columns and H, symmetric and not negative, with U @ H = A."""
+    """Return U with orthonormal columns and H, symmetric and not negative, with U @ H = A."""
     return return_types.deliver_all(return_types.polar, eigen.polar(A), out)
 
 
@@ -58,14 +60,14 @@ def _require_pivot(name, pivot):
 
 @single_in_autocast
 def lu_factor(A, *, pivot=True, out=None) -> return_types.lu_factor:
-    """L (below the diagonal) and U in one matrix, and the row from 1 that each was exchanged with; raises if U has a zero."""
+    """Return L (below the diagonal) and U in one matrix, and the exchanged rows, from 1; raise if U has a zero."""
     _require_pivot("lu_factor", pivot)
     return return_types.deliver_all(return_types.lu_factor, tri.lu_factor(A, pivot=True, check=True)[:2], out)
 
 
 @single_in_autocast
 def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None) -> return_types.lu_factor_ex:
-    """lu_factor, and where U has its first zero, from 1, or 0."""
+    """Return lu_factor's result, and the position of U's first zero, from 1, or 0."""
     _require_pivot("lu_factor_ex", pivot)
     return return_types.deliver_all(return_types.lu_factor_ex, tri.lu_factor(A, pivot=True, check=check_errors), out)
 
@@ -79,7 +81,7 @@ def lu(A, *, pivot=True, out=None) -> return_types.lu:
 
 
 def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=None) -> return_types.lu_unpack:
-    """P, L and U of the result of lu_factor; what is not asked for is empty."""
+    """Return P, L and U of lu_factor's result; parts not requested are empty."""
     m, n = LU_data.shape[-2:]
     k = min(m, n)
     kind = LU_data.dtype
@@ -100,13 +102,13 @@ def _on_diagonal(x):
 
 
 def _unit_lower(x):
-    """What is below the diagonal, and ones on it."""
+    """Return the part below the diagonal, with ones on it."""
     return ew.where(_on_diagonal(x), 1.0, fa.lower(x, -1))
 
 
 @single_in_autocast
 def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
-    """X with A @ X = B (or X @ A = B if not left) from lu_factor's result for A; with adjoint, for A's adjoint."""
+    """Return X with A @ X = B (or X @ A = B if not left) from lu_factor's result for A; with adjoint, for A's adjoint."""
     if not left:
         result = fa.adjoint(lu_solve(LU, pivots, fa.adjoint(B), adjoint=not adjoint))
         return deliver(result, out, "lu_solve")
@@ -124,14 +126,14 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
 
 @single_in_autocast
 def ldl_factor(A, *, hermitian=False, out=None) -> return_types.ldl_factor:
-    """L and D of a symmetric (or Hermitian) matrix in one, and exchanged rows, as LAPACK's sytrf gives them. No gradient."""
+    """Return L and D of a symmetric (or Hermitian) matrix in one, and exchanged rows, like LAPACK's sytrf. No gradient."""
     found = without_rule("ldl_factor", symmetric_indefinite.ldl_factor(A, hermitian=bool(hermitian), check=True), A)
     return return_types.deliver_all(return_types.ldl_factor, found[:2], out)
 
 
 @single_in_autocast
 def ldl_factor_ex(A, *, hermitian=False, check_errors=False, out=None) -> return_types.ldl_factor_ex:
-    """ldl_factor, and where D has its first zero, from 1, or 0."""
+    """Return ldl_factor's result, and the position of D's first zero, from 1, or 0."""
     found = without_rule("ldl_factor", symmetric_indefinite.ldl_factor(A, hermitian=bool(hermitian), check=bool(check_errors)),
                          A)
     return return_types.deliver_all(return_types.ldl_factor_ex, found, out)
@@ -139,31 +141,31 @@ def ldl_factor_ex(A, *, hermitian=False, check_errors=False, out=None) -> return
 
 @single_in_autocast
 def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
-    """X with A @ X = B from ldl_factor's result for A."""
+    """Return X with A @ X = B from ldl_factor's result for A."""
     LD, B, P = batched(LD, B, reshape(pivots, shape=(*pivots.shape, 1)))
     result = symmetric_indefinite.ldl_solve(LD, reshape(P, shape=tuple(P.shape[:-1])), B, hermitian=bool(hermitian))
     return deliver(without_rule("ldl_solve", result, LD, B), out, "ldl_solve")
 
 
-# What says what failed.
+# Variants that report failures.
 
 
 @single_in_autocast
 def cholesky_ex(A, *, upper=False, check_errors=False, out=None) -> return_types.cholesky_ex:
-    """Return the factor that `cholesky` gives, and the order of the first minor that is not positive, or 0."""
+    """Return the factor of `cholesky`, and the order of the first minor that is not positive, or 0."""
     factor, info = checked_factorizations.cholesky_ex(fa.adjoint(A) if upper else A, check=bool(check_errors))
     return return_types.deliver_all(return_types.cholesky_ex, (fa.adjoint(factor) if upper else factor, info), out)
 
 
 @single_in_autocast
 def inv_ex(A, *, check_errors=False, out=None) -> return_types.inv_ex:
-    """Return the inverse, and the place from 1 of the zero pivot that a singular matrix has, or 0."""
+    """Return the inverse, and the position of the zero pivot of a singular matrix, from 1, or 0."""
     return return_types.deliver_all(return_types.inv_ex, checked_factorizations.inv_ex(A, check=bool(check_errors)), out)
 
 
 @single_in_autocast
 def solve_ex(A, B, *, left=True, check_errors=False, out=None) -> return_types.solve_ex:
-    """X with A @ X = B (or X @ A = B), and the place from 1 of the zero pivot that a singular matrix has, or 0."""
+    """Return X with A @ X = B (or X @ A = B), and the position of the zero pivot of a singular matrix, from 1, or 0."""
     if not left:
         x, info = solve_ex(*turned("solve_ex", A, B), check_errors=check_errors)
         return return_types.deliver_all(return_types.solve_ex, (la.transpose_last(x), info), out)
@@ -174,17 +176,17 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None) -> return_types.s
     return return_types.deliver_all(return_types.solve_ex, (reshape(x, shape=tuple(x.shape[:-1])) if vector else x, info), out)
 
 
-# Householder's reflections: H1 H2 ... = I - V T V', T^-1 = 1 / tau on the diagonal and V' V above it.
+# Householder reflections: H1 H2 ... = I - V T V', T^-1 = 1 / tau on the diagonal and V' V above it.
 
 
 @single_in_autocast
 def geqrf(input, *, out=None) -> return_types.geqrf:
-    """QR as LAPACK's geqrf gives it: R, below it the vectors of Householder's reflections, and their factors. No gradient."""
+    """Return QR like LAPACK's geqrf: R, below it the vectors of Householder reflections, and their factors. No gradient."""
     return return_types.deliver_all(return_types.geqrf, without_rule("geqrf", symmetric_indefinite.geqrf(input), input), out)
 
 
 def _reflections(name, A, tau):
-    """V and T of the product of reflections."""
+    """Return V and T of a product of reflections."""
     fa.check_matrix(name, A.aval, square=False)
     k = tau.shape[-1] if tau.ndim else -1
     if A.dtype is not tau.dtype or tau.shape[:-1] != A.shape[:-2] or not 0 <= k <= A.shape[-1]:
@@ -197,7 +199,7 @@ def _reflections(name, A, tau):
 
 @single_in_autocast
 def householder_product(A, tau, *, out=None):
-    """Return the first columns of the product of Householder's reflections, as geqrf gives them."""
+    """Return the first columns of the product of Householder reflections in geqrf's form."""
     check_matrix("householder_product", A.aval, square=False)
     m, n = A.shape[-2:]
     if m < n:
@@ -210,8 +212,7 @@ def householder_product(A, tau, *, out=None):
 
 @single_in_autocast
 def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
-    """Return the product of Q (its adjoint with `transpose`), given by Householder's reflections, with a matrix; or the other
-    way."""
+    """Multiply Q (its adjoint with `transpose`), given by Householder reflections, by a matrix, or the matrix by Q."""
     if not left:
         turned = ormqr(input, tau, fa.adjoint(other), True, not transpose)
         return deliver(fa.adjoint(turned), out, "ormqr")
@@ -223,13 +224,13 @@ def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
 
 
 def batched(*xs):
-    """Matrices expanded to one batch shape."""
+    """Expand matrices to one batch shape."""
     batch = broadcast_shapes(*(x.shape[:-2] for x in xs))
     return [x if x.shape[:-2] == batch else expand(x, shape=batch + tuple(x.shape[-2:])) for x in xs]
 
 
 def turned(name, A, B):
-    """Return the matrices of X @ A = B as those of A @ X = B, whose solution is the transposed one."""
+    """Return A and B of X @ A = B, transposed to the form A @ X = B."""
     if is_vector(A, B):
         raise ShapeError(f"{name}(left=False) takes matrices with as many columns as A, got {A.aval} and {B.aval}")
     return transpose_last(A), transpose_last(B)

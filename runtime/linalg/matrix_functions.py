@@ -22,7 +22,7 @@ def _identity_like(A):
 
 
 def matrix_power(A, n, *, out=None):
-    """Return a to an integer power; negative powers of the inverse."""
+    """Return an integer power of A; a negative power is one of the inverse."""
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
         raise ShapeError(f"matrix_power takes square matrices, got {A.aval}")
     base = fa.inv(A) if n < 0 else A
@@ -42,15 +42,17 @@ def _largest_column(A):
 
 
 def _halvings_of(size, near: float) -> int:
-    """How often the largest number of a tensor is halved until its logarithm is `near`; not at all what is not finite. Traces
-    ask for this number, which few matrices differ in."""
+    """Return how many halvings bring the log of a tensor's largest number to `near`; 0 for infinity and nan.
+
+    Traces read this number, in which few matrices differ.
+    """
     top = rd.amax(size, dim=tuple(range(size.ndim)), keepdim=False)
     return FUNCTIONS["log2"](top).sub(near).ceil().nan_to_num(0.0, 0.0, 0.0).clamp(0.0).to(dt.int64).item()
 
 
-# The Taylor polynomial of degree 18 of exp in five products (Bader, Blanes and Casas): with A9 = B1 B5 + B4 it is
-# B2 + (B3 + A9) A9, where each B is a sum of multiples of 1, A, A^2, A^3 and A^6. Other numbers would do as well; what they
-# must solve is that the coefficient of A^k is 1 / k!.
+# Taylor polynomial of degree 18 of exp in five products (Bader, Blanes and Casas). With A9 = B1 B5 + B4 it is B2 + (B3 + A9)
+# A9, where each B is a sum of multiples of 1, A, A^2, A^3 and A^6. The numbers are one solution of: the coefficient of A^k is
+# 1 / k!.
 _PARTS_OF_EXP = (
     (0.0, -0.1003655810301446200146, -0.008029246482411569601169, -0.0008921384980457299556855, 0.0),
     (0.0, 0.3978497494996450761452, 1.367837784604117199225, 0.4982896225253826775569, -0.0006378981945947233092416),
@@ -70,7 +72,7 @@ def matrix_exp(A):
     if A.shape[-1] < 2:
         return ew.exp(A)
     size = _largest_column(A.detach())
-    near = math.log2(1.09 if A.dtype in (dt.float64, dt.complex128) else 3.01)      # the series does as well as the dtype
+    near = math.log2(1.09 if A.dtype in (dt.float64, dt.complex128) else 3.01)  # up to here the series is as exact as the dtype
     halvings = of_every_sample(_halvings_of, size, near) if size.numel() else 0
     if not halvings or not size.ndim:
         return _squared(_series_of_exp(ew.mul(A, 0.5 ** halvings)), halvings)
@@ -95,7 +97,7 @@ def _combined(factors, powers):
 
 
 def _squared(total, times, own=None):
-    """Return a matrix squared so many times, or each of a batch as many times as it needs."""
+    """Square a matrix so many times, or each of a batch as many times as it needs."""
     for n in range(times):
         square = la.matmul(total, total)
         total = square if own is None else FUNCTIONS["where"]((own > n)[..., None, None], square, total)

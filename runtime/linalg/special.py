@@ -1,4 +1,4 @@
-"""`ingot.special`: special functions, most of them under the names that `ingot.*` has too."""
+"""`ingot.special`: special functions, most of them also under `ingot.*`."""
 
 import math
 
@@ -31,12 +31,12 @@ def polygamma(n, input, *, out=None):
 
 
 def softmax(input, dim, *, dtype=None):
-    """exp(x) / sum(exp(x)) along a dimension."""
+    """Return exp(x) / sum(exp(x)) along a dimension."""
     return FUNCTIONS["softmax"](input, dim, dtype=dtype)
 
 
 def log_softmax(input, dim, *, dtype=None):
-    """log(softmax(x)) along a dimension."""
+    """Return log(softmax(x)) along a dimension."""
     return FUNCTIONS["log_softmax"](input, dim, dtype=dtype)
 
 
@@ -50,19 +50,19 @@ def _floating(x, name) -> Tensor:
 
 
 def entr(input, *, out=None):
-    """-x log x; 0 at 0 and -inf below."""
+    """Return -x log x; 0 at 0 and -inf below."""
     return deliver(pointwise.entr(_floating(input, "entr")), out, "entr")
 
 
 def xlog1py(input, other, *, out=None):
-    """x log(1 + y), 0 where x is 0 (nan where y is nan)."""
+    """Return x log(1 + y); 0 where x is 0 (nan where y is nan)."""
     x, y = _pair(input, other)
     silent = (x == 0) & ((y <= -1) | (y == math.inf))       # elsewhere a product with 0 is 0, and has a gradient
     return deliver(FUNCTIONS["where"](silent, 0.0, x * log1p(FUNCTIONS["where"](silent, 0.0, y))), out, "xlog1py")
 
 
 def _pair(x, y):
-    """Return two arguments as floating point tensors of one dtype that broadcast; one may be a number."""
+    """Return two arguments as broadcastable floating point tensors of one dtype; one may be a number."""
     like = x if isinstance(x, Tensor) else y
     kind = result_type(x, y)
     kind = kind if kind.is_floating_point else Defaults.dtype
@@ -89,13 +89,15 @@ def ndtri(input, *, out=None):
 
 
 def erfcx(input, *, out=None):
-    """exp(x**2) erfc(x), which does not vanish for large x."""
+    """Return exp(x**2) erfc(x), which does not vanish for large x."""
     return deliver(ew.erfcx(_floating(input, "erfcx")), out, "erfcx")
 
 
 def gammainc(input, other, *, out=None):
-    """Return the regularised lower incomplete gamma function: the probability that a gamma number of concentration `input` is
-    at most `other`."""
+    """Return the regularised lower incomplete gamma function.
+
+    It is the probability that a gamma number of concentration `input` is at most `other`.
+    """
     return deliver(gamma_ops.gammainc(*_pair(input, other)), out, "gammainc")
 
 
@@ -105,7 +107,7 @@ def gammaincc(input, other, *, out=None):
 
 
 def zeta(input, other, *, out=None):
-    """Hurwitz's zeta function: the sum of (other + k) ** -input over k from 0 on, for input above 1."""
+    """Return Hurwitz's zeta function: the sum of (other + k) ** -input over k from 0, for input above 1."""
     return deliver(without_rule("zeta", polynomials.zeta(*_pair(input, other)), input), out, "zeta")
 
 
@@ -162,7 +164,7 @@ scaled_modified_bessel_k1 = _bessel(bessel.scaled_modified_bessel_k1, "exp(x) ti
 spherical_bessel_j0 = _bessel(bessel.spherical_bessel_j0, "sin(x) / x, 1 at 0.")
 airy_ai = _bessel(bessel.airy_ai, "Airy's function Ai. No gradient.")
 
-# The functions of other modules stand last: asking for them may load modules that read those above.
+# Functions of other modules stand last: loading them may import modules that read the names above.
 
 digamma = psi = FUNCTIONS["digamma"]
 erf, erfc, erfinv = FUNCTIONS["erf"], FUNCTIONS["erfc"], FUNCTIONS["erfinv"]

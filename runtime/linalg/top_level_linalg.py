@@ -1,4 +1,4 @@
-"""The functions of `ingot.linalg` that are also `ingot.*` and methods of Tensor."""
+"""Functions of `ingot.linalg` that are also `ingot.*` and methods of Tensor."""
 
 from ...ir.ops.core.shape import full
 from ...ir.ops.linalg.matrix_rules import adjoint
@@ -28,13 +28,14 @@ def pinverse(input, rcond=1e-15):
 
 @api()
 def qr(input, some=True, *, out=None):
-    """Q and R with Q @ R = input, reduced unless `some` is False."""
+    """Return Q and R with Q @ R = input, reduced unless `some` is False."""
     return linalg.qr(input, "reduced" if some else "complete", out=out)
 
 
 @api()
 def svd(input, some=True, compute_uv=True, *, out=None):
-    """U, S, V with U @ diag(S) @ V.mH = input, reduced unless `some` is False; without compute_uv, U and V are zeros."""
+    """Return U, S, V with U @ diag(S) @ V.mH = input, reduced unless `some` is False; without compute_uv, U and V are
+    zeros."""
     u, s, vh = linalg.svd(input, full_matrices=not some)
     if not compute_uv:
         m, n = input.shape[-2:]
@@ -50,20 +51,21 @@ def cholesky(input, upper=False, *, out=None):
 
 @api()
 def lu(A, pivot=True, get_infos=False, out=None):
-    """lu_factor's result as a tuple, with the places of zeros on U's diagonal (0 if there is none) if they are asked for."""
+    """Return lu_factor's result as a tuple; with get_infos also the position of a zero on U's diagonal (0 if there is
+    none)."""
     found = tuple(linalg.lu_factor_ex(A, pivot=pivot))[:3 if get_infos else 2]
     return found if out is None else tuple(return_types.deliver(r, o, "lu") for r, o in zip(found, out))
 
 
 @api(keywords={"input": "b"})
 def lu_solve(b, LU_data, LU_pivots, *, out=None):
-    """X with A @ X = b, from lu_factor's result for A."""
+    """Return X with A @ X = b, from lu_factor's result for A."""
     return linalg.lu_solve(LU_data, LU_pivots, b, out=out)
 
 
 @api(keywords={"input": "b"})
 def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, out=None) -> return_types.triangular_solve:
-    """X with A @ X = b (or A^T @ X = b), reading one triangle of A, and a copy of A; newer: linalg.solve_triangular."""
+    """Return X with A @ X = b (or A^T @ X = b), from one triangle of A, and a copy of A; newer: linalg.solve_triangular."""
     A, b = batched(A, b)
     side = transpose_last(A) if transpose else A
     x = linalg.solve_triangular(side, b, upper=upper != transpose, unitriangular=unitriangular)

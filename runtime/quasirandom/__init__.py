@@ -1,4 +1,7 @@
-"""`ingot.quasirandom`: points that fill a cube more evenly than random ones (Sobol sequences), the same as PyTorch's."""
+"""`ingot.quasirandom`: Sobol sequences, points that fill a cube more evenly than random ones; the same as PyTorch's.
+
+Way in: `SobolEngine`.
+"""
 
 from operator import index as as_int
 
@@ -16,10 +19,10 @@ __all__ = ["SobolEngine"]
 
 
 class SobolEngine:
-    """A Sobol sequence of points in the unit cube of up to 21201 dimensions, drawn one after the other.
+    """Sobol sequence of points in the unit cube of up to 21201 dimensions, drawn in order.
 
-    With `scramble` the points are randomised so that they stay as even (Owen's scrambling by random matrices and a random
-    shift). A `seed` gives the points that PyTorch draws with it; without one the scrambling takes ingot's random numbers.
+    `scramble` randomises the points and keeps them even (Owen's scrambling by random matrices and a random shift). A `seed`
+    gives PyTorch's points for it; without one the scrambling takes ingot's random numbers.
     """
 
     MAXBIT = BITS
@@ -36,7 +39,7 @@ class SobolEngine:
             numbers, shift = _scrambled(numbers, seed)
         self.sobolstate = wrap(numbers)
         self.shift = wrap(shift)
-        self.quasi = wrap(shift.copy())     # the last point that was drawn, in units of 2**-MAXBIT; before, the first one
+        self.quasi = wrap(shift.copy())     # the last drawn point, in units of 2**-MAXBIT; initially the first one
         self.num_generated = 0
 
     def draw(self, n: int = 1, out: Tensor | None = None, dtype: dt.DType | None = None) -> Tensor:
@@ -45,7 +48,7 @@ class SobolEngine:
         if dtype not in (dt.float32, dt.float64):
             raise DTypeError(f"SobolEngine draws float32 and float64, not {dtype}")
         first, last = self.num_generated, self.quasi.numpy().astype(np.int32)
-        changed = _lowest_bit(np.arange(max(first, 1), first + n))      # the direction in which each point leaves the last
+        changed = _lowest_bit(np.arange(max(first, 1), first + n))      # direction from the previous point
         points = np.empty((n, self.dimension), np.int32)
         if n:
             np.take(self.sobolstate.numpy().T.astype(np.int32), changed, axis=0, out=points[n - len(changed):])
@@ -58,7 +61,7 @@ class SobolEngine:
         return deliver(wrap(found), out, "draw")
 
     def draw_base2(self, m: int, out: Tensor | None = None, dtype: dt.DType | None = None) -> Tensor:
-        """Return the next 2**m points, where all that are drawn then are a power of 2: only those are balanced."""
+        """Return the next 2**m points; then all drawn points must be a power of 2, as only these are balanced."""
         n = 2 ** _counted("m", m)
         total = self.num_generated + n
         if total & (total - 1):
@@ -68,7 +71,7 @@ class SobolEngine:
         return self.draw(n, out=out, dtype=dtype)
 
     def fast_forward(self, n: int) -> "SobolEngine":
-        """Leaves out the next n points."""
+        """Skip the next n points."""
         self.num_generated += self._asked(n)
         last = max(self.num_generated - 1, 0)
         taken = np.array([(last ^ last >> 1) >> bit & 1 for bit in range(BITS)], bool)
@@ -77,13 +80,13 @@ class SobolEngine:
         return self
 
     def reset(self) -> "SobolEngine":
-        """Starts again with the first point."""
+        """Restart with the first point."""
         self.quasi = wrap(self.shift.numpy().copy())
         self.num_generated = 0
         return self
 
     def _asked(self, n) -> int:
-        """Return a number of points that there are."""
+        """Return a checked number of points."""
         recorder = tls.m.recorder
         if recorder is not None:
             recorder.refuse("it draws points of a SobolEngine", "draw them outside of the function and hand them over")
@@ -109,12 +112,13 @@ def _counted(name: str, n) -> int:
 
 
 def _lowest_bit(n: np.ndarray) -> np.ndarray:
-    """Return the place of the lowest bit that is set in each number."""
+    """Return the position of the lowest set bit in each number."""
     return np.bitwise_count((n & -n) - 1).astype(np.intp)
 
 
 def _scrambled(numbers: np.ndarray, seed) -> tuple[np.ndarray, np.ndarray]:
-    """Direction numbers times random lower triangular matrices modulo 2, and a random shift: bits in PyTorch's order."""
+    """Return direction numbers times random lower triangular matrices modulo 2, and a random shift, bits in PyTorch's
+    order."""
     dimension = len(numbers)
     drawn = _random_bits(dimension * BITS * (BITS + 1), seed)
     shift = drawn[: dimension * BITS].reshape(dimension, BITS) @ (1 << np.arange(BITS))
@@ -123,7 +127,7 @@ def _scrambled(numbers: np.ndarray, seed) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _times(matrix: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """What a lower triangular matrix of bits, with ones along its diagonal, makes of numbers, bit by bit modulo 2."""
+    """Multiply numbers, bit by bit modulo 2, by a lower triangular matrix with ones on its diagonal."""
     lower = (np.tril(matrix, -1) + np.eye(BITS)).astype(np.float32)       # sums of at most BITS ones are exact
     places = np.arange(BITS - 1, -1, -1)
     bits = numbers[None, :] >> places[:, None] & 1                   # highest first, one column for each number
@@ -131,8 +135,7 @@ def _times(matrix: np.ndarray, numbers: np.ndarray) -> np.ndarray:
 
 
 def _random_bits(count: int, seed) -> np.ndarray:
-    """Return random bits: of the Mersenne Twister for a seed, which is the generator that makes PyTorch's; else of ingot's
-    own."""
+    """Return random bits: for a seed from the Mersenne Twister, as in PyTorch, else from ingot's generator."""
     if seed is None:
         return noise.randint(0, 2, (count,)).numpy()
     twister = np.random.MT19937()

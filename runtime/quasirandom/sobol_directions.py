@@ -1,10 +1,10 @@
-"""Direction numbers of Sobol sequences in up to 21201 dimensions: those that Joe and Kuo searched for by their criterion D(6).
+"""Direction numbers of Sobol sequences in up to 21201 dimensions, found by Joe and Kuo with criterion D(6).
 
 The first dimension is van der Corput's sequence. Each further one belongs to a primitive polynomial modulo 2, taken in order:
-all of degrees 1 to 18. A polynomial of degree s carries a sequence of odd numbers m_1, m_2 ... with m_i < 2**i on from its
-first s, which are free. Those were searched for (S. Joe and F. Y. Kuo, Constructing Sobol sequences with better two-dimensional
-projections, SIAM J. Sci. Comput. 30, 2635-2654, 2008; https://web.maths.unsw.edu.au/~fkuo/sobol) and stand in
-`initial_numbers.bin`: for each polynomial, for i of 1 to s, the i - 1 bits of m_i above its last one, highest bit first.
+all of degrees 1 to 18. A polynomial of degree s extends s free odd numbers m_1 ... m_s with m_i < 2**i by a recurrence. The
+free ones were searched for (S. Joe and F. Y. Kuo, Constructing Sobol sequences with better two-dimensional projections, SIAM
+J. Sci. Comput. 30, 2635-2654, 2008; https://web.maths.unsw.edu.au/~fkuo/sobol). `initial_numbers.bin` holds them: for each
+polynomial, for i of 1 to s, the i - 1 bits of m_i above its last one, highest bit first.
 """
 
 from functools import lru_cache
@@ -13,13 +13,12 @@ from pathlib import Path
 import numpy as np
 
 BITS = 30               # of each direction number
-MOST = 21201            # dimensions, with the first one
+MOST = 21201            # dimensions, including the first one
 _DEGREES = range(1, 19)
 
 
 def direction_numbers(dimension: int) -> np.ndarray:
-    """Return the direction numbers of the first dimensions, int64[dimension, BITS]: number i stands for 2**-(i + 1) and
-    less."""
+    """Return the direction numbers of the first dimensions, int64[dimension, BITS]; number i is at most 2**-(i + 1)."""
     rows = [np.ones((1, BITS), np.int64)]
     degrees = iter(_DEGREES)
     while (lacking := dimension - sum(map(len, rows))) > 0:
@@ -41,7 +40,7 @@ def _numbers_of_degree(degree: int) -> np.ndarray:
 
 
 def _free_bits(degree: int) -> int:
-    """How many bits of m_1 to m_degree are free."""
+    """Return how many bits of m_1 to m_degree are free."""
     return degree * (degree - 1) // 2
 
 
@@ -63,7 +62,7 @@ def _carry_on(rows, polynomials, degree, free):
 def primitive_polynomials(degree: int) -> np.ndarray:
     """Return all primitive polynomials modulo 2 of a degree, in order, as numbers whose bits are the coefficients.
 
-    They are those modulo which x is of the order 2**degree - 1.
+    Modulo such a polynomial x has the order 2**degree - 1.
     """
     found = np.arange(2 ** degree + 1, 2 ** (degree + 1), 2, dtype=np.int64)
     found = found[_power_of_x(2 ** degree, found, degree) == _power_of_x(1, found, degree)]
@@ -86,7 +85,7 @@ def _primes_of(n: int) -> list[int]:
 
 
 def _power_of_x(exponent: int, modulo: np.ndarray, degree: int) -> np.ndarray:
-    """x**exponent modulo each of the polynomials."""
+    """Return x**exponent modulo each of the polynomials."""
     power = np.ones_like(modulo)
     for bit in f"{exponent:b}":
         power = _remainder(_square(power) << (bit == "1"), 2 * degree - 1, modulo, degree)
@@ -102,7 +101,7 @@ def _square(polynomial: np.ndarray) -> np.ndarray:
 
 
 def _remainder(polynomial, highest: int, modulo, degree: int) -> np.ndarray:
-    """What is left of polynomials with terms up to x**highest."""
+    """Return the remainders of polynomials with terms up to x**highest."""
     for term in range(highest, degree - 1, -1):
         polynomial = polynomial ^ (modulo << (term - degree)) * (polynomial >> term & 1)
     return polynomial

@@ -1,4 +1,7 @@
-"""Files: `save` and `load`, and what `load` may build from a PyTorch file (`ingot.serialization`)."""
+"""Files: `save` and `load`, and the classes that `load` may build from a PyTorch file (`ingot.serialization`).
+
+Invariant: loading a tensor file or model runs no code of that file.
+"""
 
 from typing import Any
 
@@ -9,7 +12,7 @@ from .pickle_globals import get_unsafe_globals_in_checkpoint
 from .safe_unpickler import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from .save_load import load, save
 
-DEFAULT_PROTOCOL = 2        # accepted by `save`, where it has no meaning
+DEFAULT_PROTOCOL = 2        # `save` accepts it; it has no effect
 FILE_LIKE, MAP_LOCATION = FileLike, Any
 
 __all__ = ["PyTorchFileReader", "SourceChangeWarning", "add_safe_globals", "clear_safe_globals",
@@ -17,16 +20,16 @@ __all__ = ["PyTorchFileReader", "SourceChangeWarning", "add_safe_globals", "clea
 
 
 class SourceChangeWarning(Warning):
-    """What PyTorch warns of where the code of a class in a file is another than here. Files of ingot hold no code."""
+    """PyTorch's warning for changed code of a class in a file. Files of ingot hold no code."""
 
 
 def default_restore_location(storage, location: str):
-    """Return the tensor that a function of `map_location` is given, on a device."""
+    """Return the tensor that a function of `map_location` receives, on a device."""
     return storage.to(require(location))
 
 
 class PyTorchFileReader:
-    """What PyTorch reads the parts of its files with, written in annotations. Refused, with what to use instead."""
+    """Type in annotations of PyTorch's file readers. Instances raise and name the replacement."""
 
     def __init__(self, name_or_buffer):
         raise FileError(f"{name_or_buffer}: files are not read record by record; ingot.load(path, mmap=True) maps all of one")

@@ -1,7 +1,7 @@
-"""The ingot file: a zip archive, uncompressed, of one JSON text (`ingot.json`) and raw blocks (`data/0`, `data/1`, ...).
+"""The ingot file: an uncompressed zip archive of one JSON text (`ingot.json`) and raw blocks (`data/0`, `data/1`, ...).
 
-Blocks begin at multiples of 64 bytes, so a mapped file can be used in place. The archive's CRC-32 of every entry is checked
-when it is read (not when it is mapped). Nothing in the file is ever executed.
+Blocks begin at multiples of 64 bytes, so a mapped file can be used in place. The CRC-32 of every entry is checked when it is
+read (not when it is mapped). Nothing in the file is ever executed.
 """
 
 import json
@@ -17,11 +17,11 @@ from .file_buffers import Block
 from .json_tree import Reader, Writer, no_device
 
 INDEX = "ingot.json"
-OBJECTS = "objects.pkl"     # the entry of files that hold Python objects
+OBJECTS = "objects.pkl"     # entry of files with Python objects
 FORMAT = 1
 _ALIGN = 64
 _LOCAL_HEADER = 30
-_PADDING_ID = 0x4749        # our extra field of the zip header: zeros
+_PADDING_ID = 0x4749        # extra field of the zip header: zeros
 _ZIP64_BYTES = 20
 _LARGE = 1 << 31
 
@@ -42,7 +42,7 @@ def write(obj, file, entries=None):
 
 
 def write_block(archive, name, block):
-    """Add flat bytes to an archive under a name, beginning at a multiple of 64 bytes."""
+    """Add flat bytes to an archive under a name, at a multiple of 64 bytes."""
     entry = zipfile.ZipInfo(name)
     entry.file_size = block.nbytes
     large = block.nbytes >= _LARGE
@@ -55,7 +55,7 @@ def write_block(archive, name, block):
 
 
 class Archive:
-    """A zip file whose entries are read straight into memory, or mapped."""
+    """Zip file whose entries are read straight into memory, or mapped."""
 
     def __init__(self, file, name, mapped=None):
         self.file, self.name, self.mapped = file, name, mapped
@@ -67,11 +67,11 @@ class Archive:
         self.size = file.tell()
 
     def text(self, entry_name) -> bytes:
-        """Return a small entry, checked."""
+        """Return the checked bytes of a small entry."""
         return self._read(self._entry(entry_name)).tobytes()
 
     def block(self, entry_name, nbytes, byteorder="little") -> Block:
-        """Return an entry that must have a certain size."""
+        """Return an entry of a known size."""
         entry = self._entry(entry_name)
         if type(nbytes) is not int or entry.file_size != nbytes:
             raise FileError(f"{self.name}: {entry_name} has {entry.file_size} bytes, expected {nbytes}; the file is damaged")
@@ -91,7 +91,7 @@ class Archive:
         return entry
 
     def _data_start(self, entry) -> int:
-        """Where an entry's bytes begin; all of them are inside of the file."""
+        """Return the offset of an entry's bytes; raise unless all are inside the file."""
         inside = 0 <= entry.header_offset < self.size
         self.file.seek(entry.header_offset if inside else self.size)
         header = self.file.read(_LOCAL_HEADER)
@@ -115,7 +115,7 @@ class Archive:
 
 
 def fill(file, memory) -> int:
-    """Reads until `memory` is full or the file ends; returns the number of bytes."""
+    """Read until `memory` is full or the file ends; return the number of bytes."""
     view, done = memoryview(memory), 0
     while done < len(view):
         if hasattr(file, "readinto"):
@@ -131,8 +131,7 @@ def fill(file, memory) -> int:
 
 
 def read(archive: Archive, where=no_device):
-    """Return the object that `write` was given; `where(location)` is the device for what was at a location, None for the
-    CPU."""
+    """Return the object that `write` wrote; `where(location)` is the device for a saved location, None for the CPU."""
     index = json.loads(archive.text(INDEX))
     if type(index) is not dict or type(index.get("format")) is not int:
         raise FileError(f"{archive.name}: {INDEX} does not describe an ingot file")

@@ -1,4 +1,4 @@
-"""Memory in files: arrays as windows into blocks of bytes, checked before anything is looked at."""
+"""Arrays over blocks of file bytes, checked before use."""
 
 import sys
 
@@ -12,7 +12,7 @@ MAX_DIMS = 64
 
 
 class Block:
-    """Bytes read from a file, which one or several tensors look into."""
+    """Bytes read from a file, shared by one or several tensors."""
 
     def __init__(self, memory: np.ndarray, name: str, byteorder: str = "little"):
         self.memory = memory            # flat uint8
@@ -22,14 +22,14 @@ class Block:
         self._swapped: dict = {}
 
     def array(self, dtype, shape, strides, offset) -> np.ndarray:
-        """Return a window, in bytes, or a FileError that names what does not fit."""
+        """Return a window, in bytes; raise a FileError that names what does not fit."""
         self._check(dtype, shape, strides, offset)
         if 0 in shape:
             return np.empty(shape, dtype.np)
         found = np.ndarray(shape, dtype.np, self._native(dtype), offset, strides)
         if found.flags.aligned:
             return found
-        # A mapped file's parts may begin anywhere, and kernels take elements that lie at multiples of their size.
+        # Parts of a mapped file may begin anywhere, but kernels need elements at multiples of their size.
         self.memory = self.memory.copy()
         found = np.ndarray(shape, dtype.np, self.memory, offset, strides)
         return found if found.flags.aligned else found.copy()
@@ -67,7 +67,7 @@ class Block:
 
 
 def dense_strides(shape, itemsize) -> tuple:
-    """Byte strides of a row-major array."""
+    """Return the byte strides of a row-major array."""
     strides, step = [], itemsize
     for n in reversed(shape):
         strides.append(step)

@@ -1,4 +1,4 @@
-"""Nested Python data with tensors as plain JSON, and back: what an ingot file says beside the raw bytes.
+"""Nested Python data with tensors as plain JSON, and back: the index of an ingot file.
 
 Numbers, strings, booleans, None and lists are themselves. Everything else is an object with one key that names its kind.
 """
@@ -29,23 +29,23 @@ MAX_DEPTH = 100
 
 
 def no_device(location):
-    """Where tensors go that are all to be on the CPU: None."""
+    """Return None: all tensors go to the CPU."""
 
 
 class Writer:
-    """Turns data into JSON and collects the memory that goes beside it."""
+    """Encoder of data to JSON, which collects the memory of its tensors."""
 
     def __init__(self):
         self.tensors = []       # one description for each tensor
         self.owners = []        # (array, first byte, last byte) of each block
         self._tensor_index = {}
         self._owner_index = {}
-        self._kept = []         # what ids were taken of
+        self._kept = []         # keeps objects alive whose ids are keys
         self._path = []
         self._open = set()
 
     def encode(self, x):
-        """Return the JSON form of `x`, or a DTypeError that says where in the data something cannot be saved."""
+        """Return the JSON form of `x`; raise a DTypeError that says where in the data something cannot be saved."""
         kind = type(x)
         if x is None or kind in (bool, int, str):
             return x
@@ -114,16 +114,16 @@ class Writer:
         return index
 
     def _shape_of(self, t):
-        """Return all that there is of a tensor on the meta device."""
+        """Return the description of a tensor on the meta device: all but values."""
         if name_of(type(t)) is None:
             raise self._refuse(t)
         return [name_of(type(t)), t.dtype.name, list(t.shape), list(t.stride()), t.requires_grad]
 
     def _attributes(self, t):
-        """What the user has set on a tensor; of that what files do not hold is left out, with a warning."""
+        """Return the attributes that the user has set on a tensor; warn about those that files do not hold."""
         found, path = [], list(self._path)
         for name, value in attributes_of(t).items():
-            if (name, value) == ("persistent", True):       # as all buffers are that do not say otherwise
+            if (name, value) == ("persistent", True):       # the default of buffers
                 continue
             try:
                 found.append([name, self._at(name, value)])
@@ -142,7 +142,7 @@ class Writer:
         return len(self.tensors) - 1
 
     def _place(self, a, owner):
-        """Which block an array is in, and where; the block grows to hold it."""
+        """Return the block of an array and the offset there; the block grows to hold it."""
         index = self._owner_index.get(id(owner))
         if index is None:
             index = self._owner_index[id(owner)] = len(self.owners)
@@ -159,7 +159,7 @@ class Writer:
         return {"block": index, "strides": list(a.strides), "offset": a.__array_interface__["data"][0] - base}
 
     def blocks(self):
-        """Return the bytes of each block; offsets of tensors become relative to what is written."""
+        """Return the bytes of each block; offsets of tensors become relative to the written part."""
         found = []
         for t in self.tensors:
             t["offset"] -= self._start(t["block"])
@@ -169,7 +169,7 @@ class Writer:
         return found
 
     def _start(self, index):
-        """First byte of a block, at a multiple of 16 so that elements stay aligned."""
+        """Return the first byte of a block, at a multiple of 16 so that elements stay aligned."""
         return (self.owners[index][1] or 0) // 16 * 16
 
 
@@ -194,7 +194,7 @@ _SCALARS = {
 
 
 class Reader:
-    """Turns JSON back into data, with tensors over the blocks of a file, or where `where(location)` puts what was at one."""
+    """Decoder of JSON to data, with tensors over the blocks of a file, or moved to `where(location)`."""
 
     def __init__(self, tensors, blocks: list[Block], name: str, where=no_device):
         self.tensors, self.blocks, self.name, self.where = tensors, blocks, name, where
@@ -202,7 +202,7 @@ class Reader:
         self.sparse: dict = {}
 
     def decode(self, x, depth=0):
-        """Return the data that `encode` was given."""
+        """Return the data of an `encode`."""
         if depth > 4 * MAX_DEPTH:
             raise FileError(f"{self.name}: the data is nested too deep")
         if x is None or type(x) in (bool, int, float, str):
@@ -250,7 +250,7 @@ class Reader:
 
 
 def _sparse(reader, described, depth):
-    """Return a sparse tensor; one object where the file says the same parts."""
+    """Return a sparse tensor; one object for equal parts in the file."""
     name, layout, size, is_coalesced, *parts = reader.items(described, depth)
     key = name, layout, *map(id, parts)
     if key not in reader.sparse:
@@ -265,7 +265,7 @@ def _number(reader, pair, depth):
 
 
 def _meta(reader, described, depth):
-    """Return a tensor of which there is nothing but its shape."""
+    """Return a meta tensor."""
     name, dtype, shape, strides, requires_grad = described
     made = FUNCTIONS["empty_strided"](tuple(shape), tuple(strides), dtype=dt.by_name(dtype), device="meta")
     return (made if name == "Tensor" else as_class(made, name)).requires_grad_(requires_grad is True)

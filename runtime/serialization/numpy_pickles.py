@@ -1,6 +1,6 @@
-"""numpy's numbers and arrays in pickles (a checkpoint's best accuracy, a list of losses), rebuilt from their bytes.
+"""NumPy's numbers and arrays in pickles (a checkpoint's best accuracy, a list of losses), rebuilt from their bytes.
 
-numpy's own functions would take objects; here there are numbers alone, and as many bytes as they need.
+NumPy's own functions would accept objects; these accept only numbers and the right number of bytes.
 """
 
 import math
@@ -33,7 +33,7 @@ def _array(cls, shape=(), kind=b""):
 
 
 def _from_buffer(data, dtype, shape, order, dims=None):
-    """Return an array of protocol 5, which comes with its elements."""
+    """Return an array of protocol 5, which carries its elements."""
     if type(data) not in (bytes, bytearray) or not _fits(data, dtype, shape) or order not in ("C", "F", "K"):
         raise FileError(_OTHER_BYTES)
     if order != "K":
@@ -47,13 +47,13 @@ _OTHER_BYTES = "an array of numpy's that is not as many bytes as its shape and d
 
 
 def _fits(data, dtype, shape) -> bool:
-    """Return whether so many bytes are the elements of such an array."""
+    """Return whether a number of bytes fits an array."""
     sound = type(shape) is tuple and all(type(n) is int and n >= 0 for n in shape) and isinstance(dtype, np.dtype)
     return sound and not dtype.hasobject and math.prod(shape) * dtype.itemsize == len(data)
 
 
 def restore(target, state):
-    """Return an array that was made empty its elements, as numpy's pickles do; dtypes are ready."""
+    """Give an empty array or dtype its state, as NumPy's pickles do."""
     if isinstance(target, np.dtype):
         if type(state) is not tuple or len(state) < 2 or state[1] not in ("<", "|", "="):
             raise FileError("numpy data that is not in little-endian order")

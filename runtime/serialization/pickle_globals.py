@@ -10,16 +10,16 @@ from . import archive as container
 from . import torch_files
 from .safe_unpickler import get_safe_names
 
-python_objects = lazy(__package__, ".python_objects")         # modules of networks are not loaded for plain tensors
+python_objects = lazy(__package__, ".python_objects")         # networks are not imported for plain tensors
 _TEXTS = frozenset(("UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "STRING", "BINSTRING", "SHORT_BINSTRING"))
 _KEPT = frozenset(("PUT", "BINPUT", "LONG_BINPUT"))
 _RECALLED = frozenset(("GET", "BINGET", "LONG_BINGET"))
 
 
 def names_in(file) -> set:
-    """Return the classes and functions, by full name, that the pickle at a file's position names; it moves behind that."""
+    """Return the full names of classes and functions in the pickle at a file's position, which moves behind it."""
     found: set = set()
-    pushed: list = [None, None]     # the last two values, where they are texts
+    pushed: list = [None, None]     # the last two values, if they are texts
     memo: dict = {}
     arg: Any
     for opcode, arg, _ in pickletools.genops(file):
@@ -38,9 +38,11 @@ def names_in(file) -> set:
 
 
 def get_unsafe_globals_in_checkpoint(f) -> list:
-    """Return the full names of classes and functions in a file of `ingot.save` or `torch.save` that `load` would refuse: those
-    that are not plain data, and that `add_safe_globals` has not allowed. Nothing in the file is run; a name that the pickle
-    computes is missing."""
+    """Return the full names of classes and functions in a file of `ingot.save` or `torch.save` that `load` would refuse.
+
+    Those are names that are not plain data, and that `add_safe_globals` has not allowed. Nothing in the file is run; a name
+    that the pickle computes is missing.
+    """
     if hasattr(f, "read"):
         return _unsafe(f, getattr(f, "name", type(f).__name__))
     with open(f, "rb") as file:

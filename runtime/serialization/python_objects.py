@@ -1,7 +1,7 @@
 """Files of Python objects, such as whole modules: an ingot file of their tensors, and a pickle of everything else.
 
-`save` writes this form only for what plain data cannot hold. `load` reads it by the machine that runs nothing: it builds
-objects of ingot's own modules, and of the classes that the user allows (`add_safe_globals`).
+`save` writes this form only for what plain data cannot hold. `load` reads it with `PickleMachine`, which runs nothing. It
+builds objects of ingot's own modules, and of classes that the user allows (`add_safe_globals`).
 """
 
 import io
@@ -34,7 +34,7 @@ _PROTOCOL = 4
 
 
 class _Pickler(pickle.Pickler):
-    """Pickles all but tensors, which are collected."""
+    """Pickler that collects tensors instead of pickling them."""
 
     def __init__(self, file):
         super().__init__(file, _PROTOCOL)
@@ -50,7 +50,7 @@ class _Pickler(pickle.Pickler):
         return self.places[id(obj)]
 
     def reducer_override(self, obj):
-        """Return tensors of the user's classes as plain ones, which are collected, and what makes them of the class again."""
+        """Reduce a tensor of a user's class to a plain one, which is collected, and its rebuild function."""
         if not isinstance(obj, Tensor) or type(obj).__reduce_ex__ not in (Tensor.__reduce_ex__, Owned.__reduce_ex__):
             return NotImplemented
         with unasked():
@@ -59,7 +59,7 @@ class _Pickler(pickle.Pickler):
 
 
 def of_class(plain, cls, requires_grad):
-    """Return a tensor of one of the user's classes."""
+    """Return a tensor of a user's class."""
     if type(plain) is not Tensor or not isinstance(cls, type) or not issubclass(cls, Tensor):
         raise FileError("a tensor of a class that is none of tensors")
     with unasked():
@@ -73,27 +73,26 @@ _TABLE = PLAIN_GLOBALS | {f"{fn.__module__}.{fn.__qualname__}": Callable_(fn) fo
 
 @cache
 def _modules() -> frozenset:
-    """Ingot's own modules, and the options of some, which files may hold without being allowed."""
+    """Return ingot's own modules, and the options of some, which files may hold without permission."""
     own = [c for c in (*vars(nn).values(), NonDynamicallyQuantizableLinear) if isinstance(c, type) and issubclass(c, nn.Module)]
     return frozenset([*own, nn.LinearCrossEntropyOptions])
 
 
 @cache
 def _held() -> tuple:
-    """Return functions that ingot's own modules hold, as layers of transformers do their activation. No file gets to call
-    them."""
+    """Return functions that ingot's own modules hold, such as activations of transformer layers. No file may call them."""
     return tuple([fn for fn in (getattr(nn.functional, name) for name in nn.functional.__all__)
                   if getattr(fn, "__module__", None) == activation.__name__])
 
 
 def table() -> dict:
-    """What files may name without being allowed."""
+    """Return the names that files may use without permission."""
     made = {f"{fn.__module__}.{fn.__qualname__}": Callable_(fn) for fn in REBUILDS}
     return _TABLE | made | {f"{c.__module__}.{c.__qualname__}": c for c in (*_modules(), *_held())}
 
 
 def write(obj, file) -> None:
-    """Writes any picklable object to an open binary file; nothing if it cannot be pickled."""
+    """Write any picklable object to an open binary file; write nothing if pickling fails."""
     memory = io.BytesIO()
     pickler = _Pickler(memory)
     pickler.dump(obj)
@@ -101,7 +100,7 @@ def write(obj, file) -> None:
 
 
 def read(archive, where):
-    """Return the object in a file that `write` made, its tensors on the devices that `where` says."""
+    """Return the object of a file, its tensors on the devices `where(location)`."""
     tensors, pickled = container.read(archive, where), io.BytesIO(archive.text(container.OBJECTS))
     try:
         return PickleMachine(table(), tensors.__getitem__, archive.name, _modules()).run(pickled)

@@ -1,7 +1,7 @@
-"""A reader of pickles that runs nothing: each opcode builds plain data, and only named things can be referred to.
+"""Unpickler that runs nothing: opcodes build plain data, and names resolve in a table.
 
-PyTorch's files hold a pickle. This machine knows the opcodes that data needs, resolves globals in a table instead of
-importing them, and calls only what the table (or the user, by `add_safe_globals`) says is safe to call.
+PyTorch's files hold a pickle. This machine knows the opcodes that data needs, resolves globals in a table instead of importing
+them, and calls only what the table, or the user by `add_safe_globals`, declares safe.
 """
 
 import pickletools
@@ -9,7 +9,7 @@ from collections import Counter, OrderedDict, defaultdict
 
 from ...ir.errors import DTypeError, FileError
 
-_SAFE: dict[str, object] = {}      # what the user allows, by full name
+_SAFE: dict[str, object] = {}      # allowed by the user, by full name
 
 
 def _named(entry):
@@ -22,7 +22,7 @@ def _named(entry):
 
 
 def add_safe_globals(safe_globals: list):
-    """Allow files to refer to these classes and functions: classes or functions, or pairs with the name in the file.
+    """Allow files to refer to these classes and functions, or pairs with the name in the file.
 
     Loading a file may call them with any arguments, so allow only what is harmless however it is called.
     """
@@ -30,12 +30,12 @@ def add_safe_globals(safe_globals: list):
 
 
 def clear_safe_globals():
-    """Allow nothing beyond the built-in table again."""
+    """Remove all that add_safe_globals allowed."""
     _SAFE.clear()
 
 
 def get_safe_globals() -> list:
-    """What add_safe_globals allowed."""
+    """Return the classes and functions that add_safe_globals allowed."""
     return list(_SAFE.values())
 
 
@@ -45,7 +45,7 @@ def get_safe_names() -> list:
 
 
 class safe_globals:
-    """Allows these classes and functions inside a `with` block."""
+    """Context manager that allows classes and functions."""
 
     def __init__(self, safe_globals: list):
         self.safe_globals = safe_globals
@@ -61,7 +61,7 @@ class safe_globals:
 
 
 class Callable_:
-    """A table entry that a pickle may call."""
+    """Table entry that a pickle may call."""
 
     __slots__ = ("fn",)
 
@@ -77,14 +77,14 @@ _MARK = _Mark()
 
 
 def _encode(text, encoding):
-    """How protocol 2 spells bytes: _codecs.encode(text, "latin1")."""
+    """Return the bytes of protocol 2's spelling _codecs.encode(text, "latin1")."""
     if encoding not in ("latin1", "latin-1"):
         raise FileError(f"bytes in encoding {encoding!r}")
     return text.encode("latin1")
 
 
 def _no_bytes():
-    """How protocol 2 spells bytes of which there are none."""
+    """Return the empty bytes of protocol 2's spelling."""
     return b""
 
 
@@ -111,9 +111,11 @@ _PLAIN_TYPES = (list, dict, set, int, float, str, OrderedDict)
 
 
 class PickleMachine:
-    """Reads one pickle. `globals_` is the table of names, `persistent` resolves persistent ids. Of the classes `own` objects
-    may be made and given their state, but nothing of them is called. Objects of the classes `given` get theirs by
-    give(object, state)."""
+    """Reader of one pickle.
+
+    `globals_` is the table of names, and `persistent` resolves persistent ids. Objects of the classes `own` may be made and
+    given their state, but nothing of them is called. Objects of the classes `given` get their state by give(object, state).
+    """
 
     def __init__(self, globals_: dict, persistent, name: str, own=frozenset(), given=(), give=None):
         self.globals = globals_
@@ -256,7 +258,7 @@ def _is_allowed(fn) -> bool:
 
 
 def _restore(target, state):
-    """What pickle's BUILD does, for classes that the user allows."""
+    """Apply pickle's BUILD to an object of a class that the user allows."""
     if hasattr(target, "__setstate__"):
         target.__setstate__(state)
         return

@@ -42,13 +42,15 @@ def write(tensors, file, metadata=None):
 
 
 def _alignment(size) -> int:
-    """Return the largest power of two, up to 64, that divides a size. Tensors in falling order of it lie as aligned as they can
-    be end to end: those whose size is a multiple of a cache line all begin at one."""
+    """Return the largest power of two, up to 64, that divides a size.
+
+    Tensors in falling order of it are as aligned as possible end to end; those of whole cache lines all begin at one.
+    """
     return min(size & -size, _ALIGN) if size else _ALIGN
 
 
 def header_length(head: bytes, size: int) -> int | None:
-    """Return the length of the JSON header if the first bytes of a file can begin a safetensors file."""
+    """Return the length of the JSON header if the first bytes can begin a safetensors file."""
     if len(head) < 9:
         return None
     (length,) = struct.unpack("<Q", head[:8])
@@ -70,7 +72,7 @@ def read(file, size, name, mapped=None) -> dict:
 
 
 def read_memory(memory: np.ndarray, name: str) -> dict:
-    """Return the tensors in bytes in memory, which they use in place."""
+    """Return the tensors in bytes in memory, without copies."""
     length = header_length(memory[:9].tobytes(), memory.nbytes) or 0
     return read(io.BytesIO(memory[:8 + length].tobytes()), memory.nbytes, name, memory)
 
@@ -83,7 +85,7 @@ def _unique(pairs):
 
 
 def _check_cover(header, data_bytes, name):
-    """Return the data of all tensors lies end to end and fills the file, as the format demands."""
+    """Raise unless the tensors follow each other and fill the file, as the format demands."""
     position = 0
     for begin, end in sorted(tuple(e["data_offsets"]) for e in header.values()):
         if type(begin) is not int or type(end) is not int or begin != position or end < begin:

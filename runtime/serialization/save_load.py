@@ -1,4 +1,4 @@
-"""`save` and `load`: any nesting of plain data and tensors, in a format that cannot carry code."""
+"""`save` and `load`: nested plain data and tensors, in a format that cannot carry code."""
 
 import io
 import os
@@ -20,18 +20,18 @@ from . import safetensors, torch_files
 
 python_objects = lazy(__package__, ".python_objects")
 
-PART = ".part"      # how the name of a file ends that is not complete yet
+PART = ".part"      # suffix of an incomplete file
 
 
 def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_serialization=True) -> None:
-    """Writes nested dicts, lists, tuples, sets, numbers, strings and tensors to a path or an open binary file.
+    """Write nested dicts, lists, tuples, sets, numbers, strings and tensors to a path or an open binary file.
 
-    Tensors that share memory share it in the file; requires_grad and attributes that you have set are kept, histories are
-    not. A path is written completely or not at all. The suffix .safetensors writes that format (a flat dict of tensors), any
-    other ingot's own.
+    Tensors that share memory share it in the file. requires_grad and users' attributes are saved, histories are not. A path is
+    written completely or not at all. The suffix .safetensors selects that format (a flat dict of tensors), any other ingot's
+    own.
 
-    Other objects, such as whole modules, are pickled: to be loaded, their classes must be there and be allowed. The pickle
-    arguments are accepted and have no meaning here.
+    Other objects, such as whole modules, are pickled; to load them, their classes must exist and be allowed. The pickle
+    arguments have no effect.
     """
     if hasattr(f, "write"):
         _write(obj, f)
@@ -45,8 +45,7 @@ def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_seriali
 
 
 def _write(obj, file):
-    """Return the safe form if the object is plain data, else a pickle; what neither holds is refused before a byte is
-    written."""
+    """Write plain data in the safe form, other objects as a pickle; raise before a byte is written if neither works."""
     try:
         container.write(obj, file)
     except DTypeError as refused:
@@ -65,7 +64,7 @@ def _path(f) -> str:
 
 @contextmanager
 def replacing(path: str):
-    """A file that takes the place of `path` when everything has been written. Errors of the system name that path."""
+    """Return a file that replaces `path` once complete. System errors name that path."""
     try:
         with _replacing(os.path.realpath(path)) as file:
             yield file
@@ -97,16 +96,16 @@ def _replacing(path):
 
 
 def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=None, **pickle_load_args) -> Any:
-    """Read a file that `save` wrote, a .safetensors file, or a file of torch.save (without PyTorch).
+    """Read a file of `save`, a .safetensors file, or a file of torch.save (without PyTorch).
 
-    `f` is a path or an open, seekable binary file. `mmap=True` maps the file into memory instead of reading it: quick, and
-    checksums are not checked; tensors may be written, the file stays as it is. No code in a file is run: of PyTorch's files
-    plain data and tensors are read, of ingot's also its own modules, and what `serialization.add_safe_globals` allows;
-    `weights_only` is accepted and changes nothing of that.
+    `f` is a path or an open, seekable binary file. `mmap=True` maps the file into memory instead of reading it. That is quick
+    and skips checksums; writes to tensors do not reach the file. No code in a file is run. From PyTorch's files plain data and
+    tensors are read; from ingot's also its own modules, and what `serialization.add_safe_globals` allows. `weights_only`
+    changes nothing.
 
-    Tensors go to the device that they were saved from, and to the CPU where there is no such device. `map_location` may name a
-    device for all, be a dict {"cuda:0": "cpu"}, or a function that is given a tensor of no elements and the location, and gives
-    the tensor where it is to be (`lambda t, location: t.cuda(1)`), or None.
+    Tensors go to the device that they were saved from, or to the CPU if there is no such device. `map_location` names a device
+    for all, or is a dict {"cuda:0": "cpu"}. It may also be a function of a tensor without elements and the location, which
+    returns the tensor on the right device (`lambda t, location: t.cuda(1)`), or None.
     """
     where = _locations(map_location)
     if tls.m.recorder is not None:
@@ -122,7 +121,7 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=No
 
 
 def _locations(map_location):
-    """Return a function from the location of saved tensors to the device they go to, None for the CPU."""
+    """Return a function from the location of saved tensors to their device, None for the CPU."""
     def there(device):
         return None if device.type == "cpu" else device
 
@@ -153,7 +152,7 @@ def _seekable(f):
 
 
 def _guarded(file, name, mapped, where):
-    """Reads, and turns whatever goes wrong with the content into one FileError."""
+    """Read a file, and turn any fault of its content into one FileError."""
     try:
         return _read(file, str(name), mapped, where)
     except FileError:

@@ -1,4 +1,4 @@
-"""The tensor classes that files may name, looked up when a file needs one: modules are not loaded for plain tensors."""
+"""Tensor classes that files may name, looked up lazily: plain tensors need no modules."""
 
 import importlib
 import sys
@@ -10,8 +10,8 @@ from ..core.tensor import Tensor
 _RUNTIME = __package__.rpartition(".")[0]
 _OWNED = f"{_RUNTIME}.nn.base.parameter"
 _HOMES = {"Parameter": _OWNED, "Buffer": _OWNED}
-REBUILDS: set = set()           # functions of other modules that make what files may hold, of checked arguments
-LAZY = ("UninitializedParameter", "UninitializedBuffer")        # which have no data, and so no place among a file's tensors
+REBUILDS: set = set()           # rebuild functions of other modules, which check their arguments
+LAZY = ("UninitializedParameter", "UninitializedBuffer")        # without data, so not among a file's tensors
 
 
 def class_named(name: str) -> type:
@@ -24,12 +24,12 @@ def class_named(name: str) -> type:
 
 
 def lazy_class(name: str) -> type:
-    """Return one of the classes of tensors that have no shape yet."""
+    """Return a class of tensors without a shape yet."""
     return getattr(importlib.import_module(_OWNED), name)
 
 
 def name_of(cls: type) -> str | None:
-    """What files call a tensor class, or None if they do not hold it."""
+    """Return the name of a tensor class in files, or None if they do not hold it."""
     if cls is Tensor:
         return "Tensor"
     home = _HOMES.get(cls.__name__)

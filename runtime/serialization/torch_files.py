@@ -21,7 +21,7 @@ from .file_buffers import Block
 from .safe_unpickler import PLAIN_GLOBALS, Callable_, PickleMachine
 from .tensor_class_names import LAZY, as_class, lazy_class
 
-LEGACY_HEAD = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."      # the pickle of the legacy format's magic number
+LEGACY_HEAD = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."      # pickle of the legacy format's magic number
 _LEGACY_PROTOCOL = 1001
 
 _STORAGE_NAMES = {"Double": dt.float64, "Float": dt.float32, "Half": dt.float16, "BFloat16": dt.bfloat16, "Long": dt.int64,
@@ -30,15 +30,14 @@ _STORAGE_NAMES = {"Double": dt.float64, "Float": dt.float32, "Half": dt.float16,
 
 
 class StorageType:
-    """A storage class of PyTorch, as far as files need it: its dtype."""
+    """Storage class of PyTorch, reduced to its dtype."""
 
     def __init__(self, dtype):
         self.dtype = dtype
 
 
 class Stored:
-    """A storage of the file: its block of memory, the dtype that it was saved with, and the device that tensors over it go to
-    (None for the CPU)."""
+    """Storage of a file: its block of memory, saved dtype, and the device of its tensors (None for the CPU)."""
 
     def __init__(self, block: Block, dtype, device=None):
         self.block, self.dtype, self.device = block, dtype, device
@@ -65,7 +64,7 @@ def _rebuild_tensor_v2(storage, offset, size, stride, requires_grad=False, backw
 
 
 def _resolved(t, metadata):
-    """Return a tensor with what PyTorch had not yet done to its elements: conjugated, negated."""
+    """Apply PyTorch's lazy conjugation and negation."""
     if type(metadata) is dict and metadata.get("conj") is True:
         t = FUNCTIONS["conj_physical"](t)
     return FUNCTIONS["neg"](t) if type(metadata) is dict and metadata.get("neg") is True else t
@@ -85,7 +84,7 @@ def _rebuild_parameter(data, requires_grad=True, backward_hooks=None, state=None
 
 
 def _with_attributes(t, state):
-    """Return a tensor with what the user had set on it; classes with slots have these behind."""
+    """Return a tensor with the user's attributes; classes with slots have these behind."""
     attributes = state[0] if type(state) is tuple and state else state
     if type(attributes) is dict:
         give_attributes(t, attributes)
@@ -99,19 +98,19 @@ def _rebuild_buffer(data, requires_grad=False, persistent=True):
 
 
 def _uninitialized(name):
-    """What makes a tensor of a lazy module, which has no shape yet."""
+    """Return a table entry that makes a tensor of a lazy module, without a shape yet."""
     return Callable_(lambda requires_grad=True: lazy_class(name)().requires_grad_(requires_grad is True))
 
 
 def _rebuild_from_type_v2(fn, cls, args, state):
-    """Return a tensor with attributes, or one of a subclass: its data as a plain tensor."""
+    """Return a tensor with attributes; of a subclass, its data as a plain tensor."""
     if type(fn) is not Callable_ or fn.fn not in _REBUILDERS or type(args) is not tuple:
         raise FileError("a tensor subclass that is rebuilt by its own code")
     return _with_attributes(fn.fn(*args), state)
 
 
 def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
-    """Return a tensor of which there is nothing but its shape."""
+    """Return a meta tensor."""
     numbers = (*size, *stride)
     if type(dtype) is not dt.DType or not all(type(n) is int and n >= 0 for n in numbers):
         raise FileError(f"a tensor of dtype {dtype}, size {size} and stride {stride}")
@@ -120,7 +119,7 @@ def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
 
 
 def _rebuild_sparse_tensor(layout, data):
-    """Return a sparse tensor of one of PyTorch's layouts."""
+    """Return a sparse tensor in one of PyTorch's layouts."""
     name = str(layout).rpartition(".")[2]
     *parts, size = data if name != "sparse_coo" else data[:3]
     return rebuilt(name, tuple(size), name == "sparse_coo" and len(data) > 3 and bool(data[3]), *parts)
@@ -164,7 +163,7 @@ def _torch_globals() -> dict:
 GLOBALS = _torch_globals()
 
 
-# While storages are only looked for: what a sparse tensor is made of is not there yet, and would not pass its checks.
+# While only storages are searched for: parts of sparse tensors do not exist yet, and would fail their checks.
 _LOOKING = {**GLOBALS, "torch._utils._rebuild_sparse_tensor": Callable_(lambda layout, data: wrap(np.empty(0, np.float32)))}
 
 
@@ -173,7 +172,7 @@ def _machine(persistent, name, table=GLOBALS) -> PickleMachine:
 
 
 def _storage_id(pid, name):
-    """Of a persistent id: the dtype, key, number of elements and location of a storage."""
+    """Return dtype, key, number of elements and location of a storage from its persistent id."""
     if type(pid) is not tuple or len(pid) < 5 or pid[0] != "storage" or type(pid[1]) is not StorageType:
         raise FileError(f"{name}: an unknown kind of external object: {pid[:1] if type(pid) is tuple else pid!r}")
     _, kind, key, location, numel = pid[:5]
@@ -183,7 +182,7 @@ def _storage_id(pid, name):
 
 
 def _with_storages(x, seen=None):
-    """What a file holds, with storages that users know where these stand by themselves."""
+    """Return the file's content with bare storages replaced by users' storage objects."""
     seen = set() if seen is None else seen
     if type(x) is Stored:
         flat = _window(x, 0, (x.block.memory.nbytes // x.dtype.itemsize,), (1,))
@@ -203,7 +202,7 @@ def _with_storages(x, seen=None):
 
 
 def read_zip(archive: Archive, where):
-    """Return the object of a zip archive made by torch.save; `where(location)` is the device that a storage goes to."""
+    """Return the object of a zip archive made by torch.save; `where(location)` is the device for a storage."""
     pickles = [n for n in archive.entries if n == "data.pkl" or n.endswith("/data.pkl")]
     if len(pickles) != 1:
         raise FileError(f"{archive.name} is a zip archive, but neither an ingot nor a PyTorch file")
@@ -228,8 +227,10 @@ def read_zip(archive: Archive, where):
 
 
 def read_legacy(file, size, name, where):
-    """Return the object of a file made by torch.save before 1.6; `where(location)` is the device that a storage goes to.
-    Storages come behind it, so it is read twice."""
+    """Return the object of a file made by torch.save before 1.6; `where(location)` is the device for a storage.
+
+    Storages follow the object, so it is read twice.
+    """
 
     def plain():
         return PickleMachine(GLOBALS, _no_storage, name).run(file)

@@ -1,4 +1,7 @@
-"""`ingot.signal`: windows for spectra and filters."""
+"""`ingot.signal`: short-time Fourier transforms and windows for spectra and filters.
+
+Way in: `ingot.stft`, `ingot.istft`, `ingot.hann_window`, `ingot.signal.windows`.
+"""
 
 from . import windows
 

@@ -1,4 +1,4 @@
-"""Short-time Fourier transforms: spectra of overlapping windows, and back."""
+"""Short-time Fourier transforms: spectra of overlapping windows, and the inverse."""
 
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.ops.core import complex_numbers as co
@@ -13,7 +13,7 @@ from ..core.tensor import Tensor
 
 
 def _window(window, win_length, n_fft, like, device):
-    """Return the window, filled up on both sides to the size of the transform."""
+    """Return the window, padded on both sides to the size of the transform."""
     n = n_fft if win_length is None else win_length
     if not 0 < n <= n_fft:
         raise ArgumentError(f"win_length must be in 1 .. n_fft ({n_fft}), got {n}")
@@ -26,7 +26,7 @@ def _window(window, win_length, n_fft, like, device):
 
 
 def _extended(x, by, mode):
-    """Return rows with numbers added on both sides."""
+    """Pad rows on both sides."""
     n = x.shape[-1]
     if mode == "constant":
         return FUNCTIONS["constant_pad_nd"](x, (by, by))
@@ -56,7 +56,7 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
         raise ArgumentError("stft: align_to_window goes with center=False, where the first window begins at the first number")
     if center:
         x = _extended(x, n_fft // 2, pad_mode)
-    elif align_to_window and win_length is not None:        # zeros on both sides, where the window has none of the numbers
+    elif align_to_window and win_length is not None:        # pad with zeros where the window extends beyond the numbers
         before = (n_fft - win_length) // 2
         x = FUNCTIONS["constant_pad_nd"](x, (before, n_fft - win_length - before))
     if x.shape[-1] < n_fft:
@@ -77,7 +77,7 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
 @api(checked=True)
 def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None,
           length=None, return_complex=False):
-    """Return the numbers of which `stft` gives these spectra, as near as can be."""
+    """Return the best approximation to numbers whose `stft` has these spectra."""
     if not input.dtype.is_complex:
         raise DTypeError(f"istft takes complex numbers, as stft gives them, got {input.aval}")
     if input.ndim not in (2, 3):
@@ -113,6 +113,6 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
 
 
 def _added(frames: Tensor, at, total: int):
-    """Return windows added up where they lie."""
+    """Add up windows at their offsets."""
     start = zeros(frames.shape[0], total, dtype=frames.dtype, device=frames.device)
     return FUNCTIONS["index_add"](start, 1, at, frames.reshape(frames.shape[0], -1))

@@ -1,4 +1,4 @@
-"""Windows for signals, made by operators, so that lengths may be free in traces: Hann, Hamming, Bartlett, Blackman, Kaiser."""
+"""Windows for signals, built from operators, so that lengths may be symbolic: Hann, Hamming, Bartlett, Blackman, Kaiser."""
 
 import math
 
@@ -17,8 +17,10 @@ from ..core.state import Defaults
 
 
 def window(name, values, length, periodic, dtype, device, requires_grad):
-    """Return a window: values(places, last), in float64, for a symmetric one with this last place; a periodic one is the
-    symmetric one of one more, without its last value."""
+    """Return a window: values(positions, last) in float64, for a symmetric one that ends at `last`.
+
+    A periodic window is the symmetric one of one more point, without its last value.
+    """
     require_device(device)
     d = Defaults.dtype if dtype is None else dt.as_dtype(dtype)
     if not d.is_floating_point:
@@ -38,7 +40,7 @@ def _formed(count, length, values, last, d):
 
 
 def cosines(weights):
-    """Return the values of a sum over k of (-1)^k weights[k] cos(2 pi k n / last)."""
+    """Return a function for the sum over k of (-1)^k weights[k] cos(2 pi k n / last)."""
 
     def values(n, last):
         total = None
@@ -56,7 +58,7 @@ def triangle(n, last):
 
 
 def kaisers(beta):
-    """Return the values of a Kaiser window."""
+    """Return a function for the values of a Kaiser window."""
 
     def values(n, last):
         side = ew.sub(ew.mul(n, 2.0 / last), 1.0)
@@ -77,7 +79,7 @@ def hann_window(window_length, periodic=True, *, dtype=None, layout=None, device
 @api(method=False)
 def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None, layout=None, device=None,
                    requires_grad=False, pin_memory=False):
-    """alpha - beta * cos(2 pi n / N)"""
+    """Return alpha - beta * cos(2 pi n / N)."""
     if layout is not None:
         require_strided("hamming_window", layout)
     return window("hamming_window", cosines((alpha, beta)), window_length, periodic, dtype, device, requires_grad)
@@ -104,7 +106,7 @@ def blackman_window(window_length, periodic=True, *, dtype=None, layout=None, de
 @api(method=False)
 def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, layout=None, device=None, requires_grad=False,
                   pin_memory=False):
-    """Made of a Bessel function; beta trades the width of the main lobe for the height of the others."""
+    """Return a Kaiser window; beta trades the width of the main lobe for the height of the others."""
     if layout is not None:
         require_strided("kaiser_window", layout)
     return window("kaiser_window", kaisers(float(beta)), window_length, periodic, dtype, device, requires_grad)

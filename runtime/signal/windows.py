@@ -1,4 +1,4 @@
-"""`ingot.signal.windows`: windows of M points, symmetric ones (for filters), or with sym=False periodic ones (for spectra)."""
+"""`ingot.signal.windows`: windows of M points, symmetric (for filters), or with sym=False periodic (for spectra)."""
 
 import math
 
@@ -14,7 +14,7 @@ __all__ = ["bartlett", "blackman", "cosine", "exponential", "gaussian", "general
 
 
 def _made(name, values, M, sym, dtype, layout, device, requires_grad) -> Tensor:
-    """Return a window: values(places, last place of a symmetric one)."""
+    """Return a window: values(positions, last position of a symmetric one)."""
     if layout != strided:
         raise ArgumentError(f"{name} makes strided tensors, got layout={layout!r}")
     M, = integers(M, "M")
@@ -22,7 +22,7 @@ def _made(name, values, M, sym, dtype, layout, device, requires_grad) -> Tensor:
 
 
 def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
-    """exp(-|n - center| / tau); a periodic window has its center in the middle, which `center` moves."""
+    """Return exp(-|n - center| / tau). A periodic window is centred in the middle; `center` moves that."""
     if tau <= 0:
         raise ArgumentError(f"exponential: tau must be positive, got {tau}")
     if sym and center is not None:
@@ -44,7 +44,7 @@ def cosine(M, *, sym=True, dtype=None, layout=strided, device=None, requires_gra
 
 
 def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
-    """exp(-((n - center) / std)^2 / 2)"""
+    """Return exp(-((n - center) / std)^2 / 2)."""
     if std <= 0:
         raise ArgumentError(f"gaussian: std must be positive, got {std}")
 
@@ -56,21 +56,21 @@ def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=strided, device=None, r
 
 
 def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
-    """Made of a Bessel function; beta trades the width of the main lobe for the height of the others."""
+    """Return a Kaiser window; beta trades the width of the main lobe for the height of the others."""
     if beta < 0:
         raise ArgumentError(f"kaiser: beta must be at least 0, got {beta}")
     return _made("kaiser", kaisers(float(beta)), M, sym, dtype, layout, device, requires_grad)
 
 
 def general_cosine(M, *, a, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
-    """sum over k of (-1)^k a[k] cos(2 pi k n / (N - 1))"""
+    """Return the sum over k of (-1)^k a[k] cos(2 pi k n / (N - 1))."""
     if not isinstance(a, (list, tuple)) or not a:
         raise ArgumentError(f"general_cosine: a must be a sequence of coefficients that is not empty, got {a!r}")
     return _made("general_cosine", cosines(a), M, sym, dtype, layout, device, requires_grad)
 
 
 def general_hamming(M, *, alpha=0.54, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
-    """alpha - (1 - alpha) cos(2 pi n / (N - 1))"""
+    """Return alpha - (1 - alpha) cos(2 pi n / (N - 1))."""
     return general_cosine(M, a=[alpha, 1 - alpha], sym=sym, dtype=dtype, layout=layout, device=device,
                           requires_grad=requires_grad)
 
