@@ -4,7 +4,7 @@ from functools import wraps
 from inspect import isgeneratorfunction
 from typing import Any
 
-from ..core.generator_contexts import around_steps
+from ..runtime.core.generator_contexts import around_steps
 
 __all__: list = []
 

@@ -4,14 +4,14 @@ computing anything. Such a tensor lies on the device meta, and is marked with th
 from collections.abc import Callable
 from typing import Any
 
-from ...ir.errors import DeviceError
-from ..api.register.register import FUNCTIONS
-from ..autograd.grad_mode import no_grad
-from ..core.device import Device
-from ..core.meta import NoElementsError as DataDependentOutputException
-from ..core.tensor import Tensor
-from ..nn.base.parameter import Parameter
-from ..pytree.pytree import tree_leaves, tree_map
+from ..ir.errors import DeviceError
+from ..runtime.api.register.register import FUNCTIONS
+from ..runtime.autograd.grad_mode import no_grad
+from ..runtime.core.device import Device
+from ..runtime.core.meta import NoElementsError as DataDependentOutputException
+from ..runtime.core.tensor import Tensor
+from ..runtime.nn.base.parameter import Parameter
+from ..runtime.pytree.pytree import tree_leaves, tree_map
 from .torch_dispatch_mode import TorchDispatchMode
 
 __all__ = ["DataDependentOutputException", "DynamicOutputShapeException", "FakeTensor", "FakeTensorMode",

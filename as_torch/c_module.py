@@ -5,15 +5,15 @@ import threading
 from contextlib import contextmanager
 from types import SimpleNamespace
 
-from ...ir.graph.graph import Graph, Node, Value
-from ..api.register import torch_function
-from ..api.tensor_classes.subclasses import disabled_torch_function as _disabled_torch_function_impl
-from ..api.tensor_classes.subclasses import unasked as DisableTorchFunctionSubclass
-from ..core.device import as_device
-from ..core.random import Generator, default_generator
-from ..core.state import tls
-from ..core.tensor import Tensor
-from ..nn.base.conversion import destination
+from ..ir.graph.graph import Graph, Node, Value
+from ..runtime.api.register import torch_function
+from ..runtime.api.tensor_classes.subclasses import disabled_torch_function as _disabled_torch_function_impl
+from ..runtime.api.tensor_classes.subclasses import unasked as DisableTorchFunctionSubclass
+from ..runtime.core.device import as_device
+from ..runtime.core.random import Generator, default_generator
+from ..runtime.core.state import tls
+from ..runtime.core.tensor import Tensor
+from ..runtime.nn.base.conversion import destination
 from .dispatch_keys import DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard
 from .script_mode_switches import SWITCHES
 

@@ -2,15 +2,15 @@
 
 import functools
 
-from ....ir.errors import ArgumentError, AutogradError, ShapeError, kind_of
-from ...api.register.register import FUNCTIONS
-from ...autograd.function import Function
-from ...core.state import tls
-from ...core.tensor import Tensor
-from ...func.vmap import vmap
-from ...pytree.pytree import tree_leaves, tree_map
-from ..base.module import Module
-from .stateless import functional_call
+from ..ir.errors import ArgumentError, AutogradError, ShapeError, kind_of
+from ..runtime.api.register.register import FUNCTIONS
+from ..runtime.autograd.function import Function
+from ..runtime.core.state import tls
+from ..runtime.core.tensor import Tensor
+from ..runtime.func.vmap import vmap
+from ..runtime.pytree.pytree import tree_leaves, tree_map
+from ..runtime.nn.base.module import Module
+from ..runtime.nn.utils.stateless import functional_call
 
 __all__ = ["call_for_per_sample_grads"]
 

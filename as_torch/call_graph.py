@@ -8,10 +8,10 @@ arguments.
 
 from typing import Any
 
-from ...runtime.api.register.overrides import TorchFunctionMode, redispatch_function
-from ...runtime.core.op_observers import AtDoor
-from ...runtime.core.tensor import Tensor
-from ...runtime.namespaces import torch_c
+from ..runtime.api.register.overrides import TorchFunctionMode, redispatch_function
+from ..runtime.core.op_observers import AtDoor
+from ..runtime.core.tensor import Tensor
+from . import c_module
 from .aten_signatures import operator_of
 
 __all__ = ["CallGraph", "CallNode", "CallValue", "_get_trace_graph"]
@@ -234,7 +234,7 @@ def _get_trace_graph(f, args=(), kwargs=None, strict=True, _force_outplace=False
     door = _Door(graph)
     door.open()
     try:
-        with torch_c.listing(graph), _Functions(graph, door):
+        with c_module.listing(graph), _Functions(graph, door):
             result = f(*args, **(kwargs or {}))
     finally:
         door.close()

@@ -5,12 +5,12 @@ Ingot's functions of lists (`_foreach_add_` and the like) are as good for few te
 
 import functools
 
-from ...ir import dtype as dt
-from ...ir.errors import DTypeError
-from ..autograd.grad_mode import set_grad_enabled
-from ..core.state import get_default_dtype
-from ..core.tensor import Tensor
-from ..nn.base.parameter import Parameter
+from ..ir import dtype as dt
+from ..ir.errors import DTypeError
+from ..runtime.autograd.grad_mode import set_grad_enabled
+from ..runtime.core.state import get_default_dtype
+from ..runtime.core.tensor import Tensor
+from ..runtime.nn.base.parameter import Parameter
 
 _foreach_supported_types = [Tensor, Parameter]
 _params_doc = "params: the parameters, or groups of them as dictionaries"

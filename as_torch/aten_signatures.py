@@ -3,7 +3,7 @@
 import inspect
 from functools import cache
 
-from ...runtime.core.tensor import Tensor
+from ..runtime.core.tensor import Tensor
 
 _NO_ARGUMENTS = frozenset({"inplace", "older", "out", "out_dtype", "_stacklevel"})
 _NAMES = {"H": "matrix_H", "T": "numpy_T", "data": "detach", "getitem": "slice", "cross_entropy": "cross_entropy_loss",

@@ -2,9 +2,9 @@
 
 import warnings
 
-from ...ir.errors import ArgumentError
-from ..api.register.process_settings import are_deterministic_algorithms_enabled, is_deterministic_algorithms_warn_only_enabled
-from ..core.tensor import Tensor
+from ..ir.errors import ArgumentError
+from ..runtime.api.register.process_settings import are_deterministic_algorithms_enabled, is_deterministic_algorithms_warn_only_enabled
+from ..runtime.core.tensor import Tensor
 
 __all__ = ["alert_not_deterministic", "is_contiguous_or_false"]
 

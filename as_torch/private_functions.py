@@ -1,8 +1,8 @@
 """`ingot._tensor_str`: the parts of printing that libraries take for tensors of classes of their own."""
 
-from ..core.printing import Options as PRINT_OPTS
-from ..core.printing import array_text, closed
-from ..core.tensor import Tensor
+from ..runtime.core.printing import Options as PRINT_OPTS
+from ..runtime.core.printing import array_text, closed
+from ..runtime.core.tensor import Tensor
 
 __all__ = ["PRINT_OPTS", "_add_suffixes", "_tensor_str"]
 

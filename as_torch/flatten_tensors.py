@@ -2,9 +2,9 @@
 
 import importlib
 
-from ...ir.errors import DeviceError
-from ..backends.accelerator import current_accelerator
-from ..nn.utils.convert_parameters import _flatten_dense_tensors, _unflatten_dense_tensors
+from ..ir.errors import DeviceError
+from ..runtime.backends.accelerator import current_accelerator
+from ..runtime.nn.utils.convert_parameters import _flatten_dense_tensors, _unflatten_dense_tensors
 
 __all__ = ["_flatten_dense_tensors", "_get_available_device_type", "_get_device_module", "_unflatten_dense_tensors"]
 

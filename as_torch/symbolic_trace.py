@@ -5,10 +5,10 @@ program themselves, as torch_geometric's does: they put functions in the place o
 import functools
 from types import FunctionType
 
-from ...runtime.nn.base.module import Module
-from .graph import Graph
-from .proxy import Proxy
-from .tracer import PH, Patches, Tracer, _patching, compatibility, patch_wrapped, symbolic_trace, wrap
+from ..runtime.nn.base.module import Module
+from ..jit.fx.graph import Graph
+from ..jit.fx.proxy import Proxy
+from ..jit.fx.tracer import PH, Patches, Tracer, _patching, compatibility, patch_wrapped, symbolic_trace, wrap
 
 __all__ = ["PH", "FunctionType", "Graph", "Module", "Proxy", "ScriptObject", "Tracer", "compatibility", "functools",
            "symbolic_trace", "wrap"]

@@ -4,13 +4,13 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ...ir.lazy import lazy
-from ..tracing.compiler import Compiled as OptimizedModule
-from ..tracing.compiler import allow_in_graph, compile, disable, is_compiling, list_backends, reset, set_stance
-from ..tracing.trace import Traced
+from ..ir.lazy import lazy
+from ..jit.tracing.compiler import Compiled as OptimizedModule
+from ..jit.tracing.compiler import allow_in_graph, compile, disable, is_compiling, list_backends, reset, set_stance
+from ..jit.tracing.trace import Traced
 from . import compiler_config as config
 
-exported_program = lazy(__package__, "..exporting.program.exported_program")
+exported_program = lazy(__package__, "..jit.exporting.program.exported_program")
 
 __all__ = ["ExplainOutput", "ExportResult", "OptimizedModule", "TransformGetItemToIndex", "allow_in_graph",
            "assume_constant_result", "config", "disable", "disallow_in_graph", "error_on_graph_break", "explain", "export",

@@ -1,8 +1,8 @@
 """`ingot.nn.utils._named_member_accessor`: other tensors or children in the places of a module's own, without further ado."""
 
-from ....ir.errors import DTypeError
-from ...core.tensor import Tensor
-from ..base.module import MissingAttribute, Module
+from ..ir.errors import DTypeError
+from ..runtime.core.tensor import Tensor
+from ..runtime.nn.base.module import MissingAttribute, Module
 
 __all__ = ["swap_submodule", "swap_tensor"]
 

@@ -9,14 +9,14 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ...ir.errors import ArgumentError, ShapeError
-from ...ir.opdef.aval import canonical_dim
-from ..api.views.join_split import cat, stack
-from ..autograd.grad_mode import no_grad
-from ..core.tensor import Tensor
-from ..func.control_flow import cond, while_loop
-from ..func.vmap import vmap
-from ..pytree.pytree import tree_flatten, tree_map, tree_unflatten
+from ..ir.errors import ArgumentError, ShapeError
+from ..ir.opdef.aval import canonical_dim
+from ..runtime.api.views.join_split import cat, stack
+from ..runtime.autograd.grad_mode import no_grad
+from ..runtime.core.tensor import Tensor
+from ..runtime.func.control_flow import cond, while_loop
+from ..runtime.func.vmap import vmap
+from ..runtime.pytree.pytree import tree_flatten, tree_map, tree_unflatten
 
 __all__ = ["associative_scan", "cond", "map", "scan", "while_loop"]
 

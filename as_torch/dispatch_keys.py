@@ -7,9 +7,9 @@ those of autocast alone are something that can be left out.
 from enum import Enum
 from typing import Any
 
-from ...ir.errors import ArgumentError
-from ..amp.autocast_mode import autocast
-from ..core.device import KINDS
+from ..ir.errors import ArgumentError
+from ..runtime.amp.autocast_mode import autocast
+from ..runtime.core.device import KINDS
 
 __all__ = ["DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard"]
 

@@ -5,10 +5,10 @@ ingot asks nobody below its public functions, so a mode hears of these: each cal
 What backward runs is not heard of. `profiler.profile` and `utils.flop_counter` hear of operators.
 """
 
-from ...ir.errors import ShapeError
-from ..api.register import torch_function
-from ..api.register.overrides import TorchFunctionMode
-from ..core.tensor import Tensor
+from ..ir.errors import ShapeError
+from ..runtime.api.register import torch_function
+from ..runtime.api.register.overrides import TorchFunctionMode
+from ..runtime.core.tensor import Tensor
 
 __all__ = ["TorchDispatchMode", "any_torch_dispatch_mode_on_stack", "is_in_torch_dispatch_mode",
            "is_traceable_wrapper_subclass", "return_and_correct_aliasing", "transform_subclass"]
