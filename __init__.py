@@ -15,8 +15,6 @@ from .runtime.core.tensor import Tensor as Tensor
 
 __version__ = _VERSION
 
-_SUBMODULES = frozenset({"jit", *(p for p in _paths.PUBLIC if "." not in p)})
-
 _LATE = {"DeviceObjType": "types", "Event": "cuda", "Future": "futures", "GradScaler": "amp",
          "PyTorchFileReader": "serialization", "ScriptModule": "jit", "Stream": "cuda", "Tag": "library", "TensorType": "types",
          "compile": "jit.tracing.compiler"}
@@ -27,25 +25,25 @@ globals().update({d.name: d for d in _DTYPES}, **_FUNCTIONS)
 
 
 def __getattr__(name):
-    """Modules load on first use, and so do the functions that few programs need (see `runtime/api`)."""
-    if name in _SUBMODULES:
+    """Load modules, and functions that few programs need (`runtime/api`), on first use."""
+    if name == "jit" or name in _paths.PUBLIC or name in _paths.PRIVATE:
         return _importlib.import_module(f"{__package__}.{name}")
     if name in _LATE:
         return getattr(_importlib.import_module(f"{__package__}.{_LATE[name]}"), name)
     if name in _BUILT_WITH:
         return getattr(_importlib.import_module(f"{__package__}.backends"), name)
-    if name == "torch":                     # as programs say that have imported ingot under that name, and its names from it
+    if name == "torch":                     # `from torch import torch`, where torch is ingot
         return _sys.modules[__package__]
     if name == "__all__":
         _api.load_rest()
         _api.load_twins()
-        return sorted({"IngotError", "Size", "Tensor", *_LATE, *(d.name for d in _DTYPES), *_FUNCTIONS,
-                       *(name for name in _SUBMODULES if name[0] != "_")})
+        return sorted({"IngotError", "Size", "Tensor", "jit", *_LATE, *(d.name for d in _DTYPES), *_FUNCTIONS,
+                       *(path for path in _paths.PUBLIC if "." not in path and path[0] != "_")})
     try:
         found = _FUNCTIONS[name]
     except KeyError:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
-    globals().update({other: fn for other, fn in _FUNCTIONS.items() if other not in globals()})     # users may have put theirs
+    globals().update({other: fn for other, fn in _FUNCTIONS.items() if other not in globals()})     # set names stay
     return found
 
 

@@ -19,8 +19,6 @@ from .jit import onnx as onnx
 from .jit.custom_ops import namespaces as _namespaces
 from .jit.custom_ops.tags import Tag as Tag
 from .jit.exporting.program import exported_program as _exported_program
-from .jit.torchscript import dynamo as _dynamo
-from .jit.torchscript import inductor as _inductor
 from .jit.torchscript.scripting import ScriptModule as ScriptModule
 from .jit.tracing import compiler as compiler
 from .jit.tracing.compiler import compile as compile
@@ -29,7 +27,6 @@ from .runtime import array_api as array_api
 from .runtime import backends as backends
 from .runtime import distributed as distributed
 from .runtime import distributions as distributions
-from .runtime import func as _func
 from .runtime import masked as masked
 from .runtime import multiprocessing as multiprocessing
 from .runtime import nested as nested
@@ -74,7 +71,6 @@ from .runtime.backends import cpu_device as _cpu_device
 from .runtime.core import device as _device_module
 from .runtime.core import random as _random_module
 from .runtime.core import random as random
-from .runtime.core import tensor as _tensor
 from .runtime.core import tensor as _tensor_module
 from .runtime.core.device import Device as _Device
 from .runtime.core.random import Generator as Generator
@@ -90,35 +86,17 @@ from .runtime.linalg import linalg as linalg
 from .runtime.linalg import special as special
 from .runtime.namespaces import autograd as autograd
 from .runtime.namespaces import build_config as _build_config
-from .runtime.namespaces import fake_tensors as _fake_tensors
 from .runtime.namespaces import func as func
 from .runtime.namespaces import functional_names as _functional_names
-from .runtime.namespaces import higher_order_ops as _higher_order_ops
 from .runtime.namespaces import sparse as sparse
-from .runtime.namespaces import tensor_str as _tensor_str
-from .runtime.namespaces import torch_c as _torch_c
 from .runtime.namespaces import torch_version as torch_version
 from .runtime.namespaces import version as version
 from .runtime.quantization import ao as ao
 from .runtime.serialization import PyTorchFileReader as PyTorchFileReader
-from .runtime.toolbox import flatten_tensors as _flatten_tensors
 from .runtime.toolbox import hub as hub
-from .runtime.toolbox import prims_common as _prims_common
 from .runtime.toolbox import testing as testing
 
-_C = _torch_c
 __config__ = _build_config
-_custom_ops = _custom_ops
-_dynamo = _dynamo
-_functorch = _func
-_guards = _fake_tensors
-_higher_order_ops = _higher_order_ops
-_inductor = _inductor
-_prims_common = _prims_common
-_subclasses = _fake_tensors
-_tensor = _tensor
-_tensor_str = _tensor_str
-_utils = _flatten_tensors
 cpu = _cpu_device
 cuda = _api
 export = _exported_program

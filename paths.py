@@ -1,37 +1,17 @@
-"""The module paths that users import, and where they live.
+"""Public module paths and the files behind them.
 
-`ingot.nn` is the module `ingot.runtime.nn`, the very same object under a second name, loaded when first asked for; so
-`import ingot` stays quick and a class has one identity whichever path it came by.
+`ingot.nn` is the module `ingot.runtime.nn` under a second name: one object, loaded on first use. So `import ingot` stays quick,
+and a class has one identity whichever path it came by. `as_torch` adds PyTorch's private paths.
 """
 
 import importlib
 import importlib.util
 import sys
+from collections import ChainMap
 from importlib.abc import Loader, MetaPathFinder
 
 PUBLIC = {
-    "_C": "runtime.namespaces.torch_c",
-    "_C._functorch": "runtime.func.functorch_levels",
     "__config__": "runtime.namespaces.build_config",
-    "_custom_ops": "jit.custom_ops",
-    "_dynamo": "jit.torchscript.dynamo",
-    "_dynamo._trace_wrapped_higher_order_op": "jit.torchscript.dynamo",
-    "_dynamo.config": "jit.torchscript.compiler_config",
-    "_dynamo.eval_frame": "jit.torchscript.dynamo",
-    "_dynamo.utils": "jit.torchscript.dynamo",
-    "_functorch": "runtime.func",
-    "_functorch.make_functional": "runtime.nn.utils.make_functional",
-    "_functorch.vmap": "runtime.func.vmap",
-    "_guards": "runtime.namespaces.fake_tensors",
-    "_higher_order_ops": "runtime.namespaces.higher_order_ops",
-    "_inductor": "jit.torchscript.inductor",
-    "_inductor.config": "jit.torchscript.compiler_config",
-    "_prims_common": "runtime.toolbox.prims_common",
-    "_subclasses": "runtime.namespaces.fake_tensors",
-    "_subclasses.fake_tensor": "runtime.namespaces.fake_tensors",
-    "_tensor": "runtime.core.tensor",
-    "_tensor_str": "runtime.namespaces.tensor_str",
-    "_utils": "runtime.toolbox.flatten_tensors",
     "accelerator": "runtime.backends.accelerator",
     "amp": "runtime.amp",
     "ao": "runtime.quantization.ao",
@@ -68,14 +48,7 @@ PUBLIC = {
     "cuda.graphs": "runtime.cuda.replay.graphs",
     "cuda.streams": "runtime.cuda.driver.streams",
     "distributed": "runtime.distributed",
-    "distributed._composable": "runtime.distributed.fsdp.composable_fsdp",
-    "distributed._composable.fsdp": "runtime.distributed.fsdp",
-    "distributed._functional_collectives": "runtime.distributed.collectives.functional_collectives",
-    "distributed._tensor": "runtime.distributed.tensor",
-    "distributed._tensor.experimental": "runtime.distributed.tensor",
     "distributed.algorithms": "runtime.distributed.training.uneven_inputs",
-    "distributed.algorithms._checkpoint": "runtime.distributed.training.uneven_inputs",
-    "distributed.algorithms._checkpoint.checkpoint_wrapper": "runtime.distributed.fsdp.activation_wrappers",
     "distributed.algorithms.ddp_comm_hooks": "runtime.distributed.training.comm_hooks",
     "distributed.algorithms.ddp_comm_hooks.debugging_hooks": "runtime.distributed.training.comm_hooks",
     "distributed.algorithms.ddp_comm_hooks.default_hooks": "runtime.distributed.training.comm_hooks",
@@ -85,7 +58,6 @@ PUBLIC = {
     "distributed.algorithms.model_averaging": "runtime.distributed.training.local_sgd",
     "distributed.algorithms.model_averaging.averagers": "runtime.distributed.training.local_sgd",
     "distributed.checkpoint": "runtime.distributed.checkpoint",
-    "distributed.checkpoint._consolidate_hf_safetensors": "runtime.distributed.checkpoint.unsupported_formats",
     "distributed.checkpoint.default_planner": "runtime.distributed.checkpoint.folder_format",
     "distributed.checkpoint.filesystem": "runtime.distributed.checkpoint.folder_format",
     "distributed.checkpoint.format_utils": "runtime.distributed.checkpoint.single_file",
@@ -114,7 +86,6 @@ PUBLIC = {
     "distributed.rpc": "runtime.distributed.launchers.rpc",
     "distributed.run": "runtime.distributed.launchers.launcher",
     "distributed.tensor": "runtime.distributed.tensor",
-    "distributed.tensor._utils": "runtime.distributed.tensor",
     "distributed.tensor.device_mesh": "runtime.distributed.tensor",
     "distributed.tensor.experimental": "runtime.distributed.tensor",
     "distributed.tensor.parallel": "runtime.distributed.tensor.parallel",
@@ -164,7 +135,6 @@ PUBLIC = {
     "distributions.weibull": "runtime.distributions.transformed_families",
     "distributions.wishart": "runtime.distributions.matrix_variate",
     "export": "jit.exporting.program.exported_program",
-    "export._swap": "jit.torchscript.export_swap",
     "export.dynamic_shapes": "jit.exporting.program.dynamic_shapes",
     "export.graph_signature": "jit.exporting.program.graph_signature",
     "fft": "runtime.linalg.fft",
@@ -172,7 +142,6 @@ PUBLIC = {
     "functional": "runtime.namespaces.functional_names",
     "futures": "runtime.distributed.engines.futures",
     "fx": "jit.fx",
-    "fx._symbolic_trace": "jit.fx.private_tracer_names",
     "fx.experimental": "jit.fx.make_fx",
     "fx.experimental.proxy_tensor": "jit.fx.make_fx",
     "fx.experimental.symbolic_shapes": "jit.fx.symbolic_shapes",
@@ -181,7 +150,6 @@ PUBLIC = {
     "library": "jit.custom_ops",
     "linalg": "runtime.linalg.linalg",
     "masked": "runtime.masked",
-    "masked._ops": "runtime.masked.masked_reductions",
     "masked.maskedtensor": "runtime.masked",
     "masked.maskedtensor.core": "runtime.masked",
     "masked.maskedtensor.creation": "runtime.masked",
@@ -201,15 +169,12 @@ PUBLIC = {
     "nn.intrinsic": "runtime.quantization.fused_modules",
     "nn.intrinsic.qat": "runtime.quantization.fused_qat_modules",
     "nn.intrinsic.quantized": "runtime.quantization.fused_quantized_modules",
-    "nn.parallel._functions": "runtime.nn.parallel.comm_functions",
     "nn.parallel.distributed": "runtime.nn.parallel.distributed_data_parallel",
     "nn.parallel.scatter_gather": "runtime.nn.parallel.scatter_gather",
     "nn.parameter": "runtime.nn.base.parameter",
     "nn.qat": "runtime.quantization.qat_modules",
     "nn.quantized": "runtime.quantization.static_modules",
     "nn.quantized.dynamic": "runtime.quantization.dynamic_modules",
-    "nn.utils._named_member_accessor": "runtime.nn.utils.member_accessor",
-    "nn.utils._per_sample_grad": "runtime.nn.utils.per_sample_grad",
     "nn.utils.fusion": "runtime.nn.utils.batch_norm_fusion",
     "nn.utils.memory_format": "runtime.nn.utils.conv_memory_format",
     "nn.utils.rnn": "runtime.nn.base.packed_sequence",
@@ -220,7 +185,6 @@ PUBLIC = {
     "onnx.symbolic_opset9": "jit.onnx.symbolic_registry",
     "ops": "jit.custom_ops.namespaces",
     "optim": "runtime.optim",
-    "optim._functional": "runtime.optim.optim_functional",
     "optim.adadelta": "runtime.optim.adaptive",
     "optim.adagrad": "runtime.optim.adaptive",
     "optim.adamax": "runtime.optim.adam",
@@ -247,18 +211,11 @@ PUBLIC = {
     "torch_version": "runtime.namespaces.torch_version",
     "types": "runtime.api.register.annotation_types",
     "utils": "runtime.toolbox",
-    "utils._contextlib": "runtime.toolbox.contextlib_parts",
-    "utils._foreach_utils": "runtime.toolbox.foreach_groups",
-    "utils._python_dispatch": "runtime.namespaces.torch_dispatch_mode",
-    "utils._pytree": "runtime.pytree.pytree",
     "utils.benchmark": "runtime.toolbox.benchmark",
     "utils.checkpoint": "runtime.autograd.checkpoint",
     "utils.collect_env": "environment",
     "utils.cpp_extension": "runtime.toolbox.cpp_extension",
     "utils.data": "runtime.data",
-    "utils.data._utils": "runtime.data",
-    "utils.data._utils.pin_memory": "runtime.data.pin_memory",
-    "utils.data._utils.worker": "runtime.data.worker_loop",
     "utils.data.datapipes": "runtime.data.datapipes",
     "utils.data.datapipes.datapipe": "runtime.data.datapipes",
     "utils.data.distributed": "runtime.data.distributed_sampler",
@@ -275,37 +232,44 @@ PUBLIC = {
     "version": "runtime.namespaces.version",
     "xpu": "runtime.backends.absent_accelerators",
 }
+PRIVATE: dict[str, str] = {}      # filled by `as_torch`
+_FILES = ChainMap(PUBLIC, PRIVATE)
 _PREFIX = __package__ + "."
 
 
 def real_name(name: str) -> str | None:
-    """The module behind a public path, or None for any other name."""
+    """Return the module behind a public path, or None for any other name."""
     if not name.startswith(_PREFIX):
         return None
     head = name[len(_PREFIX):]
     tail = ""
     while head:
-        if head in PUBLIC:
-            return _PREFIX + PUBLIC[head] + tail
+        if head in _FILES:
+            return _PREFIX + _FILES[head] + tail
         head, dot, last = head.rpartition(".")
         tail = dot + last + tail
     return None
 
 
-def _loading(public, children, before):
-    """A module's `__getattr__` that imports its public children by name (`distributions.normal`), after what it has had."""
+def add_lookup(module, target_of, called: str) -> None:
+    """Make a module import the names that it lacks: `target_of(name)` is "module", "module:name in it", or None."""
+    before = getattr(module, "__getattr__", None)
+
     def find(name):
-        if name in children:
-            return importlib.import_module(f"{public}.{name}")
+        target = target_of(name)
+        if target is not None:
+            place, _, inside = target.partition(":")
+            found = importlib.import_module(place)
+            return getattr(found, inside) if inside else found
         if before is not None:
             return before(name)
-        raise AttributeError(f"module {public!r} has no attribute {name!r}")
+        raise AttributeError(f"module {called!r} has no attribute {name!r}")
 
-    return find
+    module.__getattr__ = find
 
 
 class SameModule(Loader):
-    """Hands out a module that exists under another name."""
+    """Loader of a module that exists under another name."""
 
     def __init__(self, name: str, real: str):
         self.name, self.real = name, real
@@ -317,25 +281,25 @@ class SameModule(Loader):
 
     def exec_module(self, module):
         module.__spec__ = self.own_spec
-        for name, value in vars(module).items():      # a function with the name of its file stays when that is imported
+        for name, value in vars(module).items():      # importing a file keeps the function of its name
             file = sys.modules.get(f"{self.real}.{name}")
             if file is not None and file is not value:
                 sys.modules.setdefault(f"{self.name}.{name}", file)
-        children = {path[len(self.name) - len(_PREFIX) + 1:] for path in PUBLIC if (_PREFIX + path).startswith(self.name + ".")}
-        if children:
-            module.__getattr__ = _loading(self.name, children, getattr(module, "__getattr__", None))
+        public = self.name[len(_PREFIX):] + "."
+        if any(path.startswith(public) for path in PUBLIC):     # `distributions.normal` needs no import of its own
+            add_lookup(module, lambda name: f"{self.name}.{name}" if public + name in _FILES else None, self.name)
 
 
 class _Program(Loader):
     """A loader for `python -m` of a public path: it runs the `main` of the module."""
 
     def get_code(self, name):
-        """The program."""
+        """Return the code that `python -m` runs."""
         return compile(f"import sys\nfrom {name.rpartition('.')[0]} import main\nsys.exit(main())\n", f"<{name}>", "exec")
 
 
 class PublicPaths(MetaPathFinder):
-    """Finds `ingot.nn.functional` as `ingot.runtime.nn.functional`."""
+    """Finder of public paths: `ingot.nn.functional` is `ingot.runtime.nn.functional`."""
 
     def find_spec(self, name, path=None, target=None):
         whole, _, last = name.rpartition(".")
@@ -348,6 +312,6 @@ class PublicPaths(MetaPathFinder):
 
 
 def install():
-    """Puts the finder in front, once."""
+    """Put the finder in front of the others, once."""
     if not any(type(f).__name__ == "PublicPaths" and type(f).__module__ == __name__ for f in sys.meta_path):
         sys.meta_path.insert(0, PublicPaths())

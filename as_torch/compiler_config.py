@@ -1,5 +1,5 @@
-"""`ingot._dynamo.config` and `ingot._inductor.config`: switches of PyTorch's compiler, which programs set. Any may be set; none
-changes what ingot does."""
+"""`torch._dynamo.config` and `torch._inductor.config`: switches of PyTorch's compiler. Any can be set; none changes
+anything."""
 
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -26,14 +26,14 @@ _MISSING = object()
 
 
 def _place(path: str) -> tuple[Any, str]:
-    """The namespace that a dotted name leads to, and the name there."""
+    """Return the namespace and the last part of a dotted name."""
     *folders, name = path.split(".")
     return (globals() if not folders else vars(globals()[folders[0]])), name
 
 
 @contextmanager
 def patch(changes: dict | str | None = None, value: Any = None, **more: Any):
-    """Sets switches inside: `patch(name=value)`, `patch({"triton.name": value})`, `patch("name", value)`; or a decorator."""
+    """Set switches inside: `patch(name=value)`, `patch({"triton.name": value})` or `patch("name", value)`; also a decorator."""
     given = {changes: value} if isinstance(changes, str) else dict(changes or {})
     before = []
     try:

@@ -1,4 +1,4 @@
-"""`ingot._dynamo`: names of PyTorch's compiler that libraries look at, to ask whether something is compiled, and what it is."""
+"""`torch._dynamo`: PyTorch's compiler front end, answered by `jit.trace`. `private_names.py` adds functions that do nothing."""
 
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -14,17 +14,15 @@ exported_program = lazy(__package__, "..jit.exporting.program.exported_program")
 
 __all__ = ["ExplainOutput", "ExportResult", "OptimizedModule", "TransformGetItemToIndex", "allow_in_graph",
            "assume_constant_result", "config", "disable", "disallow_in_graph", "error_on_graph_break", "explain", "export",
-           "forbid_in_graph", "graph_break", "is_compile_supported", "is_compiling", "is_dynamo_supported", "list_backends",
-           "mark_dynamic", "mark_static", "mark_static_address", "mark_unbacked", "maybe_mark_dynamic", "nonstrict_trace",
-           "optimize", "optimize_assert", "patch_dynamo_config", "reset", "set_stance"]
+           "forbid_in_graph", "is_compile_supported", "is_compiling", "is_dynamo_supported", "list_backends",
+           "nonstrict_trace", "optimize", "optimize_assert", "patch_dynamo_config", "reset", "set_stance"]
 
 patch_dynamo_config = config.patch
 
 
 @dataclass
 class ExplainOutput:
-    """What `explain` found: `graphs` that run without Python between them, as IR, why each was recorded, and `text`, which says
-    what runs."""
+    """The result of `explain`: graphs as IR, the reason of each recording, and `text`, which says what runs."""
 
     graphs: list
     graph_count: int
@@ -42,8 +40,10 @@ class ExplainOutput:
 
 
 def explain(f, *extra_args, **extra_kwargs):
-    """What a function, or module, is when it is traced: explain(f)(*args) calls a trace of it twice and gives an
-    `ExplainOutput`. There are no breaks for lack of support; a value that Python reads ends a graph."""
+    """Explain the trace of a function or module: `explain(f)(*args)` calls it twice and returns an `ExplainOutput`.
+
+    No operation breaks a graph for lack of support; a graph ends where Python reads a value.
+    """
     def inner(*args, **kwargs) -> ExplainOutput:
         traced = Traced(f)
         for _ in range(2):
@@ -57,7 +57,7 @@ def explain(f, *extra_args, **extra_kwargs):
 
 
 class ExportResult(NamedTuple):
-    """What `export` gives: a module of graphs, and the conditions on named sizes that it holds for."""
+    """The result of `export`: a module of graphs, and its conditions on named sizes."""
 
     graph_module: Any
     guards: Any
@@ -65,8 +65,10 @@ class ExportResult(NamedTuple):
 
 def export(f, *extra_args, aten_graph: bool = False, dynamic_shapes=None, tracing_mode: str = "symbolic",
            same_signature: bool = True, decomposition_table=None, pre_dispatch: bool = False, **extra_kwargs):
-    """A function, or module, as a module of graphs: export(f)(*args) gives an `ExportResult`, whose `graph_module` takes what
-    the function takes. See `ingot.export.export`, whose rules hold; the options but `dynamic_shapes` change nothing."""
+    """Export a function or module: `export(f)(*args)` returns an `ExportResult` whose `graph_module` has the signature of `f`.
+
+    The rules of `ingot.export.export` hold. Of the options, only `dynamic_shapes` has an effect.
+    """
     def inner(*args, **kwargs) -> ExportResult:
         program = exported_program.export(f, args, kwargs, dynamic_shapes=dynamic_shapes)
         return ExportResult(exported_program.unflatten(program), set(program._model.variants[0].conditions))
@@ -75,7 +77,7 @@ def export(f, *extra_args, aten_graph: bool = False, dynamic_shapes=None, tracin
 
 
 def assume_constant_result(fn):
-    """The function itself: what it reads is guarded, so its result is constant for as long as it may be."""
+    """Return the function: its reads are guarded, so its result is constant while they hold."""
     return fn
 
 
@@ -83,7 +85,7 @@ disallow_in_graph = forbid_in_graph = nonstrict_trace = assume_constant_result
 
 
 def optimize(backend="inductor", *, nopython=False, disable=False, dynamic=None, **hooks: Any):
-    """What makes traced functions and modules, as `compile` does."""
+    """Return a decorator that compiles functions and modules, as `ingot.compile` does."""
     def make(fn):
         return compile(fn, fullgraph=nopython, dynamic=dynamic, backend=backend, disable=disable)
 
@@ -91,44 +93,25 @@ def optimize(backend="inductor", *, nopython=False, disable=False, dynamic=None,
 
 
 def optimize_assert(backend="inductor", **options: Any):
-    """What makes traced functions and modules, as `compile` does."""
+    """Return a decorator that compiles functions and modules, as `ingot.compile` does."""
     return optimize(backend, nopython=True, **options)
 
 
 def is_dynamo_supported() -> bool:
-    """True: `compile` works wherever ingot does."""
+    """Return True: `compile` works wherever ingot does."""
     return True
 
 
 def is_compile_supported(device_type: str) -> bool:
-    """Whether `compile` makes something faster on devices of a type: on those that ingot computes on."""
+    """Return whether ingot compiles code for a kind of device."""
     return device_type in ("cpu", "cuda")
 
 
 @contextmanager
 def error_on_graph_break(error_on_graph_break: bool = True):
-    """Nothing: there are no breaks, a recording goes on through whatever Python does."""
+    """Do nothing: a recording goes on through whatever Python does."""
     yield
 
 
 class TransformGetItemToIndex(nullcontext):
-    """Nothing: inside of vmap, too, tensors are indexed by tensors as they are."""
-
-
-def graph_break(msg: str = ""):
-    """Nothing: a recording goes on through whatever Python does."""
-
-
-def mark_dynamic(t, index, **options):
-    """Nothing: sizes become symbols when a second one comes."""
-
-
-def mark_static(t, index=None):
-    """Nothing: a size is a number until a second one comes."""
-
-
-def mark_static_address(t, guard: bool = True):
-    """Nothing: what a recording captures keeps its memory, and is guarded."""
-
-
-maybe_mark_dynamic = mark_unbacked = mark_dynamic
+    """A context without effect: inside vmap, tensors index tensors as elsewhere."""

@@ -1,4 +1,4 @@
-"""`ingot._C._functorch`: what libraries ask of tensors that stand for batches, and the ways in and out of a level of vmap."""
+"""`torch._C._functorch`: queries about tensors that stand for batches, and the ways in and out of a level of vmap."""
 
 from ..runtime.core.state import tls
 from ..runtime.func.vmap import _add_batch_dim, _remove_batch_dim
@@ -11,27 +11,27 @@ is_functorch_wrapped_tensor = is_batchedtensor
 
 
 def is_gradtrackingtensor(x) -> bool:
-    """False: func.grad and its like differentiate tensors as they are."""
+    """Return False: `func.grad` differentiates plain tensors."""
     return False
 
 
 def get_unwrapped(x):
-    """The tensor of all samples behind one, the batch in front."""
+    """Return the tensor of all samples, with the batch as first dimension."""
     return x._a.memory.full if is_batchedtensor(x) else x
 
 
 def maybe_get_bdim(x) -> int:
-    """Which dimension of `get_unwrapped(x)` is the batch; -1 where x stands for none."""
+    """Return the batch dimension of `get_unwrapped(x)`, or -1 if x stands for no batch."""
     return 0 if is_batchedtensor(x) else -1
 
 
 def maybe_get_level(x) -> int:
-    """The number of the level that a tensor belongs to, the outermost one being 1; -1 where it stands for no batch."""
+    """Return the level of a batched tensor, 1 for the outermost, or -1 if it stands for no batch."""
     return _depth(x._a.memory.level) if is_batchedtensor(x) else -1
 
 
 def maybe_current_level() -> int | None:
-    """The number of the innermost level; None outside of vmap."""
+    """Return the number of the innermost level, or None outside vmap."""
     level = tls.m.batched
     return None if level is None else _depth(level)
 

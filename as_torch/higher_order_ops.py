@@ -1,8 +1,7 @@
-"""`ingot._higher_order_ops`: loops and branches as functions, under PyTorch's names.
+"""`torch._higher_order_ops`: scan, map and associative scan as functions.
 
-They are Python that runs, so they take whatever code takes (closures, gradients of any order, samples of vmap), and a trace
-records the rounds that are done. `associative_scan` needs only as many as the logarithm of the length says, on many elements
-each.
+They are Python loops, so closures, gradients of any order and vmap work, and a trace records each round. `associative_scan`
+needs a number of rounds logarithmic in the length.
 """
 
 import sys
@@ -22,13 +21,12 @@ __all__ = ["associative_scan", "cond", "map", "scan", "while_loop"]
 
 
 def scan(combine_fn: Callable, init, xs, *, dim: int = 0, reverse: bool = False, length: int | None = None) -> tuple[Any, Any]:
-    """carry, y = combine_fn(carry, x) for each slice x of the tensors in `xs` along `dim` (the last one first if `reverse`),
-    from carry = init; gives the last carry, and the ys put together along `dim`.
+    """Compute carry, y = combine_fn(carry, x) for each slice x of `xs` along `dim`, from carry = init.
 
-    Carry, x and y are tensors or trees of tensors. Without tensors in `xs`, x is None, and `length` says how many rounds there
-    are.
+    Return the last carry and the ys, stacked along `dim`. Carry, x and y are tensors or trees of tensors. `reverse` starts with
+    the last slice. Without tensors in `xs`, x is None, and `length` is the number of rounds.
     """
-    leaves, spec = _tensors_of(xs, "scan: xs", dim)
+    leaves, spec = _leaves_of(xs, "scan: xs", dim)
     carried, carry_spec = tree_flatten(init)
     if not carried or not all(isinstance(t, Tensor) for t in carried):
         raise ArgumentError(f"scan: init is a tensor or a tree of tensors, got {init!r:.80}")
@@ -44,12 +42,12 @@ def scan(combine_fn: Callable, init, xs, *, dim: int = 0, reverse: bool = False,
         carry, y = _round(combine_fn, carry, tree_unflatten(parts, spec) if leaves else None, carried, carry_spec)
         ys.append(y)
     if not rounds:
-        return init, _none_of(combine_fn, init, leaves, spec, dim)
-    return carry, _together(ys[::-1] if reverse else ys, dim, "scan")
+        return init, _empty_results(combine_fn, init, leaves, spec, dim)
+    return carry, _stack_trees(ys[::-1] if reverse else ys, dim, "scan")
 
 
 def _round(combine_fn, carry, x, carried, spec):
-    """One call, whose carry must be like the one before."""
+    """Call combine_fn once and check that its carry is like the one before."""
     made = combine_fn(carry, x)
     if not isinstance(made, (tuple, list)) or len(made) != 2:
         raise ArgumentError(f"scan: combine_fn returns a pair (carry, y), got {type(made).__name__}")
@@ -67,50 +65,49 @@ def _kind(x):
     return str(x.aval) if isinstance(x, Tensor) else type(x).__name__
 
 
-def _none_of(combine_fn, init, leaves, spec, dim):
-    """The ys of no round: like those of one on zeros, without elements along `dim`."""
+def _empty_results(combine_fn, init, leaves, spec, dim):
+    """Return the ys of no round: those of a round on zeros, with size 0 along `dim`."""
     zeros = [x.new_zeros([n for i, n in enumerate(x.shape) if i != dim]) for x in leaves]
     with no_grad():
         _, y = combine_fn(init, tree_unflatten(zeros, spec) if leaves else None)
-    return tree_map(lambda t: None if t is None else t[None][:0].movedim(0, _place(t, dim)), y)
+    return tree_map(lambda t: None if t is None else t[None][:0].movedim(0, _new_dim(t, dim)), y)
 
 
-def _together(ys, dim, name):
-    """Trees of tensors as one tree of tensors with a dimension more."""
+def _stack_trees(ys, dim, name):
+    """Stack trees of tensors along a new dimension."""
     whole = [tree_flatten(y) for y in ys]
     spec = whole[0][1]
     other = next((s for _, s in whole if s != spec), None)
     if other is not None:
         raise ArgumentError(f"{name}: all rounds return the same tree, got {spec} and {other}")
-    return tree_unflatten([None if parts[0] is None else stack(parts, _place(parts[0], dim))
+    return tree_unflatten([None if parts[0] is None else stack(parts, _new_dim(parts[0], dim))
                            for parts in zip(*[leaves for leaves, _ in whole])], spec)
 
 
-def _place(t, dim):
-    """Where the dimension of rounds comes in a tensor that one of them gave."""
+def _new_dim(t, dim):
+    """Return the new dimension in a tensor of one round."""
     return dim if dim <= t.ndim else 0
 
 
 def map(f: Callable, xs, *args) -> Any:
-    """f(x, *args) for each slice x of the tensors in `xs` along the first dimension, put together."""
-    leaves, spec = _tensors_of(xs, "map: xs", 0)
+    """Stack f(x, *args) for each slice x of `xs` along the first dimension."""
+    leaves, spec = _leaves_of(xs, "map: xs", 0)
     if not leaves or not leaves[0].shape[0]:
         raise ArgumentError("map: xs are tensors with at least one slice along the first dimension")
-    return _together([f(tree_unflatten(parts, spec), *args) for parts in zip(*[x.unbind(0) for x in leaves])], 0, "map")
+    return _stack_trees([f(tree_unflatten(parts, spec), *args) for parts in zip(*[x.unbind(0) for x in leaves])], 0, "map")
 
 
 def associative_scan(combine_fn: Callable, xs, dim: int, reverse: bool = False, combine_mode: str = "pointwise") -> Any:
-    """For each slice of the tensors in `xs` along `dim`, those up to it combined by `combine_fn(a, b)`, which must be
-    associative: combine_fn(combine_fn(a, b), c) equals combine_fn(a, combine_fn(b, c)). With `reverse`, those from it on.
+    """Combine all slices of `xs` along `dim` up to each one (from each one on, with `reverse`) by an associative function.
 
-    `combine_fn` takes and returns a tree like `xs`, without dimension `dim`; it runs on many pairs at once. With
-    combine_mode="pointwise" it may consist of operations on one element at a time alone, and gets pairs as they lie.
+    `combine_fn(a, b)` takes and returns trees like `xs`, without dimension `dim`, and runs on many pairs at once. With
+    combine_mode="pointwise" it consists of elementwise operations only, and is called on stacked pairs.
     """
     if not callable(combine_fn):
         raise ArgumentError(f"associative_scan: combine_fn is a function of two trees, got {combine_fn!r}")
     if combine_mode not in ("pointwise", "generic"):
         raise ArgumentError(f"associative_scan: combine_mode is 'pointwise' or 'generic', got {combine_mode!r}")
-    leaves, spec = _tensors_of(xs, "associative_scan: xs", dim)
+    leaves, spec = _leaves_of(xs, "associative_scan: xs", dim)
     if not leaves:
         raise ArgumentError("associative_scan: xs holds no tensor")
     combine = vmap(combine_fn) if combine_mode == "generic" else combine_fn
@@ -128,18 +125,18 @@ def associative_scan(combine_fn: Callable, xs, dim: int, reverse: bool = False, 
     front = [x.movedim(dim, 0) for x in leaves]
     if reverse:
         front = [x.flip(0) for x in front]
-    front = _combined(pairs, front)
+    front = _prefixes(pairs, front)
     if reverse:
         front = [x.flip(0) for x in front]
     return tree_unflatten([x.movedim(0, canonical_dim(dim, x.ndim)) for x in front], spec)
 
 
-def _combined(pairs, xs):
-    """All prefixes along the first dimension: those of even length are the prefixes of neighbours that are combined."""
+def _prefixes(pairs, xs):
+    """Return all prefixes along the first dimension; prefixes of even length are prefixes of combined neighbours."""
     n = xs[0].shape[0]
     if n < 2:
         return xs
-    even = _combined(pairs, pairs([x[:n - 1:2] for x in xs], [x[1::2] for x in xs]))
+    even = _prefixes(pairs, pairs([x[:n - 1:2] for x in xs], [x[1::2] for x in xs]))
     if n == 2:
         return [cat([x[:1], e]) for x, e in zip(xs, even)]
     odd = pairs([e[:(n - 1) // 2] for e in even], [x[2::2] for x in xs])
@@ -148,8 +145,8 @@ def _combined(pairs, xs):
     return woven if n % 2 == 0 else [cat([w, o[-1:]]) for w, o in zip(woven, odd)]
 
 
-def _tensors_of(xs, what, dim):
-    """The tensors of a tree, all of one size along a dimension, and what the tree is like."""
+def _leaves_of(xs, what, dim):
+    """Return the leaves and the structure of a tree; the leaves must have one size along `dim`."""
     leaves, spec = tree_flatten(xs)
     leaves = [] if xs is None else leaves
     if not all(isinstance(x, Tensor) for x in leaves):
@@ -160,6 +157,6 @@ def _tensors_of(xs, what, dim):
     return leaves, spec
 
 
-# `from ingot._higher_order_ops.scan import scan` looks for a module, though `_higher_order_ops.scan` is the function.
-_ROOT = __name__.rpartition(".runtime.")[0]
+# `from torch._higher_order_ops.scan import scan` looks for a module, while `_higher_order_ops.scan` is the function.
+_ROOT = __package__.partition(".")[0]
 sys.modules.update({f"{_ROOT}._higher_order_ops.{name}": sys.modules[__name__] for name in __all__})

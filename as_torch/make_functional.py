@@ -1,4 +1,4 @@
-"""`ingot._functorch.make_functional`: modules as functions of their parameters and buffers, as functorch first had them."""
+"""`torch._functorch.make_functional`: modules as functions of their parameters and buffers."""
 
 import copy
 
@@ -12,7 +12,7 @@ __all__ = ["FunctionalModule", "FunctionalModuleWithBuffers", "combine_state_for
 
 
 class FunctionalModuleWithBuffers(Module):
-    """A module as a function: `f(params, buffers, *args)`, both in the order of `named_parameters` and `named_buffers`."""
+    """A module as a function `f(params, buffers, *args)`, in the order of `named_parameters` and `named_buffers`."""
 
     def __init__(self, stateless_model: Module, param_names: tuple, buffer_names: tuple):
         super().__init__()
@@ -21,7 +21,7 @@ class FunctionalModuleWithBuffers(Module):
 
     @classmethod
     def _create_from(cls, model: Module, disable_autograd_tracking=False):
-        """(the function, the parameters, the buffers) of a module, which stays what it is."""
+        """Return (function, parameters, buffers) of copies of a module."""
         own = copy.deepcopy(model)
         params, buffers = dict(own.named_parameters()), dict(own.named_buffers())
         if disable_autograd_tracking:
@@ -31,7 +31,7 @@ class FunctionalModuleWithBuffers(Module):
         return cls(skeleton, tuple(params), tuple(buffers)), tuple(params.values()), tuple(buffers.values())
 
     def forward(self, params, buffers, *args, **kwargs):
-        """What the module gives with these values."""
+        """Compute the module with these parameters and buffers."""
         if len(params) != len(self.param_names) or len(buffers) != len(self.buffer_names):
             raise ArgumentError(f"{type(self.stateless_model).__name__} takes {len(self.param_names)} parameters and "
                                 f"{len(self.buffer_names)} buffers, got {len(params)} and {len(buffers)}")
@@ -43,12 +43,12 @@ class FunctionalModule(FunctionalModuleWithBuffers):
     """A module without buffers as a function: `f(params, *args)`."""
 
     def forward(self, params, *args, **kwargs):
-        """What the module gives with these values."""
+        """Compute the module with these parameters and buffers."""
         return super().forward(params, (), *args, **kwargs)
 
 
 def make_functional(model: Module, disable_autograd_tracking: bool = False) -> tuple:
-    """(f, params) such that `f(params, *args)` is what the module gives; params are copies of its own."""
+    """Return (f, params): `f(params, *args)` computes the module; params are copies of its parameters."""
     if any(True for _ in model.buffers()):
         raise ArgumentError(f"make_functional is for modules without buffers, and {type(model).__name__} has some: call "
                             f"make_functional_with_buffers")
@@ -57,12 +57,12 @@ def make_functional(model: Module, disable_autograd_tracking: bool = False) -> t
 
 
 def make_functional_with_buffers(model: Module, disable_autograd_tracking: bool = False) -> tuple:
-    """(f, params, buffers) such that `f(params, buffers, *args)` is what the module gives."""
+    """Return (f, params, buffers): `f(params, buffers, *args)` computes the module."""
     return FunctionalModuleWithBuffers._create_from(model, disable_autograd_tracking)
 
 
 def combine_state_for_ensemble(models) -> tuple:
-    """(f, params, buffers) of modules of one kind, those of all stacked, for `vmap(f, in_dims=(0, 0, None))`."""
+    """Return (f, params, buffers) of modules of one class, stacked for `vmap(f, in_dims=(0, 0, None))`."""
     models = list(models)
     params, buffers = stack_module_state(models)
     f, _, _ = make_functional_with_buffers(models[0])

@@ -1,4 +1,4 @@
-"""`ingot.nn.utils._named_member_accessor`: other tensors or children in the places of a module's own, without further ado."""
+"""`torch.nn.utils._named_member_accessor`: replace tensors and children of a module without checks."""
 
 from ..ir.errors import DTypeError
 from ..runtime.core.tensor import Tensor
@@ -6,11 +6,11 @@ from ..runtime.nn.base.module import MissingAttribute, Module
 
 __all__ = ["swap_submodule", "swap_tensor"]
 
-_MISSING = object()     # in a tensor's place: there is none
+_MISSING = object()     # stands for an absent tensor
 
 
 def swap_tensor(module, name: str, tensor, allow_missing: bool = False):
-    """Puts a tensor where another one is, and returns that."""
+    """Replace a tensor of a module and return the old one."""
     _check(module, name)
     for value in (tensor, None if name in module._parameters or name in module._buffers else getattr(module, name, None)):
         if value is not _MISSING and value is not None and not isinstance(value, Tensor):
@@ -32,7 +32,7 @@ def swap_tensor(module, name: str, tensor, allow_missing: bool = False):
 
 
 def swap_submodule(module, name: str, submodule):
-    """Puts a child where another one is, and returns that."""
+    """Replace a child of a module and return the old one."""
     _check(module, name)
     _check(submodule, name)
     if name not in module._modules:

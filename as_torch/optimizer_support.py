@@ -1,7 +1,5 @@
-"""What optimizers that are written elsewhere take from `torch.optim.optimizer`: which implementation suits, and small parts.
-
-Ingot's functions of lists (`_foreach_add_` and the like) are as good for few tensors as for many, on all devices.
-"""
+"""Private parts of `torch.optim` that optimizers of other libraries import: `optim._functional`, and helpers of
+`optim.optimizer`."""
 
 import functools
 
@@ -11,33 +9,32 @@ from ..runtime.autograd.grad_mode import set_grad_enabled
 from ..runtime.core.state import get_default_dtype
 from ..runtime.core.tensor import Tensor
 from ..runtime.nn.base.parameter import Parameter
+from ..runtime.optim.adam import adam, adamax, adamw, nadam, radam
+from ..runtime.optim.adaptive import adadelta, adagrad, asgd, rmsprop, rprop
+from ..runtime.optim.sgd import sgd
+
+__all__ = ["adadelta", "adagrad", "adam", "adamax", "adamw", "asgd", "nadam", "radam", "rmsprop", "rprop", "sgd"]
 
 _foreach_supported_types = [Tensor, Parameter]
-_params_doc = "params: the parameters, or groups of them as dictionaries"
-_foreach_doc = "foreach (bool, optional): whether to go by functions of lists of tensors"
-_fused_doc = "fused (bool, optional): whether one kernel does a parameter's step"
-_capturable_doc = "capturable (bool, optional): whether steps can be captured in a CUDA graph"
-_differentiable_doc = "differentiable (bool, optional): whether steps record gradients"
-_maximize_doc = "maximize (bool, optional): whether to go up instead of down"
 
 
 def _get_foreach_kernels_supported_devices() -> list:
-    """The kinds of devices on which functions of lists are chosen unasked."""
+    """Return the kinds of devices on which functions of lists are the default."""
     return ["cuda"]
 
 
 def _get_fused_kernels_supported_devices() -> list:
-    """The kinds of devices that take `fused=True`."""
+    """Return the kinds of devices that accept `fused=True`."""
     return ["cpu", "cuda"]
 
 
 def _get_capturable_supported_devices(supports_xla: bool = True) -> list:
-    """The kinds of devices whose steps can be captured with `capturable=True`."""
+    """Return the kinds of devices whose steps can be captured with `capturable=True`."""
     return ["cuda"]
 
 
 def _default_to_fused_or_foreach(params, differentiable: bool, use_fused: bool = False) -> tuple:
-    """(whether a fused step is to be taken, whether functions of lists), where nobody has said so."""
+    """Return the defaults of (fused, foreach) for these parameters."""
     if differentiable:
         return False, False
     given = [p for p in params if p is not None]
@@ -49,14 +46,14 @@ def _default_to_fused_or_foreach(params, differentiable: bool, use_fused: bool =
 
 
 def _device_dtype_check_for_fused(p: Tensor, cuda_unsupported: bool = False):
-    """Raises where a parameter does not take `fused=True`."""
+    """Raise if a parameter does not accept `fused=True`."""
     kinds = [kind for kind in _get_fused_kernels_supported_devices() if not (cuda_unsupported and kind == "cuda")]
     if p.device.type not in kinds or not p.is_floating_point():
         raise DTypeError(f"fused=True takes floating point parameters on {' or '.join(kinds)}, got {p.aval} on {p.device}")
 
 
 def _use_grad_for_differentiable(func):
-    """Lets a step record gradients if its optimizer is `differentiable`, else not."""
+    """Decorate a step to record gradients only if its optimizer is `differentiable`."""
     @functools.wraps(func)
     def step(self, *args, **kwargs):
         with set_grad_enabled(self.defaults["differentiable"]):
@@ -65,32 +62,32 @@ def _use_grad_for_differentiable(func):
 
 
 def _disable_dynamo_if_unsupported(single_tensor_fn=None):
-    """A decorator of functional forms, which changes nothing: they are traced as they are."""
+    """Return a decorator without effect: functional forms are traced as they are."""
     return lambda func: func
 
 
 def _get_value(x):
-    """A tensor of one element as a number."""
+    """Return a tensor of one element as a number."""
     return x.item() if isinstance(x, Tensor) else x
 
 
 def _stack_if_compiling(x):
-    """Numbers as they are."""
+    """Return the argument."""
     return x
 
 
 def _get_scalar_dtype(is_fused=None) -> dt.DType:
-    """The dtype of counts of steps."""
+    """Return the dtype of step counts."""
     return dt.float64 if not is_fused and get_default_dtype() is dt.float64 else dt.float32
 
 
 def _to_scalar(x):
-    """A tensor of one element without dims; a number as it is."""
+    """Return a tensor of one element without dims, or a number unchanged."""
     return x.squeeze() if isinstance(x, Tensor) and x.dim() != 0 else x
 
 
 def _view_as_real(params, *state_and_grads):
-    """Raises where parameters are complex: parts of complex tensors are copies, which a step could not write through."""
+    """Raise for complex parameters: real and imaginary parts are copies, which a step cannot write through."""
     for p in params:
         if p.is_complex():
             raise DTypeError(f"a step that takes complex parameters as pairs of real numbers cannot write to {p.aval}, whose "

@@ -1,4 +1,4 @@
-"""Gradients of parameters for each sample of a batch, which an ordinary backward leaves in `grad_sample`."""
+"""`torch.nn.utils._per_sample_grad`: gradients of parameters for each sample, which backward leaves in `grad_sample`."""
 
 import functools
 
@@ -8,20 +8,18 @@ from ..runtime.autograd.function import Function
 from ..runtime.core.state import tls
 from ..runtime.core.tensor import Tensor
 from ..runtime.func.vmap import vmap
-from ..runtime.pytree.pytree import tree_leaves, tree_map
 from ..runtime.nn.base.module import Module
 from ..runtime.nn.utils.stateless import functional_call
+from ..runtime.pytree.pytree import tree_leaves, tree_map
 
 __all__ = ["call_for_per_sample_grads"]
 
 
 def call_for_per_sample_grads(module, *, batch_size=None, loss_reduction="sum", batch_first=True):
-    """The forward of a module, whose backward puts the gradients of each sample into `p.grad_sample` of the parameters, and
-    leaves `p.grad` as it is.
+    """Return the forward of a module whose backward writes `p.grad_sample` of each parameter, and leaves `p.grad` alone.
 
-    Samples go through the module one by one, as batches of one, by `vmap`. A loss that is a mean divides each one's gradient by
-    the size of the batch: `loss_reduction="mean"` undoes that. Tensors among the arguments that have another size than
-    `batch_size`, where that is given, are the same for all samples.
+    `vmap` runs the module on each sample as a batch of one. `loss_reduction="mean"` undoes the division by the batch size of a
+    mean loss. With `batch_size`, tensors of another size are shared by all samples.
     """
     if loss_reduction not in ("sum", "mean"):
         raise ArgumentError(f"call_for_per_sample_grads: loss_reduction is 'sum' or 'mean', got {loss_reduction!r}")
@@ -30,7 +28,7 @@ def call_for_per_sample_grads(module, *, batch_size=None, loss_reduction="sum", 
     if batch_size is not None and (type(batch_size) is not int or batch_size < 1):
         raise ArgumentError(f"call_for_per_sample_grads: batch_size is a positive number or None, got {batch_size!r}")
     for name, p in module.named_parameters():
-        if _kept(p) is not None:
+        if _grad_sample(p) is not None:
             raise AutogradError(f"call_for_per_sample_grads: {name} has a grad_sample already, to which further ones would be "
                                 "added; set it to None")
     dim = 0 if batch_first else 1
@@ -60,33 +58,33 @@ def _size_of(given, dim) -> int:
 
 
 def _of_one(module, dim, dims, parameters, args, kwargs):
-    """What a module gives for one sample, without the batch; `dims` says which arguments are samples."""
+    """Call a module on one sample; `dims` has the batch dimension of each argument, or None."""
     args, kwargs = tree_map(lambda x, at: x if at is None else FUNCTIONS["unsqueeze"](x, dim), (args, kwargs), dims)
     return tree_map(lambda x: x.squeeze(dim) if isinstance(x, Tensor) else x, functional_call(module, parameters, args, kwargs))
 
 
 class Expanded(Function):
-    """A parameter, once for each sample, whose gradient stays apart."""
+    """A parameter expanded to all samples, with a gradient for each."""
 
     @staticmethod
     def forward(ctx, p, size, scale):
-        """The parameter as often as there are samples."""
+        """Expand the parameter to the number of samples."""
         ctx.parameter, ctx.scale = p, scale
         return p.detach().expand(size, *p.shape)
 
     @staticmethod
     def backward(ctx, g):
-        """Adds to what the parameter keeps for each sample, and gives it no gradient."""
+        """Add to `grad_sample` and return no gradient."""
         p, g = ctx.parameter, g * ctx.scale if ctx.scale != 1 else g
-        before = _kept(p)
+        before = _grad_sample(p)
         if tls.m.recorder is not None:
             tls.m.recorder.attribute(p, "grad_sample", True)
         p.grad_sample = g if before is None else before + g
         return None, None, None
 
 
-def _kept(p) -> Tensor | None:
-    """The gradients that a parameter keeps."""
+def _grad_sample(p) -> Tensor | None:
+    """Return `p.grad_sample`, or None."""
     if tls.m.recorder is not None:
         tls.m.recorder.attribute(p, "grad_sample", False)
     return getattr(p, "grad_sample", None)

@@ -1,8 +1,8 @@
-"""`ingot.utils._python_dispatch`: modes that hear of what runs.
+"""`torch.utils._python_dispatch`: modes that intercept calls.
 
-ingot asks nobody below its public functions, so a mode hears of these: each call of the program is one call of
-`__torch_dispatch__`, with the public function (`ingot.add`, `ingot.nn.functional.linear`), whatever operators it is made of.
-What backward runs is not heard of. `profiler.profile` and `utils.flop_counter` hear of operators.
+A mode intercepts public functions, not operators: each call of the program is one call of `__torch_dispatch__` with the public
+function (`ingot.add`, `ingot.nn.functional.linear`). It does not see backward. `profiler.profile` and `utils.flop_counter` see
+operators.
 """
 
 from ..ir.errors import ShapeError
@@ -15,10 +15,10 @@ __all__ = ["TorchDispatchMode", "any_torch_dispatch_mode_on_stack", "is_in_torch
 
 
 class TorchDispatchMode(TorchFunctionMode):
-    """What is asked about every public function of a thread inside of a `with` block. It is not asked while it answers."""
+    """A mode that intercepts every public function of its thread in a `with` block, but not those that it calls itself."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        """What a call gives; subclasses define it."""
+        """Return the result of a call; subclasses override it."""
         raise NotImplementedError(f"{type(self).__name__} does not say what it does: define "
                                   f"__torch_dispatch__(self, func, types, args=(), kwargs=None)")
 
@@ -27,27 +27,27 @@ class TorchDispatchMode(TorchFunctionMode):
 
 
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
-    """Whether this thread is in such a mode."""
+    """Return whether a mode is active in this thread."""
     return any(isinstance(mode, TorchDispatchMode) for mode in torch_function.modes())
 
 
 def is_traceable_wrapper_subclass(t) -> bool:
-    """Whether a tensor says what it is made of (`__tensor_flatten__`, `__tensor_unflatten__`)."""
+    """Return whether a tensor can be taken apart (`__tensor_flatten__`, `__tensor_unflatten__`)."""
     return isinstance(t, Tensor) and hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
 
 
 def _get_current_dispatch_mode():
-    """The last such mode that was entered, or None."""
+    """Return the innermost mode, or None."""
     return next((mode for mode in reversed(torch_function.modes()) if isinstance(mode, TorchDispatchMode)), None)
 
 
 def any_torch_dispatch_mode_on_stack(*, include_infra_modes: bool = True) -> bool:
-    """Whether this thread is in such a mode."""
+    """Return whether a mode is active in this thread."""
     return is_in_torch_dispatch_mode(include_infra_modes)
 
 
 def transform_subclass(t, callback, outer_size=None, outer_stride=None):
-    """A tensor like one that says what it is made of, of what `callback(name, part)` gives for each part."""
+    """Rebuild a wrapper tensor from `callback(name, part)` of each part."""
     outer_size = t.size() if outer_size is None else outer_size
     outer_stride = t.stride() if outer_stride is None else outer_stride
     names, context = t.__tensor_flatten__()
@@ -60,8 +60,8 @@ def transform_subclass(t, callback, outer_size=None, outer_stride=None):
 
 
 def return_and_correct_aliasing(func, args, kwargs, out):
-    """What a wrapper's function gave, as its caller is to get it: a function in place gives what it wrote to, of which `out`
-    are the new values; other results are as they are (whether they lie over the memory of an argument, their parts say)."""
+    """Return the result of a wrapper's function for its caller: the argument that was written to, if there is one, else
+    `out`."""
     name = getattr(func, "__name__", "")
     if args and isinstance(args[0], Tensor) and name.endswith("_") and not name.endswith("__"):
         return args[0]

@@ -35,10 +35,8 @@ _LATE = {"Calibration": ".exporting.capture.static_quantization", "Model": ".exp
          "trace": ".tracing.trace"}
 _SCRIPTING = ("Attribute", "Final", "Future", "RecursiveScriptModule", "ScriptFunction", "ScriptModule", "annotate", "fork",
               "freeze", "ignore", "interface", "is_scripting", "is_tracing", "isinstance", "optimize_for_inference", "save",
-              "script", "script_if_tracing", "script_method", "trace_module", "unused", "wait", "_overload", "_overload_method",
-              "_script_if_tracing")
+              "script", "script_if_tracing", "script_method", "trace_module", "unused", "wait")
 _LATE.update(dict.fromkeys(_SCRIPTING, ".torchscript.scripting"))    # names of PyTorch's older compiler
-_LATE["_get_trace_graph"] = ".torchscript.call_graph"
 _LATE.update(dict.fromkeys(("enable_onednn_fusion", "fuser", "onednn_fusion_enabled", "optimized_execution",
                             "set_fusion_strategy", "strict_fusion"), ".torchscript.executor_switches"))
 

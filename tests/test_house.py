@@ -212,6 +212,18 @@ def test_torch_is_nowhere_inside():
         assert not re.search(r"^\s*(import|from) torch\b", path.read_text(), re.M), path
 
 
+PRIVATE_PYTORCH = re.compile(r"\b_dynamo|\b_inductor|_foreach_doc|fast_path|\b_cdata|_saved_self")
+
+
+def test_the_core_does_not_know_the_private_side_of_pytorch():
+    for path in FILES:
+        file = path.relative_to(ROOT).as_posix()
+        if not file.startswith("as_torch/"):
+            above = [target for target in imported_files(path) if (target or "").startswith("as_torch/")]
+            assert not above, f"{file} imports {above}"
+            assert layer_of(path.relative_to(ROOT).parts) == FACE or not PRIVATE_PYTORCH.search(path.read_text()), file
+
+
 def test_files_stay_readable():
     for path in FILES:
         text = path.read_text()

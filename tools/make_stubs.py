@@ -29,7 +29,8 @@ from ingot.runtime.core import tensor
 ROOT = Path(ingot.__file__).parent
 WIDTH = 124
 LITERALS = (bool, int, float, str, type(None), tuple)
-LEFT_OUT = {"__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__slots__", "__slotnames__", "__getattr__",
+LEFT_OUT = {"_cdata", "_grad",      # as_torch adds them
+            "__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__slots__", "__slotnames__", "__getattr__",
             "__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__", "__static_attributes__",
             "__firstlineno__", "__init_subclass__", "__new__"}
 FOREIGN = {"typing", "types"}

@@ -20,7 +20,6 @@ from .graph import Graph
 from .graph_module import GraphModule
 from .node import Node, map_aggregate
 from .proxy import TraceError, TracerBase, users_line
-from .proxy_mode import get_proxy_mode
 
 __all__ = ["get_proxy_mode", "make_fx"]
 
@@ -145,6 +144,10 @@ class _Door(AtDoor):
 
     def around_backward(self, through):
         raise TraceError(f"{users_line()}: make_fx does not go through backward; take the gradient of the graph that it makes")
+
+
+def get_proxy_mode() -> None:
+    """Return None: recordings run on real tensors, so no mode traces with fake ones."""
 
 
 def make_fx(f: Callable, decomposition_table=None, tracing_mode: str = "real", _allow_non_fake_inputs=False, *,

@@ -179,7 +179,7 @@ def _thread() -> tuple:
 def modes() -> tuple:
     """What `_MODES` names: the mode of the thread, and the defaults of the process."""
     m = tls.m
-    return m.grad, m.inference, m.autocast, m.anomaly, m.saved_hooks, Defaults.dtype, Defaults.device, Defaults.fast_path
+    return m.grad, m.inference, m.autocast, m.anomaly, m.saved_hooks, Defaults.dtype, Defaults.device, Defaults.clear_padding
 
 
 def random_states() -> tuple:

@@ -1,5 +1,4 @@
-"""Names of TorchScript under `ingot.jit`: `script`, `trace` with example inputs, `_get_trace_graph`, executor switches.
+"""TorchScript's public names under `ingot.jit`: `script`, `trace` with example inputs, `save`, executor switches, annotations.
 
-Each is a thin front of `jit.trace`, or a refusal that says what to call. It goes to `as_torch` when `jit/__init__` and
-`trace` no longer import it.
+Each is a thin front of `jit.trace`, or a refusal that names the function to call. `jit/__init__.py` loads them on first use.
 """

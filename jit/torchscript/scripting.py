@@ -11,10 +11,9 @@ from ..errors.errors import TraceError
 from ..tracing.compiler import Compiled
 from .example_trace import write
 
-__all__ = ["Attribute", "Final", "Future", "RecursiveScriptModule", "ScriptFunction", "ScriptModule", "_overload",
-           "_overload_method", "_script_if_tracing", "annotate", "fork", "freeze", "ignore",
-           "interface", "is_scripting", "is_tracing", "isinstance", "optimize_for_inference", "save", "script",
-           "script_if_tracing", "script_method", "trace_module", "unused", "wait"]
+__all__ = ["Attribute", "Final", "Future", "RecursiveScriptModule", "ScriptFunction", "ScriptModule", "annotate", "fork",
+           "freeze", "ignore", "interface", "is_scripting", "is_tracing", "isinstance", "optimize_for_inference", "save",
+           "script", "script_if_tracing", "script_method", "trace_module", "unused", "wait"]
 
 
 class ScriptModule(Module):
@@ -69,15 +68,7 @@ def unused(fn):
     return fn
 
 
-interface = script_if_tracing = _script_if_tracing = unused
-
-
-def _overload_method(func):
-    """The function itself: other signatures of a method are only for the compiler; the last definition is called."""
-    return func
-
-
-_overload = _overload_method
+interface = script_if_tracing = unused
 
 
 def _itself(fn):

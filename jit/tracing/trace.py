@@ -23,7 +23,7 @@ from ..replay.replay import Failed, Unseen
 from .arrays import ArrayArguments
 from .cache_entry import kinds_of, sharing
 from .dynamic_shapes import Family
-from .fast_path import MISS, MOST, quick_call
+from .entry_call import MISS, MOST, quick_call
 from .labels import Labels, parameters_of
 from .learning import Learning
 from .recorded_call import RECORDING, Call
@@ -89,7 +89,7 @@ class Traced(Learning):
         places, given = self._places, (len(leaves), len(numbers))
         kinds = places and read_places(places, leaves, numbers)
         key = ((spec, settings.numerics, kinds), sharing(leaves), m.grad, m.autocast,
-               (Defaults.dtype, Defaults.device, m.inference, Defaults.fast_path), kinds_of(leaves), numbers_key(numbers))
+               (Defaults.dtype, Defaults.device, m.inference, Defaults.clear_padding), kinds_of(leaves), numbers_key(numbers))
         self._stats["calls"] += 1
         call = Call(args, kwargs, leaves, numbers, key, places, given, met.containers)
         if self._why:

@@ -1,4 +1,4 @@
-"""`ingot.backends.mha`: PyTorch's fast path of encoders in inference, of which is seen that it leaves zeros for padding."""
+"""`ingot.backends.mha`: the switch of `nn.TransformerEncoder` that writes zeros for padding in inference."""
 
 from ..core.state import Defaults
 
@@ -6,10 +6,10 @@ __all__ = ["get_fastpath_enabled", "set_fastpath_enabled"]
 
 
 def get_fastpath_enabled() -> bool:
-    """Whether `nn.TransformerEncoder` leaves zeros there."""
-    return Defaults.fast_path
+    """Return whether `nn.TransformerEncoder` writes zeros for padding."""
+    return Defaults.clear_padding
 
 
 def set_fastpath_enabled(value: bool) -> None:
-    """Sets whether `nn.TransformerEncoder` leaves zeros there."""
-    Defaults.fast_path = bool(value)
+    """Set whether `nn.TransformerEncoder` writes zeros for padding."""
+    Defaults.clear_padding = bool(value)

@@ -39,8 +39,6 @@ class Freed:
 
 FREED = Freed()
 new_number = count().__next__       # for a node: one higher than those before
-# Places among saved values (of the result, then of each argument) by PyTorch's names for them.
-_SAVED_NAMES = {"_saved_result": 0, "_saved_self": 1, "_saved_other": 2}
 
 
 _FIRST = (0,)
@@ -243,20 +241,9 @@ def shown(node):
         if kind.__name__ != node.label:
             found = _shown.get((kind, node.label))
             if found is None:
-                more = {} if hasattr(kind, "__getattr__") else {"__getattr__": _saved_as}
-                found = _shown[kind, node.label] = type(node.label, (kind,), {"__slots__": (), "__module__": __name__, **more})
+                found = _shown[kind, node.label] = type(node.label, (kind,), {"__slots__": (), "__module__": __name__})
             node.__class__ = found
     return node
-
-
-def _saved_as(node, name):
-    """`grad_fn._saved_result`, `_saved_self` and the like: what is kept for the gradient."""
-    place = _SAVED_NAMES.get(name)
-    values = () if place is None or node.op is None else node.values()
-    kept = values[place] if place is not None and place < len(values) else None
-    if kept is None or isinstance(kept, Aval):
-        raise AttributeError(f"{node.label} has no attribute {name!r}" + ("" if place is None else ": it keeps no such value"))
-    return tensors.wrap(kept) if hasattr(kept, "dtype") else kept
 
 
 _shown: dict = {}       # such classes, by what they are of and by name

@@ -95,7 +95,7 @@ class Defaults:
 
     dtype = dt.float32
     device = "cpu"
-    fast_path = True    # whether encoders leave zeros in the places of padding (`backends.mha`)
+    clear_padding = True    # TransformerEncoder writes zeros for padding in inference (`backends.mha`)
     told: list = []     # called without arguments when the dtype changes
 
 

@@ -167,11 +167,6 @@ class Tensor:
     def __hash__(self) -> int:
         return id(self)
 
-    @property
-    def _cdata(self) -> int:
-        """What is another number for every other tensor object, PyTorch's address of it."""
-        return id(self)
-
     # Its place in a history.
 
     @property
@@ -248,7 +243,6 @@ class Tensor:
     def grad(self):
         self.grad = None
 
-    _grad = grad                    # by which programs set it that were written past PyTorch's checks
 
     def _check_grad(self, value):
         if not isinstance(value, Tensor):

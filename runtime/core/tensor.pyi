@@ -139,18 +139,10 @@ class Tensor:
     _a: Any
     _base: Any
     @builtins.property
-    def _cdata(self) -> builtins.int:
-        """What is another number for every other tensor object, PyTorch's address of it."""
-    @builtins.property
     def _chain(self) -> builtins.tuple:
         """The view operators that lead from the base here, as (name, sorted items of parameters)."""
     def _check_grad(self, value) -> Tensor: ...
     _data_version: Any
-    @builtins.property
-    def _grad(self) -> Tensor | None:
-        """The gradient that backward() has accumulated, or None."""
-    @_grad.setter
-    def _grad(self, value) -> None: ...
     _grad_is_copied: builtins.bool
     _is_data: builtins.bool
     def _is_view(self) -> builtins.bool:

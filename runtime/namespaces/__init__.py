@@ -1,5 +1,4 @@
-"""Public modules that gather names of several rooms: `ingot.autograd`, `ingot.func`, `ingot.sparse`, `ingot._C`, names of older
-programs.
+"""Public modules that gather names of several rooms: `ingot.autograd`, `ingot.func`, `ingot.sparse`, names of older programs.
 
-Top of the runtime; nothing imports it but paths.py by name and jit's front.
+Top of the runtime: only `paths.py` names these modules.
 """

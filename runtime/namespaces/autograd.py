@@ -15,14 +15,7 @@ from ..autograd.grad_mode import (
 )
 from ..autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from ..autograd.variable import Variable
-from ..core.state import OPEN_PROFILES
 from ..profiler import legacy_names as profiler
-
-
-def _profiler_enabled() -> bool:
-    """Whether a profile is open."""
-    return bool(OPEN_PROFILES)
-
 
 __all__ = ["Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "forward_ad", "function",
            "functional", "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_multithreading_enabled",

@@ -25,25 +25,6 @@ from ..foreach import lists
 from ..nn.base.hooks import add_hook
 from .complex_parameters import by_pairs
 from .group_options import has_tensors, with_numbers
-from .optimizer_support import _capturable_doc as _capturable_doc
-from .optimizer_support import _default_to_fused_or_foreach as _default_to_fused_or_foreach
-from .optimizer_support import _device_dtype_check_for_fused as _device_dtype_check_for_fused
-from .optimizer_support import _differentiable_doc as _differentiable_doc
-from .optimizer_support import _disable_dynamo_if_unsupported as _disable_dynamo_if_unsupported
-from .optimizer_support import _foreach_doc as _foreach_doc
-from .optimizer_support import _foreach_supported_types as _foreach_supported_types
-from .optimizer_support import _fused_doc as _fused_doc
-from .optimizer_support import _get_capturable_supported_devices as _get_capturable_supported_devices
-from .optimizer_support import _get_foreach_kernels_supported_devices as _get_foreach_kernels_supported_devices
-from .optimizer_support import _get_fused_kernels_supported_devices as _get_fused_kernels_supported_devices
-from .optimizer_support import _get_scalar_dtype as _get_scalar_dtype
-from .optimizer_support import _get_value as _get_value
-from .optimizer_support import _maximize_doc as _maximize_doc
-from .optimizer_support import _params_doc as _params_doc
-from .optimizer_support import _stack_if_compiling as _stack_if_compiling
-from .optimizer_support import _to_scalar as _to_scalar
-from .optimizer_support import _use_grad_for_differentiable as _use_grad_for_differentiable
-from .optimizer_support import _view_as_real as _view_as_real
 from .scalar_parameters import by_vectors
 from .step_hooks import hooked
 from .step_hooks import register_optimizer_step_post_hook as register_optimizer_step_post_hook
@@ -53,7 +34,6 @@ profiler_ranges = lazy(__package__, "..profiler.profiler_ranges")
 
 
 ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
-_params_t = ParamsT
 
 
 class _Required:

@@ -2,7 +2,6 @@
 
 from .. import data
 from ..autograd import checkpoint
-from ..pytree import pytree as _pytree  # noqa: F401  (a name of PyTorch's)
 from . import benchmark, cpp_extension, flop_counter, hub
 from . import dlpack_functions as dlpack
 from . import hook_handles as hooks

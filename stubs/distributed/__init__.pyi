@@ -1,7 +1,4 @@
 from ..runtime.distributed import *
-from . import _composable as _composable
-from . import _functional_collectives as _functional_collectives
-from . import _tensor as _tensor
 from . import algorithms as algorithms
 from . import checkpoint as checkpoint
 from . import constants as constants

@@ -1,4 +1,3 @@
 from ..jit.exporting.program.exported_program import *
-from . import _swap as _swap
 from . import dynamic_shapes as dynamic_shapes
 from . import graph_signature as graph_signature

@@ -1,5 +1,4 @@
 from ..runtime.optim import *
-from . import _functional as _functional
 from . import adadelta as adadelta
 from . import adagrad as adagrad
 from . import adam as adam

@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 import ingot
+import private_names  # noqa: F401
 from ingot import library
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import ingot
+import private_names  # noqa: F401
 from ingot import hub, jit, nn, overrides, types
 from ingot.nn.attention.bias import CausalBias, CausalVariant, causal_lower_right, causal_upper_left
 from ingot.nn.modules import utils as tuples

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import ingot
+import private_names  # noqa: F401
 from ingot import __config__ as build
 from ingot import _dynamo, _tensor_str, futures, fx, nn, optim
 from ingot.distributed import optim as sharded

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ingot
+import private_names  # noqa: F401
 from ingot import func, nn
 from ingot.utils import swap_tensors
 

@@ -21,7 +21,7 @@ def of_modules() -> dict:
     """Return `{"promised": {path: {name: kind and signature}}, "also": {path: names}}`."""
     import ingot
 
-    paths = ["", *sorted({*defining("PublicPaths").PUBLIC, *(path for path in of_stubs() if path)})]
+    paths = ["", *sorted({*defining("PublicPaths").PUBLIC, *(path for path in of_stubs() if path and path != "_tensor")})]
     promised, also = {}, {}
     for path in paths:
         module = importlib.import_module(f"ingot.{path}") if path else ingot

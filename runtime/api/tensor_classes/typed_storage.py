@@ -68,11 +68,6 @@ class UntypedStorage(StorageBase):
         """Device of the memory."""
         return self._tensor.device
 
-    @property
-    def _cdata(self) -> int:
-        """Identity of the storage."""
-        return shown_address(self._array)
-
     @classmethod
     def from_buffer(cls, buffer, byte_order="native", dtype=dt.uint8):
         """Return a copy of an object's buffer as numbers of a dtype."""
@@ -184,10 +179,10 @@ class UntypedStorage(StorageBase):
         raise IngotError("the memory of tensors cannot be resized under them; drop the tensors, and it is freed")
 
     def __eq__(self, other):
-        return isinstance(other, UntypedStorage) and self._cdata == other._cdata and self.nbytes() == other.nbytes()
+        return isinstance(other, UntypedStorage) and hash(self) == hash(other) and self.nbytes() == other.nbytes()
 
     def __hash__(self):
-        return hash(self._cdata)
+        return hash(shown_address(self._array))
 
     def __repr__(self):
         return f"<{type(self).__name__} of {len(self)} on {self.device}>"

@@ -218,7 +218,3 @@ def _deprecated(fn):
 uniform, normal, constant, eye, dirac, xavier_uniform, xavier_normal, kaiming_uniform, kaiming_normal, orthogonal, sparse = map(
     _deprecated, (uniform_, normal_, constant_, eye_, dirac_, xavier_uniform_, xavier_normal_, kaiming_uniform_,
                   kaiming_normal_, orthogonal_, sparse_))
-
-# Names that libraries take from behind the public ones: what is filled is never recorded.
-_no_grad_uniform_, _no_grad_normal_, _no_grad_fill_, _no_grad_zero_ = uniform_, normal_, constant_, zeros_
-_no_grad_trunc_normal_ = trunc_normal_

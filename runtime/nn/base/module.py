@@ -24,7 +24,7 @@ from .registration_hooks import kept
 from .registration_hooks import register_module_buffer_registration_hook as register_module_buffer_registration_hook
 from .registration_hooks import register_module_module_registration_hook as register_module_module_registration_hook
 from .registration_hooks import register_module_parameter_registration_hook as register_module_parameter_registration_hook
-from .state_dict import EXTRA, IncompatibleKeys, StateMethods
+from .state_dict import StateMethods
 
 
 class MissingAttribute(IngotError, AttributeError):
@@ -42,7 +42,6 @@ def _tables():
                              "load_post": OrderedDict()}, "training": True}
 
 
-_IncompatibleKeys, _EXTRA_STATE_KEY_SUFFIX = IncompatibleKeys, EXTRA        # as libraries import them
 _NAMED = ("_parameters", "_buffers", "_modules")
 TABLES = frozenset(_tables()) - {"training"}        # attributes that are no state of a module's own
 

@@ -307,6 +307,3 @@ def without_shape(kind, t):
 def is_lazy(t) -> bool:
     """Whether a tensor still waits for its shape."""
     return isinstance(t, UninitializedTensorMixin)
-
-
-_ParameterMeta = type(Parameter)        # as libraries import it

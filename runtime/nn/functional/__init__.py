@@ -51,8 +51,6 @@ from .activation import (
     threshold,
     threshold_,
 )
-from .attention import _canonical_mask as _canonical_mask
-from .attention import _none_or_dtype as _none_or_dtype
 from .attention import multi_head_attention_forward, scaled_dot_product_attention
 from .conv import fold, unfold
 from .dropout import (

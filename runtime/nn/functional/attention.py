@@ -1,7 +1,6 @@
 """Scaled dot-product and multi-head attention."""
 
 import math
-import warnings
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, ShapeError
@@ -82,25 +81,6 @@ def canonical_mask(mask, dtype):
 
 def _projected(query, key, value, weights, biases):
     return tuple(linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases))
-
-
-def _none_or_dtype(input):
-    """The dtype of a mask that may not be there."""
-    return None if input is None else input.dtype
-
-
-def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_other=True):
-    """A mask as one that is added: of booleans, True becomes -inf. Modules of others that take masks call it."""
-    if mask is None or mask.dtype.is_floating_point:
-        same = mask is None or other_type is None or not check_other or mask.dtype is other_type
-    elif mask.dtype is dt.bool_:
-        same = other_type is None or not check_other or other_type is dt.bool_
-        mask = FUNCTIONS["zeros_like"](mask, dtype=target_type).masked_fill_(mask, -math.inf)
-    else:
-        raise ArgumentError(f"{mask_name} holds booleans or floating-point numbers, got {mask.dtype}")
-    if not same:
-        warnings.warn(f"{mask_name} and {other_name} should be of one dtype", stacklevel=2)
-    return mask
 
 
 def _appended(x, row, batch):

@@ -156,7 +156,7 @@ class TransformerEncoder(Module):
 
     def _clears_padding(self, src):
         first = self.layers[0]
-        if not (Defaults.fast_path and self.use_nested_tensor) or first.training or src.ndim != 3:
+        if not (Defaults.clear_padding and self.use_nested_tensor) or first.training or src.ndim != 3:
             return False
         if is_autocast_enabled("cuda"):
             return False

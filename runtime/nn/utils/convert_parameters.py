@@ -19,13 +19,3 @@ def vector_to_parameters(vec, parameters):
         stop = start + p._a.size
         p.data = vec[start:stop].reshape(p.shape).data
         start = stop
-
-
-def _flatten_dense_tensors(tensors):
-    """All tensors, flattened and joined."""
-    return parameters_to_vector(tensors)
-
-
-def _unflatten_dense_tensors(flat, tensors):
-    """A tuple of views of a vector, in the shapes of the tensors."""
-    return tuple([part.view_as(t) for part, t in zip(flat.split([t.numel() for t in tensors]), tensors)])

@@ -1,5 +1,4 @@
 from ...runtime.distributed.checkpoint import *
-from . import _consolidate_hf_safetensors as _consolidate_hf_safetensors
 from . import default_planner as default_planner
 from . import filesystem as filesystem
 from . import format_utils as format_utils

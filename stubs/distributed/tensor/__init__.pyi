@@ -1,5 +1,4 @@
 from ...runtime.distributed.tensor import *
-from . import _utils as _utils
 from . import device_mesh as device_mesh
 from . import experimental as experimental
 from . import parallel as parallel

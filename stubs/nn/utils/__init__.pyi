@@ -1,6 +1,4 @@
 from ...runtime.nn.utils import *
-from . import _named_member_accessor as _named_member_accessor
-from . import _per_sample_grad as _per_sample_grad
 from . import clip_grad as clip_grad
 from . import convert_parameters as convert_parameters
 from . import fusion as fusion

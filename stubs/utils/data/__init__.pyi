@@ -1,3 +1,2 @@
 from ...runtime.data import *
-from . import _utils as _utils
 from . import datapipes as datapipes

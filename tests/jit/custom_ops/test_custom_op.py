@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ingot
+import private_names  # noqa: F401
 from ingot import Tensor, func, jit, library
 
 NS = "tried"

@@ -7,6 +7,7 @@ import pytest
 
 import ingot
 import ingot.nn.functional as F
+import private_names  # noqa: F401
 from ingot import fx, nn
 
 

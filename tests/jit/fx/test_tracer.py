@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 import ingot
+import private_names  # noqa: F401
 from ingot import fx, nn
 from ingot.fx.immutable_collections import immutable_dict, immutable_list
 from ingot.ir.errors import ArgumentError

@@ -3,6 +3,7 @@
 import pytest
 
 import ingot
+import private_names  # noqa: F401
 from ingot import jit, nn, optim
 from ingot.ir.errors import DTypeError
 from ingot.optim import optimizer as outside

@@ -6,6 +6,7 @@ import pickle
 import pytest
 
 import ingot
+import private_names  # noqa: F401
 from ingot import jit, nn
 from ingot.ir import config
 from ingot.jit.torchscript import annotations

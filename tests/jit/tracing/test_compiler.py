@@ -8,6 +8,7 @@ import pytest
 
 import ingot
 import ingot.nn.functional as F
+import private_names  # noqa: F401
 from ingot import compiler, jit, nn, optim
 from ingot.ir.errors import ArgumentError
 

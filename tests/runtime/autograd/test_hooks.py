@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import ingot
+import private_names  # noqa: F401
 from ingot.autograd import Function, detect_anomaly, grad, graph, set_detect_anomaly
 
 

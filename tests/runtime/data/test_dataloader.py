@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ingot
+import private_names  # noqa: F401
 from ingot.utils import data
 from ingot.utils.data import DataLoader, default_collate, default_convert
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ingot
+import private_names  # noqa: F401
 from ingot import _higher_order_ops as ops
 from ingot import jit
 

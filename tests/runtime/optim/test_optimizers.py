@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ingot
+import private_names  # noqa: F401
 from ingot import jit, nn, optim
 from ingot.ir.errors import IngotError
 from ingot.optim import lr_scheduler as sched

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 import ingot
+import private_names  # noqa: F401
 from ingot.ir.errors import IngotError
 from ingot.utils import _pytree as pytree
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ingot
+import private_names  # noqa: F401
 from ingot import func, jit, nn
 from ingot.jit import ExportError, from_onnx, to_onnx
 

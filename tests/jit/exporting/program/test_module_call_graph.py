@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import ingot
+import private_names  # noqa: F401
 from ingot import export, jit, nn
 from ingot.ir.errors import ArgumentError, DTypeError, ShapeError
 from ingot.ir.graph.text import parse, show

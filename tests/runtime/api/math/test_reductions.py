@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ingot
+import private_names  # noqa: F401
 from ingot.ir.errors import ArgumentError, DimError, DTypeError
 
 RNG = np.random.default_rng(11)

@@ -10,6 +10,7 @@ import pytest
 
 import ingot
 import ingot.nn.functional as F
+import private_names  # noqa: F401
 from ingot import jit, nn, overrides
 from ingot.overrides import BaseTorchFunctionMode, TorchFunctionMode
 

@@ -5,6 +5,7 @@ import importlib
 import pytest
 
 import ingot
+import private_names  # noqa: F401
 import ranks
 from ingot import amp, nn, optim
 from ingot.distributed.fsdp import fully_shard

@@ -8,6 +8,7 @@ import pytest
 
 import ingot
 import mock_cuda
+import private_names  # noqa: F401
 import ranks
 from ingot import distributed as dist
 from ingot import nn

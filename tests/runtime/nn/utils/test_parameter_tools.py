@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ingot
+import private_names  # noqa: F401
 from ingot import nn
 from ingot._utils import _flatten_dense_tensors, _unflatten_dense_tensors
 from ingot.nn.utils import parametrize

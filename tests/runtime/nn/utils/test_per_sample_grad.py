@@ -3,6 +3,7 @@
 import pytest
 
 import ingot
+import private_names  # noqa: F401
 from ingot import jit, nn
 from ingot.ir.errors import AutogradError, IngotError
 from ingot.nn.utils._per_sample_grad import call_for_per_sample_grads

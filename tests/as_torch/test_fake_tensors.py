@@ -6,6 +6,7 @@ import importlib
 import pytest
 
 import ingot
+import private_names  # noqa: F401
 from ingot import export, nn
 from ingot.ir.errors import DeviceError
 from ingot.jit import ExportError

@@ -4,6 +4,7 @@ import pytest
 
 import ingot
 import ingot.nn.functional as F
+import private_names  # noqa: F401
 from ingot import nn
 
 X = ingot.ones(2, 3, 8, 8)

@@ -6,7 +6,7 @@ import pytest
 import ingot
 from ingot import jit, nn
 from ingot.ir import config
-from ingot.jit.tracing.fast_path import MOST
+from ingot.jit.tracing.entry_call import MOST
 from side_by_side import plain, vec
 
 W, B = vec(0.5, 1.5, -2.0), vec(1.0, 0.0, 3.0)

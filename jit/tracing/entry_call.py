@@ -103,7 +103,7 @@ class _Writer:
     def __init__(self, entry, call):
         self.entry, self.args, self.places, key = entry, call.args, call.places, call.key
         self.shapes, self.given = call.shapes, call.numbers
-        self.grad, self.inference, self.fast_path = key[2], key[4][2], key[4][3]
+        self.grad, self.inference, self.clear_padding = key[2], key[4][2], key[4][3]
         self.names: dict[str, Any] = {
             "tls": tls, "Defaults": Defaults, "dtype": key[4][0], "device": key[4][1],
             "current": config.current, "settings": config.current(),
@@ -140,7 +140,7 @@ class _Writer:
                 "m.autocast is None and not m.asked",
                 "current() is settings",
                 "not profiles and Defaults.dtype is dtype and Defaults.device == device",
-                f"Defaults.fast_path is {self.fast_path}"]
+                f"Defaults.clear_padding is {self.clear_padding}"]
 
     def _arguments(self, asked):
         """What is asked of the arguments; of the arrays that are `asked` for dtype and order by native code, shapes alone."""

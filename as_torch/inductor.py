@@ -1,5 +1,0 @@
-"""`ingot._inductor`: the switches of PyTorch's code generator."""
-
-from . import compiler_config as config
-
-__all__ = ["config"]

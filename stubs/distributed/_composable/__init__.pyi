@@ -1,2 +1,0 @@
-from ...runtime.distributed.fsdp.composable_fsdp import *
-from . import fsdp as fsdp

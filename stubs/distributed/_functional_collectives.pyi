@@ -1,1 +1,0 @@
-from ..runtime.distributed.collectives.functional_collectives import *

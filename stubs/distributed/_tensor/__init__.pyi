@@ -1,2 +1,0 @@
-from ...runtime.distributed.tensor import *
-from . import experimental as experimental

@@ -1,1 +1,0 @@
-from ..jit.fx.private_tracer_names import *

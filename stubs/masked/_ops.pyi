@@ -1,1 +1,0 @@
-from ..runtime.masked.masked_reductions import *

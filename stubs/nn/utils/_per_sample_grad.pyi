@@ -1,1 +1,0 @@
-from ...runtime.nn.utils.per_sample_grad import *

@@ -1,1 +1,0 @@
-from ..runtime.toolbox.foreach_groups import *

@@ -1,1 +1,0 @@
-from ..runtime.pytree.pytree import *

@@ -1,3 +1,0 @@
-from ....runtime.data import *
-from . import pin_memory as pin_memory
-from . import worker as worker

@@ -1,1 +1,0 @@
-from ....runtime.data.pin_memory import *

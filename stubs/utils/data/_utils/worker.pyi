@@ -1,1 +1,0 @@
-from ....runtime.data.worker_loop import *
