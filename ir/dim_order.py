@@ -42,6 +42,16 @@ def inverse(order: Sequence[int]) -> tuple:
     return tuple(back)
 
 
+def channels_last(ndim: int) -> tuple:
+    """The order that moves the second dim behind all others."""
+    return (0, *range(2, ndim), 1)
+
+
+def channels_second(ndim: int) -> tuple:
+    """The order that moves the last dim to the second place."""
+    return (0, ndim - 1, *range(1, ndim - 1))
+
+
 def in_pieces(array) -> bool:
     """Whether an array has gaps in memory, and numpy would take it in rows so short, or so many, that kernels are faster, where
     it has `FEWEST` elements."""

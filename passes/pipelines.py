@@ -8,26 +8,22 @@ parameters of the lists: the CPU binds them in `runtime/cpu/graph/machine_passes
 from collections.abc import Callable
 
 from ..ir.graph.graph import Graph
-from .fusion.expand_pads import pads_as_joins
-from .fusion.pads_to_concat import join_pads
+from .fusion.pads_to_concat import join_pads, pads_as_joins
 from .fusion.sink_concat import sunk_joins
 from .layout.assign_layouts import laid_out
 from .layout.pad_columns import even_columns
-from .networks.fold_batch_norm import fold_batch_norm
-from .networks.fuse_batch_norm import fuse_batch_norm
+from .networks.batch_norm import fold_batch_norm, fuse_batch_norm
 from .networks.fuse_conv_epilogue import fuse_conv_epilogue
 from .simplify.canonicalize import canonicalize
 from .simplify.class_losses import class_losses
+from .simplify.composite_kernels import gelu_parts, row_bodies, wide_attention
 from .simplify.conjugates import conjugates
 from .simplify.cse import cse
 from .simplify.dce import dce
 from .simplify.decompose import decompose
 from .simplify.fold_constants import fold_constants
-from .simplify.gelu_parts import gelu_parts
 from .simplify.mean_pools import mean_pools
-from .simplify.row_composites import row_bodies
 from .simplify.simplify import simplify
-from .simplify.wide_attention import wide_attention
 from .simplify.zero_signs import zero_signs
 
 Pass = Callable[[Graph], Graph]

@@ -346,6 +346,12 @@ class Builder:
         with self.at(node.line or self.line):
             return self._add(node.op, operands, node.params)
 
+    def copy_into(self, env: dict, node: Node) -> Node:
+        """Append the same operation on the values that `env` maps its operands to; enter its results in `env`."""
+        new = self.copy(node, [env[x] if type(x) is Value else x for x in node.inputs])
+        env.update(zip(node.outputs, new.outputs))
+        return new
+
     def copy_like(self, node: Node, operands) -> Node:
         """Appends the same operation on operands of the same types: no rule is asked."""
         return self._put(node.op, tuple(operands), node.params, [v.aval for v in node.outputs], node.multi,
@@ -367,8 +373,7 @@ class Builder:
         """Copies all nodes of a graph; `env` maps its inputs to values here and comes back with all its values. Nodes without
         a line of their own take the current one."""
         for n in graph.nodes:
-            new = self.copy(n, [env[x] if type(x) is Value else x for x in n.inputs])
-            env.update(zip(n.outputs, new.outputs))
+            self.copy_into(env, n)
         return env
 
     def finish(self, outputs: Iterable[Value]) -> Graph:

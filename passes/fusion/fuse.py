@@ -7,8 +7,10 @@ cycle arises, and little is computed twice. Everything else (contractions, gathe
 
 import heapq
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any, NamedTuple
 
 from ...ir.graph.graph import Builder, Graph, Value, live_nodes
 from ...ir.opdef.op import Reduce, Scalar
@@ -17,9 +19,8 @@ from ...ir.ops.nn.loss import take_class
 from ...ir.symbols.substitute import is_same
 from ...ir.symbols.symbolic import judged
 from ..layout.plain_operands import LOOPS, readable
-from ..rewrite.kernel_body import Body, Unfit, can_fuse, is_free, node_cost, source_of
+from ..rewrite.kernel_body import Body, Unfit, can_fuse, is_free, node_cost, source_of, sources
 from ..simplify.single_pass_reductions import one_sweep
-from .group_order import GroupOrder
 from .lower import Loops
 
 MOST_NODES = 96      # of a group
@@ -50,6 +51,82 @@ class Group:
     @property
     def is_kernel(self) -> bool:
         return self.fits or self.body is not None
+
+
+_APART = 1 << 40            # between the ranks of neighbours
+
+
+class Move(NamedTuple):
+    """Groups that make way for a join, in order: behind the second, where the new group stands, or else before the first."""
+
+    groups: list
+    behind: bool
+
+
+class GroupOrder:
+    """Groups in an order in which all that a group needs comes before it. `followers` and `leaders` give what reads results of
+    a group and what makes its operands."""
+
+    def __init__(self, groups: Iterable, followers: Callable, leaders: Callable):
+        self.followers, self.leaders = followers, leaders
+        self._after: dict = {}          # group -> the next one; None is the end of the ring
+        self._before: dict = {}
+        self.rank: dict = {None: 0}
+        self._after[None] = self._before[None] = None
+        for g in groups:
+            self._put(g, self._before[None])
+
+    def move_for(self, first: Any, second: Any) -> Move | None:
+        """What must move for two groups to be one, of which the first stands before the second; None if a path leads through a
+        third."""
+        low, high, rank = self.rank[first], self.rank[second], self.rank
+        ahead = {g: None for g in self.followers(first) if g is not second and rank[g] < high}
+        behind = {g: None for g in self.leaders(second) if g is not first and rank[g] > low}
+        searches = (list(ahead), ahead, behind, self.followers), (list(behind), behind, ahead, self.leaders)
+        if not ahead.keys().isdisjoint(behind):
+            return None
+        while all(waiting for waiting, *_ in searches):
+            for waiting, seen, goals, more in searches:
+                for g in more(waiting.pop()):
+                    if g in goals:
+                        return None
+                    if g not in seen and low < rank[g] < high:
+                        seen[g] = None
+                        waiting.append(g)
+        exhausted = ahead if not searches[0][0] else behind
+        return Move(sorted(exhausted, key=rank.__getitem__), exhausted is ahead)
+
+    def join(self, first: Any, second: Any, joined: Any, move: Move):
+        """Puts one group in the place of two."""
+        self._put(joined, second if move.behind else self._before[first])
+        last = joined if move.behind else self._before[joined]
+        for g in move.groups:
+            self._take(g)
+            self._put(g, last)
+            last = g
+        self._take(first)
+        self._take(second)
+
+    def _put(self, group, before):
+        after = self._after[before]
+        self._after[before] = self._before[after] = group
+        self._before[group], self._after[group] = before, after
+        low, high = self.rank[before], self.rank[after] if after is not None else self.rank[before] + 2 * _APART
+        self.rank[group] = (low + high) // 2
+        if not low < self.rank[group] < high:
+            self._number()
+
+    def _number(self):
+        g, rank = self._after[None], 0
+        while g is not None:
+            rank += _APART
+            self.rank[g] = rank
+            g = self._after[g]
+
+    def _take(self, group):
+        before, after = self._before.pop(group), self._after.pop(group)
+        self._after[before], self._before[after] = after, before
+        del self.rank[group]
 
 
 def own_results(graph: Graph, owned) -> Graph:
@@ -91,21 +168,16 @@ class Fuser:
             if is_free(n.outputs[0]) or n not in live:
                 continue
             self.group[n] = self._alone(n)
-            sources, others = self._sources(n), waits_for(n)
-            for source in sources:
+            read, others = sources(n), waits_for(n)
+            for source in read:
                 self.readers.setdefault(source, []).append(n)
             for source in others:
                 self.waiting.setdefault(source, []).append(n)
-            self.needs[n] = [v.node for v in (*sources, *others) if v.node in self.group]
+            self.needs[n] = [v.node for v in (*read, *others) if v.node in self.group]
         self.order = GroupOrder(self.group.values(), self._followers, self._leaders)
         for n, g in self.group.items():
             if can_fuse(n):
                 self._start(g)
-
-    @staticmethod
-    def _sources(node):
-        found = [source_of(x) for x in node.inputs if type(x) is Value]
-        return [v for v in dict.fromkeys(found) if v is not None]
 
     def _alone(self, node):
         if not can_fuse(node):
@@ -147,7 +219,7 @@ class Fuser:
         """Joins, then puts in order."""
         for n in self.graph.nodes:
             if n in self.group and self.group[n].is_kernel:
-                for source in sorted(self._sources(n), key=lambda v: -self.place.get(v.node, -1)):
+                for source in sorted(sources(n), key=lambda v: -self.place.get(v.node, -1)):
                     self._join_producer(source, n)
         self._join_siblings()
         if self.launches:
@@ -181,7 +253,7 @@ class Fuser:
 
         if self.group[node].reduced or not is_full(node.output):
             return False
-        if any(is_full(v) and self.group.get(v.node) is rows for v in self._sources(node)):
+        if any(is_full(v) and self.group.get(v.node) is rows for v in sources(node)):
             return False
         wanting, seen = [node], {node}
         while wanting:
@@ -367,5 +439,3 @@ def _serial(body, points):
         return None
     sweeps = max(t.depth for t in body.terms) + any(v not in body.rows for v in body.results)
     return "long rows are swept several times" if sweeps > 1 else None
-
-

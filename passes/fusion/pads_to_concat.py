@@ -10,6 +10,7 @@ from itertools import pairwise
 from ...ir.graph.graph import Builder, Graph, Node, Value
 from ...ir.ops.core.elementwise import add
 from ...ir.ops.core.shape import cat, full, pad
+from ...ir.symbols.symbolic import hint
 from ..rewrite.rewrite import rebuild
 
 
@@ -112,3 +113,32 @@ def _joined(b, env, whole, dim, places):
             parts.append(env[node.inputs[0]])
             at = end
     return b.append(cat, tuple(parts), {"dim": dim}) if len(parts) > 1 else parts[0]
+
+
+def pads_as_joins(graph: Graph) -> Graph:
+    """Replaces each such pad."""
+    return rebuild(graph, _as_join, lambda n: n.op is pad and (_pads_nothing(n) or _dim(n) is not None))
+
+
+def _pads_nothing(node) -> bool:
+    return all(type(n) is int and n == 0 for name in ("low", "high", "interior") for n in node.params[name])
+
+
+def _dim(node) -> int | None:
+    """The one dim that is padded, if nothing is cut away and nothing comes between."""
+    low, high = node.params["low"], node.params["high"]
+    dims = [d for d, (a, b) in enumerate(zip(low, high)) if hint(a) or hint(b)]
+    if len(dims) != 1 or any(node.params["interior"]) or min(hint(low[dims[0]]), hint(high[dims[0]])) < 0:
+        return None
+    return dims[0] if type(low[dims[0]]) is type(high[dims[0]]) is int and 0 not in node.output.shape else None
+
+
+def _as_join(b: Builder, node: Node, operands):
+    if _pads_nothing(node):
+        return operands[0]
+    x, dim, whole = operands[0], _dim(node), node.output
+    ends = []
+    for count in (node.params["low"][dim], node.params["high"][dim]):
+        shape = tuple([count if d == dim else n for d, n in enumerate(whole.shape)])
+        ends.append([b.call(full, None, shape=shape, value=node.params.get("value", 0), dtype=whole.dtype)] if count else [])
+    return b.append(cat, (*ends[0], x, *ends[1]), {"dim": dim})

@@ -12,10 +12,9 @@ from dataclasses import replace
 from math import prod
 from typing import NamedTuple
 
-from ...ir.graph.graph import Value
 from ...ir.kernel.kernel import FOLD
 from ...ir.opdef.op import Scalar
-from ..rewrite.kernel_body import Body, Unfit, node_cost, source_of
+from ..rewrite.kernel_body import Body, Unfit, node_cost, sources
 from ..simplify.single_pass_reductions import one_sweep
 from .fuse import MOST_AGAIN, Group, size_of
 from .fuse_epilogue import DEAREST as DEAREST_BEHIND
@@ -136,11 +135,11 @@ class _Search:
             if v not in wanted and beginnings(v) == {v}:
                 leaves[v] = None
             elif v.node not in nodes:
-                if type(v.node.op.lower) is not Scalar or not _sources(v.node):
+                if type(v.node.op.lower) is not Scalar or not sources(v.node):
                     return None
                 nodes[v.node] = None
                 cost += node_cost(v.node)
-                stack += _sources(v.node)
+                stack += sources(v.node)
         sweeps = _sweeps(current)
         saved = sum(bytes_of(v) * (sweeps + self._share(v)) for v in wanted) + self._spared(f, leaves, wanted)
         spent = sum(bytes_of(v) * (sweeps * (v not in there) + (v.node in inside and v not in f.body.results)) for v in leaves)
@@ -162,7 +161,7 @@ class _Search:
                 is_small = SMALL * bytes_of(v) <= least and self._is_there(v, f)
                 if v in wanted or (v.node in inside and type(v.node.op.lower) is Scalar and not is_small
                                    and not self._begins(v, f, wanted)):
-                    others = frozenset().union(*map(beginnings, _sources(v.node)))
+                    others = frozenset().union(*map(beginnings, sources(v.node)))
                     if v in wanted or v not in f.body.results or spent(others) < bytes_of(v):
                         known[v] = others
             return known[v]
@@ -176,7 +175,7 @@ class _Search:
         """Whether a value is the first that `f`, which a product takes in, makes of the product: the product itself will not be
         in memory. One that has much to do beside what is wanted had better stay a kernel: tiles would wait for it."""
         if f.body.reduced or not any(s.node is not None and s.node.op in self.products and set(self.readers[s]) == {f}
-                                     for s in _sources(v.node)):
+                                     for s in sources(v.node)):
             return False
         return self._rest(f, frozenset(wanted)) <= self.worth.a_byte * v.dtype.itemsize
 
@@ -184,7 +183,7 @@ class _Search:
         """Bytes of products that get no memory once `f` has so little to do that they take it in."""
         if self._rest(f, frozenset()) <= DEAREST_BEHIND:
             return 0
-        begun = {s for v in leaves if v.node in f.nodes and self._begins(v, f, wanted) for s in _sources(v.node)
+        begun = {s for v in leaves if v.node in f.nodes and self._begins(v, f, wanted) for s in sources(v.node)
                  if s.node is not None and s.node.op in self.products}
         return sum(2 * bytes_of(s) for s in begun)
 
@@ -196,7 +195,7 @@ class _Search:
             v = stack.pop()
             if v.node in f.nodes and v.node not in nodes:
                 nodes[v.node] = node_cost(v.node)
-                stack += _sources(v.node)
+                stack += sources(v.node)
         return sum(nodes.values())
 
     def _is_there(self, v, f) -> bool:
@@ -260,12 +259,7 @@ def fetched(group) -> list:
     """The values in memory that a group reads."""
     if group.is_kernel:
         return list(dict.fromkeys([v for v, _ in group.body.loads]))
-    return list(dict.fromkeys([v for n in group.nodes for v in _sources(n)]))
-
-
-def _sources(node) -> list:
-    found = [source_of(x) for x in node.inputs if type(x) is Value]
-    return [v for v in dict.fromkeys(found) if v is not None]
+    return list(dict.fromkeys([v for n in group.nodes for v in sources(n)]))
 
 
 def bytes_of(value) -> int:

@@ -17,8 +17,8 @@ from ...ir.opdef.op import Reduce
 from ...ir.ops.core.elementwise import copy
 from ...ir.ops.core.shape import contiguous, full, iota, later
 from ...ir.ops.nn.loss import take_class
-from ..rewrite.kernel_body import can_fuse, is_free, node_cost, source_of
-from .fuse import size_of
+from ..rewrite.kernel_body import can_fuse, is_free, node_cost, source_of, sources
+from .recompute import bytes_of
 
 SMALL = 1 << 16      # bytes of a value up to which it is kept
 DEAREST = 64         # instructions for each element up to which one is made again
@@ -52,14 +52,14 @@ class _Search:
         self.live = live_nodes(graph)
         for n in graph.nodes:
             self.place[n] = len(self.place)
-            self.sources[n] = () if is_free(n.outputs[0]) else _sources(n)
+            self.sources[n] = () if is_free(n.outputs[0]) else sources(n)
             if n in self.live:
                 for v in self.sources[n]:
                     self.readers.setdefault(v, []).append(n)
         self.forever = {*graph.inputs, *map(source_of, graph.results)}
         self.last = {v: self.place[nodes[-1]] for v, nodes in self.readers.items()}
         self.loops = {n for n in graph.nodes if can_fuse(n)}
-        self.far = list(accumulate([0 if n in self.loops else sum(map(_bytes, n.outputs)) for n in graph.nodes]))
+        self.far = list(accumulate([0 if n in self.loops else sum(map(bytes_of, n.outputs)) for n in graph.nodes]))
         self.peak = self._peak()
         self._find_fed()
         self.again: dict = {}
@@ -79,8 +79,8 @@ class _Search:
         change = [0] * (len(self.place) + 1)
         for v, last in self.last.items():
             if v not in self.forever and self.far[last] > self.far[self.place[v.node]] - (v.node not in self.loops):
-                change[self.place[v.node]] += _bytes(v)
-                change[last + 1] -= _bytes(v)
+                change[self.place[v.node]] += bytes_of(v)
+                change[last + 1] -= bytes_of(v)
         alive = most = at = 0
         for i, c in enumerate(change):
             alive += c
@@ -106,12 +106,12 @@ class _Search:
         """How a value is made again: (the nodes, their instructions for each element, what in memory they begin with); None
         where it had better be kept."""
         late = self.late(value)
-        if value in self.forever or _bytes(value) <= SMALL or not late or value.node.op in _COPIES:
+        if value in self.forever or bytes_of(value) <= SMALL or not late or value.node.op in _COPIES:
             return None
         if any(self.token(n) is None and not self._is_cheap(n) for n in late):
             return None
         wanted = self.place[late[0]]
-        if self.far[wanted - 1] - self.far[self.place[value.node]] < _bytes(value):
+        if self.far[wanted - 1] - self.far[self.place[value.node]] < bytes_of(value):
             return None             # one kernel might do all of it
         nodes, behind, cost, stack = {}, {}, 0, [value]
         while stack:
@@ -141,15 +141,6 @@ class _Search:
             if any(v in behind or v in self.again or v.node in delayed for v in self.sources[n]):
                 delayed.add(n)
         return delayed
-
-
-def _bytes(value):
-    return size_of(value.shape) * value.dtype.itemsize
-
-
-def _sources(node):
-    found = [source_of(x) for x in node.inputs if type(x) is Value]
-    return [v for v in dict.fromkeys(found) if v is not None]
 
 
 def _rebuilt(graph, found):

@@ -16,6 +16,8 @@ and write or read the other side in either order: they follow what their region 
 from math import prod
 
 from ...ir import dtype as dt
+from ...ir.dim_order import channels_last as to_last
+from ...ir.dim_order import channels_second as to_second
 from ...ir.graph.graph import Builder, Graph, Node, Value
 from ...ir.opdef.op import Reduce, Scalar
 from ...ir.ops.core import elementwise as ew
@@ -208,21 +210,21 @@ class _Turner:
     def as_plain(self, value):
         """A value as it was in the graph."""
         if value not in self.plain:
-            made = permute(self.last[value], dims=_to_plain(value.ndim))
+            made = permute(self.last[value], dims=to_second(value.ndim))
             self.plain[value] = made
         return self.plain[value]
 
     def as_last(self, value):
         """A value with its channels last: in memory if a convolution reads it, else perhaps a view."""
         if value not in self.last:
-            made = permute(self.plain[value], dims=_to_last(value.ndim))
+            made = permute(self.plain[value], dims=to_last(value.ndim))
             self.last[value] = contiguous(made) if value in self.turned else made
         return self.last[value]
 
     def as_filters(self, value):
         """A weight with its channels last."""
         if value not in self.filters:
-            w, order = self.as_plain(value), _to_last(value.ndim)
+            w, order = self.as_plain(value), to_last(value.ndim)
             shape = tuple([w.shape[d] for d in order])
             made = reshape(w, shape=shape) if prod(shape[1:-1]) == 1 else contiguous(permute(w, dims=order))
             self.filters[value] = made
@@ -248,19 +250,19 @@ class _Turner:
             operands = [self.as_last(x) if type(x) is Value and x.ndim == ndim else
                         self.as_plain(x) if type(x) is Value else x for x in node.inputs]
         if node.op in (cat, slice_):
-            params = params | {"dim": _to_last(ndim).index(params["dim"] % ndim)}
+            params = params | {"dim": to_last(ndim).index(params["dim"] % ndim)}
         elif node.op is pad:
-            params = params | {side: tuple([params[side][d] for d in _to_last(ndim)]) for side in ("low", "high", "interior")}
+            params = params | {side: tuple([params[side][d] for d in to_last(ndim)]) for side in ("low", "high", "interior")}
         self.last[node.output] = self.b.append(node.op, operands, params)
         return True
 
     def _sum(self, node) -> bool:
         x, params = node.inputs[0], node.params
-        order = _to_last(x.ndim)
+        order = to_last(x.ndim)
         dims = [d % x.ndim for d in params["dim"]]
         made = self.b.append(node.op, [self.as_last(x)], params | {"dim": tuple(sorted([order.index(d) for d in dims]))})
         if params["keepdim"]:
-            self.plain[node.output] = permute(made, dims=_to_plain(x.ndim))
+            self.plain[node.output] = permute(made, dims=to_second(x.ndim))
         else:
             left = [d for d in order if d not in dims]
             same = left == sorted(left)
@@ -274,7 +276,7 @@ class _Turner:
         total = sum_(ew.cast(x, dtype=wide) if wide is not x.dtype else x, dim=tuple(range(1, x.ndim - 1)), keepdim=True)
         mean = ew.div(total, as_float(prod(x.shape[1:-1]) if divisor is None else divisor))
         mean = ew.cast(mean, dtype=x.dtype) if wide is not x.dtype else mean
-        self.plain[node.output] = permute(mean, dims=_to_plain(x.ndim))
+        self.plain[node.output] = permute(mean, dims=to_second(x.ndim))
         return True
 
     def _mean_grad(self, node) -> bool:
@@ -296,7 +298,7 @@ class _Turner:
             x, g = [self.as_last(v) for v in node.inputs]
             made = conv_last_weight_grad(x, g, size=node.params["size"], **params)
             alike, shape = prod(node.params["size"]) == 1, node.output.shape
-            self.plain[node.output] = reshape(made, shape=shape) if alike else permute(made, dims=_to_plain(made.ndim))
+            self.plain[node.output] = reshape(made, shape=shape) if alike else permute(made, dims=to_second(made.ndim))
         elif window.point and node.output.dtype in dt.NARROW:
             self._product(node)
         elif node.op is conv:
@@ -319,7 +321,7 @@ class _Turner:
         else:
             made = conv_last_weight_grad(image, self.as_last(node.inputs[1]), size=node.params["size"], **params)
             there = slice_(made, dim=made.ndim - 1, start=0, stop=node.output.shape[1], step=1)
-            self.plain[node.output] = permute(there, dims=_to_plain(made.ndim))
+            self.plain[node.output] = permute(there, dims=to_second(made.ndim))
 
     def _product(self, node):
         """Windows of one pixel: a product of matrices of pixels and channels. (Those of float32 may round otherwise.)"""
@@ -329,13 +331,3 @@ class _Turner:
         if node.op is conv and node.inputs[2] is not None:
             y = ew.add(y, expand(self.as_plain(node.inputs[2]), shape=y.shape))
         self.last[node.output] = reshape(y, shape=(*x.shape[:-1], y.shape[1]))
-
-
-def _to_last(ndim) -> tuple:
-    """The dims in order, channels last."""
-    return (0, *range(2, ndim), 1)
-
-
-def _to_plain(ndim) -> tuple:
-    """The way back."""
-    return (0, ndim - 1, *range(1, ndim - 1))

@@ -3,7 +3,7 @@
     blocked = layout(graph, choose)
 
 Convolutions and their gradients give blocks. What is with them (elementwise work, pools, batch norm, sums over pixels, joins,
-and the gradients of all that: `layout_gradients.py`) stays in blocks, and the next convolution reads them, so plain arrays
+and the gradients of all that: below) stays in blocks, and the next convolution reads them, so plain arrays
 appear only where a network begins and ends. `choose` is given an `Asked`, and says which kernel runs such a convolution as a
 `Chosen`, or None where none does; PRODUCT means that it is a matrix product of plain arrays.
 """
@@ -21,9 +21,9 @@ from ...ir.ops.core import elementwise as ew
 from ...ir.ops.core.reduce import sum_
 from ...ir.ops.core.shape import cat, expand, full, pad, reshape, slice_
 from ...ir.ops.linalg.products import matmul
+from ...ir.ops.nn import norm
 from ...ir.ops.nn.conv import conv, conv_input_grad, conv_weight_grad
-from ...ir.ops.nn.norm import batch_norm
-from ...ir.ops.nn.pool import avg_pool, is_whole, max_pool, plane_put
+from ...ir.ops.nn.pool import avg_pool, avg_pool_grad, is_whole, max_pool, plane_put
 from ...ir.ops.packed.blocked import (
     avg_pool_blocked,
     blocks_of,
@@ -33,10 +33,18 @@ from ...ir.ops.packed.blocked import (
     pack_filters,
     to_blocked,
 )
-from ...ir.ops.packed.blocked_grad import max_pool_places_blocked
+from ...ir.ops.packed.blocked_grad import (
+    avg_pool_grad_blocked,
+    batch_norm_grad_blocked,
+    batch_norm_train_blocked,
+    conv_input_grad_blocked,
+    conv_weight_grad_blocked,
+    max_pool_grad_blocked,
+    max_pool_places_blocked,
+    pack_turned,
+)
 from ...ir.symbols.substitute import as_float
 from ..rewrite.rewrite import prune
-from . import layout_gradients as gradients
 
 PRODUCT = "product"
 CONVOLUTIONS = (conv, conv_input_grad, conv_weight_grad)
@@ -92,8 +100,8 @@ class Blocker:
         """The new graph; the old one if nothing was put in blocks."""
         for node in self.graph.nodes:
             with self.b.at(node.line):
-                rule = _RULES.get(node.op) or (_RULES[Scalar] if type(node.op.lower) is Scalar else
-                                               _RULES[Reduce] if type(node.op.lower) is Reduce else None)
+                rule = RULES.get(node.op) or (RULES[Scalar] if type(node.op.lower) is Scalar else
+                                               RULES[Reduce] if type(node.op.lower) is Reduce else None)
                 if rule is None or not rule(self, node):
                     operands = [self.as_plain(x) if type(x) is Value else x for x in node.inputs]
                     self.plain.update(zip(node.outputs, self.b.copy(node, operands).outputs))
@@ -383,8 +391,86 @@ def _slice(own: Blocker, node: Node):
     return own.put(node.output, slice_(own.blocked[x], dim=dim, start=start, stop=stop, step=step))
 
 
+def _input_grad(own: Blocker, node: Node):
+    (g, w), params = node.inputs, node.params
+    chosen = own.ask(node, g, w.aval)
+    if chosen is None:
+        return False
+    kernel, size, lanes, transformed = chosen
+    window = {name: params[name] for name in ("size", "stride", "padding", "dilation", "groups")}
+    packed = own.filters(pack_turned, w, kernel=kernel, elements=size, **window)
+    taps = own.taps(w) if transformed else ()
+    said = {"taps": len(taps)} if taps else {}
+    return own.put(node.output, conv_input_grad_blocked(own.as_blocked(g, lanes), packed, *taps, filters=w.shape, lanes=lanes,
+                                                        kernel=kernel, epilogue=(), **said, **window))
+
+
+def _weight_grad(own: Blocker, node: Node):
+    (x, g), params = node.inputs, {name: v for name, v in node.params.items() if name != "size"}
+    chosen = own.ask(node, x, node.output.aval, own.lanes(g) > 0)
+    if chosen is None:
+        return False
+    kernel, lanes = chosen.kernel, chosen.lanes
+    in_blocks = own.lanes(x) == lanes
+    data = own.blocked[x] if in_blocks else own.as_plain(x)
+    own.plain[node.output] = conv_weight_grad_blocked(
+        data, own.as_blocked(g, lanes), filters=node.output.shape, lanes=lanes, in_blocks=in_blocks, kernel=kernel, **params)
+    own.changed = True
+    return True
+
+
+def _takes_norm(own, node, x):
+    return own.lanes(x) > 0 and x.ndim > 2 and all(v is None or v.dtype is x.dtype for v in node.inputs)
+
+
+def _batch_norm_train(own: Blocker, node: Node):
+    x, w, b = node.inputs
+    if not _takes_norm(own, node, x):
+        return False
+    beside = [None if v is None else own.as_plain(v) for v in (w, b)]
+    y, mean, var = batch_norm_train_blocked(own.blocked[x], *beside, eps=node.params["eps"], channels=x.shape[1],
+                                            relu=node.op is norm.batch_norm_relu_train)
+    own.plain.update(zip(node.outputs[1:], (mean, var)))
+    return own.put(node.outputs[0], y)
+
+
+def _batch_norm_grad(own: Blocker, node: Node):
+    relu = node.op is norm.batch_norm_relu_grad
+    g, out, (g_mean, g_var, x, w, mean, var) = node.inputs[0], node.inputs[1] if relu else None, node.inputs[1 + relu:]
+    if not _takes_norm(own, node, x):
+        return False
+    lanes = own.lanes(x)
+    images = [own.as_blocked(g, lanes), None if out is None else own.as_blocked(out, lanes)]
+    beside = [None if v is None else own.as_plain(v) for v in (w, mean, var)]
+    dx, scale, shift = batch_norm_grad_blocked(*images, own.as_plain(g_mean), own.as_plain(g_var), own.blocked[x], *beside,
+                                               eps=node.params["eps"], channels=x.shape[1], relu=relu)
+    own.plain.update(zip(node.outputs[1:], (scale, shift)))
+    return own.put(node.outputs[0], dx)
+
+
+def _plane_put(own: Blocker, node: Node):
+    g, places = node.inputs
+    if places not in own.places:
+        return False
+    at, params = own.places[places]
+    data = own.as_blocked(g, at.shape[-1])
+    return own.put(node.output, max_pool_grad_blocked(data, at, size=node.params["size"], **params))
+
+
+def _avg_pool_grad(own: Blocker, node: Node):
+    g, = node.inputs
+    lanes = own.lanes(g) or (own.width(g) if node.output in own.wanted else 0)
+    if not lanes or any(low < 0 for low, _ in node.params["padding"]):
+        return False
+    return own.put(node.output, avg_pool_grad_blocked(own.as_blocked(g, lanes), **node.params))
+
+
 _SIDES = ("low", "high", "interior")
 _POOLS = (max_pool, avg_pool)
-_PASSED_ON = (batch_norm, cat, pad, slice_, *gradients.PASSED_ON)
-_RULES: dict = {conv: _conv, batch_norm: _batch_norm, max_pool: _max_pool, avg_pool: _avg_pool, cat: _cat, pad: _pad,
-                slice_: _slice, Scalar: _elementwise, Reduce: _reduce, **gradients.RULES}
+_NORMS = {norm.batch_norm_train: _batch_norm_train, norm.batch_norm_relu_train: _batch_norm_train,
+          norm.batch_norm_grad: _batch_norm_grad, norm.batch_norm_relu_grad: _batch_norm_grad}
+_PASSED_ON = (norm.batch_norm, cat, pad, slice_, *_NORMS, plane_put, avg_pool_grad)
+RULES: dict = {
+    conv: _conv, conv_input_grad: _input_grad, conv_weight_grad: _weight_grad, norm.batch_norm: _batch_norm, **_NORMS,
+    max_pool: _max_pool, plane_put: _plane_put, avg_pool: _avg_pool, avg_pool_grad: _avg_pool_grad, cat: _cat, pad: _pad,
+    slice_: _slice, Scalar: _elementwise, Reduce: _reduce}

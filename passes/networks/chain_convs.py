@@ -6,7 +6,7 @@ next ones in their place. The sums and their order stay as they are.
 
 from collections.abc import Callable
 
-from ...ir.graph.graph import Builder, Graph, Value
+from ...ir.graph.graph import Builder, Graph
 from ...ir.ops.packed.blocked import LAYER, conv_blocked, conv_chain_blocked
 from ..rewrite.rewrite import prune
 
@@ -24,8 +24,7 @@ def chain_convs(graph: Graph, cut: Callable) -> Graph:
         if node in ends:
             env[node.output] = _joined(b, env, ends[node])
         elif node not in inside:
-            new = b.copy(node, [env[x] if type(x) is Value else x for x in node.inputs])
-            env.update(zip(node.outputs, new.outputs))
+            b.copy_into(env, node)
     return prune(b.finish_like(graph, env))
 
 

@@ -108,8 +108,7 @@ def _rebuilt(graph, found):
             with b.at(start.line):
                 env[node.output] = _joined(b, env, start, nodes, beside)
         elif node not in gone:
-            new = b.copy(node, [env[x] if type(x) is Value else x for x in node.inputs])
-            env.update(zip(node.outputs, new.outputs))
+            b.copy_into(env, node)
     live = live_nodes(graph)
     dead_before = [env[v] for n in graph.nodes if n not in live for v in n.outputs if v in env]
     return prune(b.finish_like(graph, env), also=dead_before)

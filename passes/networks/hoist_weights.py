@@ -16,7 +16,7 @@ from ...ir.ops.packed.blocked_grad import conv_input_grad_blocked, pack_turned
 from ...ir.ops.packed.recurrent_packed import pack_recurrent
 from ...ir.symbols.substitute import has_symbols
 from ..rewrite.kernel_body import is_free, source_of
-from ..rewrite.subgraphs import needed, part
+from ..rewrite.rewrite import needed, subgraph
 
 SMALL = 1 << 16      # elements
 
@@ -42,7 +42,7 @@ def split_derived(graph: Graph, stable: frozenset) -> Cut | None:
     if not wanted:
         return None
     wanted = list(dict.fromkeys([*wanted, *_small(graph, known)]))
-    derived, sources = part(graph, f"{graph.name}_weights", needed(wanted), wanted)
+    derived, sources = subgraph(graph, f"{graph.name}_weights", needed(wanted), wanted)
     given = set(wanted)
     effects = [v for n in graph.nodes if n.has_effect for v in n.outputs]
     rest = needed([*[v for v in graph.results if v not in given], *effects], given)

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from ...ir.graph.graph import Builder, Graph, Node, Value
 from ...ir.ops.core.shape import cat, slice_
 from ...ir.ops.packed.blocked import avg_pool_blocked, conv_blocked, conv_chain_blocked, max_pool_blocked
-from ..rewrite.rewrite import prune
-from ..rewrite.subgraphs import needed
+from ..rewrite.rewrite import needed, prune
 
 LAYERS = (conv_blocked, conv_chain_blocked, max_pool_blocked, avg_pool_blocked)
 _WORTH = 2              # times the bytes that leave a stretch that those which stay inside must be
@@ -123,8 +122,7 @@ def _rebuilt(graph, stretches):
         for node in nodes:
             if node not in done:
                 done.add(node)
-                new = b.copy(node, [env[x] if type(x) is Value else x for x in node.inputs])
-                env.update(zip(node.outputs, new.outputs))
+                b.copy_into(env, node)
 
     for node in graph.nodes:
         if node in starts:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ...ir.graph.graph import Graph, Value
 from ...ir.ops.core.to_device import place
 from ..rewrite.kernel_body import is_free, source_of
-from ..rewrite.subgraphs import needed, part
+from ..rewrite.rewrite import needed, subgraph
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ def split_host(graph: Graph, host: frozenset, keep=frozenset()) -> HostCut | Non
     if not places or not (given or results):
         return None
     wanted = [*given, *[graph.outputs[i] for i in results]]
-    made, sources = part(graph, f"{graph.name}_host", needed(wanted), wanted)
-    main, inputs = part(graph, graph.name, rest, [graph.outputs[i] for i in places], given, keep)
+    made, sources = subgraph(graph, f"{graph.name}_host", needed(wanted), wanted)
+    main, inputs = subgraph(graph, graph.name, rest, [graph.outputs[i] for i in places], given, keep)
     return HostCut(made, sources, main, inputs, len(given), places, results)
 
 

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...ir.dim_order import channels_last, channels_second
 from ...ir.dtype import float32, from_numpy, uint8
 from ...ir.graph.graph import Builder, Graph, Node, Value
 from ...ir.opdef.aval import Aval
@@ -118,7 +119,7 @@ class Quantizer:
             if made is not None and not made.last:
                 self.plain[value] = from_bytes(made.value, **made.steps._asdict())
             else:
-                self.plain[value] = permute(self.as_last(value), dims=_first(value.ndim))
+                self.plain[value] = permute(self.as_last(value), dims=channels_second(value.ndim))
         return self.plain[value]
 
     def as_last(self, value):
@@ -128,7 +129,7 @@ class Quantizer:
             if made is not None:
                 self.last[value] = from_bytes(self.as_bytes(value, True), **made.steps._asdict())
             else:
-                self.last[value] = permute(self.plain[value], dims=_last(value.ndim))
+                self.last[value] = permute(self.plain[value], dims=channels_last(value.ndim))
         return self.last[value]
 
     def as_bytes(self, value, last: bool):
@@ -141,7 +142,7 @@ class Quantizer:
             return made.value
         key = value, last
         if key not in self.copies:
-            self.copies[key] = permute(made.value, dims=(_last if last else _first)(value.ndim))
+            self.copies[key] = permute(made.value, dims=(channels_last if last else channels_second)(value.ndim))
         return self.copies[key]
 
     def is_last(self, value) -> bool:
@@ -173,7 +174,7 @@ class Quantizer:
         if not more or self.is_last(value):
             return self.padded(value, True, (0, *low, 0), (0, *high, more))
         made = self._around(self.as_bytes(value, False), value, False, (0, 0, *low), (0, more, *high))
-        return permute(made, dims=_last(value.ndim))
+        return permute(made, dims=channels_last(value.ndim))
 
     def weight(self, name, array):
         """A new input of the graph."""
@@ -243,14 +244,6 @@ class Quantizer:
         return reshape(made, shape=chain.tail.shape)
 
 
-def _last(ndim):
-    return (0, *range(2, ndim), 1)
-
-
-def _first(ndim):
-    return (0, ndim - 1, *range(1, ndim - 1))
-
-
 def _finish(chain, beside: Steps | None, steps: Steps | None) -> dict:
     """The parameters of what is done with a layer's sums, and `out_scale`, the scale of what comes out."""
     scale = 1.0 if steps is None else steps.scale
@@ -291,12 +284,12 @@ def _is_spread(value):
 
 def _spread(own, value):
     """A fill, or what is expanded, with channels last."""
-    shape = tuple([value.shape[d] for d in _last(value.ndim)])
+    shape = tuple([value.shape[d] for d in channels_last(value.ndim)])
     if value.node.op is full:
         return own.b.call(full, *[None for _ in value.node.inputs], **{**value.node.params, "shape": shape})
     source = value.node.inputs[0]
     aligned = reshape(own.as_plain(source), shape=(1,) * (value.ndim - source.ndim) + tuple(source.shape))
-    return expand(permute(aligned, dims=_last(value.ndim)), shape=shape)
+    return expand(permute(aligned, dims=channels_last(value.ndim)), shape=shape)
 
 
 def _taps(x, node):

@@ -1,5 +1,5 @@
-"""Tools of all passes: `rewrite` rebuilds graphs by rules, `kernel_body` finds what one fused kernel computes, `strided`
-composes views, `subgraphs` cuts graphs.
+"""Tools of all passes: `rewrite` rebuilds and cuts graphs, `kernel_body` finds what one fused kernel computes, `strided`
+composes views, `pass_manager` runs lists of passes.
 
 A rewrite keeps every bit unless its rule says otherwise. Must not know any single pass.
 """

@@ -81,6 +81,12 @@ def source_of(value: Value) -> Value | None:
     return value
 
 
+def sources(node: Node) -> list:
+    """The values in memory that a node reads, through views or not, each once."""
+    found = [source_of(x) for x in node.inputs if type(x) is Value]
+    return [v for v in dict.fromkeys(found) if v is not None]
+
+
 def can_fuse(node: Node) -> bool:
     """Whether a fused kernel can compute this node with the bits that eager code gives."""
     if node.op is take_class:

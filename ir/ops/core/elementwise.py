@@ -118,18 +118,21 @@ rsqrt = elementwise("rsqrt", lambda x: 1 / np.sqrt(x),
 square = elementwise("square", np.square, (lambda g, out, x: mul(g, mul(x, 2.0)),), takes="any", traits=("exact",))
 reciprocal = elementwise("reciprocal", np.reciprocal, (lambda g, out, x: neg(mul(g, mul(out, out))),), takes="float",
                          traits=("exact", "wide_on_gpu"))
+
+
+def in_dtype(x, dtype):
+    """Return a value in a dtype: itself, or a cast."""
+    return x if dt.of(x) is dtype else cast(x, dtype=dtype)
+
+
 def widened(x):
     """float16 and bfloat16 in float32, for gradient rules of several steps; anything else, numbers too, as it is."""
-    if not hasattr(x, "dtype"):
-        return x
-    d = dt.of(x)
-    wide = dt.accumulator(d)
-    return x if wide is d else cast(x, dtype=wide)
+    return in_dtype(x, dt.accumulator(dt.of(x))) if hasattr(x, "dtype") else x
 
 
 def narrowed(v, x):
     """What was computed from widened values, in the dtype of x again."""
-    return v if dt.of(v) is dt.of(x) else cast(v, dtype=dt.of(x))
+    return in_dtype(v, dt.of(x))
 
 
 def _exp2_vjp(g, out, x):

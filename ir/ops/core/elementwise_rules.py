@@ -161,5 +161,10 @@ def check_pair(name, x, y):
 
 
 def is_low(a) -> bool:
-    """Whether an array is float16 or bfloat16 (of numpy's kind V)."""
+    """Return whether an array is float16 or bfloat16 (of numpy's kind V)."""
     return a.dtype.itemsize == 2 and a.dtype.kind in "fV"
+
+
+def wide(x):
+    """Return an array in the dtype that sums of its elements are carried in: float32 for float16 and bfloat16."""
+    return x.astype(np.float32) if is_low(x) else x

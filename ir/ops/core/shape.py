@@ -10,12 +10,7 @@ from ...errors import ShapeError
 from ...opdef.aval import Aval, broadcast_shapes, same_shape
 from ...opdef.batch_rules import ALONG, LEADING, Chain, Leading
 from ...opdef.op import NO_GRAD, OPS, Composite, Host, Scalar, Template, View, op
-
-
-def wide(x):
-    """float16 and bfloat16 as float32, in which they are summed."""
-    return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x
-
+from .elementwise_rules import wide
 
 # Views.
 

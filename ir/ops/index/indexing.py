@@ -16,7 +16,8 @@ from ...opdef.batch_rules import ALONG
 from ...opdef.op import NO_GRAD, Host, Template, op
 from ..core import elementwise as ew
 from ..core.batching import all_lifted, all_repeated, numbered
-from ..core.shape import expand, full, pad, permute, slice_, wide
+from ..core.elementwise_rules import wide
+from ..core.shape import expand, full, pad, permute, slice_
 
 # What all of them check.
 

@@ -20,7 +20,7 @@ from ..core.complex_numbers import PARTS, complex_, conj, imag
 from ..core.shape import cat, diagonal, diagonal_scatter, expand, full, iota, reshape, slice_
 from .matrix_rules import adjoint, check_matrix, lower
 from .products import matmul, transpose_last
-from .triangular import solve_triangular
+from .triangular import check_system, solve_triangular
 
 
 def lapack(name, fn):
@@ -66,7 +66,7 @@ def _turned(g):
 
 def like(v, m):
     """Real numbers in the dtype of a matrix that may be complex."""
-    return ew.cast(v, dtype=dt.of(m)) if dt.of(v) is not dt.of(m) else v
+    return ew.in_dtype(v, dt.of(m))
 
 
 def real_part(x):
@@ -119,9 +119,7 @@ def filled(g, outs) -> list:
 
 
 def _infer_solve(a, b):
-    check_matrix("solve", a)
-    if a.dtype is not b.dtype or b.ndim != a.ndim or b.shape[:-1] != a.shape[:-1]:
-        raise ShapeError(f"solve takes square matrices and right-hand sides with as many rows, got {a} and {b}")
+    check_system("solve", a, b)
     return b
 
 

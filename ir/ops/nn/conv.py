@@ -13,18 +13,8 @@ from ...opdef.batch_rules import IMAGES
 from ...opdef.op import Template, op
 from ..core import reduce as rd
 from ..core.batching import channel_values, from_channels, into_channels, joined, parted
-from .windows import (
-    add_windows,
-    batches,
-    check_windows,
-    pad_spatial,
-    padded_sizes,
-    taps,
-    unpad_spatial,
-    wide,
-    window_counts,
-    windows,
-)
+from ..core.elementwise_rules import wide
+from .windows import add_windows, batches, check_windows, pad_spatial, padded_sizes, taps, unpad_spatial, window_counts, windows
 
 # Shape rules.
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from .windows import wide
+from ..core.elementwise_rules import wide
 
 A_CUBIC, A_CUBIC_SMOOTH = -0.75, -0.5   # the cubic's free parameter, without and with antialiasing
 

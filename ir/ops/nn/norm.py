@@ -17,18 +17,11 @@ from ...symbols.substitute import as_float
 from ..core import elementwise as ew
 from ..core import reduce as rd
 from ..core.batching import channel_values, from_channels, into_channels, parted
+from ..core.elementwise_rules import wide
+from ..core.pointwise import wants_float
 from ..core.shape import expand, reshape
-from .windows import wide
 
 # What the bodies and gradient rules share.
-
-
-def _in(x, dtype):
-    return x if dt.of(x) is dtype else ew.cast(x, dtype=dtype)
-
-
-def _widened(x):
-    return _in(x, dt.accumulator(dt.of(x)))
 
 
 def _sum(x, dims):
@@ -54,15 +47,10 @@ def _leading(x, dims):
 
 def _affine(y, w, b, kind):
     if w is not None:
-        y = ew.mul(y, _over(_in(w, dt.of(y)), y))
+        y = ew.mul(y, _over(ew.in_dtype(w, dt.of(y)), y))
     if b is not None:
-        y = ew.add(y, _over(_in(b, dt.of(y)), y))
-    return _in(y, kind)
-
-
-def _check_float(name, x):
-    if not x.dtype.is_inexact:
-        raise DTypeError(f"{name} takes floating point tensors, got {x}; cast with .to()")
+        y = ew.add(y, _over(ew.in_dtype(b, dt.of(y)), y))
+    return ew.in_dtype(y, kind)
 
 
 def _check_affine(name, x, shape, **given):
@@ -96,7 +84,7 @@ def _like(total, x, w):
 
 
 def _check_rows(name, x, dims, **given):
-    _check_float(name, x)
+    wants_float(name, x)
     if not 0 < dims <= x.ndim:
         raise ShapeError(f"{name} of {x} over its last {dims} dimensions: it has {x.ndim}")
     _check_affine(name, x, x.shape[x.ndim - dims:], **given)
@@ -130,7 +118,7 @@ def _standardise(x, dims, eps):
 
 
 def _layer_norm_body(x, w, b, *, dims, eps):
-    y, _ = _standardise(_widened(x), _trailing(x, dims), eps)
+    y, _ = _standardise(ew.widened(x), _trailing(x, dims), eps)
     return _affine(y, w, b, dt.of(x))
 
 
@@ -138,7 +126,7 @@ def _layer_norm_vjp(g, out, x, w, b, *, dims, eps, needs):
     found = layer_norm_grad(g, x, w, dims=dims, eps=eps)
     if w is not None:
         return found
-    return found, None, _in(_row_sum(_widened(g), dims), dt.of(b)) if needs[2] else None
+    return found, None, ew.in_dtype(_row_sum(ew.widened(g), dims), dt.of(b)) if needs[2] else None
 
 
 def _infer_rows_grad(g, x, w, *, dims, eps):
@@ -161,10 +149,10 @@ def _row_sum(x, dims):
 def _row_gradients(x, w, gr, gw, y, inverse, rest, dims):
     """The gradients for rows that were scaled by `inverse` to y, and for the weight; `rest` is what flows through the
     statistics of a row."""
-    dx = _in(ew.mul(ew.sub(gw, rest), _over(inverse, gw)), dt.of(x))
+    dx = ew.in_dtype(ew.mul(ew.sub(gw, rest), _over(inverse, gw)), dt.of(x))
     if w is None:
         return dx
-    return dx, _in(_row_sum(ew.mul(gr, y), dims), dt.of(w))
+    return dx, ew.in_dtype(_row_sum(ew.mul(gr, y), dims), dt.of(w))
 
 
 def _layer_norm_grad(g, x, w, *, dims, eps):
@@ -178,12 +166,12 @@ def _layer_norm_grad(g, x, w, *, dims, eps):
 
 def _layer_norm_grad_body(g, x, w, *, dims, eps):
     last = _trailing(x, dims)
-    y, inverse = _standardise(_widened(x), last, eps)
-    gr = _widened(g)
-    gw = gr if w is None else ew.mul(gr, _over(_in(w, dt.of(gr)), gr))
+    y, inverse = _standardise(ew.widened(x), last, eps)
+    gr = ew.widened(g)
+    gw = gr if w is None else ew.mul(gr, _over(ew.in_dtype(w, dt.of(gr)), gr))
     rest = ew.add(_over(_mean(gw, last), gw), ew.mul(y, _over(_mean(ew.mul(gw, y), last), gw)))
     found = _row_gradients(x, w, gr, gw, y, inverse, rest, dims)
-    return found if w is None else (*found, _in(_row_sum(gr, dims), dt.of(w)))
+    return found if w is None else (*found, ew.in_dtype(_row_sum(gr, dims), dt.of(w)))
 
 
 def _batch_rows(size, op, args, held, params):
@@ -221,7 +209,7 @@ def _rms(x, dims, eps):
 
 
 def _rms_norm_body(x, w, *, dims, eps):
-    rows = _widened(x)
+    rows = ew.widened(x)
     return _affine(ew.mul(rows, _over(_rms(rows, _trailing(x, dims), eps), rows)), w, None, dt.of(x))
 
 
@@ -239,10 +227,10 @@ def _rms_norm_grad(g, x, w, *, dims, eps):
 
 
 def _rms_norm_grad_body(g, x, w, *, dims, eps):
-    last, rows, gr = _trailing(x, dims), _widened(x), _widened(g)
+    last, rows, gr = _trailing(x, dims), ew.widened(x), ew.widened(g)
     inverse = _rms(rows, last, eps)
     y = ew.mul(rows, _over(inverse, rows))
-    gw = gr if w is None else ew.mul(gr, _over(_in(w, dt.of(gr)), gr))
+    gw = gr if w is None else ew.mul(gr, _over(ew.in_dtype(w, dt.of(gr)), gr))
     rest = ew.mul(y, _over(_mean(ew.mul(gw, y), last), y))
     return _row_gradients(x, w, gr, gw, y, inverse, rest, dims)
 
@@ -258,7 +246,7 @@ rms_norm_grad = op("rms_norm_grad", infer=_infer_rows_grad, ref=_rms_norm_grad, 
 
 
 def _infer_group_norm(x, w, b, *, groups, eps):
-    _check_float("group_norm", x)
+    wants_float("group_norm", x)
     if x.ndim < 2 or groups < 1 or x.shape[1] % groups:
         raise ShapeError(f"group_norm of {x}: the channels (dim 1) must divide into groups={groups}")
     _check_affine("group_norm", x, x.shape[1:2], weight=w, bias=b)
@@ -299,35 +287,35 @@ def _group_statistics(x, eps):
 def _group_norm_body(x, w, b, *, groups, eps):
     """A factor for each channel of each image, then one sweep over all; rows, where channels have nothing of their own."""
     if w is None and b is None:
-        rows = reshape(_widened(x), shape=(x.shape[0], groups, prod(x.shape[1:]) // groups))
-        return _in(reshape(layer_norm(rows, None, None, dims=1, eps=eps), shape=x.shape), dt.of(x))
-    rows = _in_groups(_widened(x), groups)
+        rows = reshape(ew.widened(x), shape=(x.shape[0], groups, prod(x.shape[1:]) // groups))
+        return ew.in_dtype(reshape(layer_norm(rows, None, None, dims=1, eps=eps), shape=x.shape), dt.of(x))
+    rows = _in_groups(ew.widened(x), groups)
     mean, scale = _group_statistics(rows, eps)
     if w is not None:
         scale = ew.mul(expand(scale, shape=(*rows.shape[:3], 1)),
-                       expand(_channels(_in(w, dt.of(rows)), groups), shape=(*rows.shape[:3], 1)))
+                       expand(_channels(ew.in_dtype(w, dt.of(rows)), groups), shape=(*rows.shape[:3], 1)))
     y = ew.mul(ew.sub(rows, _over(mean, rows)), _over(scale, rows))
     if b is not None:
-        y = ew.add(y, _over(_channels(_in(b, dt.of(rows)), groups), rows))
-    return _in(reshape(y, shape=x.shape), dt.of(x))
+        y = ew.add(y, _over(_channels(ew.in_dtype(b, dt.of(rows)), groups), rows))
+    return ew.in_dtype(reshape(y, shape=x.shape), dt.of(x))
 
 
 def _group_norm_vjp(g, out, x, w, b, *, groups, eps, needs):
-    gr = _in_groups(_widened(g), groups)
+    gr = _in_groups(ew.widened(g), groups)
     summed = _sum(gr, (3,))
     dx = dw = db = None
     if needs[0] or needs[1]:
-        rows = _in_groups(_widened(x), groups)
+        rows = _in_groups(ew.widened(x), groups)
         mean, inverse = _group_statistics(rows, eps)
         along = ew.mul(_sum(ew.mul(gr, ew.sub(rows, _over(mean, rows))), (3,)), _over(inverse, summed))
     if needs[0]:
-        scale = None if w is None else _over(_channels(_in(w, dt.of(gr)), groups), summed)
+        scale = None if w is None else _over(_channels(ew.in_dtype(w, dt.of(gr)), groups), summed)
         dx = _group_norm_input_grad(gr, rows, scale, summed, along, mean, inverse)
-        dx = _in(reshape(dx, shape=x.shape), dt.of(x))
+        dx = ew.in_dtype(reshape(dx, shape=x.shape), dt.of(x))
     if needs[1]:
-        dw = _in(reshape(_sum(along, (0,)), shape=w.shape), dt.of(w))
+        dw = ew.in_dtype(reshape(_sum(along, (0,)), shape=w.shape), dt.of(w))
     if needs[2]:
-        db = _in(reshape(_sum(summed, (0,)), shape=b.shape), dt.of(b))
+        db = ew.in_dtype(reshape(_sum(summed, (0,)), shape=b.shape), dt.of(b))
     return dx, dw, db
 
 
@@ -352,7 +340,7 @@ group_norm = op("group_norm", infer=_infer_group_norm, ref=_group_norm, vjp=_gro
 
 def _check_channels(name, x, mean=None, var=None, **given):
     """What there is of each channel is of the input's dtype or of its accumulator's."""
-    _check_float(name, x)
+    wants_float(name, x)
     if x.ndim < 2:
         raise ShapeError(f"{name} takes (N, C, ...), got {x}")
     for which, v in (*given.items(), ("mean", mean), ("var", var)):
@@ -404,34 +392,34 @@ def _batch_norm(x, w, b, mean, var, *, eps):
 
 def _channel_scale(w, var, eps, wanted):
     """What each channel is multiplied by."""
-    inverse = ew.rsqrt(ew.add(_in(var, wanted), eps))
-    return inverse if w is None else ew.mul(inverse, _in(w, wanted))
+    inverse = ew.rsqrt(ew.add(ew.in_dtype(var, wanted), eps))
+    return inverse if w is None else ew.mul(inverse, ew.in_dtype(w, wanted))
 
 
 def _batch_norm_body(x, w, b, mean, var, *, eps):
-    rows = _widened(x)
+    rows = ew.widened(x)
     wanted = dt.of(rows)
-    y = ew.mul(ew.sub(rows, _channel(_in(mean, wanted), rows)), _channel(_channel_scale(w, var, eps, wanted), rows))
+    y = ew.mul(ew.sub(rows, _channel(ew.in_dtype(mean, wanted), rows)), _channel(_channel_scale(w, var, eps, wanted), rows))
     if b is not None:
-        y = ew.add(y, _channel(_in(b, wanted), rows))
-    return _in(y, dt.of(x))
+        y = ew.add(y, _channel(ew.in_dtype(b, wanted), rows))
+    return ew.in_dtype(y, dt.of(x))
 
 
 def _batch_norm_vjp(g, out, x, w, b, mean, var, *, eps, needs):
-    gr = _widened(g)
+    gr = ew.widened(g)
     wanted = dt.of(gr)
     scale = _channel_scale(w, var, eps, wanted)
-    dx = _in(ew.mul(gr, _channel(scale, gr)), dt.of(x)) if needs[0] else None
-    db = _in(_channel_sum(gr), dt.of(b)) if needs[2] else None
-    dmean = _in(ew.neg(ew.mul(_channel_sum(gr), scale)), dt.of(mean)) if needs[3] else None
+    dx = ew.in_dtype(ew.mul(gr, _channel(scale, gr)), dt.of(x)) if needs[0] else None
+    db = ew.in_dtype(_channel_sum(gr), dt.of(b)) if needs[2] else None
+    dmean = ew.in_dtype(ew.neg(ew.mul(_channel_sum(gr), scale)), dt.of(mean)) if needs[3] else None
     dw = dvar = None
     if needs[1] or needs[4]:
-        rows = _widened(x)
-        shared = _channel_sum(ew.mul(gr, ew.sub(rows, _channel(_in(mean, wanted), rows))))
-        inverse = ew.rsqrt(ew.add(_in(var, wanted), eps))
-        dw = _in(ew.mul(shared, inverse), dt.of(w)) if needs[1] else None
+        rows = ew.widened(x)
+        shared = _channel_sum(ew.mul(gr, ew.sub(rows, _channel(ew.in_dtype(mean, wanted), rows))))
+        inverse = ew.rsqrt(ew.add(ew.in_dtype(var, wanted), eps))
+        dw = ew.in_dtype(ew.mul(shared, inverse), dt.of(w)) if needs[1] else None
         if needs[4]:
-            dvar = _in(ew.mul(ew.mul(shared, scale), ew.mul(ew.mul(inverse, inverse), -0.5)), dt.of(var))
+            dvar = ew.in_dtype(ew.mul(ew.mul(shared, scale), ew.mul(ew.mul(inverse, inverse), -0.5)), dt.of(var))
     return dx, dw, db, dmean, dvar
 
 
@@ -472,20 +460,20 @@ def _batch_norm_train(x, w, b, *, eps):
 
 
 def _train_body(x, w, b, *, eps):
-    rows = _widened(x)
+    rows = ew.widened(x)
     wanted, n = dt.of(rows), as_float(_count_each(x))
     mean = ew.div(_channel_sum(rows), n)
     centred = ew.sub(rows, _channel(mean, rows))
     var = ew.div(_channel_sum(ew.mul(centred, centred)), n)
     y = ew.mul(centred, _channel(_channel_scale(w, var, eps, wanted), rows))
     if b is not None:
-        y = ew.add(y, _channel(_in(b, wanted), rows))
-    return _in(y, dt.of(x)), mean, var
+        y = ew.add(y, _channel(ew.in_dtype(b, wanted), rows))
+    return ew.in_dtype(y, dt.of(x)), mean, var
 
 
 def _train_vjp(g, out, x, w, b, *, eps, needs):
     dx, scale, shift = batch_norm_grad(g[0], g[1], g[2], x, w, out[1], out[2], eps=eps)
-    return (dx, _in(scale, dt.of(w)) if needs[1] else None, _in(shift, dt.of(b)) if needs[2] else None)
+    return (dx, ew.in_dtype(scale, dt.of(w)) if needs[1] else None, ew.in_dtype(shift, dt.of(b)) if needs[2] else None)
 
 
 def _infer_batch_norm_grad(g, g_mean, g_var, x, w, mean, var, *, eps):
@@ -510,10 +498,10 @@ def _batch_norm_grad(g, g_mean, g_var, x, w, mean, var, *, eps):
 
 
 def _batch_norm_grad_body(g, g_mean, g_var, x, w, mean, var, *, eps):
-    gr, rows = _widened(g), _widened(x)
+    gr, rows = ew.widened(g), ew.widened(x)
     wanted, n = dt.of(rows), as_float(_count_each(x))
     inverse = ew.rsqrt(ew.add(var, eps))
-    scale = inverse if w is None else ew.mul(inverse, _in(w, wanted))
+    scale = inverse if w is None else ew.mul(inverse, ew.in_dtype(w, wanted))
     centred = ew.sub(rows, _channel(mean, rows))
     shift = _channel_sum(gr)
     slope = _channel_sum(ew.mul(gr, centred))
@@ -521,7 +509,7 @@ def _batch_norm_grad_body(g, g_mean, g_var, x, w, mean, var, *, eps):
     constant = ew.div(ew.sub(g_mean, ew.mul(scale, shift)), n)
     sloped = ew.add(ew.mul(centred, _channel(by_centred, rows)), ew.mul(gr, _channel(scale, rows)))
     dx = ew.add(sloped, _channel(constant, rows))
-    return _in(dx, dt.of(x)), ew.mul(slope, inverse), shift
+    return ew.in_dtype(dx, dt.of(x)), ew.mul(slope, inverse), shift
 
 
 def _relu_train(x, w, b, *, eps):

@@ -14,7 +14,8 @@ from ...errors import ShapeError
 from ...opdef.batch_rules import IMAGES
 from ...opdef.op import Composite, Template, op
 from ...reference import scalar_functions
-from .windows import batches, check_windows, pad_spatial, taps, wide, window_count, window_counts, windows
+from ..core.elementwise_rules import wide
+from .windows import batches, check_windows, pad_spatial, taps, window_count, window_counts, windows
 
 # Taking from and putting into planes: the common ground of maximum pools, unpooling and grid sampling.
 

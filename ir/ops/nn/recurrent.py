@@ -24,6 +24,8 @@ from ..core.pointwise import in_single
 from ..core.shape import cat, expand, full, permute, reshape, select, slice_
 from ..linalg.products import matmul, transpose_last
 
+GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}      # of each layer, by the name of its kernel
+
 
 def order(steps, reverse):
     """The steps in the order in which the sequence is read."""

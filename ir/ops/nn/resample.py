@@ -242,22 +242,18 @@ def _sample_cubic(x, positions, padding_mode, align_corners):
     return _sampled(x, list(itertools.product(*sides)))
 
 
-def _in(x, dtype):
-    return x if dt.of(x) is dtype else ew.cast(x, dtype=dtype)
-
-
 def _grid_sample_body(x, grid, *, mode, padding_mode, align_corners):
     kind, work = dt.of(x), dt.accumulator(dt.of(x))
     rank = x.ndim - 2
-    x, grid = _in(x, work), _in(grid, work)
+    x, grid = ew.in_dtype(x, work), ew.in_dtype(grid, work)
     coordinates = [select(grid, dim=rank + 1, index=rank - 1 - axis) for axis in range(rank)]
     positions = [_position(c, n, align_corners) for c, n in zip(coordinates, x.shape[2:])]
     if mode == "cubic":
-        return _in(_sample_cubic(x, positions, padding_mode, align_corners), kind)
+        return ew.in_dtype(_sample_cubic(x, positions, padding_mode, align_corners), kind)
     positions = [_bounded(p, n, padding_mode, align_corners) for p, n in zip(positions, x.shape[2:])]
     if mode == "nearest":
-        return _in(taps_take(x, _flat([ew.round_(p) for p in positions], x), None), kind)
-    return _in(_sample_linear(x, positions), kind)
+        return ew.in_dtype(taps_take(x, _flat([ew.round_(p) for p in positions], x), None), kind)
+    return ew.in_dtype(_sample_linear(x, positions), kind)
 
 
 grid_sample = op(

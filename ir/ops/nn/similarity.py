@@ -2,19 +2,14 @@
 
 import numpy as np
 
-from ...errors import DTypeError, ShapeError
+from ...errors import ShapeError
 from ...opdef.batch_rules import ALONG
 from ...opdef.op import Composite, op
 from ..core import elementwise as ew
 from ..core.moments import vector_norm
-from ..core.pointwise import in_single, in_wide
+from ..core.pointwise import in_single, in_wide, wants_real_float
 from ..core.reduce import kept, reduced_shape, sum_
 from ..core.shape import expand, reshape
-
-
-def _check_float(name, x):
-    if not x.dtype.is_floating_point:
-        raise DTypeError(f"{name} takes floating point tensors, got {x}; cast with .to()")
 
 
 def _length(x, ord, dim, eps):
@@ -38,7 +33,7 @@ def _over(v, x):
 
 
 def _infer_normalize(x, *, ord, dim, eps):
-    _check_float("normalize", x)
+    wants_real_float("normalize", x)
     return vector_norm.infer(x, ord=ord, dim=dim, keepdim=True) and x
 
 
@@ -68,7 +63,7 @@ normalize = op("normalize", infer=_infer_normalize, ref=in_single(_normalize), l
 
 
 def _infer_cosine(x, y, *, dim, eps):
-    _check_float("cosine_similarity", x)
+    wants_real_float("cosine_similarity", x)
     if x.dtype is not y.dtype or x.shape != y.shape:
         raise ShapeError(f"cosine_similarity takes two tensors of one shape and dtype, got {x} and {y}")
     return x.with_shape(reduced_shape(x.shape, dim, False))

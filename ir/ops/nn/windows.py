@@ -8,7 +8,6 @@ import itertools
 
 import numpy as np
 
-from ... import dtype as dt
 from ...errors import ShapeError
 
 
@@ -39,11 +38,6 @@ def check_windows(name, x, kernel, stride, padding, dilation) -> tuple:
         raise ShapeError(f"{name} of {x}: the padded input {padded} is smaller than the window {spans}; "
                          "use a smaller kernel or more padding")
     return counts
-
-
-def wide(x):
-    """The array in the type that sums of its elements are carried in."""
-    return x.astype(dt.accumulator(dt.of(x)).np, copy=False)
 
 
 def pad_spatial(x, padding, value=0):

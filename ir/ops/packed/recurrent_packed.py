@@ -12,8 +12,6 @@ from ...opdef.op import NO_GRAD, Template, op
 from ..nn import recurrent as plain
 from .blocked import pack_filters
 
-LAYERS = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}      # the gates of each
-
 
 def _infer_pack(w, *, kernel, size):
     if w.ndim != 2 or size < w.size:
@@ -28,7 +26,7 @@ pack_recurrent = op("pack_recurrent", infer=_infer_pack, ref=pack_filters.ref, v
 
 def _infer(z, mask, h, c, w, bias, *, kernel, reverse):
     batch, hidden = z.shape[1], h.shape[1]
-    wide = LAYERS[kernel[0]] * hidden
+    wide = plain.GATES[kernel[0]] * hidden
     if z.shape[2] != wide or h.shape[0] != batch or w.ndim != 1 or w.shape[0] < wide * hidden:
         raise ShapeError(f"recurrent_packed: a {kernel[0]} of the input {z}, the state {h} and the packed weights {w}")
     y = z.with_shape((z.shape[0], batch, hidden))
@@ -37,7 +35,7 @@ def _infer(z, mask, h, c, w, bias, *, kernel, reverse):
 
 def _run(z, mask, h, c, w, bias, *, kernel, reverse):
     name, hidden = kernel[0], h.shape[1]
-    wide = LAYERS[name] * hidden
+    wide = plain.GATES[name] * hidden
     w = w[:wide * hidden].reshape(wide, hidden)
     if name == "lstm":
         return plain.lstm_states.ref(z, mask, h, c, w, None, reverse=reverse)

@@ -71,12 +71,9 @@ linear_int8 = op(
 
 # Recurrent layers.
 
-LAYERS = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}      # the gates of each
-
-
 def _infer_layer(z, mask, h, c, weight, scale, bias, *, layer, reverse):
     hidden = h.shape[-1]
-    wide = LAYERS[layer] * hidden
+    wide = recurrent.GATES[layer] * hidden
     if z.ndim != 3 or z.shape[2] != wide or tuple(h.shape) != (z.shape[1], hidden) or tuple(weight.shape) != (wide, hidden):
         raise ShapeError(f"recurrent_int8: a {layer} of the input {z}, the state {h} and the weight {weight}")
     if (layer == "lstm") != (c is not None) or (c is not None and c.shape != h.shape):

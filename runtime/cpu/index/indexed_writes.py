@@ -8,7 +8,7 @@ type.
 import numpy as np
 
 from ....ir.opdef.op import OPS, Op
-from ....ir.ops.core.shape import wide
+from ....ir.ops.core.elementwise_rules import wide
 from ....ir.ops.index import indexing
 from ....ir.ops.index.assign import assign_view
 from ..calls.kernel_table import KernelTable

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-import ingot  # noqa: F401  (fills the table of operators)
+import ingot
 from graphs import arrays_for, check_same_meaning, graph_of, graph_of_sizes, random_graph
+from ingot import jit
 from ingot.ir.graph.graph import live_nodes
 from ingot.passes.fusion import fuse as fusion
-from ingot.passes.fusion.fuse import fuse, own_results
+from ingot.passes.fusion.fuse import GroupOrder, Move, fuse, own_results
 from ingot.passes.rewrite.kernel_body import Body, can_fuse, is_free
 from ingot.passes.simplify.decompose import decompose
 
@@ -253,3 +254,95 @@ def test_a_long_chain_is_one_kernel_without_a_trial_for_each_join(monkeypatch):
     groups = fuse(graph_of("graph g(%x: f32[4,5]) {\n" + "\n".join(lines) + "\nreturn %59\n}"))
     assert [len(g.nodes) for g in groups] == [60] and len(groups[0].body.terms) == 61
     assert sum(made) <= 60, "the terms of the chain were made again and again"
+
+
+class Points:
+    """Random points with edges from lower to higher numbers, joined by whoever wants to; sets of numbers are groups."""
+
+    def __init__(self, rng, count):
+        self.edges = {(int(a), int(b)) for a, b in np.sort(rng.integers(0, count, (2 * count, 2)), 1) if a != b}
+        self.group = {i: frozenset([i]) for i in range(count)}
+
+    def followers(self, group):
+        return dict.fromkeys([self.group[b] for a, b in sorted(self.edges) if a in group and b not in group])
+
+    def leaders(self, group):
+        return dict.fromkeys([self.group[a] for a, b in sorted(self.edges) if b in group and a not in group])
+
+    def leads(self, start, end):
+        """Whether a path leads from one group to another through a third, looked for everywhere."""
+        waiting = [g for g in self.followers(start) if g != end]
+        seen = set(waiting)
+        while waiting:
+            g = waiting.pop()
+            if end in self.followers(g):
+                return True
+            more = [f for f in self.followers(g) if f not in seen and f != start]
+            seen.update(more)
+            waiting += more
+        return False
+
+    def merge(self, first, second):
+        joined = first | second
+        self.group.update(dict.fromkeys(joined, joined))
+        return joined
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_whatever_makes_no_cycle_may_be_joined_and_the_order_holds(seed):
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(3, 24))
+    points = Points(rng, count)
+    order = GroupOrder(points.group.values(), points.followers, points.leaders)
+    for _ in range(3 * count):
+        a, b = (points.group[int(i)] for i in rng.integers(0, count, 2))
+        if a == b:
+            continue
+        first, second = sorted((a, b), key=order.rank.__getitem__)
+        move = order.move_for(first, second)
+        assert (move is None) == points.leads(first, second), f"seed {seed}"
+        if move is None or rng.random() < 0.2:              # some joins are refused for other reasons
+            continue
+        order.join(first, second, points.merge(first, second), move)
+        assert set(order.rank) == {None, *points.group.values()}
+        for x, y in points.edges:
+            x, y = points.group[x], points.group[y]
+            assert x == y or order.rank[x] < order.rank[y], f"seed {seed}"
+
+
+def test_ranks_are_given_anew_when_they_are_used_up():
+    order, last = GroupOrder(range(200), lambda g: {}, lambda g: {}), 199
+    for i in range(99):                     # something moves behind each join, into half of the room that is left
+        order.join(i, last, -1 - i, Move([100 + i], behind=True))
+        last = -1 - i
+    ranks = [order.rank[g] for g in (99, last, *range(198, 99, -1))]
+    assert ranks == sorted(set(ranks)) and len(order.rank) == 1 + len(ranks)
+
+
+def test_the_gradient_of_a_long_loop_is_fused_in_linear_time(monkeypatch):
+    seen = []
+
+    def count(self, g, original=fusion.Fuser._followers):
+        seen.append(g)
+        return original(self, g)
+
+    monkeypatch.setattr(fusion.Fuser, "_followers", count)
+    w = ingot.randn(4, 4, requires_grad=True)
+
+    def step(x):
+        h = ingot.zeros(2, 4)
+        for row in x:
+            h = ingot.tanh(row + h @ w) * 0.9 + h * 0.1
+        loss = h.sum()
+        loss.backward()
+        return loss
+
+    taken = []
+    for length in (50, 100):
+        traced, x = jit.trace(step), ingot.randn(length, 2, 4)
+        seen.clear()
+        for _ in range(2):
+            w.grad = None
+            traced(x)
+        taken.append(len(seen))
+    assert taken[0] > 0 and taken[1] < 2.5 * taken[0]

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import ingot
-from graphs import check_untouched, graph_of, same_bits
+from graphs import check_rewrite, check_untouched, graph_of, same_bits
 from ingot import jit, nn
 from ingot.ir.graph.interp import interpret
 from ingot.ir.graph.verify import verify
 from ingot.ir.ops.core.shape import cat, pad
-from ingot.passes.fusion.pads_to_concat import join_pads
+from ingot.passes.fusion.pads_to_concat import join_pads, pads_as_joins
 
 HEAD = "graph g(%a: f32[2,3,4], %b: f32[2,5,4], %c: f32[2,2,4], %x: f32[2,10,4], %y: f32[2,10,4]) {"
 A = "%0: f32[2,10,4] = pad(%a, high=(0, 7, 0), interior=(0, 0, 0), low=(0, 0, 0))"
@@ -79,3 +79,38 @@ def test_the_gradient_of_a_joint_projection(unpack):
     assert cat in made and pad not in made
     for grads in found[1:]:
         assert all(np.allclose(a, b, rtol=1e-5, atol=1e-6) for a, b in zip(found[0], grads, strict=True))
+
+
+PAD = "%0: f32[5,4] = pad(%x, high=(2, 0), interior=(0, 0), low=(1, 0){more})"
+
+
+@pytest.mark.parametrize("value", [0, 1.5])
+def test_a_join_with_fills(value):
+    line = PAD.format(more=f", value={value}" if value else "")
+    check_rewrite(pads_as_joins, f"graph g(%x: f32[2,4]) {{\n{line}\nreturn %0\n}}", f"""
+        graph g(%x: f32[2,4]) {{
+          %0: f32[1,4] = full(None, dtype=f32, shape=(1, 4), value={value})
+          %1: f32[2,4] = full(None, dtype=f32, shape=(2, 4), value={value})
+          %2: f32[5,4] = cat(%0, %x, %1, dim=0)
+          return %2
+        }}""")
+
+
+@pytest.mark.parametrize("line", [
+    "%0: f32[3,5] = pad(%x, high=(1, 0), interior=(0, 0), low=(0, 1))",
+    "%0: f32[3,4] = pad(%x, high=(0, 0), interior=(1, 0), low=(0, 0))",
+    "%0: f32[2,4] = pad(%x, high=(1, 0), interior=(0, 0), low=(-1, 0))",
+], ids=["two dims", "between", "cut away"])
+def test_others_stay_of_expanded_pads(line):
+    check_untouched(pads_as_joins, f"graph g(%x: f32[2,4]) {{\n{line}\nreturn %0\n}}")
+
+
+def test_one_that_pads_nothing():
+    check_rewrite(pads_as_joins, """
+        graph g(%x: f32[2,4]) {
+          %0: f32[2,4] = pad(%x, high=(0, 0), interior=(0, 0), low=(0, 0))
+          return %0
+        }""", """
+        graph g(%x: f32[2,4]) {
+          return %x
+        }""")

@@ -8,8 +8,8 @@ from conv_programs import BlockedText, RandomNet
 from graphs import check_same_meaning, check_untouched, graph_of
 from ingot import jit, nn
 from ingot.ir.graph.verify import verify
-from ingot.jit.replay import compile_segment
 from ingot.passes.networks.image_slices import batch_slices
+from ingot.runtime.cpu.graph import machine_passes
 from seeds import seeds
 
 KIND = "f64[6,2,5,4,4]"
@@ -82,8 +82,8 @@ def traced(f, x, monkeypatch, budget):
         changed.append(batch_slices(graph, budget) is not graph)
         return batch_slices(graph, budget)
 
-    monkeypatch.setattr(compile_segment.cache_sizes, "kept_between_steps", lambda threads: budget)
-    monkeypatch.setattr(compile_segment, "batch_slices", watched)
+    monkeypatch.setattr(machine_passes.cache_sizes, "kept_between_steps", lambda threads: budget)
+    monkeypatch.setattr(machine_passes, "batch_slices", watched)
     made = jit.trace(lambda x: f(x))
     with ingot.no_grad():
         made(x)

@@ -8,12 +8,12 @@ from graphs import check_untouched, graph_of
 from ingot import jit, nn
 from ingot.ir.graph.interp import interpret
 from ingot.ir.graph.text import show
+from ingot.ir.ops.nn.recurrent import GATES
 from ingot.ir.ops.packed import recurrent_packed as ops
 from ingot.passes.networks.pack_recurrent import pack_recurrent
 from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.nn import recurrent as kernels
 
-GATES = ops.LAYERS
 LAYERS = {
     "lstm": "%y: f64[3,2,4], %e: f64[2,4] = lstm_states(%z, None, %h, %c, %w, None, reverse=True)",
     "gru": "%y: f64[3,2,4] = gru_states(%z, %m, %h, %w, %b, reverse=False)",

@@ -14,9 +14,12 @@ from ...ir.ops.core import elementwise as ew
 from ...ir.ops.core.reduce import amax, sum_
 from ...ir.ops.core.shape import expand
 from ...ir.ops.linalg.products import linear
+from ...ir.ops.nn.activations import gelu, gelu_slope, gelu_slope_parts
+from ...ir.ops.nn.attention import attention, attention_grad, bounded_attention, bounded_attention_grad
 from ...ir.ops.nn.norm import layer_norm, layer_norm_grad, rms_norm, rms_norm_grad
 from ...ir.ops.nn.softmax import log_softmax, softmax
 from ...ir.symbols.substitute import as_float
+from ..codegen.scalars.constants import SQRT_HALF
 from ..rewrite.rewrite import rebuild
 
 
@@ -37,15 +40,11 @@ def _visit(b: Builder, node: Node, operands):
     if is_low and body is _linear:      # its bias is added before the sum is rounded
         return None
     work = dt.float32 if is_low else first.dtype
-    given = body(*[_in(x, work) if type(x) is Value else x for x in operands], **node.params)
+    given = body(*[ew.in_dtype(x, work) if type(x) is Value else x for x in operands], **node.params)
     if given is None:
         return None
-    results = tuple([_in(r, first.dtype) for r in (given if node.multi else (given,))])
+    results = tuple([ew.in_dtype(r, first.dtype) for r in (given if node.multi else (given,))])
     return results if node.multi else results[0]
-
-
-def _in(x, dtype):
-    return x if x.dtype is dtype else ew.cast(x, dtype=dtype)
 
 
 class _Rows:
@@ -160,3 +159,48 @@ def _linear(x, w, b):
 
 BODIES: dict[Op, Callable] = {linear: _linear, softmax: _softmax, log_softmax: _log_softmax, layer_norm: _layer_norm,
                               rms_norm: _rms_norm, layer_norm_grad: _layer_norm_grad, rms_norm_grad: _rms_norm_grad}
+
+
+_SPLIT_KINDS = (dt.float32, dt.float64)
+
+
+def gelu_parts(graph: Graph) -> Graph:
+    """Replaces slopes of gelu, and gelu of values whose error function is there anyway."""
+    known = {n.inputs[0] if n.op is gelu_slope else _argument(n) for n in graph.nodes if n.op in (ew.erf, gelu_slope)}
+
+    def visit(b: Builder, node: Node, operands):
+        x, = operands
+        if node.op is gelu_slope:
+            return gelu_slope_parts(x)
+        return ew.mul(ew.mul(x, 0.5), ew.add(ew.erf(ew.mul(x, SQRT_HALF)), 1.0))
+
+    def is_split(n):
+        return n.output.dtype in _SPLIT_KINDS and (n.op is gelu_slope or (n.op is gelu and n.inputs[0] in known))
+
+    return rebuild(graph, visit, is_split)
+
+
+def _argument(node):
+    """x of erf(x * sqrt(1/2)); None of any other."""
+    scaled = node.inputs[0].node if type(node.inputs[0]) is Value else None
+    if scaled is None or scaled.op is not ew.mul:
+        return None
+    values = [x for x in scaled.inputs if type(x) is Value]
+    return values[0] if len(values) == 1 and SQRT_HALF in scaled.inputs else None
+
+
+_ATTENTION = frozenset((attention, attention_grad, bounded_attention, bounded_attention_grad))
+_LOW = (dt.float16, dt.bfloat16)
+
+
+def wide_attention(graph: Graph) -> Graph:
+    """Casts what attention of 16-bit floats takes and gives."""
+    return rebuild(graph, _attention_in_float32, lambda n: n.op in _ATTENTION and n.outputs[0].dtype in _LOW)
+
+
+def _attention_in_float32(b: Builder, node: Node, operands):
+    kind = node.outputs[0].dtype
+    wide = [ew.cast(x, dtype=dt.float32) if type(x) is Value and x.dtype is kind else x for x in operands]
+    found = node.op(*wide, **node.params)
+    return tuple([x if x is None else ew.in_dtype(x, v.dtype)
+                  for x, v in zip(found, node.outputs, strict=True)])
