@@ -15,7 +15,8 @@ __all__ = ["Categorical", "Multinomial", "OneHotCategorical", "OneHotCategorical
 
 
 class Categorical(Distribution):
-    """Indices 0 to K-1 with the given weights (`probs`, in their last dimension) or unnormalised log-weights (`logits`)."""
+    """Distribution of indices 0 to K-1, by weights (`probs`, in their last dimension) or unnormalised log-weights
+    (`logits`)."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True
@@ -54,26 +55,26 @@ class Categorical(Distribution):
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self):
-        """The indices."""
+        """Interval of the indices."""
         return constraints.integer_interval(0, self._num_events - 1)
 
     @property
     def mean(self):
-        """nan: categories have none."""
+        """nan: categories have no mean."""
         return FUNCTIONS["full"](tuple(self._batch_shape), float("nan"), dtype=self.probs.dtype, device=self.probs.device)
 
     @property
     def mode(self):
-        """The likeliest index."""
+        """Index of the largest probability."""
         return self.probs.argmax(-1)
 
     @property
     def variance(self):
-        """nan: categories have none."""
+        """nan: categories have no variance."""
         return self.mean
 
     def sample(self, sample_shape=()):
-        """Indices."""
+        """Return random indices."""
         sample_shape = Size(sample_shape)
         with no_grad():
             rows = self.probs.reshape(-1, self._num_events)
@@ -83,7 +84,7 @@ class Categorical(Distribution):
             return drawn.T.reshape(self._extended_shape(sample_shape))
 
     def log_prob(self, value):
-        """Of the probability of an index."""
+        """Return the log probability of an index."""
         if self._validate_args:
             self._validate_sample(value)
         value = value.to(dt.int64).unsqueeze(-1)
@@ -92,7 +93,6 @@ class Categorical(Distribution):
         return logits.gather(-1, value.expand(*shape, 1)).squeeze(-1)
 
     def entropy(self):
-        """In nats."""
         logits = self.logits.clamp(min=FUNCTIONS["finfo"](self.logits.dtype).min)
         return -(logits * self.probs).sum(-1)
 
@@ -131,7 +131,6 @@ class _OverCategories(Distribution):
         return self._categorical.probs
 
     def expand(self, batch_shape, _instance=None):
-        """Return the same distribution with a larger batch."""
         new = super().expand(batch_shape, _instance)
         new._categorical = self._categorical.expand(batch_shape)
         return new
@@ -140,7 +139,7 @@ class _OverCategories(Distribution):
 
 
 class OneHotCategorical(_OverCategories):
-    """Categories as rows with a single 1."""
+    """Distribution of rows with a single 1."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.one_hot
@@ -157,12 +156,11 @@ class OneHotCategorical(_OverCategories):
 
     @property
     def mode(self):
-        """The likeliest row."""
+        """Row of the largest probability."""
         return self._one_hot(self.probs.argmax(-1))
 
     @property
     def variance(self):
-        """The variance."""
         return self.probs * (1 - self.probs)
 
     def _one_hot(self, index):
@@ -173,13 +171,12 @@ class OneHotCategorical(_OverCategories):
         return self._one_hot(self._categorical.sample(sample_shape))
 
     def log_prob(self, value):
-        """Of the probability of a row."""
+        """Return the log probability of a row."""
         if self._validate_args:
             self._validate_sample(value)
         return self._categorical.log_prob(value.argmax(-1))
 
     def entropy(self):
-        """In nats."""
         return self._categorical.entropy()
 
     def enumerate_support(self, expand=True):
@@ -190,7 +187,7 @@ class OneHotCategorical(_OverCategories):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """One-hot samples whose gradient is that of the probabilities."""
+    """One-hot distribution whose samples carry the gradient of the probabilities."""
 
     has_rsample = True
 
@@ -200,7 +197,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
 
 class Multinomial(_OverCategories):
-    """How often each category comes in `total_count` draws."""
+    """Distribution of how many times each category occurs in `total_count` draws."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
 
@@ -218,16 +215,14 @@ class Multinomial(_OverCategories):
 
     @property
     def mean(self):
-        """The mean."""
         return self.probs * self.total_count
 
     @property
     def variance(self):
-        """The variance."""
         return self.total_count * self.probs * (1 - self.probs)
 
     def sample(self, sample_shape=()):
-        """Counts."""
+        """Return random counts."""
         drawn = self._categorical.sample((self.total_count, *sample_shape))
         rows = drawn.reshape(self.total_count, -1).T
         counts = FUNCTIONS["zeros"]((rows.shape[0], self._event_shape[0]), dtype=self._param.dtype, device=self._param.device)
@@ -235,7 +230,7 @@ class Multinomial(_OverCategories):
         return counts.scatter_add(1, rows, ones).reshape(self._extended_shape(sample_shape))
 
     def log_prob(self, value):
-        """Of the probability of counts."""
+        """Return the log probability of counts."""
         if self._validate_args:
             self._validate_sample(value)
         logits, value = FUNCTIONS["broadcast_tensors"](self.logits, value)
@@ -243,7 +238,6 @@ class Multinomial(_OverCategories):
         return (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1) + weight.sum(-1)
 
     def entropy(self):
-        """In nats."""
         n = FUNCTIONS["tensor"](float(self.total_count), dtype=self.probs.dtype, device=self.probs.device)
         count = Binomial(self.total_count, self.probs, validate_args=False)
         values = count.enumerate_support(False)[1:]

@@ -12,7 +12,7 @@ __all__ = ["Independent", "MixtureSameFamily", "TransformedDistribution"]
 
 
 class Independent(Distribution):
-    """Another distribution, the last dimensions of whose batch become part of one sample."""
+    """Distribution whose last batch dimensions become part of one sample."""
 
     def __init__(self, base_distribution, reinterpreted_batch_ndims, validate_args=None):
         if reinterpreted_batch_ndims > len(base_distribution.batch_shape):
@@ -24,7 +24,6 @@ class Independent(Distribution):
         super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        """Return the same distribution with a larger batch."""
         new = super().expand(batch_shape, _instance)
         new.base_dist = self.base_dist.expand(Size(batch_shape) + self._event_shape[:self.reinterpreted_batch_ndims])
         return new
@@ -33,12 +32,12 @@ class Independent(Distribution):
 
     @property
     def has_enumerate_support(self):
-        """Only without dimensions of its own: the number of values would be a power."""
+        """Whether values can be listed: only without own dimensions, as their number would be a power."""
         return not self.reinterpreted_batch_ndims and self.base_dist.has_enumerate_support
 
     @constraints.dependent_property
     def support(self):
-        """The base's with more dimensions."""
+        """Support of the base, with more dimensions."""
         base = self.base_dist.support
         return constraints.independent(base, self.reinterpreted_batch_ndims) if self.reinterpreted_batch_ndims else base
 
@@ -55,15 +54,15 @@ class Independent(Distribution):
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value):
-        """Summed over the dimensions taken in."""
+        """Return the log density, summed over the new event dimensions."""
         return sum_last(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
     def entropy(self):
-        """Summed over the dimensions taken in."""
+        """Return the entropy, summed over the new event dimensions."""
         return sum_last(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
     def enumerate_support(self, expand=True):
-        """Return the base's, where no dimension was taken in."""
+        """Return the base's values, if there are no new event dimensions."""
         if self.reinterpreted_batch_ndims:
             raise NotImplementedError("Enumeration over cartesian product is not implemented")
         return self.base_dist.enumerate_support(expand)
@@ -73,7 +72,7 @@ class Independent(Distribution):
 
 
 class TransformedDistribution(Distribution):
-    """What a distribution's samples are after some transforms."""
+    """Distribution of another one's samples after transforms."""
 
     def __init__(self, base_distribution, transforms, validate_args=None):
         given = [transforms] if isinstance(transforms, Transform) else transforms
@@ -96,7 +95,6 @@ class TransformedDistribution(Distribution):
         super().__init__(out[:cut], out[cut:], validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        """Return the same distribution with a larger batch."""
         new = self._copied(_instance)
         shape = ComposeTransform(self.transforms).inverse_shape(Size(batch_shape) + self._event_shape)
         new.base_dist = self.base_dist.expand(shape[:len(shape) - len(self.base_dist.event_shape)])
@@ -107,7 +105,7 @@ class TransformedDistribution(Distribution):
 
     @constraints.dependent_property(is_discrete=False)
     def support(self):
-        """Where the last transform leads."""
+        """Codomain of the last transform."""
         if not self.transforms:
             return self.base_dist.support
         last = self.transforms[-1].codomain
@@ -115,12 +113,10 @@ class TransformedDistribution(Distribution):
         return constraints.independent(last, more) if more > 0 else last
 
     def sample(self, sample_shape=()):
-        """Return samples without a gradient."""
         with no_grad():
             return self._through(self.base_dist.sample(sample_shape))
 
     def rsample(self, sample_shape=()):
-        """Differentiable samples."""
         return self._through(self.base_dist.rsample(sample_shape))
 
     def _through(self, x):
@@ -147,14 +143,14 @@ class TransformedDistribution(Distribution):
         return sign
 
     def _monotonized(self, probability):
-        """Return a probability of the base as one of the result: reflected where the transforms fall."""
+        """Return a probability of the base as one of the result: reflected if the transforms are decreasing."""
         sign = self._sign()
         if isinstance(sign, int) and sign == 1:
             return probability
         return sign * (probability - 0.5) + 0.5
 
     def cdf(self, value):
-        """Return the base's at the preimage."""
+        """Return the base's cdf at the preimage."""
         for transform in reversed(self.transforms):
             value = transform.inv(value)
         if self._validate_args:
@@ -201,7 +197,6 @@ class MixtureSameFamily(Distribution):
         super().__init__(batch, component_distribution.event_shape, validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        """Return the same distribution with a larger batch."""
         new = super().expand(batch_shape, _instance)
         new._component_distribution = self._component_distribution.expand(Size(batch_shape) + (self._num_component,))
         new._mixture_distribution = self._mixture_distribution.expand(batch_shape)
@@ -212,34 +207,31 @@ class MixtureSameFamily(Distribution):
 
     @constraints.dependent_property
     def support(self):
-        """What all components can draw."""
+        """Constraint that all components can draw a value."""
         return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
 
     def _weights(self):
-        """Return the weights beside the components' samples."""
+        """Return the weights, broadcastable with the components' samples."""
         p = self._mixture_distribution.probs
         return p.reshape(p.shape + (1,) * self._event_ndims)
 
     @property
     def mean(self):
-        """The mean."""
         return (self._weights() * self._component_distribution.mean).sum(-1 - self._event_ndims)
 
     @property
     def variance(self):
-        """Within the components and between them."""
+        """Variance within the components and between them."""
         weights, dim = self._weights(), -1 - self._event_ndims
         within = (weights * self._component_distribution.variance).sum(dim)
         offset = self._component_distribution.mean - self.mean.unsqueeze(dim)
         return within + (weights * offset.pow(2)).sum(dim)
 
     def cdf(self, value):
-        """Return the probability of at most a value."""
         value = value.unsqueeze(-1 - self._event_ndims)
         return (self._component_distribution.cdf(value) * self._mixture_distribution.probs).sum(-1)
 
     def log_prob(self, value):
-        """Of the density at a value."""
         if self._validate_args:
             self._validate_sample(value)
         each = self._component_distribution.log_prob(value.unsqueeze(-1 - self._event_ndims))

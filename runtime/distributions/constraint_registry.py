@@ -9,13 +9,13 @@ __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 
 
 class ConstraintRegistry:
-    """Which transform leads to a constraint."""
+    """Registry of the transforms onto each constraint."""
 
     def __init__(self):
         self._makers: dict = {}
 
     def register(self, constraint, factory=None):
-        """Enter a maker of transforms for a class of constraints (or that of an example); also a decorator."""
+        """Enter a factory of transforms for a class of constraints (or that of an example); also a decorator."""
         if factory is None:
             return functools.partial(self.register, constraint)
         kind = constraint if isinstance(constraint, type) else type(constraint)
@@ -36,7 +36,7 @@ transform_to = ConstraintRegistry()
 
 
 def _both(*examples):
-    """Enter a maker in both registries."""
+    """Return a decorator that enters a factory in both registries."""
 
     def mark(fn):
         for example in examples:

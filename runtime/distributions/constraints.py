@@ -1,4 +1,4 @@
-"""Constraints: the regions that parameters and samples lie in, and how to check values against them."""
+"""Constraints: regions of parameters and samples, with checks of values."""
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError
@@ -14,14 +14,14 @@ __all__ = ["Constraint", "MixtureSameFamilyConstraint", "boolean", "cat", "corr_
 
 
 class Constraint:
-    """A region of values. `event_dim` is how many trailing dimensions belong to one value."""
+    """Region of values. `event_dim` is the number of trailing dimensions of one value."""
 
     is_discrete = False
     event_dim = 0
     shows: tuple = ()      # attributes in the repr
 
     def check(self, value):
-        """Return a bool tensor: which values lie inside."""
+        """Return a bool tensor: whether each value is inside."""
         raise NotImplementedError(f"{type(self).__name__} does not define check()")
 
     def __repr__(self):
@@ -30,7 +30,7 @@ class Constraint:
 
 
 class _Dependent(Constraint):
-    """A region that depends on other parameters, and cannot be checked by itself."""
+    """Region that depends on other parameters, and cannot be checked by itself."""
 
     def __init__(self, *, is_discrete=NotImplemented, event_dim=NotImplemented):
         self._is_discrete, self._event_dim = is_discrete, event_dim
@@ -47,16 +47,16 @@ class _Dependent(Constraint):
 
     @property
     def event_dim(self):
-        """How many trailing dimensions belong to one value."""
+        """Number of trailing dimensions of one value."""
         return self._known(self._event_dim, "event_dim")
 
     def __call__(self, *, is_discrete=NotImplemented, event_dim=NotImplemented):
-        """Return the same with more said about it."""
+        """Return the same constraint with more properties declared."""
         return _Dependent(is_discrete=self._is_discrete if is_discrete is NotImplemented else is_discrete,
                           event_dim=self._event_dim if event_dim is NotImplemented else event_dim)
 
     def check(self, value):
-        """Cannot be told."""
+        """Raise: a check needs the parameters."""
         raise ValueError("a dependent constraint cannot be checked; ask the distribution's own")
 
 
@@ -66,7 +66,7 @@ def is_dependent(constraint) -> bool:
 
 
 class _DependentProperty(property, _Dependent):
-    """A property that gives a constraint for an object, and a dependent constraint for the class."""
+    """Property that is a constraint of an object, and a dependent constraint of the class."""
 
     def __init__(self, fn=None, *, is_discrete=NotImplemented, event_dim=NotImplemented):
         property.__init__(self, fn)
@@ -79,12 +79,12 @@ class _DependentProperty(property, _Dependent):
 
 
 def _all_last(hit, dims):
-    """True where everything in the last dimensions is."""
+    """Return whether all elements in the last dimensions are true."""
     return hit.reshape(*hit.shape[:hit.ndim - dims], -1).all(-1) if dims else hit
 
 
 class independent(Constraint):
-    """Another constraint whose values have more trailing dimensions; all of a value must lie inside."""
+    """Constraint whose values have more trailing dimensions; all parts of a value must be inside."""
 
     shows = ("base_constraint", "reinterpreted_batch_ndims")
 
@@ -93,16 +93,16 @@ class independent(Constraint):
 
     @property
     def is_discrete(self):
-        """As the base."""
+        """Whether the base is discrete."""
         return self.base_constraint.is_discrete
 
     @property
     def event_dim(self):
-        """That of the base and more."""
+        """Event dimensions of the base, plus the new ones."""
         return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
 
     def check(self, value):
-        """Return whether all parts lie inside."""
+        """Return whether all parts are inside."""
         hit = self.base_constraint.check(value)
         if hit.ndim < self.reinterpreted_batch_ndims:
             raise ArgumentError(f"a value has {self.event_dim} or more dimensions, got {value.ndim}")
@@ -110,7 +110,7 @@ class independent(Constraint):
 
 
 class MixtureSameFamilyConstraint(Constraint):
-    """What a mixture draws: every component, they lie along the last dimension of a batch, must be able to draw it."""
+    """Constraint that every component, along the last dimension of a batch, can draw a value."""
 
     shows = ("base_constraint",)
 
@@ -119,16 +119,16 @@ class MixtureSameFamilyConstraint(Constraint):
 
     @property
     def is_discrete(self):
-        """As the components."""
+        """Whether the components are discrete."""
         return self.base_constraint.is_discrete
 
     @property
     def event_dim(self):
-        """That of the components."""
+        """Event dimensions of the components."""
         return self.base_constraint.event_dim
 
     def check(self, value):
-        """Return whether values lie inside for all components."""
+        """Return whether values are inside for all components."""
         if value.ndim < self.event_dim:
             raise ArgumentError(f"a value has {self.event_dim} or more dimensions, got {value.ndim}")
         return _all_last(self.base_constraint.check(value.unsqueeze(-1 - self.event_dim)), 1)
@@ -149,7 +149,7 @@ class _OneHot(Constraint):
 
 
 class integer_interval(Constraint):
-    """Integers from one bound to another, both inside."""
+    """Integers between two bounds, both included."""
 
     is_discrete = True
     shows = ("lower_bound", "upper_bound")
@@ -179,7 +179,7 @@ class _Real(Constraint):
 
 
 class greater_than(Constraint):
-    """Above a bound."""
+    """Numbers above a bound."""
 
     shows = ("lower_bound",)
 
@@ -192,7 +192,7 @@ class greater_than(Constraint):
 
 
 class greater_than_eq(greater_than):
-    """At a bound or above."""
+    """Numbers at a bound or above."""
 
     def check(self, value):
         """Return whether values are at the bound or above."""
@@ -200,7 +200,7 @@ class greater_than_eq(greater_than):
 
 
 class less_than(Constraint):
-    """Below a bound."""
+    """Numbers below a bound."""
 
     shows = ("upper_bound",)
 
@@ -213,7 +213,7 @@ class less_than(Constraint):
 
 
 class interval(Constraint):
-    """Between two bounds, both inside."""
+    """Numbers between two bounds, both included."""
 
     shows = ("lower_bound", "upper_bound")
 
@@ -226,7 +226,7 @@ class interval(Constraint):
 
 
 class half_open_interval(interval):
-    """Between two bounds, the upper one outside."""
+    """Numbers between two bounds, the upper one excluded."""
 
     def check(self, value):
         """Return whether values are between."""
@@ -250,7 +250,7 @@ class multinomial(Constraint):
         self.upper_bound = upper_bound
 
     def check(self, x):
-        """Return whether there are no more counts than the bound."""
+        """Return whether counts sum to at most the bound."""
         return (x >= 0).all(-1) & (x.sum(-1) <= self.upper_bound)
 
 
@@ -307,12 +307,12 @@ class _Joined(Constraint):
 
     @property
     def is_discrete(self):
-        """Whether any is."""
+        """Whether any part is discrete."""
         return any(c.is_discrete for c in self.cseq)
 
     @property
     def event_dim(self):
-        """The most that any needs."""
+        """Largest number of event dimensions of a part."""
         return max(c.event_dim for c in self.cseq)
 
 
@@ -326,7 +326,7 @@ class cat(_Joined):
             raise ArgumentError(f"{len(self.cseq)} constraints take as many lengths, got {len(self.lengths)}")
 
     def check(self, value):
-        """Return each part by its constraint."""
+        """Check each part by its constraint."""
         parts = value.split(self.lengths, self.dim)
         return FUNCTIONS["cat"]([c.check(v) for c, v in zip(self.cseq, parts)], self.dim)
 
@@ -339,12 +339,12 @@ class stack(_Joined):
 
     @property
     def event_dim(self):
-        """One more where the slices lie among the event's dimensions."""
+        """Event dimensions of a slice, plus one if the slices are among them."""
         most = super().event_dim
         return most + 1 if self.dim + most < 0 else most
 
     def check(self, value):
-        """Return each slice by its constraint."""
+        """Check each slice by its constraint."""
         parts = value.unbind(self.dim)
         return FUNCTIONS["stack"]([c.check(v) for c, v in zip(self.cseq, parts)], self.dim)
 

@@ -55,7 +55,7 @@ class _Tosses(Distribution):
 
 
 class Bernoulli(_Tosses, ExponentialFamily):
-    """1 with probability `probs`, else 0."""
+    """Distribution of 1 with probability `probs`, else 0."""
 
     support = constraints.boolean
     has_enumerate_support = True
@@ -67,37 +67,34 @@ class Bernoulli(_Tosses, ExponentialFamily):
 
     @property
     def mode(self):
-        """1 if that is the likelier; nan where both are equal."""
+        """The likelier of 0 and 1; nan if both are equal."""
         likelier = (self.probs >= 0.5).to(self.probs.dtype)
         return FUNCTIONS["where"](self.probs == 0.5, float("nan"), likelier)
 
     @property
     def variance(self):
-        """The variance."""
         return self.probs * (1 - self.probs)
 
     def sample(self, sample_shape=()):
-        """Return zeros and ones."""
+        """Return random zeros and ones."""
         with no_grad():
             return noise.bernoulli(self._spread(self.probs, sample_shape))
 
     def log_prob(self, value):
-        """Of the probability of a value."""
         if self._validate_args:
             self._validate_sample(value)
         return value * self.logits - softplus(self.logits)
 
     def entropy(self):
-        """In nats."""
         return softplus(self.logits) - self.probs * self.logits
 
     def enumerate_support(self, expand=True):
-        """0 and 1."""
+        """Return 0 and 1."""
         return counted(FUNCTIONS["arange"](2, dtype=self._param.dtype, device=self._param.device), self._batch_shape, expand)
 
 
 class Geometric(_Tosses):
-    """How many tosses fail before the first success."""
+    """Distribution of the number of failures before the first success."""
 
     support = constraints.nonnegative_integer
 
@@ -108,7 +105,6 @@ class Geometric(_Tosses):
 
     @property
     def mean(self):
-        """The mean."""
         return 1 / self.probs - 1
 
     @property
@@ -118,17 +114,15 @@ class Geometric(_Tosses):
 
     @property
     def variance(self):
-        """The variance."""
         return (1 / self.probs - 1) / self.probs
 
     def sample(self, sample_shape=()):
-        """Counts of failures."""
+        """Return random counts of failures."""
         with no_grad():
             shape, kind = self._extended_shape(sample_shape), self.probs.dtype
             return (noise.tail_of(shape, kind, None, self.probs.device).to(kind) / -(-self.probs).log1p()).floor()
 
     def log_prob(self, value):
-        """Of the probability of a value."""
         if self._validate_args:
             self._validate_sample(value)
         value, probs = broadcast_all(value, self.probs)
@@ -136,7 +130,6 @@ class Geometric(_Tosses):
         return value * (-fails).log1p() + self.probs.log()
 
     def entropy(self):
-        """In nats."""
         return (softplus(self.logits) - self.probs * self.logits) / self.probs
 
 
@@ -155,7 +148,7 @@ class _Repeated(_Tosses):
 
 
 class Binomial(_Repeated):
-    """How many of `total_count` tosses succeed."""
+    """Distribution of the number of successes among `total_count` tosses."""
 
     arg_constraints = {"total_count": constraints.nonnegative_integer, "probs": constraints.unit_interval,
                        "logits": constraints.real}
@@ -163,31 +156,28 @@ class Binomial(_Repeated):
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self):
-        """From 0 to the number of tosses."""
+        """Integers from 0 to the number of tosses."""
         return constraints.integer_interval(0, self.total_count)
 
     @property
     def mean(self):
-        """The mean."""
         return self.total_count * self.probs
 
     @property
     def mode(self):
-        """The likeliest count."""
+        """Most probable count."""
         return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
 
     @property
     def variance(self):
-        """The variance."""
         return self.total_count * self.probs * (1 - self.probs)
 
     def sample(self, sample_shape=()):
-        """Counts."""
+        """Return random counts."""
         with no_grad():
             return noise.binomial(self._spread(self.total_count, sample_shape), self._spread(self.probs, sample_shape))
 
     def log_prob(self, value):
-        """Of the probability of a value."""
         if self._validate_args:
             self._validate_sample(value)
         n = self.total_count
@@ -195,7 +185,7 @@ class Binomial(_Repeated):
         return ways + value * self.logits - n * softplus(self.logits)
 
     def entropy(self):
-        """In nats, by the sum over all counts."""
+        """Return the entropy in nats, by the sum over all counts."""
         most = int(self.total_count.max())
         if not (self.total_count == most).all():
             raise NotImplementedError("the entropy of a Binomial with different total_count is not available")
@@ -212,7 +202,7 @@ class Binomial(_Repeated):
 
 
 class NegativeBinomial(_Repeated):
-    """How many tosses succeed before `total_count` have failed."""
+    """Distribution of the number of successes before `total_count` failures."""
 
     arg_constraints = {"total_count": constraints.greater_than_eq(0), "probs": constraints.half_open_interval(0.0, 1.0),
                        "logits": constraints.real}
@@ -223,29 +213,26 @@ class NegativeBinomial(_Repeated):
 
     @property
     def mean(self):
-        """The mean."""
         return self.total_count * self.logits.exp()
 
     @property
     def mode(self):
-        """The likeliest count."""
+        """Most probable count."""
         return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0)
 
     @property
     def variance(self):
-        """The variance."""
         return self.mean / (-self.logits).sigmoid()
 
     def sample(self, sample_shape=()):
-        """Counts, as Poisson numbers of gamma distributed rates."""
+        """Return random counts: Poisson numbers of gamma distributed rates."""
         with no_grad():
             n = self._spread(self.total_count, sample_shape)
-            n = n.clamp(min=FUNCTIONS["finfo"](n.dtype).tiny)          # of no trials come no counts
+            n = n.clamp(min=FUNCTIONS["finfo"](n.dtype).tiny)          # no trials give no counts
             rate = noise.standard_gamma(n) * self.logits.exp()
             return noise.poisson(rate)
 
     def log_prob(self, value):
-        """Of the probability of a value."""
         if self._validate_args:
             self._validate_sample(value)
         n = self.total_count
@@ -255,7 +242,7 @@ class NegativeBinomial(_Repeated):
 
 
 class Poisson(ExponentialFamily):
-    """Counts of events that come at a rate."""
+    """Distribution of the number of events at a rate."""
 
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
@@ -272,7 +259,7 @@ class Poisson(ExponentialFamily):
 
     @property
     def mode(self):
-        """The likeliest count."""
+        """Most probable count."""
         return self.rate.floor()
 
     @property
@@ -281,12 +268,11 @@ class Poisson(ExponentialFamily):
         return self.rate
 
     def sample(self, sample_shape=()):
-        """Counts."""
+        """Return random counts."""
         with no_grad():
             return noise.poisson(self._spread(self.rate, sample_shape))
 
     def log_prob(self, value):
-        """Of the probability of a value."""
         if self._validate_args:
             self._validate_sample(value)
         rate, value = broadcast_all(self.rate, value)

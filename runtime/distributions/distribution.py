@@ -1,4 +1,4 @@
-"""Distribution: shapes, validation, and what all families share."""
+"""Base of distributions: shapes, validation, and helpers of all families."""
 
 import warnings
 
@@ -18,7 +18,7 @@ class Distribution:
     """Base of distributions. A sample has shape sample_shape + batch_shape + event_shape.
 
     Subclasses define `rsample` (differentiable in the parameters) or `sample`, and `log_prob`. `_tensors` names the attributes
-    whose leading dimensions are the batch's, which `expand` expands.
+    whose leading dimensions are the batch's; `expand` expands these.
     """
 
     has_rsample = False
@@ -29,7 +29,7 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool):
-        """Return whether new distributions check their parameters and values unless told."""
+        """Set whether new distributions validate parameters and values by default."""
         if value not in (True, False):
             raise ArgumentError(f"set_default_validate_args takes a bool, got {value!r}")
         Distribution._validate_args = value
@@ -40,7 +40,7 @@ class Distribution:
             self._validate_args = validate_args
         if self._validate_args:
             self._check_parameters()
-        super().__init__()          # a class of the user's may have other bases
+        super().__init__()          # users' classes may have other bases
 
     def _check_parameters(self):
         try:
@@ -83,20 +83,20 @@ class Distribution:
         return new
 
     def _get_checked_instance(self, cls, _instance=None):
-        """What `expand` of a class of the user's fills: what is given, else an empty object of the class."""
+        """Return the object that a subclass's `expand` fills: the given one, else a new object of the class."""
         if _instance is None and type(self).__init__ != cls.__init__:
             raise NotImplementedError(f"{type(self).__name__} has an __init__ of its own, so it must define expand(), too")
         return type(self).__new__(type(self)) if _instance is None else _instance
 
     def _copied(self, instance=None):
-        """Return a copy whose attributes may be replaced, of a class whose `__init__` adds none that `expand` does not know."""
+        """Return a copy whose attributes may be replaced; `expand` must know all attributes that `__init__` sets."""
         family = next(cls for cls in type(self).__mro__ if cls.__module__.startswith(f"{__package__}."))
         new = self._get_checked_instance(family, instance)
         new.__dict__.update(self.__dict__)
         return new
 
     def _made_of(self, family, instance, **given):
-        """Return a `family` of other parameters, as an object of this one's class."""
+        """Return a `family` with other parameters, as an object of this one's class."""
         made = family(**given, validate_args=self._validate_args)
         if instance is None and type(self) is family:
             return made
@@ -107,11 +107,11 @@ class Distribution:
     def _extended_shape(self, sample_shape=()) -> Size:
         return Size(sample_shape) + self._batch_shape + self._event_shape
 
-    # What a family defines.
+    # Members that a family defines.
 
     @property
     def support(self):
-        """Where samples lie."""
+        """Constraint of the samples."""
         raise NotImplementedError(f"{type(self).__name__} does not define support")
 
     @property
@@ -144,7 +144,7 @@ class Distribution:
         raise NotImplementedError(f"{type(self).__name__} does not define rsample(); its samples are not differentiable")
 
     def sample_n(self, n):
-        """n samples."""
+        """Return n samples."""
         return self.sample(Size((n,)))
 
     def log_prob(self, value):
@@ -156,7 +156,7 @@ class Distribution:
         raise NotImplementedError(f"{type(self).__name__} does not define cdf()")
 
     def icdf(self, value):
-        """Return the value that is not exceeded with a probability."""
+        """Return the quantile of a probability."""
         raise NotImplementedError(f"{type(self).__name__} does not define icdf()")
 
     def enumerate_support(self, expand=True):
@@ -168,13 +168,13 @@ class Distribution:
         raise NotImplementedError(f"{type(self).__name__} does not define entropy()")
 
     def perplexity(self):
-        """exp of the entropy."""
+        """Return exp of the entropy."""
         return self.entropy().exp()
 
-    # Help for families.
+    # Helpers of families.
 
     def _validate_sample(self, value):
-        """Raise unless a value has a fitting shape and lies in the support."""
+        """Raise unless a value has a fitting shape and is in the support."""
         if not self._validate_args:
             return
         if not isinstance(value, Tensor):
@@ -196,7 +196,7 @@ class Distribution:
                                 f"{_shown(value)}")
 
     def _spread(self, x, sample_shape):
-        """Return a parameter in the shape of samples."""
+        """Return a parameter expanded to the shape of samples."""
         return x.expand(self._extended_shape(sample_shape))
 
     def __repr__(self):
@@ -207,20 +207,15 @@ class Distribution:
 
 
 def _shown(value) -> str:
-    """Return the text of what is wrong; of samples of vmap nothing can be shown."""
+    """Return the text of a wrong value; under vmap samples cannot be shown."""
     return f"\n{value}" if tls.m.batched is None else " (for some sample)"
 
 
 class ExponentialFamily(Distribution):
-    """Base of families whose log density is linear in statistics of the value; here only a mark."""
+    """Marker base of families whose log density is linear in statistics of the value."""
 
 
 def counted(values, batch_shape, expand):
-    """Return values of a support along a first dimension, over the batch."""
+    """Return values of a support along a new first dimension, expanded over the batch."""
     values = values.reshape(-1, *(1,) * len(batch_shape))
     return values.expand(-1, *batch_shape) if expand else values
-
-
-def zeros_like_batch(distribution, dtype):
-    """Return zeros in the shape of the batch."""
-    return FUNCTIONS["zeros"](tuple(distribution.batch_shape), dtype=dtype)

@@ -1,4 +1,4 @@
-"""Families made of gamma numbers: Exponential, Gamma, Chi2, Beta, Dirichlet, StudentT, FisherSnedecor, InverseGamma."""
+"""Families built from gamma numbers: Exponential, Gamma, Chi2, Beta, Dirichlet, StudentT, FisherSnedecor."""
 
 import math
 
@@ -22,13 +22,13 @@ def _where(condition, x, y):
 
 
 def _log_gammas(concentration):
-    """Logarithms of gamma numbers, whose ratios hold where the numbers themselves have no place in their dtype."""
+    """Return logarithms of gamma numbers: their ratios are exact where the numbers underflow."""
     left = noise.tail_of(concentration.shape, concentration.dtype, None, concentration.device).to(concentration.dtype)
     return noise.standard_gamma(concentration + 1).log() - left / concentration
 
 
 class Exponential(ExponentialFamily):
-    """Waiting times of events that come at a rate."""
+    """Distribution of waiting times of events at a rate."""
 
     arg_constraints = {"rate": constraints.positive}
     support = constraints.nonnegative
@@ -41,7 +41,6 @@ class Exponential(ExponentialFamily):
 
     @property
     def mean(self):
-        """The mean."""
         return self.rate.reciprocal()
 
     @property
@@ -51,7 +50,6 @@ class Exponential(ExponentialFamily):
 
     @property
     def stddev(self):
-        """The mean."""
         return self.rate.reciprocal()
 
     @property
@@ -60,33 +58,28 @@ class Exponential(ExponentialFamily):
         return self.rate.pow(-2)
 
     def rsample(self, sample_shape=()):
-        """Differentiable samples."""
         shape = self._extended_shape(sample_shape)
         return noise.tail_of(shape, self.rate.dtype, None, self.rate.device).to(self.rate.dtype) / self.rate
 
     def log_prob(self, value):
-        """Of the density at a value."""
         if self._validate_args:
             self._validate_sample(value)
         return self.rate.log() - self.rate * value
 
     def cdf(self, value):
-        """Return the probability of at most a value."""
         if self._validate_args:
             self._validate_sample(value)
         return -(-self.rate * value).expm1()
 
     def icdf(self, value):
-        """Return the quantile."""
         return -(-value).log1p() / self.rate
 
     def entropy(self):
-        """In nats."""
         return 1.0 - self.rate.log()
 
 
 class Gamma(ExponentialFamily):
-    """The gamma distribution of a shape (`concentration`) and a rate."""
+    """Gamma distribution with a shape (`concentration`) and a rate."""
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.nonnegative
@@ -99,26 +92,23 @@ class Gamma(ExponentialFamily):
 
     @property
     def mean(self):
-        """The mean."""
         return self.concentration / self.rate
 
     @property
     def mode(self):
-        """The likeliest value."""
         return ((self.concentration - 1) / self.rate).clamp(min=0)
 
     @property
     def variance(self):
-        """The variance."""
         return self.concentration / self.rate.pow(2)
 
     def rsample(self, sample_shape=()):
-        """Samples, differentiable in both parameters."""
+        """Return samples, differentiable in both parameters."""
         shape = self._extended_shape(sample_shape)
         return noise.standard_gamma(self.concentration.expand(shape).contiguous()) / self.rate.expand(shape)
 
     def log_prob(self, value):
-        """Of the density at a value, which may be a number."""
+        """Return the log density at a value, which may be a number."""
         a, rate = self.concentration, self.rate
         value = as_values(value, rate)
         if self._validate_args:
@@ -126,19 +116,17 @@ class Gamma(ExponentialFamily):
         return FUNCTIONS["xlogy"](a, rate) + FUNCTIONS["xlogy"](a - 1, value) - rate * value - a.lgamma()
 
     def cdf(self, value):
-        """Return the probability of at most a value."""
         if self._validate_args:
             self._validate_sample(value)
         return gammainc(self.concentration, self.rate * value)
 
     def entropy(self):
-        """In nats."""
         a = self.concentration
         return a - self.rate.log() + a.lgamma() + (1.0 - a) * a.digamma()
 
 
 class Chi2(Gamma):
-    """The distribution of the sum of `df` squared normal numbers."""
+    """Distribution of the sum of `df` squared normal numbers."""
 
     arg_constraints = {"df": constraints.positive}
 
@@ -154,7 +142,7 @@ class Chi2(Gamma):
 
 
 class Dirichlet(ExponentialFamily):
-    """Probabilities of K categories, with `concentration` in the last dimension."""
+    """Distribution of probabilities of K categories, with `concentration` in the last dimension."""
 
     arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
     support = constraints.simplex
@@ -169,43 +157,38 @@ class Dirichlet(ExponentialFamily):
 
     @property
     def mean(self):
-        """The mean."""
         return self.concentration / self.concentration.sum(-1, True)
 
     @property
     def mode(self):
-        """The likeliest value; where all concentrations are below 1, the corner of the largest."""
+        """Most probable value; if all concentrations are below 1, the corner of the largest."""
         over = (self.concentration - 1).clamp(min=0.0)
         corner = FUNCTIONS["one_hot"](self.concentration.argmax(-1), self._event_shape[0]).to(over.dtype)
         return _where((self.concentration < 1).all(-1, True), corner, over / over.sum(-1, True))
 
     @property
     def variance(self):
-        """The variance."""
         total = self.concentration.sum(-1, True)
         return self.concentration * (total - self.concentration) / (total.pow(2) * (total + 1))
 
     def rsample(self, sample_shape=()):
-        """Differentiable samples."""
         shape, info = self._extended_shape(sample_shape), FUNCTIONS["finfo"](self.concentration.dtype)
         return _log_gammas(self.concentration.expand(shape)).softmax(-1).clamp(info.tiny, 1 - info.eps / 2)
 
     def log_prob(self, value):
-        """Of the density at a value."""
         if self._validate_args:
             self._validate_sample(value)
         a = self.concentration
         return FUNCTIONS["xlogy"](a - 1.0, value).sum(-1) + a.sum(-1).lgamma() - a.lgamma().sum(-1)
 
     def entropy(self):
-        """In nats."""
         a, k = self.concentration, self._event_shape[0]
         total = a.sum(-1)
         return (a.lgamma().sum(-1) - total.lgamma() - (k - total) * total.digamma() - ((a - 1.0) * a.digamma()).sum(-1))
 
 
 class Beta(ExponentialFamily):
-    """Probabilities of two categories, as the first one's."""
+    """Distribution of the first one's probability of two categories."""
 
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval
@@ -217,7 +200,6 @@ class Beta(ExponentialFamily):
         super().__init__(both.shape[:-1], validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        """Return the same distribution with a larger batch."""
         new = super().expand(batch_shape, _instance)
         new._dirichlet = self._dirichlet.expand(batch_shape)
         return new
@@ -234,37 +216,31 @@ class Beta(ExponentialFamily):
 
     @property
     def mean(self):
-        """The mean."""
         return self.concentration1 / (self.concentration1 + self.concentration0)
 
     @property
     def mode(self):
-        """The likeliest value."""
         return self._dirichlet.mode[..., 0]
 
     @property
     def variance(self):
-        """The variance."""
         total = self.concentration1 + self.concentration0
         return self.concentration1 * self.concentration0 / (total.pow(2) * (total + 1))
 
     def rsample(self, sample_shape=()):
-        """Differentiable samples."""
         return self._dirichlet.rsample(sample_shape).select(-1, 0)
 
     def log_prob(self, value):
-        """Of the density at a value."""
         if self._validate_args:
             self._validate_sample(value)
         return self._dirichlet.log_prob(FUNCTIONS["stack"]([value, 1.0 - value], -1))
 
     def entropy(self):
-        """In nats."""
         return self._dirichlet.entropy()
 
 
 class StudentT(Distribution):
-    """Student's t of `df` degrees of freedom, moved and scaled."""
+    """Student's t distribution with `df` degrees of freedom, shifted and scaled."""
 
     arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
@@ -293,14 +269,12 @@ class StudentT(Distribution):
         return _where(self.df <= 1, _NAN, _where(few, _INF, self.scale.pow(2) * df / (df - 2)))
 
     def rsample(self, sample_shape=()):
-        """Differentiable samples."""
         shape = self._extended_shape(sample_shape)
         df = self.df.expand(shape)
         chi2 = 2 * noise.standard_gamma((0.5 * df).contiguous())
         return self.loc + self.scale * noise.randn(size=shape, dtype=df.dtype, device=df.device) * (df / chi2).sqrt()
 
     def log_prob(self, value):
-        """Of the density at a value."""
         if self._validate_args:
             self._validate_sample(value)
         y, df = (value - self.loc) / self.scale, self.df
@@ -308,14 +282,13 @@ class StudentT(Distribution):
         return -0.5 * (df + 1.0) * (y ** 2.0 / df).log1p() - norm
 
     def entropy(self):
-        """In nats."""
         half, more = 0.5 * self.df, 0.5 * (self.df + 1)
         log_beta = half.lgamma() + math.lgamma(0.5) - more.lgamma()
         return self.scale.log() + more * (more.digamma() - half.digamma()) + 0.5 * self.df.log() + log_beta
 
 
 class FisherSnedecor(Distribution):
-    """The F distribution: the ratio of two scaled chi-squared numbers."""
+    """F distribution: the ratio of two scaled chi-squared numbers."""
 
     arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
     support = constraints.positive
@@ -335,7 +308,7 @@ class FisherSnedecor(Distribution):
 
     @property
     def mode(self):
-        """The likeliest value; nan up to df1 = 2."""
+        """Most probable value; nan up to df1 = 2."""
         return _where(self.df1 <= 2, _NAN, (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2))
 
     @property
@@ -346,13 +319,11 @@ class FisherSnedecor(Distribution):
         return _where(few, _NAN, 2 * d2.pow(2) * (d1 + d2 - 2) / (d1 * (d2 - 2).pow(2) * (d2 - 4)))
 
     def rsample(self, sample_shape=()):
-        """Differentiable samples."""
         shape = self._extended_shape(sample_shape)
         tops = noise.standard_gamma((self.df1 * 0.5).expand(shape).contiguous()) / self.df1
         return tops / (noise.standard_gamma((self.df2 * 0.5).expand(shape).contiguous()) / self.df2)
 
     def log_prob(self, value):
-        """Of the density at a value."""
         if self._validate_args:
             self._validate_sample(value)
         half1, half2, ratio = self.df1 * 0.5, self.df2 * 0.5, self.df1 / self.df2

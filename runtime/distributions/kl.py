@@ -1,4 +1,4 @@
-"""Kullback-Leibler divergences: a registry by pairs of families, and the closed forms there are."""
+"""Kullback-Leibler divergences: a registry by pairs of families, and closed forms."""
 
 import functools
 import math
@@ -22,7 +22,7 @@ _KL_REGISTRY: dict = {}
 
 
 def register_kl(type_p, type_q):
-    """Decorate a function (p, q) -> KL(p || q) for two families. The nearest pair of base classes is used."""
+    """Return a decorator for a function (p, q) -> KL(p || q) of two families. The nearest pair of base classes is used."""
 
     def mark(fn):
         _KL_REGISTRY[type_p, type_q] = fn
@@ -46,7 +46,7 @@ def _find(type_p, type_q):
 
 
 def kl_divergence(p, q):
-    """KL(p || q), the expectation under p of log p - log q; a batch of them."""
+    """Return KL(p || q), the expectation under p of log p - log q, for each entry of the batch."""
     rule = _find(type(p), type(q))  # type: ignore[arg-type]
     if rule is None:
         raise NotImplementedError(f"no KL divergence is registered for p of type {type(p).__name__} and q of type "
@@ -177,7 +177,7 @@ def _(p, q):
 
 
 def _normal_vectors(p, q):
-    """KL between normal distributions of vectors, by their Cholesky factors."""
+    """Return KL between multivariate normal distributions, from their Cholesky factors."""
     lower_p, lower_q = p.scale_tril, q.scale_tril
     shape = FUNCTIONS["broadcast_shapes"](tuple(lower_p.shape), tuple(lower_q.shape))
     inner = linalg.solve_triangular(lower_q.expand(shape), lower_p.expand(shape), upper=False).pow(2).sum((-2, -1))
@@ -379,7 +379,7 @@ def _(p, q):
     return _where(is_finite, kl, math.inf)
 
 
-# Where q has no weight on part of what p gives.
+# Infinite: q has no weight on part of the support of p.
 
 
 def _never(families_p, families_q, shape_of):

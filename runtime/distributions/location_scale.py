@@ -19,12 +19,12 @@ _HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 
 
 def batch_of(args, first) -> Size:
-    """No batch for numbers alone, else the broadcast parameters' shape."""
+    """Return no batch for numbers alone, else the broadcast parameters' shape."""
     return Size() if all(isinstance(a, Number) for a in args) else first.shape
 
 
 class _LocationScale(Distribution):
-    """loc + scale * standard noise."""
+    """Base of families of the form loc + scale * standard noise."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
@@ -55,13 +55,12 @@ class _LocationScale(Distribution):
         raise NotImplementedError
 
     def rsample(self, sample_shape=()):
-        """Differentiable samples."""
         shape = self._extended_shape(sample_shape)
         return self.loc + self.scale * self._noise(shape)
 
 
 class Normal(_LocationScale, ExponentialFamily):
-    """The normal distribution of mean `loc` and standard deviation `scale`."""
+    """Normal distribution with mean `loc` and standard deviation `scale`."""
 
     @property
     def stddev(self):
@@ -77,25 +76,21 @@ class Normal(_LocationScale, ExponentialFamily):
         return noise.randn(size=shape, dtype=self.loc.dtype, device=self.loc.device)
 
     def log_prob(self, value):
-        """Of the density at a value."""
         z = self._standard(value)
         return -0.5 * z * z - self.scale.log() - _HALF_LOG_TWO_PI
 
     def cdf(self, value):
-        """Return the probability of at most a value."""
         return 0.5 * (-self._standard(value) * math.sqrt(0.5)).erfc()
 
     def icdf(self, value):
-        """Return the quantile."""
         return self.loc + self.scale * (2 * value - 1).erfinv() * math.sqrt(2)
 
     def entropy(self):
-        """In nats."""
         return 0.5 + _HALF_LOG_TWO_PI + self.scale.log()
 
 
 class Laplace(_LocationScale):
-    """The double exponential around `loc`."""
+    """Double exponential distribution around `loc`."""
 
     @property
     def variance(self):
@@ -114,26 +109,22 @@ class Laplace(_LocationScale):
             return FUNCTIONS["where"](side, -size, size)
 
     def log_prob(self, value):
-        """Of the density at a value."""
         return -self._standard(value).abs() - (2 * self.scale).log()
 
     def cdf(self, value):
-        """Return the probability of at most a value."""
         z = self._standard(value)
         return 0.5 - 0.5 * z.sign() * (-z.abs()).expm1()
 
     def icdf(self, value):
-        """Return the quantile."""
         side = value - 0.5
         return self.loc - self.scale * side.sign() * (-2 * side.abs()).log1p()
 
     def entropy(self):
-        """In nats."""
         return 1 + (2 * self.scale).log()
 
 
 class Cauchy(_LocationScale):
-    """The distribution of the ratio of two normal numbers; it has no mean."""
+    """Distribution of the ratio of two normal numbers; it has no mean."""
 
     @property
     def mean(self):
@@ -150,25 +141,21 @@ class Cauchy(_LocationScale):
             return FUNCTIONS["zeros"](tuple(shape), dtype=self.loc.dtype, device=self.loc.device).cauchy_()
 
     def log_prob(self, value):
-        """Of the density at a value."""
         z = self._standard(value)
         return -math.log(math.pi) - self.scale.log() - (z ** 2).log1p()
 
     def cdf(self, value):
-        """Return the probability of at most a value."""
         return self._standard(value).atan() / math.pi + 0.5
 
     def icdf(self, value):
-        """Return the quantile."""
         return (math.pi * (value - 0.5)).tan() * self.scale + self.loc
 
     def entropy(self):
-        """In nats."""
         return math.log(4 * math.pi) + self.scale.log()
 
 
 class Uniform(Distribution):
-    """Uniform in [low, high)."""
+    """Uniform distribution in [low, high)."""
 
     arg_constraints = {"low": constraints.dependent(is_discrete=False, event_dim=0),
                        "high": constraints.dependent(is_discrete=False, event_dim=0)}
@@ -183,7 +170,7 @@ class Uniform(Distribution):
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self):
-        """From low to high."""
+        """Interval from low to high."""
         return constraints.interval(self.low, self.high)
 
     @property
@@ -198,36 +185,30 @@ class Uniform(Distribution):
 
     @property
     def stddev(self):
-        """The standard deviation."""
         return (self.high - self.low) / math.sqrt(12)
 
     @property
     def variance(self):
-        """The variance."""
         return (self.high - self.low) ** 2 / 12
 
     def rsample(self, sample_shape=()):
-        """Differentiable samples."""
         shape = self._extended_shape(sample_shape)
         return self.low + noise.rand(size=shape, dtype=self.low.dtype, device=self.low.device) * (self.high - self.low)
 
     def log_prob(self, value):
-        """Of the density at a value: -inf outside."""
+        """Return the log density at a value; -inf outside the interval."""
         if self._validate_args:
             self._validate_sample(value)
         inside = ((self.low <= value) & (self.high > value)).to(self.low.dtype)
         return inside.log() - (self.high - self.low).log()
 
     def cdf(self, value):
-        """Return the probability of at most a value."""
         if self._validate_args:
             self._validate_sample(value)
         return ((value - self.low) / (self.high - self.low)).clamp(min=0, max=1)
 
     def icdf(self, value):
-        """Return the quantile."""
         return value * (self.high - self.low) + self.low
 
     def entropy(self):
-        """In nats."""
         return (self.high - self.low).log()

@@ -18,8 +18,10 @@ __all__ = ["LKJCholesky", "Wishart"]
 
 
 class LKJCholesky(Distribution):
-    """Lower Cholesky factors of correlation matrices of size `dim`; the density of the matrix is its determinant to the power
-    of concentration - 1, so 1 is uniform."""
+    """Distribution of lower Cholesky factors of correlation matrices of size `dim`.
+
+    The density of the matrix is its determinant to the power of concentration - 1, so 1 is uniform.
+    """
 
     arg_constraints = {"concentration": constraints.positive}
     support = constraints.corr_cholesky
@@ -33,7 +35,8 @@ class LKJCholesky(Distribution):
         super().__init__(self.concentration.shape, (dim, dim), validate_args=validate_args)
 
     def sample(self, sample_shape=()):
-        """Row by row: a direction, and how much of the row's length it has (the "onion" of Lewandowski and others, 2009)."""
+        """Return samples row by row: a direction, and its share of the row's length ("onion" of Lewandowski and others,
+        2009)."""
         with no_grad():
             kind, shape = self.concentration.dtype, self._extended_shape(sample_shape)
             here = self.concentration.device
@@ -49,7 +52,7 @@ class LKJCholesky(Distribution):
             return lower + FUNCTIONS["diag_embed"](rest.sqrt())
 
     def log_prob(self, value):
-        """Of the density at a factor."""
+        """Return the log density at a factor."""
         if self._validate_args:
             self._validate_sample(value)
         size = self.dim - 1
@@ -62,7 +65,8 @@ class LKJCholesky(Distribution):
 
 
 class Wishart(ExponentialFamily):
-    """Scatter matrices of `df` normal vectors with a covariance, its inverse (precision) or Cholesky factor (scale_tril)."""
+    """Distribution of scatter matrices of `df` normal vectors, by covariance, precision (its inverse) or scale_tril (its
+    factor)."""
 
     arg_constraints = {"df": constraints.greater_than(0), "covariance_matrix": constraints.positive_definite,
                        "precision_matrix": constraints.positive_definite, "scale_tril": constraints.lower_cholesky}
@@ -109,12 +113,12 @@ class Wishart(ExponentialFamily):
 
     @property
     def mean(self):
-        """df times the covariance."""
+        """Covariance times df."""
         return self._by(self.df)
 
     @property
     def mode(self):
-        """The likeliest matrix; nan where df is too small for one."""
+        """Most probable matrix; nan where df is too small for one."""
         factor = self.df - self._size - 1
         return self._by(FUNCTIONS["where"](factor <= 0, float("nan"), factor))
 
@@ -126,7 +130,7 @@ class Wishart(ExponentialFamily):
         return self.df.unsqueeze(-1).unsqueeze(-1) * (v.pow(2) + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
 
     def rsample(self, sample_shape=()):
-        """Differentiable samples, by Bartlett's decomposition."""
+        """Return differentiable samples, by Bartlett's decomposition."""
         shape, kind = self._extended_shape(sample_shape), self.scale_tril.dtype
         halves = 0.5 * self._over_rows(self.df)
         lengths = (2 * noise.standard_gamma(halves.expand(shape[:-1]).contiguous())).sqrt()
@@ -139,7 +143,7 @@ class Wishart(ExponentialFamily):
         return value.unsqueeze(-1) - FUNCTIONS["arange"](self._size, dtype=value.dtype, device=value.device)
 
     def log_prob(self, value):
-        """Of the density at a matrix."""
+        """Return the log density at a matrix."""
         if self._validate_args:
             self._validate_sample(value)
         p, root = self._size, linalg.cholesky(value)
@@ -149,7 +153,6 @@ class Wishart(ExponentialFamily):
         return (self.df - p - 1) * half_log_det(root) - 0.5 * trace - norm
 
     def entropy(self):
-        """In nats."""
         p, n = self._size, self.df
         scale = (p + 1) * (half_log_det(self.scale_tril) + 0.5 * p * math.log(2))
         digammas = (0.5 * self._over_rows(n)).digamma().sum(-1)

@@ -16,7 +16,7 @@ _LOG_TWO_PI = math.log(2 * math.pi)
 
 
 def times(matrix, vector):
-    """Matrices times vectors."""
+    """Multiply matrices by vectors."""
     return (matrix @ vector.unsqueeze(-1)).squeeze(-1)
 
 
@@ -26,7 +26,7 @@ def half_log_det(lower):
 
 
 def solve_lower(lower, vector):
-    """lower^-1 @ vector."""
+    """Return lower^-1 @ vector."""
     shape = FUNCTIONS["broadcast_shapes"](tuple(lower.shape[:-1]), tuple(vector.shape))
     rows = vector.expand(shape).unsqueeze(-1)
     return linalg.solve_triangular(lower.expand(*shape, lower.shape[-1]), rows, upper=False).squeeze(-1)
@@ -46,7 +46,7 @@ def _precision_to_scale_tril(precision):
 
 
 class MultivariateNormal(Distribution):
-    """The normal distribution of vectors, with a covariance, its inverse (precision) or its Cholesky factor (scale_tril)."""
+    """Normal distribution of vectors, by covariance, precision (its inverse) or scale_tril (its Cholesky factor)."""
 
     arg_constraints = {"loc": constraints.real_vector, "covariance_matrix": constraints.positive_definite,
                        "precision_matrix": constraints.positive_definite, "scale_tril": constraints.lower_cholesky}
@@ -70,7 +70,7 @@ class MultivariateNormal(Distribution):
         super().__init__(batch, self.loc.shape[-1:], validate_args=validate_args)
         made = {"covariance_matrix": linalg.cholesky, "precision_matrix": _precision_to_scale_tril}.get(name)
         root = matrix if made is None else made(matrix)
-        self._unbroadcasted_scale_tril = root.expand(*batch, *matrix.shape[-2:])    # libraries know it by this name
+        self._unbroadcasted_scale_tril = root.expand(*batch, *matrix.shape[-2:])    # name that libraries use
 
     @lazy_property
     def scale_tril(self):
@@ -110,12 +110,10 @@ class MultivariateNormal(Distribution):
         return self._factor().pow(2).sum(-1)
 
     def rsample(self, sample_shape=()):
-        """Differentiable samples."""
         shape = self._extended_shape(sample_shape)
         return self.loc + times(self._factor(), noise.randn(size=shape, dtype=self.loc.dtype, device=self.loc.device))
 
     def log_prob(self, value):
-        """Of the density at a value."""
         if self._validate_args:
             self._validate_sample(value)
         root = self._factor()
@@ -123,12 +121,11 @@ class MultivariateNormal(Distribution):
         return -0.5 * (self._event_shape[0] * _LOG_TWO_PI + distance) - half_log_det(root)
 
     def entropy(self):
-        """In nats."""
         return 0.5 * self._event_shape[0] * (1.0 + _LOG_TWO_PI) + half_log_det(self._factor())
 
 
 class LowRankMultivariateNormal(Distribution):
-    """The normal distribution of vectors with covariance cov_factor @ cov_factor.T + diag(cov_diag)."""
+    """Normal distribution of vectors with covariance cov_factor @ cov_factor.T + diag(cov_diag)."""
 
     arg_constraints = {"loc": constraints.real_vector, "cov_factor": constraints.independent(constraints.real, 2),
                        "cov_diag": constraints.independent(constraints.positive, 1)}
@@ -186,7 +183,6 @@ class LowRankMultivariateNormal(Distribution):
         return FUNCTIONS["diag_embed"](self.cov_diag.reciprocal()) - part.mT @ part
 
     def rsample(self, sample_shape=()):
-        """Differentiable samples."""
         shape, kind = self._extended_shape(sample_shape), self.loc.dtype
         here = self.loc.device
         along = noise.randn(size=shape[:-1] + self.cov_factor.shape[-1:], dtype=kind, device=here)
@@ -197,7 +193,6 @@ class LowRankMultivariateNormal(Distribution):
         return half_log_det(self._capacitance) + 0.5 * self.cov_diag.log().sum(-1)
 
     def log_prob(self, value):
-        """Of the density at a value."""
         if self._validate_args:
             self._validate_sample(value)
         offset = value - self.loc
@@ -206,5 +201,4 @@ class LowRankMultivariateNormal(Distribution):
         return -0.5 * (self._event_shape[0] * _LOG_TWO_PI + distance) - self._half_log_det()
 
     def entropy(self):
-        """In nats."""
         return 0.5 * self._event_shape[0] * (1.0 + _LOG_TWO_PI) + self._half_log_det()

@@ -1,4 +1,4 @@
-"""Parameters of distributions: broadcasting, and the two forms of probabilities."""
+"""Parameters of distributions: broadcasting, and both forms of probabilities."""
 
 import functools
 
@@ -24,24 +24,24 @@ def broadcast_all(*values) -> tuple:
 
 
 def clamp_probs(probs):
-    """Return probabilities kept off 0 and 1 by the dtype's precision, so that their logarithms are finite."""
+    """Limit probabilities to the dtype's precision from 0 and 1, so that their logarithms are finite."""
     eps = FUNCTIONS["finfo"](probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
 
 
 def logits_to_probs(logits, is_binary=False):
-    """Return probabilities of log-odds, or of unnormalised log-probabilities."""
+    """Return the probabilities of log-odds, or of unnormalised log-probabilities."""
     return logits.sigmoid() if is_binary else logits.softmax(-1)
 
 
 def probs_to_logits(probs, is_binary=False):
-    """Log-odds, or log-probabilities, of probabilities."""
+    """Return the log-odds, or the log-probabilities, of probabilities."""
     kept = clamp_probs(probs)
     return kept.log() - (-kept).log1p() if is_binary else kept.log()
 
 
 def _standard_normal(shape, dtype, device):
-    """Draw of the standard normal distribution."""
+    """Draw standard normal numbers."""
     return FUNCTIONS["randn"](shape, dtype=dtype, device=device)
 
 
@@ -51,7 +51,7 @@ def _sum_rightmost(value, dim):
 
 
 class lazy_property:
-    """Computed when first asked for, then an attribute."""
+    """Property that is computed on first use, then an attribute."""
 
     def __init__(self, wrapped):
         self.wrapped = wrapped
@@ -81,7 +81,7 @@ def tril_matrix_to_vec(mat, diag=0):
 
 
 def vec_to_tril_matrix(vec, diag=0):
-    """Return a lower triangular matrix of its entries, row by row."""
+    """Return a lower triangular matrix from its entries, row by row."""
     count = vec.shape[-1]
     n = int((-(1 + 2 * diag) + ((1 + 2 * diag) ** 2 + 8 * count + 4 * abs(diag) * (diag + 1)) ** 0.5) / 2)
     rows, columns = FUNCTIONS["tril_indices"](n, n, diag, device=vec.device)

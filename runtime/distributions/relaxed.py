@@ -20,7 +20,7 @@ def _uniform(shape, like):
 
 
 class LogitRelaxedBernoulli(Distribution):
-    """The log-odds of relaxed coin tosses."""
+    """Distribution of log-odds of relaxed coin tosses."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.real
@@ -35,20 +35,17 @@ class LogitRelaxedBernoulli(Distribution):
     logits = property(lambda self: self._tosses.logits)
 
     def expand(self, batch_shape, _instance=None):
-        """Return the same distribution with a larger batch."""
         new = super().expand(batch_shape, _instance)
         new._tosses = self._tosses.expand(batch_shape)
         return new
 
     def rsample(self, sample_shape=()):
-        """Differentiable samples."""
         shape = self._extended_shape(sample_shape)
         probs = clamp_probs(self.probs.expand(shape))
         u = _uniform(shape, probs)
         return (u.log() - (-u).log1p() + probs.log() - (-probs).log1p()) / self.temperature
 
     def log_prob(self, value):
-        """Of the density at a value."""
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
@@ -57,7 +54,7 @@ class LogitRelaxedBernoulli(Distribution):
 
 
 class RelaxedBernoulli(TransformedDistribution):
-    """Coin tosses relaxed to numbers between 0 and 1."""
+    """Distribution of coin tosses relaxed to numbers between 0 and 1."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
@@ -72,7 +69,7 @@ class RelaxedBernoulli(TransformedDistribution):
 
 
 class ExpRelaxedCategorical(Distribution):
-    """The logarithms of relaxed categories."""
+    """Distribution of logarithms of relaxed categories."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.real_vector
@@ -87,19 +84,17 @@ class ExpRelaxedCategorical(Distribution):
     logits = property(lambda self: self._categorical.logits)
 
     def expand(self, batch_shape, _instance=None):
-        """Return the same distribution with a larger batch."""
         new = super().expand(batch_shape, _instance)
         new._categorical = self._categorical.expand(batch_shape)
         return new
 
     def rsample(self, sample_shape=()):
-        """Differentiable samples: log-weights with Gumbel noise."""
+        """Return differentiable samples: log-weights with Gumbel noise."""
         shape = self._extended_shape(sample_shape)
         gumbel = -(-_uniform(shape, self.logits).log()).log()
         return ((self.logits.expand(shape) + gumbel) / self.temperature).log_softmax(-1)
 
     def log_prob(self, value):
-        """Of the density at a value."""
         if self._validate_args:
             self._validate_sample(value)
         count = self._categorical._num_events
@@ -110,7 +105,7 @@ class ExpRelaxedCategorical(Distribution):
 
 
 class RelaxedOneHotCategorical(TransformedDistribution):
-    """Categories relaxed to rows of numbers that sum to 1."""
+    """Distribution of categories relaxed to rows of numbers that sum to 1."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex

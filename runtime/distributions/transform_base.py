@@ -1,4 +1,4 @@
-"""What transforms are: invertible maps of values with the logarithm of their volume change, and how they combine."""
+"""Base of transforms: invertible maps with the log of their volume change, and combinations of them."""
 
 import functools
 import operator
@@ -15,14 +15,14 @@ __all__ = ["ComposeTransform", "IndependentTransform", "ReshapeTransform", "Tran
 
 
 def sum_last(value, dims):
-    """Summed over the last dimensions."""
+    """Sum over the last dimensions."""
     return value.sum(tuple(range(-dims, 0))) if dims else value
 
 
 class Transform:
-    """Base of transforms: subclasses define `_call`, `_inverse` and `log_abs_det_jacobian`, and name their domain and codomain.
+    """Base of transforms. Subclasses define `_call`, `_inverse`, `log_abs_det_jacobian`, `domain` and `codomain`.
 
-    With `cache_size=1` the last pair of values is kept, so that inverting a result gives its very argument.
+    `cache_size=1` caches the last pair of values, so that the inverse of a result is the very argument.
     """
 
     bijective = False
@@ -35,14 +35,14 @@ class Transform:
         self._cache_size = cache_size
         self._inv: Any = None
         self._cached_x_y = (None, None)
-        super().__init__()          # a class of the user's may have other bases, such as nn.Module
+        super().__init__()          # users' classes may have other bases, such as nn.Module
 
     def __getstate__(self):
         return {**self.__dict__, "_inv": None, "_cached_x_y": (None, None)}
 
     @property
     def event_dim(self) -> int:
-        """How many trailing dimensions one value has, where domain and codomain agree on it."""
+        """Number of trailing dimensions of one value, if domain and codomain agree."""
         if self.domain.event_dim != self.codomain.event_dim:
             raise ArgumentError("event_dim differs between domain and codomain; use .domain.event_dim or .codomain.event_dim")
         return self.domain.event_dim
@@ -58,7 +58,7 @@ class Transform:
 
     @property
     def sign(self):
-        """The sign of the derivative, of a monotone transform of single numbers."""
+        """Sign of the derivative of a monotone transform of single numbers."""
         raise NotImplementedError(f"{type(self).__name__} has no sign")
 
     def with_cache(self, cache_size=1):
@@ -101,23 +101,23 @@ class Transform:
         raise NotImplementedError(f"{type(self).__name__} has no inverse")
 
     def log_abs_det_jacobian(self, x, y):
-        """log |dy / dx|."""
+        """Return log |dy / dx|."""
         raise NotImplementedError(f"{type(self).__name__} does not define log_abs_det_jacobian()")
 
     def __repr__(self):
         return f"{type(self).__name__}()"
 
     def forward_shape(self, shape):
-        """Return the shape of results, from that of arguments."""
+        """Return the shape of results for a shape of arguments."""
         return shape
 
     def inverse_shape(self, shape):
-        """Return the shape of arguments, from that of results."""
+        """Return the shape of arguments for a shape of results."""
         return shape
 
 
 class _InverseTransform(Transform):
-    """The inverse of another transform."""
+    """Inverse of another transform."""
 
     def __init__(self, transform):
         super().__init__(cache_size=transform._cache_size)
@@ -181,27 +181,27 @@ class ComposeTransform(Transform):
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self):
-        """That of the first."""
+        """Domain of the first part."""
         return self._region(self.parts[0].domain if self.parts else None, self.parts, "domain", "codomain")
 
     @constraints.dependent_property(is_discrete=False)
     def codomain(self):
-        """That of the last."""
+        """Codomain of the last part."""
         return self._region(self.parts[-1].codomain if self.parts else None, self.parts[::-1], "codomain", "domain")
 
     @functools.cached_property
     def bijective(self):
-        """Whether all are."""
+        """Whether all parts are bijective."""
         return all(p.bijective for p in self.parts)
 
     @property
     def sign(self):
-        """The product of all."""
+        """Product of the parts' signs."""
         return functools.reduce(operator.mul, (p.sign for p in self.parts), 1)
 
     @property
     def inv(self):
-        """The inverses in reverse order."""
+        """Inverses of the parts in reverse order."""
         inverse = None if self._inv is None else self._inv()
         if inverse is None:
             inverse = ComposeTransform([p.inv for p in reversed(self.parts)])
@@ -209,7 +209,6 @@ class ComposeTransform(Transform):
         return inverse
 
     def with_cache(self, cache_size=1):
-        """Return the same with a cache of this size."""
         return self if self._cache_size == cache_size else ComposeTransform(self.parts, cache_size)
 
     def __call__(self, x):
@@ -223,7 +222,7 @@ class ComposeTransform(Transform):
         return y
 
     def log_abs_det_jacobian(self, x, y):
-        """Return the sum of the parts'."""
+        """Return the sum over the parts."""
         if not self.parts:
             return FUNCTIONS["zeros_like"](x)
         values = [x]
@@ -237,13 +236,13 @@ class ComposeTransform(Transform):
         return functools.reduce(operator.add, terms)
 
     def forward_shape(self, shape):
-        """Through all parts."""
+        """Return the shape after all parts."""
         for part in self.parts:
             shape = part.forward_shape(shape)
         return shape
 
     def inverse_shape(self, shape):
-        """Back through all parts."""
+        """Return the shape before all parts."""
         for part in reversed(self.parts):
             shape = part.inverse_shape(shape)
         return shape
@@ -262,7 +261,7 @@ def _check_dims(value, region):
 
 
 class IndependentTransform(Transform):
-    """Another transform whose values have more trailing dimensions."""
+    """Transform whose values have more trailing dimensions than those of its base."""
 
     def __init__(self, base_transform, reinterpreted_batch_ndims, cache_size=0):
         super().__init__(cache_size)
@@ -273,18 +272,17 @@ class IndependentTransform(Transform):
     sign = property(lambda self: self.base_transform.sign)
 
     def with_cache(self, cache_size=1):
-        """Return the same with a cache of this size."""
         return self if self._cache_size == cache_size else IndependentTransform(
             self.base_transform, self.reinterpreted_batch_ndims, cache_size)
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self):
-        """The base's with more dimensions."""
+        """Domain of the base, with more dimensions."""
         return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
 
     @constraints.dependent_property(is_discrete=False)
     def codomain(self):
-        """The base's with more dimensions."""
+        """Codomain of the base, with more dimensions."""
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
     def _call(self, x):
@@ -296,15 +294,15 @@ class IndependentTransform(Transform):
         return self.base_transform.inv(y)
 
     def log_abs_det_jacobian(self, x, y):
-        """Summed over the dimensions added."""
+        """Return the base's value, summed over the new dimensions."""
         return sum_last(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
 
     def forward_shape(self, shape):
-        """Return the base's."""
+        """Return the base's shape."""
         return self.base_transform.forward_shape(shape)
 
     def inverse_shape(self, shape):
-        """Return the base's."""
+        """Return the base's shape."""
         return self.base_transform.inverse_shape(shape)
 
     def __repr__(self):
@@ -312,7 +310,7 @@ class IndependentTransform(Transform):
 
 
 class ReshapeTransform(Transform):
-    """Gives the trailing dimensions another shape."""
+    """Transform that reshapes the trailing dimensions."""
 
     bijective = True
 
@@ -333,7 +331,6 @@ class ReshapeTransform(Transform):
         return constraints.independent(constraints.real, len(self.out_shape))
 
     def with_cache(self, cache_size=1):
-        """Return the same with a cache of this size."""
         return self if self._cache_size == cache_size else ReshapeTransform(self.in_shape, self.out_shape, cache_size)
 
     def _call(self, x):
@@ -343,7 +340,7 @@ class ReshapeTransform(Transform):
         return y.reshape(y.shape[:y.ndim - len(self.out_shape)] + self.in_shape)
 
     def log_abs_det_jacobian(self, x, y):
-        """0."""
+        """Return 0."""
         return FUNCTIONS["zeros"](tuple(x.shape[:x.ndim - len(self.in_shape)]), dtype=x.dtype, device=x.device)
 
     def _swapped(self, shape, old, new):
@@ -353,9 +350,9 @@ class ReshapeTransform(Transform):
         return Size(shape[:cut]) + new
 
     def forward_shape(self, shape):
-        """With the second shape at the end."""
+        """Return the shape with `out_shape` at the end."""
         return self._swapped(shape, self.in_shape, self.out_shape)
 
     def inverse_shape(self, shape):
-        """With the first shape at the end."""
+        """Return the shape with `in_shape` at the end."""
         return self._swapped(shape, self.out_shape, self.in_shape)

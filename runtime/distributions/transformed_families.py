@@ -1,4 +1,4 @@
-"""Families that are transforms of others: LogNormal, Gumbel, HalfNormal, Pareto, Weibull and the like."""
+"""Families that are transforms of others: LogNormal, Gumbel, HalfNormal, Pareto, Weibull and others."""
 
 import math
 
@@ -16,7 +16,7 @@ EULER = 0.57721566490153286060
 
 
 class LogNormal(TransformedDistribution):
-    """Numbers whose logarithm is normal."""
+    """Distribution of numbers whose logarithm is normal."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.positive
@@ -29,26 +29,22 @@ class LogNormal(TransformedDistribution):
 
     @property
     def mean(self):
-        """The mean."""
         return (self.loc + self.scale.pow(2) / 2).exp()
 
     @property
     def mode(self):
-        """The likeliest value."""
         return (self.loc - self.scale.square()).exp()
 
     @property
     def variance(self):
-        """The variance."""
         return self.scale.pow(2).expm1() * (2 * self.loc + self.scale.pow(2)).exp()
 
     def entropy(self):
-        """In nats."""
         return self.base_dist.entropy() + self.loc
 
 
 class LogisticNormal(TransformedDistribution):
-    """Probabilities made of normal numbers by breaking a stick."""
+    """Distribution of probabilities made from normal numbers by stick breaking."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.simplex
@@ -62,7 +58,7 @@ class LogisticNormal(TransformedDistribution):
 
 
 class Gumbel(TransformedDistribution):
-    """The distribution of the largest of many numbers."""
+    """Distribution of the largest of many numbers."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
@@ -77,11 +73,9 @@ class Gumbel(TransformedDistribution):
         super().__init__(base, steps, validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        """Return the same distribution with a larger batch."""
         return self._made_of(Gumbel, _instance, loc=self.loc.expand(batch_shape), scale=self.scale.expand(batch_shape))
 
     def log_prob(self, value):
-        """Of the density at a value."""
         if self._validate_args:
             self._validate_sample(value)
         y = (self.loc - value) / self.scale
@@ -89,7 +83,6 @@ class Gumbel(TransformedDistribution):
 
     @property
     def mean(self):
-        """The mean."""
         return self.loc + self.scale * EULER
 
     @property
@@ -99,21 +92,18 @@ class Gumbel(TransformedDistribution):
 
     @property
     def stddev(self):
-        """The standard deviation."""
         return (math.pi / math.sqrt(6)) * self.scale
 
     @property
     def variance(self):
-        """The variance."""
         return self.stddev.pow(2)
 
     def entropy(self):
-        """In nats."""
         return self.scale.log() + (1 + EULER)
 
 
 class _Half(TransformedDistribution):
-    """The size of numbers from a distribution around 0."""
+    """Base of families: absolute values of numbers from a distribution around 0."""
 
     arg_constraints = {"scale": constraints.positive}
     support = constraints.nonnegative
@@ -131,45 +121,40 @@ class _Half(TransformedDistribution):
         return FUNCTIONS["zeros_like"](self.scale)
 
     def log_prob(self, value):
-        """Of the density at a value: twice the base's."""
+        """Return the log density at a value: twice that of the base."""
         if self._validate_args:
             self._validate_sample(value)
         value = as_values(value, self.scale)
         return FUNCTIONS["where"](value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
 
     def cdf(self, value):
-        """Return the probability of at most a value."""
         if self._validate_args:
             self._validate_sample(value)
         return 2 * self.base_dist.cdf(value) - 1
 
     def icdf(self, value):
-        """Return the quantile."""
         return self.base_dist.icdf((value + 1) / 2)
 
     def entropy(self):
-        """In nats."""
         return self.base_dist.entropy() - math.log(2)
 
 
 class HalfNormal(_Half):
-    """The size of normal numbers of mean 0."""
+    """Distribution of absolute values of normal numbers of mean 0."""
 
     _of = Normal
 
     @property
     def mean(self):
-        """The mean."""
         return self.scale * math.sqrt(2 / math.pi)
 
     @property
     def variance(self):
-        """The variance."""
         return self.scale.pow(2) * (1 - 2 / math.pi)
 
 
 class HalfCauchy(_Half):
-    """The size of Cauchy numbers around 0."""
+    """Distribution of absolute values of Cauchy numbers around 0."""
 
     _of = Cauchy
 
@@ -185,7 +170,7 @@ class HalfCauchy(_Half):
 
 
 class InverseGamma(TransformedDistribution):
-    """The reciprocals of gamma numbers."""
+    """Distribution of reciprocals of gamma numbers."""
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.positive
@@ -205,7 +190,6 @@ class InverseGamma(TransformedDistribution):
 
     @property
     def mode(self):
-        """The likeliest value."""
         return self.rate / (self.concentration + 1)
 
     @property
@@ -215,13 +199,12 @@ class InverseGamma(TransformedDistribution):
         return FUNCTIONS["where"](a > 2, self.rate.square() / ((a - 1).square() * (a - 2)), math.inf)
 
     def entropy(self):
-        """In nats."""
         a = self.concentration
         return a + self.rate.log() + a.lgamma() - (1 + a) * a.digamma()
 
 
 class Pareto(TransformedDistribution):
-    """Power-law numbers from `scale` on."""
+    """Power-law distribution of numbers above `scale`."""
 
     arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
 
@@ -231,12 +214,11 @@ class Pareto(TransformedDistribution):
         super().__init__(base, [ExpTransform(), AffineTransform(0, self.scale)], validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        """Return the same distribution with a larger batch."""
         return self._made_of(Pareto, _instance, scale=self.scale.expand(batch_shape), alpha=self.alpha.expand(batch_shape))
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self):
-        """From scale on."""
+        """Numbers from scale on."""
         return constraints.greater_than_eq(self.scale)
 
     @property
@@ -257,12 +239,11 @@ class Pareto(TransformedDistribution):
         return self.scale.pow(2) * a / ((a - 1).pow(2) * (a - 2))
 
     def entropy(self):
-        """In nats."""
         return (self.scale / self.alpha).log() + (1 + self.alpha.reciprocal())
 
 
 class Weibull(TransformedDistribution):
-    """Lifetimes whose risk is a power of the age."""
+    """Distribution of lifetimes whose hazard is a power of the age."""
 
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
     support = constraints.positive
@@ -274,28 +255,24 @@ class Weibull(TransformedDistribution):
         super().__init__(base, steps, validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        """Return the same distribution with a larger batch."""
         return self._made_of(Weibull, _instance, scale=self.scale.expand(batch_shape),
                              concentration=self.concentration.expand(batch_shape))
 
     @property
     def mean(self):
-        """The mean."""
         return self.scale * (1 + self.concentration.reciprocal()).lgamma().exp()
 
     @property
     def mode(self):
-        """The likeliest value; 0 up to concentration 1."""
+        """Most probable value; 0 up to concentration 1."""
         k = self.concentration.clamp(min=1)
         return self.scale * ((k - 1) / k) ** k.reciprocal()
 
     @property
     def variance(self):
-        """The variance."""
         k = self.concentration.reciprocal()
         return self.scale.pow(2) * ((1 + 2 * k).lgamma().exp() - (2 * (1 + k).lgamma()).exp())
 
     def entropy(self):
-        """In nats."""
         k = self.concentration.reciprocal()
         return EULER * (1 - k) + (self.scale * k).log() + 1

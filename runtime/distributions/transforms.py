@@ -1,4 +1,4 @@
-"""Transforms: invertible maps of values, with the logarithm of their volume change."""
+"""Transforms: invertible maps of values, with the logarithm of their volume change; and joins of transforms by part."""
 
 import functools
 import math
@@ -28,7 +28,7 @@ __all__ = ["AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform"
            "identity_transform"]
 
 class _Elementwise(Transform):
-    """A bijection of single numbers without parameters, which is equal to others of its class."""
+    """Bijection of single numbers without parameters; equal to others of its class."""
 
     domain: Any = constraints.real
     codomain: Any = constraints.real
@@ -41,7 +41,7 @@ class _Elementwise(Transform):
 
 
 class ExpTransform(_Elementwise):
-    """exp(x)."""
+    """Transform exp(x)."""
 
     codomain = constraints.positive
 
@@ -52,12 +52,12 @@ class ExpTransform(_Elementwise):
         return y.log()
 
     def log_abs_det_jacobian(self, x, y):
-        """x."""
+        """Return x."""
         return x
 
 
 class PowerTransform(Transform):
-    """x ** exponent, of positive numbers."""
+    """Transform x ** exponent of positive numbers."""
 
     domain, codomain, bijective = constraints.positive, constraints.positive, True
 
@@ -67,11 +67,10 @@ class PowerTransform(Transform):
 
     @property
     def sign(self):
-        """That of the exponent."""
+        """Sign of the exponent."""
         return self.exponent.sign()
 
     def with_cache(self, cache_size=1):
-        """Return the same with a cache of this size."""
         return self if self._cache_size == cache_size else PowerTransform(self.exponent, cache_size)
 
     def __eq__(self, other):
@@ -86,24 +85,24 @@ class PowerTransform(Transform):
         return y.pow(1 / self.exponent)
 
     def log_abs_det_jacobian(self, x, y):
-        """log |exponent * y / x|."""
+        """Return log |exponent * y / x|."""
         return (self.exponent * y / x).abs().log()
 
     def forward_shape(self, shape):
-        """Broadcast with the exponent."""
+        """Return the shape broadcast with the exponent."""
         return FUNCTIONS["broadcast_shapes"](tuple(shape), tuple(self.exponent.shape))
 
     inverse_shape = forward_shape
 
 
 def _clipped_sigmoid(x):
-    """1 / (1 + exp(-x)), which stays between 0 and 1."""
+    """Return 1 / (1 + exp(-x)), strictly between 0 and 1."""
     info = FUNCTIONS["finfo"](x.dtype)
     return x.sigmoid().clamp(min=info.tiny, max=1.0 - info.eps)
 
 
 class SigmoidTransform(_Elementwise):
-    """1 / (1 + exp(-x))."""
+    """Transform 1 / (1 + exp(-x))."""
 
     codomain = constraints.unit_interval
 
@@ -116,12 +115,12 @@ class SigmoidTransform(_Elementwise):
         return y.log() - (-y).log1p()
 
     def log_abs_det_jacobian(self, x, y):
-        """log y + log (1 - y)."""
+        """Return log y + log (1 - y)."""
         return -softplus(-x) - softplus(x)
 
 
 class SoftplusTransform(_Elementwise):
-    """log(1 + exp(x))."""
+    """Transform log(1 + exp(x))."""
 
     codomain = constraints.positive
 
@@ -132,12 +131,12 @@ class SoftplusTransform(_Elementwise):
         return (-y).expm1().neg().log() + y
 
     def log_abs_det_jacobian(self, x, y):
-        """log of sigmoid(x)."""
+        """Return log of sigmoid(x)."""
         return -softplus(-x)
 
 
 class TanhTransform(_Elementwise):
-    """tanh(x)."""
+    """Transform tanh(x)."""
 
     codomain = constraints.interval(-1.0, 1.0)
 
@@ -148,12 +147,12 @@ class TanhTransform(_Elementwise):
         return y.atanh()
 
     def log_abs_det_jacobian(self, x, y):
-        """log(1 - tanh(x)**2), stable for large x."""
+        """Return log(1 - tanh(x)**2), stable for large x."""
         return 2.0 * (math.log(2.0) - x - softplus(-2.0 * x))
 
 
 class AbsTransform(Transform):
-    """|x|; its inverse gives the positive branch."""
+    """Transform |x|; its inverse returns the positive branch."""
 
     domain, codomain = constraints.real, constraints.positive
 
@@ -170,7 +169,7 @@ class AbsTransform(Transform):
 
 
 class AffineTransform(Transform):
-    """loc + scale * x."""
+    """Transform loc + scale * x."""
 
     bijective = True
 
@@ -180,7 +179,7 @@ class AffineTransform(Transform):
 
     @property
     def event_dim(self):
-        """How many trailing dimensions one value has."""
+        """Number of trailing dimensions of one value."""
         return self._event_dim
 
     @constraints.dependent_property(is_discrete=False)
@@ -194,7 +193,6 @@ class AffineTransform(Transform):
         return constraints.independent(constraints.real, self._event_dim) if self._event_dim else constraints.real
 
     def with_cache(self, cache_size=1):
-        """Return the same with a cache of this size."""
         return self if self._cache_size == cache_size else AffineTransform(self.loc, self.scale, self._event_dim, cache_size)
 
     def __eq__(self, other):
@@ -204,7 +202,7 @@ class AffineTransform(Transform):
 
     @property
     def sign(self):
-        """That of the scale."""
+        """Sign of the scale."""
         if isinstance(self.scale, (int, float)):
             return 1 if self.scale > 0 else -1 if self.scale < 0 else 0
         return self.scale.sign()
@@ -216,7 +214,7 @@ class AffineTransform(Transform):
         return (y - self.loc) / self.scale
 
     def log_abs_det_jacobian(self, x, y):
-        """log |scale| of every element."""
+        """Return log |scale| of every element."""
         shape = x.shape
         if isinstance(self.scale, (int, float)):
             result = FUNCTIONS["full_like"](x, math.log(abs(self.scale)))
@@ -228,7 +226,7 @@ class AffineTransform(Transform):
         return sum_last(result, self._event_dim).expand(shape)
 
     def forward_shape(self, shape):
-        """Broadcast with loc and scale."""
+        """Return the shape broadcast with loc and scale."""
         return FUNCTIONS["broadcast_shapes"](tuple(shape), tuple(getattr(self.loc, "shape", ())),
                                              tuple(getattr(self.scale, "shape", ())))
 
@@ -243,7 +241,7 @@ def _same(a, b) -> bool:
 
 
 class SoftmaxTransform(Transform):
-    """softmax along the last dimension; its inverse is the logarithm."""
+    """Transform softmax along the last dimension; its inverse is the logarithm."""
 
     domain, codomain = constraints.real_vector, constraints.simplex
 
@@ -260,7 +258,7 @@ class SoftmaxTransform(Transform):
 
 
 class StickBreakingTransform(Transform):
-    """K real numbers to K + 1 probabilities, by breaking pieces off a stick."""
+    """Transform of K real numbers to K + 1 probabilities by stick breaking."""
 
     domain, codomain, bijective = constraints.real_vector, constraints.simplex, True
 
@@ -291,16 +289,16 @@ class StickBreakingTransform(Transform):
         return (-x - softplus(-x) + y[..., :-1].log()).sum(-1)
 
     def forward_shape(self, shape):
-        """Return one more."""
+        """Return the shape with one more category."""
         return Size(shape[:-1]) + (shape[-1] + 1,)
 
     def inverse_shape(self, shape):
-        """Return one less."""
+        """Return the shape with one category less."""
         return Size(shape[:-1]) + (shape[-1] - 1,)
 
 
 class LowerCholeskyTransform(Transform):
-    """Square matrices to lower triangular ones with a positive diagonal."""
+    """Transform of square matrices to lower triangular ones with a positive diagonal."""
 
     domain = constraints.independent(constraints.real, 2)
     codomain: Any = constraints.lower_cholesky
@@ -318,7 +316,7 @@ class LowerCholeskyTransform(Transform):
 
 
 class PositiveDefiniteTransform(LowerCholeskyTransform):
-    """Square matrices to positive definite ones."""
+    """Transform of square matrices to positive definite ones."""
 
     codomain = constraints.positive_definite
 
@@ -336,7 +334,7 @@ class PositiveDefiniteTransform(LowerCholeskyTransform):
 
 
 class CorrCholeskyTransform(Transform):
-    """D (D - 1) / 2 real numbers to the Cholesky factor of a correlation matrix of size D."""
+    """Transform of D (D - 1) / 2 real numbers to the Cholesky factor of a correlation matrix of size D."""
 
     domain, codomain, bijective = constraints.real_vector, constraints.corr_cholesky, True
 
@@ -354,31 +352,31 @@ class CorrCholeskyTransform(Transform):
 
     @staticmethod
     def _left(y):
-        """What of each row's length is left for an entry and those behind it, squared."""
+        """Return the squared length of each row that is left for an entry and those after it."""
         ones = FUNCTIONS["ones"]((*y.shape[:-1], 1), dtype=y.dtype, device=y.device)
         return FUNCTIONS["cat"]([ones, (1 - (y * y).cumsum(-1))[..., :-1]], -1)
 
     def log_abs_det_jacobian(self, x, y):
-        """From what is left of the rows and the tanh."""
+        """Return the sum of the log lengths left in rows and of the tanh's derivative."""
         volume = 0.5 * tril_matrix_to_vec(self._left(y), diag=-1).log().sum(-1)
         return volume - 2 * (x + softplus(-2 * x) - math.log(2.0)).sum(-1)
 
     def forward_shape(self, shape):
-        """Return square matrices."""
+        """Return the shape of square matrices."""
         n = round((0.25 + 2 * shape[-1]) ** 0.5 + 0.5)
         if n * (n - 1) // 2 != shape[-1]:
             raise ArgumentError("Input is not a flattened lower-diagonal number")
         return Size(shape[:-1]) + (n, n)
 
     def inverse_shape(self, shape):
-        """Return rows of lower triangles."""
+        """Return the shape of flattened lower triangles."""
         if shape[-2] != shape[-1]:
             raise ArgumentError("Input is not square")
         return Size(shape[:-2]) + (shape[-1] * (shape[-1] - 1) // 2,)
 
 
 class CumulativeDistributionTransform(Transform):
-    """Values to their probabilities under a distribution."""
+    """Transform of values to their probabilities under a distribution."""
 
     bijective, codomain, sign = True, constraints.unit_interval, +1
 
@@ -392,7 +390,6 @@ class CumulativeDistributionTransform(Transform):
         return self.distribution.support
 
     def with_cache(self, cache_size=1):
-        """Return the same with a cache of this size."""
         return self if self._cache_size == cache_size else CumulativeDistributionTransform(self.distribution, cache_size)
 
     def _call(self, x):
@@ -407,7 +404,7 @@ class CumulativeDistributionTransform(Transform):
 
 
 class _Joined(Transform):
-    """Transforms of parts."""
+    """Base of transforms of parts."""
 
     def __init__(self, tseq, dim, cache_size):
         super().__init__(cache_size)
@@ -417,7 +414,7 @@ class _Joined(Transform):
 
 
 class CatTransform(_Joined):
-    """Each stretch along a dimension, of the given lengths (1 each), by a transform of its own."""
+    """Transforms of segments along a dimension, of the given lengths (by default 1)."""
 
     def __init__(self, tseq, dim=0, lengths=None, cache_size=0):
         super().__init__(tseq, dim, cache_size)
@@ -427,26 +424,25 @@ class CatTransform(_Joined):
 
     @property
     def event_dim(self):
-        """The most that any needs."""
+        """Largest number of event dimensions of a part."""
         return max(t.event_dim for t in self.transforms)
 
     @property
     def length(self):
-        """Of all stretches together."""
+        """Total length of the segments."""
         return sum(self.lengths)
 
     @constraints.dependent_property
     def domain(self):
-        """Those of the transforms, stretch by stretch."""
+        """Domains of the parts, joined."""
         return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
 
     @constraints.dependent_property
     def codomain(self):
-        """Those of the transforms, stretch by stretch."""
+        """Codomains of the parts, joined."""
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
     def with_cache(self, cache_size=1):
-        """Return the same with a cache of this size."""
         return self if self._cache_size == cache_size else CatTransform(self.transforms, self.dim, self.lengths, cache_size)
 
     def _call(self, x):
@@ -456,7 +452,7 @@ class CatTransform(_Joined):
         return FUNCTIONS["cat"]([t.inv(v) for t, v in zip(self.transforms, y.split(self.lengths, self.dim))], self.dim)
 
     def log_abs_det_jacobian(self, x, y):
-        """Stretch by stretch; their sum where the stretches lie among the dimensions of one value."""
+        """Return the values of the segments; their sum if segments are along an event dimension."""
         stretches = zip(self.transforms, x.split(self.lengths, self.dim), y.split(self.lengths, self.dim))
         parts = [sum_last(t.log_abs_det_jacobian(a, b), self.event_dim - t.event_dim) for t, a, b in stretches]
         dim = (self.dim - x.ndim if self.dim >= 0 else self.dim) + self.event_dim
@@ -464,23 +460,22 @@ class CatTransform(_Joined):
 
 
 class StackTransform(_Joined):
-    """Each slice along a dimension by a transform of its own."""
+    """Transforms of slices along a dimension."""
 
     def __init__(self, tseq, dim=0, cache_size=0):
         super().__init__(tseq, dim, cache_size)
 
     @constraints.dependent_property
     def domain(self):
-        """Those of the transforms, slice by slice."""
+        """Domains of the parts, stacked."""
         return constraints.stack([t.domain for t in self.transforms], self.dim)
 
     @constraints.dependent_property
     def codomain(self):
-        """Those of the transforms, slice by slice."""
+        """Codomains of the parts, stacked."""
         return constraints.stack([t.codomain for t in self.transforms], self.dim)
 
     def with_cache(self, cache_size=1):
-        """Return the same with a cache of this size."""
         return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)
 
     def _each(self, apply, *values):
@@ -498,5 +493,5 @@ class StackTransform(_Joined):
         return self._each(lambda t, v: t.inv(v), y)
 
     def log_abs_det_jacobian(self, x, y):
-        """Slice by slice."""
+        """Return the values of the slices."""
         return self._each(lambda t, a, b: t.log_abs_det_jacobian(a, b), x, y)

@@ -1,4 +1,4 @@
-"""Further families of one number: ContinuousBernoulli, GeneralizedPareto, Kumaraswamy."""
+"""Further univariate families: ContinuousBernoulli, GeneralizedPareto, Kumaraswamy."""
 
 import math
 
@@ -23,7 +23,7 @@ EULER = 0.57721566490153286060
 
 
 class Kumaraswamy(TransformedDistribution):
-    """Numbers between 0 and 1, much like those of a beta distribution."""
+    """Distribution of numbers between 0 and 1, similar to a beta distribution."""
 
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval
@@ -37,7 +37,6 @@ class Kumaraswamy(TransformedDistribution):
                          validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        """Return the same distribution with a larger batch."""
         return self._made_of(Kumaraswamy, _instance, concentration1=self.concentration1.expand(batch_shape),
                              concentration0=self.concentration0.expand(batch_shape))
 
@@ -47,30 +46,27 @@ class Kumaraswamy(TransformedDistribution):
 
     @property
     def mean(self):
-        """The mean."""
         return self._moment(1)
 
     @property
     def mode(self):
-        """The likeliest value; NaN where there is none."""
+        """Most probable value; nan where there is none."""
         a, b = self.concentration1, self.concentration0
         found = ((a - 1) / (a * b - 1)) ** (1 / a)
         return FUNCTIONS["where"]((a < 1) | (b < 1), math.nan, found)
 
     @property
     def variance(self):
-        """The variance."""
         return self._moment(2) - self.mean.pow(2)
 
     def entropy(self):
-        """In nats."""
         a, b = self.concentration1.reciprocal(), self.concentration0.reciprocal()
         harmonic = (self.concentration0 + 1).digamma() + EULER
         return (1 - b) + (1 - a) * harmonic + a.log() + b.log()
 
 
 class GeneralizedPareto(Distribution):
-    """Excesses over a high threshold: numbers from `loc` on (up to a limit where the concentration is negative)."""
+    """Distribution of excesses over a threshold: numbers above `loc`, bounded if the concentration is negative."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
     has_rsample = True
@@ -80,13 +76,12 @@ class GeneralizedPareto(Distribution):
         super().__init__(self.loc.shape, validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        """Return the same distribution with a larger batch."""
         return self._made_of(GeneralizedPareto, _instance, loc=self.loc.expand(batch_shape),
                              scale=self.scale.expand(batch_shape), concentration=self.concentration.expand(batch_shape))
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self):
-        """From loc on, up to a limit where the concentration is negative."""
+        """Numbers from loc on, bounded if the concentration is negative."""
         bounded = self.concentration < 0
         width = self.scale / FUNCTIONS["where"](bounded, -self.concentration, 1.0)
         return constraints.interval(self.loc, FUNCTIONS["where"](bounded, self.loc + width, math.inf))
@@ -103,7 +98,6 @@ class GeneralizedPareto(Distribution):
         return self.icdf(FUNCTIONS["rand"](self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device))
 
     def log_prob(self, value):
-        """Of the density at a value."""
         if self._validate_args:
             self._validate_sample(value)
         z, k = (value - self.loc) / self.scale, self._safe()
@@ -113,7 +107,6 @@ class GeneralizedPareto(Distribution):
         return found - self.scale.log()
 
     def cdf(self, value):
-        """Return the probability of at most a value."""
         if self._validate_args:
             self._validate_sample(value)
         z, k = (value - self.loc) / self.scale, self._safe()
@@ -121,7 +114,6 @@ class GeneralizedPareto(Distribution):
         return FUNCTIONS["where"](self._is_exponential(), 1 - (-z).exp(), curved)
 
     def icdf(self, value):
-        """Return the quantile."""
         k = self._safe()
         curved = ((1 - value) ** -k - 1) / k
         return self.loc + self.scale * FUNCTIONS["where"](self._is_exponential(), -(-value).log1p(), curved)
@@ -146,12 +138,11 @@ class GeneralizedPareto(Distribution):
         return FUNCTIONS["where"](finite, self.scale ** 2 / ((1 - k) ** 2 * (1 - 2 * k)), math.inf)
 
     def entropy(self):
-        """In nats."""
         return self.scale.log() + self.concentration + 1
 
 
 class ContinuousBernoulli(ExponentialFamily):
-    """Numbers between 0 and 1 with a density that is an exponential of them; give `probs` or `logits`."""
+    """Distribution of numbers between 0 and 1 with an exponential density; give `probs` or `logits`."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
@@ -172,7 +163,6 @@ class ContinuousBernoulli(ExponentialFamily):
         super().__init__((self.probs if probs is not None else self.logits).shape, validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        """Return the same distribution with a larger batch."""
         given = {"probs": self.probs.expand(batch_shape)} if "probs" in self.__dict__ else \
             {"logits": self.logits.expand(batch_shape)}
         return self._made_of(ContinuousBernoulli, _instance, **given, lims=self._lims)
@@ -193,7 +183,7 @@ class ContinuousBernoulli(ExponentialFamily):
         return self.probs.shape
 
     def _split(self):
-        """(where formulas are exact, the parameter there and 0.499 elsewhere, its distance from 1/2)."""
+        """Return where formulas are exact, the parameter there (0.499 elsewhere), and its distance from 1/2."""
         exact = (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
         return exact, FUNCTIONS["where"](exact, self.probs, self._lims[0]), self.probs - 0.5
 
@@ -205,25 +195,21 @@ class ContinuousBernoulli(ExponentialFamily):
 
     @property
     def mean(self):
-        """The mean."""
         exact, p, x = self._split()
         found = p / (2 * p - 1) + 1 / ((-p).log1p() - p.log())
         return FUNCTIONS["where"](exact, found, 0.5 + (1 / 3 + 16 / 45 * x ** 2) * x)
 
     @property
     def variance(self):
-        """The variance."""
         exact, p, x = self._split()
         found = p * (p - 1) / (1 - 2 * p) ** 2 + 1 / ((-p).log1p() - p.log()) ** 2
         return FUNCTIONS["where"](exact, found, 1 / 12 - (1 / 15 - 128 / 945 * x ** 2) * x ** 2)
 
     @property
     def stddev(self):
-        """The standard deviation."""
         return self.variance.sqrt()
 
     def sample(self, sample_shape=()):
-        """Values."""
         with no_grad():
             return self.rsample(sample_shape)
 
@@ -233,14 +219,12 @@ class ContinuousBernoulli(ExponentialFamily):
         return self.icdf(FUNCTIONS["rand"](self._extended_shape(sample_shape), dtype=like.dtype, device=like.device))
 
     def log_prob(self, value):
-        """Of the density at a value."""
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
         return value * logits - softplus(logits) + self._log_normalizer_of_probs()
 
     def cdf(self, value):
-        """Return the probability of at most a value."""
         if self._validate_args:
             self._validate_sample(value)
         exact, p, _ = self._split()
@@ -249,13 +233,11 @@ class ContinuousBernoulli(ExponentialFamily):
         return FUNCTIONS["where"](value <= 0, 0.0, FUNCTIONS["where"](value >= 1, 1.0, inside))
 
     def icdf(self, value):
-        """Return the quantile."""
         exact, p, _ = self._split()
         found = ((-p + value * (2 * p - 1)).log1p() - (-p).log1p()) / (p.log() - (-p).log1p())
         return FUNCTIONS["where"](exact, found, value)
 
     def entropy(self):
-        """In nats."""
         log0, log1 = (-self.probs).log1p(), self.probs.log()
         return self.mean * (log0 - log1) - self._log_normalizer_of_probs() - log0
 
@@ -274,7 +256,7 @@ class ContinuousBernoulli(ExponentialFamily):
 
 
 def _expected_log(mean, q):
-    """Return the expectation of q's log density under a distribution on 0..1 with a mean: the log density is linear."""
+    """Return the expectation of q's log density, which is linear, under a distribution on 0..1 with a mean."""
     zero = FUNCTIONS["zeros_like"](q.logits)
     return mean * q.logits + q.log_prob(zero)
 
@@ -304,7 +286,7 @@ def _(p, q):
 
 @register_kl(ContinuousBernoulli, Pareto)
 def _(p, q):
-    return FUNCTIONS["full_like"](p.mean + q.scale, math.inf)     # which has no mass near 0
+    return FUNCTIONS["full_like"](p.mean + q.scale, math.inf)     # Pareto has no mass near 0
 
 
 @register_kl(Beta, ContinuousBernoulli)

@@ -1,4 +1,4 @@
-"""A distribution on the circle: VonMises."""
+"""Distribution on the circle: VonMises."""
 
 import math
 
@@ -21,7 +21,7 @@ def log_bessel(order, x):
 
 
 class VonMises(Distribution):
-    """Angles about a mean direction `loc`, closer to it the larger the concentration: the normal distribution of the circle."""
+    """Distribution of angles about a mean direction `loc`, the narrower the larger the concentration."""
 
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
     support = constraints.real
@@ -44,11 +44,11 @@ class VonMises(Distribution):
 
     @lazy_property
     def variance(self):
-        """The circular variance: 1 - the length of the mean of the directions."""
+        """Circular variance: 1 - the length of the mean of the directions."""
         return 1 - (log_bessel(1, self.concentration) - log_bessel(0, self.concentration)).exp()
 
     def log_prob(self, value):
-        """Of the density at an angle."""
+        """Return the log density at an angle."""
         if self._validate_args:
             self._validate_sample(value)
         near = self.concentration * (value - self.loc).cos()
@@ -56,14 +56,14 @@ class VonMises(Distribution):
 
     @lazy_property
     def _proposal(self):
-        """The parameter of the wrapped Cauchy distribution that proposals come from (Best and Fisher, 1979), in float64."""
+        """Return the parameter of the wrapped Cauchy distribution of proposals (Best and Fisher, 1979), in float64."""
         k = self.concentration.detach().to(dt.float64)
         tau = 1 + (1 + 4 * k * k).sqrt()
         rho = (tau - (2 * tau).sqrt()) / (2 * k)
         return FUNCTIONS["where"](k < 1e-5, 1 / k + k, (1 + rho * rho) / (2 * rho))
 
     def sample(self, sample_shape=()):
-        """Angles in [-pi, pi), by rejection."""
+        """Return angles in [-pi, pi), by rejection."""
         shape = tuple(self._extended_shape(sample_shape))
         with no_grad():
             r = self._proposal.expand(shape)
@@ -78,7 +78,7 @@ class VonMises(Distribution):
 
 
 def _propose(r, k):
-    """Angles about 0, and which of them are taken."""
+    """Return angles about 0, and which of them are accepted."""
     z, height, side = (noise.rand(size=tuple(r.shape), dtype=r.dtype, device=r.device) for _ in range(3))
     z = (z * math.pi).cos()
     f = (1 + r * z) / (r + z)
