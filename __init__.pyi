@@ -654,7 +654,7 @@ def clamp_min(input, min, *, out=None) -> Tensor:
 def clamp_min_(input, min, *, out=None) -> Tensor:
     """In-place version of clamp_min()."""
 def clear_autocast_cache() -> Tensor:
-    """Drop the casts of parameters that are kept now."""
+    """Drop the cached casts of parameters."""
 def clip(input, min=None, max=None, *, out=None) -> Tensor:
     """Limit values to [min, max]; either may be missing, a number or a tensor."""
 def clip_(input, min=None, max=None, *, out=None) -> Tensor:
@@ -1170,13 +1170,13 @@ def is_anomaly_check_nan_enabled() -> builtins.bool:
 def is_anomaly_enabled() -> builtins.bool:
     """Return whether anomaly mode is on in the current thread."""
 def is_autocast_available(device_type: builtins.str) -> builtins.bool:
-    """Return whether autocast knows this kind of device."""
+    """Return whether autocast supports a kind of device."""
 def is_autocast_cache_enabled() -> builtins.bool:
-    """Return whether autocast keeps casts of parameters."""
+    """Return whether autocast caches casts of parameters."""
 def is_autocast_cpu_enabled() -> builtins.bool:
     """Return whether autocast is on for the CPU."""
 def is_autocast_enabled(device_type: builtins.str | None = None) -> builtins.bool:
-    """Return whether autocast is on for a kind of device (for CUDA unless said)."""
+    """Return whether autocast is on for a kind of device (by default CUDA)."""
 def is_complex(input) -> builtins.bool:
     """Return whether the dtype is a complex dtype."""
 def is_conj(input) -> builtins.bool:
@@ -1783,7 +1783,7 @@ def selu(input) -> Tensor:
 def selu_(input) -> Tensor:
     """selu() in place."""
 def set_autocast_cache_enabled(enabled: builtins.bool) -> Tensor:
-    """Set whether autocast keeps casts of parameters."""
+    """Set whether autocast caches casts of parameters."""
 def set_autocast_cpu_dtype(dtype) -> Tensor:
     """Set the low dtype that autocast uses on the CPU."""
 def set_autocast_cpu_enabled(enabled: builtins.bool) -> Tensor:
@@ -1791,7 +1791,7 @@ def set_autocast_cpu_enabled(enabled: builtins.bool) -> Tensor:
 def set_autocast_dtype(device_type: builtins.str, dtype) -> Tensor:
     """Set the low dtype that autocast uses on a kind of device."""
 def set_autocast_enabled(device_type, enabled=None) -> Tensor:
-    """Switch autocast on or off for a kind of device, until it is switched again."""
+    """Switch autocast on or off for a kind of device, until the next switch."""
 def set_autocast_gpu_dtype(dtype) -> Tensor:
     """Set the low dtype that autocast uses on CUDA devices."""
 def set_default_device(device) -> None:

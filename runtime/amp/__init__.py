@@ -1,4 +1,7 @@
-"""`ingot.amp`: mixed precision: autocast and gradient scaling."""
+"""`ingot.amp`: mixed precision by autocast and gradient scaling.
+
+Way in: `autocast`, `GradScaler`. Operators declare their precision by traits; this room names none.
+"""
 
 from . import autocast_mode, grad_scaler
 from .autocast_mode import autocast, is_autocast_available

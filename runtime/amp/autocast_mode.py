@@ -1,9 +1,9 @@
-"""autocast: contractions run in a low precision, what needs the range of float32 in float32; all else as it comes.
+"""autocast: products run in a low precision, operators that need range in float32, all others in their dtypes.
 
-An operator's record says by its traits which of both it is: "autocast_low", "autocast_wide", or "wide_on_gpu" for those
-that are wide there alone: float16, which GPUs are given, has little range, while bfloat16 has that of float32.
-Products that CPUs make in the dtypes that they get are "low_on_gpu". What is wide on CPUs by its number of dims or its mode
-says so where it is called (`api/promote.wide_on_cpus`), and so do functions whose steps autocast leaves alone (same file).
+An operator's traits declare its precision: "autocast_low", "autocast_wide", or "wide_on_gpu" for float32 on GPUs alone (their
+float16 has little range, bfloat16 has that of float32). "low_on_gpu" products keep their dtypes on CPUs. Functions that are
+wide on CPUs by their dims or mode declare it where they are called (`type_promotion.wide_on_cpus`); so do functions whose
+steps autocast ignores (same file).
 """
 
 import threading
@@ -27,9 +27,9 @@ _CASTS = frozenset((*LOW, dt.float32))
 
 
 class Casting:
-    """What autocast does at the door; two are equal if they do the same.
+    """Casts of autocast at dispatch; two are equal if they cast alike.
 
-    While its context is entered, casts of parameters are kept, so that one used many times is cast once.
+    Inside its context, casts of parameters are cached, so that one used many times is cast once.
     """
 
     def __init__(self, dtypes: dict, keeps: bool):
@@ -44,7 +44,7 @@ class Casting:
         return hash(self._same)
 
     def cast(self, op, args):
-        """Return the arguments as `op` should see them."""
+        """Return the arguments for `op`."""
         traits = op.traits
         wanted: dt.DType | None
         if "autocast_wide" in traits:
@@ -60,7 +60,7 @@ class Casting:
         return args if wanted is None else tuple([self._one(a, wanted) for a in args])
 
     def low(self, *args):
-        """Operands of a product in the low dtype of their device."""
+        """Return operands of a product in the low dtype of their device."""
         wanted = self.dtypes.get(_kind(args))
         return args if wanted is None else tuple([self._one(a, wanted) for a in args])
 
@@ -78,22 +78,22 @@ class Casting:
         return made
 
     def forget(self):
-        """Drop what was kept, for good."""
+        """Drop the cache for good."""
         self.kept = None
 
 
 def _kind(args) -> str | None:
-    """Return the kind of device that an operator's arguments are on."""
+    """Return the kind of device of an operator's arguments."""
     return next((a.device.type for a in args if isinstance(a, Tensor)), None)
 
 
 def _has_history(t) -> bool:
-    """Return whether a backward can still go through what made a tensor."""
+    """Return whether backward can still go through a tensor's history."""
     return t._node is None or t._node.saved is not FREED
 
 
 class _Preferred(threading.local):
-    """The dtype that autocast uses by kind of device unless told, and whether casts of parameters are kept."""
+    """Default low dtype of autocast by kind of device, and whether casts of parameters are cached."""
 
     def __init__(self):
         self.dtypes = {"cpu": dt.bfloat16}
@@ -104,7 +104,7 @@ _preferred = _Preferred()
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Return whether autocast knows this kind of device."""
+    """Return whether autocast supports a kind of device."""
     return _checked_kind(device_type) in ("cpu", "cuda")
 
 
@@ -127,13 +127,13 @@ def set_autocast_dtype(device_type: str, dtype):
 
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
-    """Return whether autocast is on for a kind of device (for CUDA unless said)."""
+    """Return whether autocast is on for a kind of device (by default CUDA)."""
     casting = tls.m.autocast
     return casting is not None and _checked_kind(device_type or "cuda") in casting.dtypes
 
 
 def set_autocast_enabled(device_type, enabled=None):
-    """Switch autocast on or off for a kind of device, until it is switched again."""
+    """Switch autocast on or off for a kind of device, until the next switch."""
     if enabled is None:
         device_type, enabled = "cuda", device_type
     kind = _checked_kind(device_type)
@@ -142,24 +142,24 @@ def set_autocast_enabled(device_type, enabled=None):
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Return whether autocast keeps casts of parameters."""
+    """Return whether autocast caches casts of parameters."""
     return _preferred.keeps
 
 
 def set_autocast_cache_enabled(enabled: bool):
-    """Set whether autocast keeps casts of parameters."""
+    """Set whether autocast caches casts of parameters."""
     _preferred.keeps = bool(enabled)
 
 
 def clear_autocast_cache():
-    """Drop the casts of parameters that are kept now."""
+    """Drop the cached casts of parameters."""
     casting = tls.m.autocast
     if casting is not None and casting.kept:
         casting.kept.clear()
 
 
 def _with(casting, kind, dtype, keeps) -> Casting | None:
-    """What is in force, with another low dtype (None: off) for one kind of device."""
+    """Return the casts in force, with another low dtype (None: off) for one kind of device."""
     dtypes = dict(casting.dtypes) if casting is not None else {}
     dtypes.pop(kind, None)
     if dtype is not None:
@@ -174,11 +174,10 @@ def _install(casting):
 
 
 class autocast(ContextDecorator):
-    """Inside, matrix products, convolutions and attention run in `dtype` (bfloat16 on the CPU, float16 on GPUs unless said),
-    and losses in float32; on GPUs so do exponentials, powers, sums and softmax. For a forward pass and its loss; call
-    backward() outside.
+    """Context manager and decorator: matrix products, convolutions and attention run in `dtype`, losses in float32.
 
-    A context manager and a decorator; nests, and `enabled=False` switches it off inside.
+    `dtype` is by default bfloat16 on the CPU, float16 on GPUs. On GPUs exponentials, powers, sums and softmax are float32,
+    too. Use it for a forward pass and its loss; call backward() outside. It nests, and `enabled=False` switches it off inside.
     """
 
     def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
@@ -222,7 +221,7 @@ class autocast(ContextDecorator):
 
 
 def autocast_decorator(autocast_instance, func):
-    """Return a function that runs inside of an autocast."""
+    """Return a function that runs inside an autocast."""
     return autocast_instance(func)
 
 

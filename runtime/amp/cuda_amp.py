@@ -1,4 +1,4 @@
-"""`ingot.cuda.amp`: the same as `ingot.amp`, for CUDA devices."""
+"""`ingot.cuda.amp`: `ingot.amp` for CUDA devices."""
 
 import functools
 
@@ -8,14 +8,14 @@ __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
 
 class autocast(autocast_mode.autocast):
-    """`ingot.amp.autocast("cuda", ...)`."""
+    """Same as `ingot.amp.autocast("cuda", ...)`."""
 
     def __init__(self, enabled=True, dtype=None, cache_enabled=None):
         super().__init__("cuda", dtype, enabled, cache_enabled)
 
 
 class GradScaler(grad_scaler.GradScaler):
-    """`ingot.amp.GradScaler("cuda", ...)`."""
+    """Same as `ingot.amp.GradScaler("cuda", ...)`."""
 
     def __init__(self, init_scale=2.0 ** 16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000, enabled=True):
         super().__init__("cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled)

@@ -1,4 +1,4 @@
-"""autograd.Function under autocast: how its forward sees its inputs, and that backward runs as forward did."""
+"""autograd.Function under autocast: casts of forward's inputs, and backward in forward's mode."""
 
 import collections.abc
 import functools
@@ -11,7 +11,7 @@ __all__ = ["custom_bwd", "custom_fwd"]
 
 
 def _in_dtype(value, kind, dtype):
-    """Return a value with its floating point tensors (float64 excepted) on one kind of device in another dtype."""
+    """Return a value with its floating point tensors (except float64) on one kind of device in another dtype."""
     if isinstance(value, Tensor):
         eligible = value.dtype.is_floating_point and value.device.type == kind and value.dtype.itemsize < 8
         return cast(value, dtype=dtype) if eligible and value.dtype is not dtype else value
@@ -25,8 +25,11 @@ def _in_dtype(value, kind, dtype):
 
 
 def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
-    """Decorate `forward` of a Function. With `cast_inputs`, under autocast its inputs are cast to that dtype and autocast is
-    off inside; without it forward runs under whatever autocast there is."""
+    """Decorate `forward` of a Function.
+
+    With `cast_inputs`, under autocast its inputs are cast to that dtype and autocast is off inside. Without it forward runs
+    under the current autocast.
+    """
     if fwd is None:
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
 
@@ -43,7 +46,7 @@ def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
 
 
 def custom_bwd(bwd=None, *, device_type):
-    """Decorate `backward` of a Function whose forward is decorated with custom_fwd: it runs under the same autocast."""
+    """Decorate `backward` of a Function with custom_fwd: it runs under the autocast of forward."""
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)
 

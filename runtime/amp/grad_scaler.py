@@ -1,4 +1,4 @@
-"""GradScaler: losses are scaled up so that float16 gradients do not vanish, gradients scaled back before the step."""
+"""GradScaler: scales losses so that float16 gradients do not vanish, and gradients back before the step."""
 
 import warnings
 import weakref
@@ -18,7 +18,7 @@ __all__ = ["GradScaler", "OptState"]
 
 
 class OptState(Enum):
-    """What has been done with an optimizer's gradients since the last update()."""
+    """Stage of an optimizer's gradients since the last update()."""
 
     READY = 0
     UNSCALED = 1
@@ -26,7 +26,7 @@ class OptState(Enum):
 
 
 class _Progress:
-    """One optimizer: its stage, and whether a gradient was found that is not finite."""
+    """State of one optimizer: its stage, and whether a gradient is not finite."""
 
     def __init__(self):
         self.stage = OptState.READY
@@ -48,10 +48,10 @@ def _some_wrong(gradients):
 
 
 class GradScaler:
-    """Scales losses by a factor that shrinks when gradients overflow and grows while they do not.
+    """Scaler of losses by a factor that shrinks when gradients overflow and grows while they do not.
 
-    scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update(). A step whose gradients are not finite is skipped.
-    `scaler.unscale_(optimizer)` first, where gradients are to be clipped or looked at.
+    Use: scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update(). A step whose gradients are not finite is
+    skipped. Call `scaler.unscale_(optimizer)` before clipping or reading gradients.
     """
 
     def __init__(self, device="cuda", init_scale=2.0 ** 16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000,
@@ -70,11 +70,11 @@ class GradScaler:
         self._progress = weakref.WeakKeyDictionary()
 
     def is_enabled(self) -> bool:
-        """Return whether it does anything."""
+        """Return whether scaling is enabled."""
         return self._enabled
 
     def scale(self, outputs):
-        """Return a loss, or losses in lists and tuples, times the scale."""
+        """Multiply a loss, or losses in lists and tuples, by the scale."""
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
@@ -99,7 +99,7 @@ class GradScaler:
         state.stage = OptState.UNSCALED
 
     def _unscale(self, optimizer):
-        """Unscales; a 0-d bool tensor that says whether a gradient is not finite, None without gradients."""
+        """Unscale; return a 0-d bool tensor: whether a gradient is not finite; None without gradients."""
         gradients = []
         for p in [p for group in optimizer.param_groups for p in group["params"]]:
             g = p.grad
@@ -120,7 +120,7 @@ class GradScaler:
         return found
 
     def step(self, optimizer, *args, **kwargs):
-        """optimizer.step(), unless a gradient is not finite. Unscales first where that was not done."""
+        """Call optimizer.step(), unless a gradient is not finite. Unscale first if that was not done."""
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
@@ -134,11 +134,11 @@ class GradScaler:
             raise AutogradError("No inf checks were recorded for this optimizer: none of its parameters has a gradient.")
         state.stage = OptState.STEPPED
         if tls.m.recorder is None:
-            state.found_inf = state.found_inf.cpu()         # where `update` looks at it again, without waiting for a device
+            state.found_inf = state.found_inf.cpu()         # `update` reads it again, without waiting for a device
         return None if bool(state.found_inf) else optimizer.step(*args, **kwargs)
 
     def update(self, new_scale=None):
-        """Adjust the scale (or sets it) for the next iteration."""
+        """Adjust the scale for the next iteration, or set it."""
         if not self._enabled:
             return
         with no_grad():
@@ -156,8 +156,10 @@ class GradScaler:
         self._scale.copy_(new_scale) if isinstance(new_scale, Tensor) else self._scale.fill_(float(new_scale))
 
     def _adjust(self):
-        """Down after an overflow, up at the `growth_interval`-th step without one, unless the scale would be infinite. Factors
-        are float64, and products are rounded once, as PyTorch's are."""
+        """Shrink the scale after an overflow, grow it after `growth_interval` steps without one, unless it would be infinite.
+
+        Factors are float64, and products are rounded once, as in PyTorch.
+        """
         found = [s.found_inf for s in self._progress.values() if s.found_inf is not None]
         if not found:
             raise AutogradError("No inf checks were recorded prior to update.")
@@ -176,42 +178,42 @@ class GradScaler:
 
     @hands_on_number
     def get_scale(self) -> float:
-        """Return the scale now; 1 when disabled."""
+        """Return the scale; 1 when disabled."""
         return self._scale.item() if self._enabled else 1.0
 
     def get_growth_factor(self) -> float:
-        """What the scale is multiplied by to grow."""
+        """Return the factor by which the scale grows."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float):
-        """Set what the scale is multiplied by to grow."""
+        """Set the factor by which the scale grows."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
-        """What the scale is multiplied by after an overflow."""
+        """Return the factor of the scale after an overflow."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float):
-        """Set what the scale is multiplied by after an overflow."""
+        """Set the factor of the scale after an overflow."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
-        """After how many steps without overflow the scale grows."""
+        """Return the number of steps without overflow after which the scale grows."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int):
-        """Set after how many steps without overflow the scale grows."""
+        """Set the number of steps without overflow after which the scale grows."""
         self._growth_interval = new_interval
 
     def state_dict(self) -> dict:
-        """Everything needed to go on later; empty when disabled."""
+        """Return the state to resume from; empty when disabled."""
         if not self._enabled:
             return {}
         return {"scale": self.get_scale(), "growth_factor": self._growth_factor, "backoff_factor": self._backoff_factor,
                 "growth_interval": self._growth_interval, "_growth_tracker": int(self._growth_tracker.item())}
 
     def load_state_dict(self, state_dict: dict):
-        """Go on where state_dict() was taken."""
+        """Resume from a state_dict()."""
         if not self._enabled:
             return
         if not state_dict:

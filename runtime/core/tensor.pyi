@@ -808,7 +808,7 @@ class Tensor:
     def is_set_to(self, tensor) -> builtins.bool:
         """Return whether both tensors are the same window on the same memory."""
     def is_shared(self) -> builtins.bool:
-        """Return whether the memory is one that other processes can map."""
+        """Return whether other processes can map the memory."""
     def is_signed(self) -> builtins.bool:
         """Return whether the dtype has negative values."""
     is_sparse: builtins.bool
@@ -1309,8 +1309,7 @@ class Tensor:
     @builtins.property
     def shape(self) -> Size: ...
     def share_memory_(self) -> Tensor:
-        """Move the memory of this tensor, and of every tensor that shares it, to where other processes can map it; that of
-        devices"""
+        """Move the memory of this tensor and its aliases to where other processes can map it. Device memory stays."""
     def short(self, memory_format=...) -> Tensor:
         """Convert this tensor to int16."""
     def sigmoid(self, *, out=None) -> Tensor:

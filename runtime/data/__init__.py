@@ -1,4 +1,7 @@
-"""`ingot.utils.data`: datasets, samplers, and the loader that makes batches of them."""
+"""`ingot.utils.data`: datasets, samplers, and the loader that makes batches of them.
+
+Way in: `DataLoader`. Batches and random numbers are the same for any number of workers.
+"""
 
 from . import collate, dataloader, dataset, sampler
 from . import distributed_sampler as distributed

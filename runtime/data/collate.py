@@ -1,4 +1,4 @@
-"""Making one batch of a list of samples."""
+"""Collation: one batch from a list of samples."""
 
 import collections.abc
 import re
@@ -20,13 +20,13 @@ _TEXT_ARRAY = re.compile(r"[SaUO]")
 
 
 class Memory:
-    """Where collated tensors are made: a worker process sets `empty` to memory that it shares with its parent."""
+    """Allocator of collated arrays: a worker sets `empty` to memory that it shares with its parent."""
 
     empty: Any = staticmethod(alloc.empty)
 
 
 def default_convert(data):
-    """Return arrays and numpy numbers become tensors, also inside of mappings and sequences; everything else stays."""
+    """Convert arrays and NumPy numbers to tensors, also in mappings and sequences; other values stay."""
     if isinstance(data, Tensor):
         return data
     if isinstance(data, (np.ndarray, np.generic)):
@@ -47,7 +47,7 @@ def default_convert(data):
 
 
 def _like_mapping(sample, values: dict):
-    """Return a dict in the type of a sample, if that type can be made of a dict."""
+    """Return a dict in the type of a sample, if that type can be built from a dict."""
     try:
         return type(sample)(values)
     except TypeError:
@@ -62,7 +62,7 @@ def _like_sequence(sample, values: list):
 
 
 def collate(batch, *, collate_fn_map=None):
-    """Return one batch of a list of samples: what the map says for the samples' type, and the same inside of containers."""
+    """Return one batch of a list of samples: by the map's function for their type, recursively in containers."""
     first = batch[0]
     kind = type(first)
     if collate_fn_map is not None:
@@ -89,7 +89,7 @@ def _columns(batch) -> list:
 
 
 def collate_tensor_fn(batch, *, collate_fn_map=None):
-    """Return tensors stacked; straight into the batch's memory unless their history matters, or their class is asked."""
+    """Stack tensors, straight into the batch's memory unless they have a history or a dispatching class."""
     m = tls.m
     if (m.recorder is not None or any(type(t) is not Tensor for t in batch) or not batch[0].is_cpu
             or (m.grad and any(t._node is not None for t in batch))):
@@ -98,7 +98,7 @@ def collate_tensor_fn(batch, *, collate_fn_map=None):
 
 
 def collate_numpy_array_fn(batch, *, collate_fn_map=None):
-    """Return arrays of numbers, stacked."""
+    """Stack arrays of numbers."""
     if _TEXT_ARRAY.search(batch[0].dtype.str):
         raise DTypeError("default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found an array "
                          f"of {batch[0].dtype}")
@@ -118,26 +118,26 @@ def _stacked(arrays) -> Tensor:
 
 
 def collate_int_fn(batch, *, collate_fn_map=None):
-    """Ints and bools, as a tensor of them."""
+    """Return ints and bools as a tensor."""
     return wrap(array_of(list(batch)))
 
 
 def collate_float_fn(batch, *, collate_fn_map=None):
-    """Floats, as float64."""
+    """Return floats as a tensor of float64."""
     return wrap(np.array(batch, np.float64))
 
 
 def collate_str_fn(batch, *, collate_fn_map=None):
-    """Texts, as they are."""
+    """Return texts as they are."""
     return batch
 
 
 def collate_numpy_scalar_fn(batch, *, collate_fn_map=None):
-    """Numpy's numbers, as a tensor of their dtype."""
+    """Return NumPy's numbers as a tensor of their dtype."""
     return wrap(np.array(batch, dt.from_numpy(batch[0].dtype).np))
 
 
-np_str_obj_array_pattern = _TEXT_ARRAY        # as libraries import it
+np_str_obj_array_pattern = _TEXT_ARRAY        # name that libraries import
 
 default_collate_fn_map = {Tensor: collate_tensor_fn, np.ndarray: collate_numpy_array_fn,
                           (np.bool_, np.number): collate_numpy_scalar_fn, float: collate_float_fn, int: collate_int_fn,

@@ -20,42 +20,42 @@ from .worker_pool import WorkerIterator
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
-_collate_fn_t: TypeAlias = Callable[[list], Any]        # names for annotations, as libraries import them
+_collate_fn_t: TypeAlias = Callable[[list], Any]        # annotation names that libraries import
 _worker_init_fn_t: TypeAlias = Callable[[int], None]
 _NONE = object()
 
 
 class FixedAttribute(IngotError, ValueError, AttributeError):
-    """An attribute of a loader that cannot change any more."""
+    """An attribute of a loader can no longer change."""
 
 
 class _Endless:
-    """The sampler of iterable datasets: there are no indices."""
+    """Sampler of iterable datasets, which have no indices."""
 
     def __iter__(self):
         return itertools.repeat(None)
 
 
 class _DatasetKind:
-    """The values of a loader's `_dataset_kind`, by the names that libraries compare it with."""
+    """Values of a loader's `_dataset_kind`, under the names that libraries use."""
 
     Map, Iterable = "map", "iterable"
 
 
 class DataLoader:
-    """Iterates over batches of a dataset.
+    """Iterable over batches of a dataset.
 
-    With `num_workers` processes fetch ahead, `prefetch_factor` batches each, and hand tensors over in shared memory. The order
-    is the same for any number of workers. So is what datasets draw from the global random generators (ingot's, Python's and
-    numpy's) in workers: ingot's seed stands behind all three, unless `worker_init_fn` seeds one. Without workers datasets draw
-    like any other code of the program. Workers that fail raise here with their traceback.
+    With `num_workers` processes fetch ahead, `prefetch_factor` batches each, and pass tensors in shared memory. The order is
+    the same for any number of workers. So are the numbers that datasets draw in workers from global random generators
+    (ingot's, Python's and NumPy's): ingot's seed determines all three, unless `worker_init_fn` seeds one. Without workers
+    datasets draw like any other code. An error in a worker raises here with its traceback.
     """
 
-    __class_getitem__ = classmethod(GenericAlias)       # DataLoader[T] is for annotations
+    __class_getitem__ = classmethod(GenericAlias)       # DataLoader[T] in annotations
 
     _FIXED = frozenset(("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"))
     _ready = False
-    _IterableDataset_len_called: int | None = None      # what was said to those who asked an iterable dataset for its length
+    _IterableDataset_len_called: int | None = None      # last length reported for an iterable dataset
 
     def __init__(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers=0, collate_fn=None,
                  pin_memory=False, drop_last=False, timeout=0, worker_init_fn=None, multiprocessing_context=None,
@@ -109,17 +109,17 @@ class DataLoader:
 
     @property
     def _auto_collation(self) -> bool:
-        """Whether samples are put into batches."""
+        """Whether samples are joined into batches."""
         return self.batch_sampler is not None
 
     @property
     def _index_sampler(self):
-        """What gives the indices of one fetch."""
+        """Sampler of the indices of one fetch."""
         return self.batch_sampler if self._auto_collation else self.sampler
 
     @property
     def multiprocessing_context(self):
-        """The context that workers are started from, or None for the default one."""
+        """Context that starts workers, or None for the default one."""
         return self._context
 
     @multiprocessing_context.setter
@@ -150,7 +150,7 @@ class DataLoader:
         return _MultiProcessingDataLoaderIter(self, self._iterator)
 
     def _get_iterator(self) -> "_BaseDataLoaderIter":
-        """Return a pass that has its own workers, if any."""
+        """Return the iterator of one pass, with its own workers, if any."""
         return (_MultiProcessingDataLoaderIter if self.num_workers else _SingleProcessDataLoaderIter)(self)
 
     def __len__(self):
@@ -176,15 +176,15 @@ class InProcess:
     """Batches fetched in this process, which draw from its global generators like any other code."""
 
     def __init__(self, loader):
-        drawn_seed(loader.generator)                     # as a pass with workers does, so that both shuffle alike
-        self.indices = iter(loader._index_sampler)       # asked once: samplers that are their own iterators begin anew
-        first = next(self.indices, _NONE)                # so that samplers draw now, as they do with workers
+        drawn_seed(loader.generator)                     # as with workers, so that both shuffle alike
+        self.indices = iter(loader._index_sampler)       # iter() once: samplers that are their own iterators restart
+        first = next(self.indices, _NONE)                # samplers draw now, as with workers
         self.ahead = [] if first is _NONE else [first]
         new = FETCHERS[loader._dataset_kind]
         self.fetcher = new(loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last)
 
     def next(self):
-        """Return the next batch; raises StopIteration behind the last."""
+        """Return the next batch; raise StopIteration after the last."""
         index = self.ahead.pop() if self.ahead else next(self.indices)
         batch = self.fetcher.at_once(index)
         if batch is not None:
@@ -215,7 +215,7 @@ class _BaseDataLoaderIter:
 
     def __next__(self):
         if self._epoch != getattr(self._source, "epoch", 0):
-            raise StopIteration       # persistent workers have begun another pass
+            raise StopIteration       # persistent workers run another pass
         batch = self._source.next()
         self._given += 1
         told = self._loader._IterableDataset_len_called
@@ -226,12 +226,12 @@ class _BaseDataLoaderIter:
 
 
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
-    """One pass without workers. Libraries make it of loaders of their own."""
+    """One pass without workers. Libraries build it from loaders of their own."""
 
 
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """One pass with workers."""
 
     def _shutdown_workers(self):
-        """Ends them, as trainers ask for."""
+        """End the workers; trainers call this."""
         self._source.stop()

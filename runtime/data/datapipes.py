@@ -1,4 +1,4 @@
-"""Datasets that are built of each other: `IterDataPipe` and `MapDataPipe`, whose classes may be called as methods of others."""
+"""Datasets that chain: `IterDataPipe` and `MapDataPipe`, whose classes can be called as methods of others."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ __all__ = ["IterDataPipe", "MapDataPipe", "functional_datapipe"]
 
 
 class _Chained:
-    """What looks up methods among the functions that were registered for a kind of datasets."""
+    """Base that looks up methods among functions registered for a kind of datasets."""
 
     functions: dict
 
@@ -33,7 +33,7 @@ class _Chained:
 
 
 class IterDataPipe(_Chained, IterableDataset[T_co]):
-    """Base of datasets that give samples one after the other, and may be made of others."""
+    """Base of chained datasets that yield samples in order."""
 
     functions: dict = {}
 
@@ -41,17 +41,17 @@ class IterDataPipe(_Chained, IterableDataset[T_co]):
         return self
 
     def reset(self):
-        """Nothing; subclasses may begin anew."""
+        """Do nothing; subclasses may restart."""
 
 
 class MapDataPipe(_Chained, Dataset[T_co]):
-    """Base of datasets that give samples by their index, and may be made of others."""
+    """Base of chained datasets with samples by index."""
 
     functions: dict = {}
 
 
 class functional_datapipe:
-    """A decorator for classes of datasets that makes `dataset.name(...)` out of `Class(dataset, ...)`."""
+    """Class decorator that makes `dataset.name(...)` out of `Class(dataset, ...)`."""
 
     def __init__(self, name: str, enable_df_api_tracing=False):
         self.name = name

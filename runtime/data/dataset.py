@@ -1,4 +1,4 @@
-"""Datasets: things that give samples by index, or one after the other."""
+"""Datasets: collections of samples by index, or streams of samples."""
 
 import bisect
 import math
@@ -14,7 +14,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Dataset(Generic[T_co]):
-    """Base of datasets that give a sample by its index; most also have a length. Adding two joins them."""
+    """Base of datasets with samples by index; most also have a length. A sum of two joins them."""
 
     def __getitem__(self, index):
         raise NotImplementedError(f"{type(self).__name__} does not define __getitem__()")
@@ -24,7 +24,7 @@ class Dataset(Generic[T_co]):
 
 
 class IterableDataset(Dataset[T_co]):
-    """Base of datasets that give samples one after the other."""
+    """Base of datasets that yield samples in order."""
 
     def __iter__(self):
         raise NotImplementedError(f"{type(self).__name__} does not define __iter__()")
@@ -34,7 +34,7 @@ class IterableDataset(Dataset[T_co]):
 
 
 class TensorDataset(Dataset):
-    """Sample i is the tuple of the i-th entries of some tensors."""
+    """Dataset of tuples: sample i has the i-th entries of some tensors."""
 
     def __init__(self, *tensors):
         if any(t.shape[:1] != tensors[0].shape[:1] for t in tensors):
@@ -51,7 +51,7 @@ class TensorDataset(Dataset):
 
 
 def _entry(t: Tensor, index: int) -> Tensor:
-    """`t[index]`, in the short way that is enough where no gradient is concerned."""
+    """Return `t[index]` by a short path for tensors without a gradient."""
     if type(t) is not Tensor or t._node is not None or not t._a.ndim:
         return t[index]
     entry = wrap(t._a[index, ...])
@@ -60,7 +60,7 @@ def _entry(t: Tensor, index: int) -> Tensor:
 
 
 class StackDataset(Dataset):
-    """Sample i is the tuple (or, for named datasets, the dict) of the i-th samples of some datasets."""
+    """Dataset of tuples (dicts for named datasets): sample i has the i-th samples of some datasets."""
 
     def __init__(self, *args, **kwargs):
         if bool(args) == bool(kwargs):
@@ -92,7 +92,7 @@ class StackDataset(Dataset):
 
 
 def several(dataset, indices):
-    """Return the samples of several indices; where the dataset gives them at once, in whatever form it does."""
+    """Return the samples of several indices; through the dataset's `__getitems__` if it has that."""
     at_once = getattr(dataset, "__getitems__", None)
     if not callable(at_once):
         return [dataset[i] for i in indices]
@@ -100,7 +100,7 @@ def several(dataset, indices):
 
 
 class ConcatDataset(Dataset[T_co]):
-    """Datasets one behind the other."""
+    """Datasets joined one after the other."""
 
     def __init__(self, datasets):
         self.datasets = list(datasets)
@@ -134,7 +134,7 @@ class ConcatDataset(Dataset[T_co]):
 
 
 class ChainDataset(IterableDataset):
-    """Iterable datasets one behind the other."""
+    """Iterable datasets joined one after the other."""
 
     def __init__(self, datasets):
         super().__init__()
@@ -155,7 +155,7 @@ class ChainDataset(IterableDataset):
 
 
 class Subset(Dataset[T_co]):
-    """Some samples of a dataset, by their indices."""
+    """Samples of a dataset at some indices."""
 
     def __init__(self, dataset, indices):
         self.dataset = dataset
@@ -175,7 +175,7 @@ class Subset(Dataset[T_co]):
 
 
 def random_split(dataset, lengths, generator=None) -> list:
-    """Parts of a dataset, drawn at random without overlap; `lengths` are counts, or fractions that sum to 1."""
+    """Return random parts of a dataset without overlap; `lengths` are counts, or fractions that sum to 1."""
     total = len(dataset)
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
         lengths = _counts(lengths, total)
@@ -187,7 +187,7 @@ def random_split(dataset, lengths, generator=None) -> list:
 
 
 def _counts(fractions, total) -> list:
-    """Whole numbers near the fractions; what is left over goes round from the first."""
+    """Return whole numbers near the fractions; the remainder goes to the first ones."""
     if any(not 0 <= f <= 1 for f in fractions):
         raise ArgumentError(f"random_split takes fractions between 0 and 1, got {list(fractions)}")
     counts = [math.floor(total * f) for f in fractions]

@@ -1,4 +1,4 @@
-"""Sharing a dataset out among the processes of a distributed run."""
+"""DistributedSampler: a dataset shared among the processes of a distributed run."""
 
 import math
 import os
@@ -15,9 +15,10 @@ world = lazy(__package__, "..distributed.engines.world")
 
 
 class DistributedSampler(Sampler):
-    """Every `num_replicas`-th index of one common order, from `rank` on; call `set_epoch` so that each epoch has its own.
+    """Sampler of every `num_replicas`-th index of one common order, from `rank` on.
 
-    Without `num_replicas` and `rank`, the process group says them, or the launcher's WORLD_SIZE and RANK.
+    Call `set_epoch` so that each epoch has its own order. `num_replicas` and `rank` default to the process group's, or the
+    launcher's WORLD_SIZE and RANK.
     """
 
     def __init__(self, dataset, num_replicas=None, rank=None, shuffle=True, seed=0, drop_last=False):
@@ -51,7 +52,7 @@ class DistributedSampler(Sampler):
         return self.num_samples
 
     def set_epoch(self, epoch: int):
-        """Set the epoch that the order is drawn for."""
+        """Set the epoch of the order."""
         self.epoch = epoch
 
 

@@ -1,4 +1,4 @@
-"""Fetching batches, and the random numbers that datasets see in workers while they do."""
+"""Fetchers of batches, and the random state of datasets in workers."""
 
 import random
 from typing import Any
@@ -22,18 +22,17 @@ class Exhausted(Exception):
 
 
 class MapFetcher:
-    """Batches of a dataset with indices."""
+    """Fetcher of batches from a dataset with indices."""
 
     def __init__(self, dataset, batched, collate_fn, drop_last):
         self.dataset, self.batched, self.collate_fn = dataset, batched, collate_fn
 
     def at_once(self, index):
-        """Return the batch, where it is rows of tensors, so that no code of the user's has a part in it; None where it is
-        not."""
+        """Return the batch if it is rows of tensors and no user code takes part; else None."""
         return rows_at_once(self.dataset, index) if self.batched and self.collate_fn is default_collate else None
 
     def fetch(self, index):
-        """Return the batch of a list of indices, or the one sample of an index."""
+        """Return the batch of a list of indices, or the sample of one index."""
         samples = several(self.dataset, index) if self.batched else self.dataset[index]
         if self.batched and self.collate_fn is default_collate and len(samples) != len(index):
             raise ArgumentError(f"{type(self.dataset).__name__}.__getitems__ returned {len(samples)} samples for {len(index)} "
@@ -42,7 +41,7 @@ class MapFetcher:
 
 
 class IterableFetcher:
-    """Batches of an iterable dataset."""
+    """Fetcher of batches from an iterable dataset."""
 
     def __init__(self, dataset, batched, collate_fn, drop_last):
         self.source = iter(dataset)
@@ -50,11 +49,11 @@ class IterableFetcher:
         self.ended = False
 
     def at_once(self, index):
-        """None: samples come as they come."""
+        """Return None: samples have no indices."""
         return
 
     def fetch(self, index):
-        """Return the next batch, of as many samples as `index` is long; raises Exhausted behind the last."""
+        """Return the next batch, of len(index) samples; raise Exhausted after the last."""
         if self.ended:
             raise Exhausted
         return self.collate_fn(self._several(len(index)) if self.batched else self._one())
@@ -82,8 +81,7 @@ FETCHERS: dict[str, Any] = {"map": MapFetcher, "iterable": IterableFetcher}
 
 
 def _mixed(base: int, number: int) -> int:
-    """Return a seed of its own for each number (the finaliser of splitmix64), which fits an int64, as datasets put it in
-    tensors."""
+    """Return a distinct int64 seed for each number (the finaliser of splitmix64)."""
     x = (base + (number + 1) * 0x9E3779B97F4A7C15) % _WORD
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 % _WORD
     x = (x ^ (x >> 27)) * 0x94D049BB133111EB % _WORD
@@ -91,30 +89,30 @@ def _mixed(base: int, number: int) -> int:
 
 
 class _Ours:
-    """ingot's default generator."""
+    """Access to ingot's default generator."""
 
     seed, place = default_generator.manual_seed, staticmethod(lambda: default_generator.place)
     word = staticmethod(drawn_seed)
 
 
 class _Pythons:
-    """The generator of the module random."""
+    """Access to the generator of the module random."""
 
     seed, place = random.seed, staticmethod(random.getstate)
     word = staticmethod(lambda: random.getrandbits(64))
 
 
 class _Numpys:
-    """numpy's global generator."""
+    """Access to NumPy's global generator."""
 
     @staticmethod
     def seed(word):
-        """Start it anew; it takes seeds of 32 bits."""
+        """Seed it; seeds have 32 bits."""
         numpy.random.seed(word % 2 ** 32)
 
     @staticmethod
     def place():
-        """What tells two states apart."""
+        """Return an identity of its state."""
         _, words, at, *rest = numpy.random.get_state()
         return words.tobytes(), at, *rest
 
@@ -122,25 +120,25 @@ class _Numpys:
 
 
 class WorkerSeeds:
-    """The global random numbers of a worker: those of a batch are the same whichever worker fetches it.
+    """Global random state of a worker: a batch gets the same numbers in any worker.
 
-    Behind each of the three generators is a word that is mixed with the number of the batch: the word of the pass, which the
-    parent drew from ingot's generator, or one from where `worker_init_fn` left that generator, if it seeded it.
+    Each of the three generators is seeded from a word mixed with the number of the batch. The word is that of the pass, which
+    the parent drew from ingot's generator, or one drawn after `worker_init_fn` seeded the generator.
     """
 
     def __init__(self, seed: int):
-        self.own: dict = {}              # generators that worker_init_fn has seeded, and the words behind them
+        self.own: dict = {}              # generators that worker_init_fn has seeded -> their words
         for g in _GENERATORS:
             g.seed(seed)
 
     def initialised_by(self, init):
-        """Run what the user wants to be run first."""
+        """Run the user's init function, and note which generators it seeds."""
         before = [g.place() for g in _GENERATORS]
         init()
         self.own = {g: g.word() for g, place in zip(_GENERATORS, before) if g.place() != place}
 
     def plant(self, epoch: int, base: int, number: int):
-        """Seed the generators for a batch of a pass, of which `base` is the word."""
+        """Seed the generators for a batch of a pass with word `base`."""
         for g in _GENERATORS:
             g.seed(_mixed(_mixed(self.own[g], epoch) if g in self.own else base, number))
 
@@ -149,8 +147,10 @@ _GENERATORS: tuple[Any, ...] = (_Ours, _Pythons, _Numpys)
 
 
 def rows_at_once(dataset, indices) -> list | None:
-    """What `default_collate` makes of some samples of a TensorDataset, or of a Subset of one; None of any other, and where a
-    sample would have a history, is not there, or is recorded."""
+    """Return `default_collate` of some samples of a TensorDataset, or of a Subset of one.
+
+    Return None for other datasets, and if a sample would have a history, does not exist, or is recorded.
+    """
     while type(dataset) is Subset:
         indices, dataset = [dataset.indices[i] for i in indices], dataset.dataset
     if type(dataset) is not TensorDataset or tls.m.special or not all(map(_is_plain, dataset.tensors)):

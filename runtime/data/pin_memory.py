@@ -1,4 +1,4 @@
-"""Batches in page-locked memory, from which GPUs copy while a program goes on."""
+"""Batches in page-locked memory, from which GPUs copy asynchronously."""
 
 from ..core.tensor import Tensor
 
@@ -6,7 +6,7 @@ __all__ = ["pin_memory"]
 
 
 def pin_memory(data, device=None):
-    """Return a batch with all tensors in page-locked memory; `device` is the one that batches will go to, any GPU."""
+    """Return a batch with all tensors in page-locked memory; any GPU copies from it, whatever `device` says."""
     if isinstance(data, Tensor) or hasattr(data, "pin_memory"):
         return data.pin_memory()
     if isinstance(data, dict):

@@ -1,4 +1,4 @@
-"""Samplers: the order in which a dataset's indices are taken."""
+"""Samplers: orders of a dataset's indices."""
 
 import itertools
 from typing import Generic, TypeVar
@@ -12,18 +12,18 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 def drawn_seed(generator=None) -> int:
-    """Return a 64-bit seed from a generator (the default one unless said)."""
+    """Return a 64-bit seed from a generator (by default the default one)."""
     seed, call = draw_key(generator)._a.tolist()
     return (seed * 0x9E3779B97F4A7C15 + (call + 1) * 0xD1B54A32D192ED03) % 2 ** 64
 
 
 def _own_generator(generator):
-    """Return the generator given, or a fresh one seeded from the default generator."""
+    """Return the given generator, or a new one seeded from the default generator."""
     return Generator().manual_seed(drawn_seed()) if generator is None else generator
 
 
 class Sampler(Generic[T_co]):
-    """Base of samplers: iterating gives indices (or lists of indices)."""
+    """Base of samplers: iterables of indices (or lists of indices)."""
 
     def __init__(self, data_source=None):
         pass
@@ -33,7 +33,7 @@ class Sampler(Generic[T_co]):
 
 
 class SequentialSampler(Sampler):
-    """0, 1, 2, ..."""
+    """Sampler of 0, 1, 2, ..."""
 
     def __init__(self, data_source):
         self.data_source = data_source
@@ -46,7 +46,7 @@ class SequentialSampler(Sampler):
 
 
 class RandomSampler(Sampler):
-    """All indices in random order, or `num_samples` drawn with replacement."""
+    """Sampler of all indices in random order, or of `num_samples` drawn with replacement."""
 
     def __init__(self, data_source, replacement=False, num_samples=None, generator=None):
         self.data_source, self.replacement, self.generator = data_source, replacement, generator
@@ -58,7 +58,7 @@ class RandomSampler(Sampler):
 
     @property
     def num_samples(self) -> int:
-        """How many indices one pass gives."""
+        """Number of indices of one pass."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self):
@@ -78,7 +78,7 @@ class RandomSampler(Sampler):
 
 
 class SubsetRandomSampler(Sampler):
-    """The given indices in random order."""
+    """Sampler of the given indices in random order."""
 
     def __init__(self, indices, generator=None):
         self.indices, self.generator = indices, generator
@@ -92,7 +92,7 @@ class SubsetRandomSampler(Sampler):
 
 
 class WeightedRandomSampler(Sampler):
-    """Indices drawn with the given weights."""
+    """Sampler of indices drawn with the given weights."""
 
     def __init__(self, weights, num_samples, replacement=True, generator=None):
         if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
@@ -112,7 +112,7 @@ class WeightedRandomSampler(Sampler):
 
 
 class BatchSampler(Sampler):
-    """Lists of `batch_size` indices of another sampler."""
+    """Sampler of lists of `batch_size` indices of another one."""
 
     def __init__(self, sampler, batch_size, drop_last):
         if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:

@@ -1,8 +1,8 @@
-"""How batches travel from a worker to its parent: memory by reference, the rest as a small message.
+"""Transport of batches from a worker to its parent: memory by reference, the rest as a small message.
 
-A worker collates into shared blocks. A message names the pieces of blocks that its tensors and arrays lie in; a block's file
-descriptor goes along once, with the first message that needs it. When everything in the parent that looks at a block is gone,
-the worker is told so and uses the block again: in the steady state no memory is mapped, zeroed or copied.
+A worker collates into shared blocks. A message names the pieces of blocks with its tensors and arrays. A block's file
+descriptor is sent once, with the first message that needs it. When nothing in the parent refers to a block any more, the
+worker learns so and reuses it. In the steady state no memory is mapped, zeroed or copied.
 """
 
 import array
@@ -21,8 +21,8 @@ from ..cpu.memory.alloc import size_class
 from ..multiprocessing.shared_memory import CAN_SHARE, SharedBlock
 from ..multiprocessing.shared_tensors import check_sendable
 
-INLINE_BYTES = 4096         # what is smaller travels inside of the message
-_MOST_FREE = 8              # unused blocks that a worker keeps
+INLINE_BYTES = 4096         # smaller values travel inside the message
+_MOST_FREE = 8              # unused blocks that a worker caches
 _DESCRIPTORS_AT_ONCE = 100
 
 
@@ -30,7 +30,7 @@ _DESCRIPTORS_AT_ONCE = 100
 
 
 class _Slot:
-    """A block of this worker: its number, and who still looks at it."""
+    """Block of this worker: its number, and its users."""
 
     __slots__ = ("block", "lease", "number", "remote", "sent")
 
@@ -46,7 +46,7 @@ class _Slot:
 
 
 class Outbox:
-    """Makes arrays in shared blocks and messages that refer to them."""
+    """Sender: makes arrays in shared blocks, and messages that refer to them."""
 
     def __init__(self):
         self.slots: dict[int, _Slot] = {}
@@ -78,12 +78,12 @@ class Outbox:
         return slot
 
     def returned(self, numbers):
-        """Return the parent is done with one piece of each of these blocks."""
+        """Record that the parent returned one piece of each of these blocks."""
         for number in numbers:
             self.slots[number].remote -= 1
 
     def pack(self, value) -> tuple:
-        """(message, slots that the parent does not know yet) for a value."""
+        """Return (message, slots that the parent does not know yet) for a value."""
         stream = io.BytesIO()
         pieces: list[tuple] = []
         try:
@@ -103,7 +103,7 @@ class Outbox:
         return (body, pieces, [s.number for s in fresh], dropped), fresh
 
     def _place(self, buffer, pieces) -> bool:
-        """Notes where the memory of an array lies in a block (copied there if need be); True to send it inline."""
+        """Place an array's memory in a block (copying if needed) and append the piece; return True to send it inline."""
         memory = buffer.raw()
         if memory.nbytes < INLINE_BYTES or not CAN_SHARE:
             return True
@@ -124,7 +124,7 @@ class Outbox:
 
 
 class _Pickler(pickle.Pickler):
-    """Pickles a batch. Nothing in here may refer to the pickler, which refers to the batch: the batch must die at once."""
+    """Pickler of a batch. Nothing here may refer to the pickler, which refers to the batch: the batch must die at once."""
 
     def reducer_override(self, obj):
         if not isinstance(obj, Tensor):
@@ -148,7 +148,7 @@ def _rebuild(cls, memory, dtype, shape, requires_grad, state):
 
 
 def send(connection, sock, packed):
-    """Send what `Outbox.pack` made; a block's descriptor is closed once it is on its way."""
+    """Send a packed value; close a block's descriptor after sending it."""
     header, fresh = packed
     connection.send_bytes(pickle.dumps(header, 5))
     for start in range(0, len(fresh), _DESCRIPTORS_AT_ONCE):
@@ -163,14 +163,14 @@ def send(connection, sock, packed):
 
 
 class _Watch(weakref.ref):
-    """Notices the death of the last array over a piece."""
+    """Weak reference that reports the death of the last array over a piece."""
 
     __slots__ = ("number",)
     number: int
 
 
 class Inbox:
-    """What one worker has sent: its blocks, and which pieces are no longer looked at."""
+    """Receiver for one worker: its blocks, and pieces that are free again."""
 
     def __init__(self):
         self.blocks: dict[int, SharedBlock] = {}
@@ -178,7 +178,7 @@ class Inbox:
         self.gone: deque = deque()
 
     def receive(self, connection, sock):
-        """Return the next value from a worker; raises EOFError or OSError if the worker is gone."""
+        """Return the next value from a worker; raise EOFError or OSError if the worker is gone."""
         body, pieces, fresh, dropped = pickle.loads(connection.recv_bytes())
         descriptors = _received(sock, len(fresh))
         for number, fd in zip(fresh, descriptors):
@@ -199,12 +199,12 @@ class Inbox:
         return lease
 
     def _note(self, watch):
-        """Called when a piece is no longer used, in whatever thread."""
+        """Record that a piece is free. Any thread may call this."""
         self.watches.pop(id(watch), None)
         self.gone.append(watch.number)
 
     def to_return(self) -> list:
-        """Return the blocks of which a piece became free since the last call."""
+        """Return the blocks with a piece freed since the last call."""
         numbers = []
         while self.gone:
             numbers.append(self.gone.popleft())
@@ -226,5 +226,5 @@ def _received(sock, count) -> list:
 
 
 def socket_of(connection):
-    """Return the socket under a connection, for messages with file descriptors; None where there are none."""
+    """Return the socket under a connection, for messages with file descriptors; None without them."""
     return socket.socket(fileno=os.dup(connection.fileno())) if CAN_SHARE else None

@@ -21,7 +21,7 @@ from .collate import Memory
 from .fetch import FETCHERS, Exhausted, WorkerSeeds
 from .transport import Outbox, send, socket_of
 
-_ORPHAN_SECONDS = 5.0      # how often a worker looks for its parent, and how long it outlives it, whatever it does
+_ORPHAN_SECONDS = 5.0      # how often a worker checks its parent, and how long it survives it
 
 
 class WorkerError(IngotError, RuntimeError):
@@ -29,14 +29,14 @@ class WorkerError(IngotError, RuntimeError):
 
 
 def _generate_state(base_seed: int, worker_id: int) -> list[int]:
-    """Four words for numpy's generator, other ones for each worker; libraries seed by it what a DataLoader does not know."""
+    """Return four words for NumPy's generator, distinct for each worker; libraries seed other generators with them."""
     words = (worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0)
     return numpy.random.SeedSequence(words).generate_state(4).tolist()
 
 
 @dataclass
 class WorkerInfo:
-    """What `get_worker_info()` tells: id of this worker, how many there are, its seed, and its copy of the dataset."""
+    """Result of `get_worker_info()`: id of this worker, their number, its seed, and its copy of the dataset."""
 
     id: int
     num_workers: int
@@ -45,21 +45,21 @@ class WorkerInfo:
 
 
 class _This:
-    """This process, if it is a worker."""
+    """State of this process, if it is a worker."""
 
     info: "WorkerInfo | None" = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """What a dataset may want to know of the worker it runs in; None in the main process."""
+    """Return facts about the worker that this code runs in; None in the main process."""
     return _This.info
 
 
 @dataclass
 class Job:
-    """What all workers of a loader are given."""
+    """Settings common to all workers of a loader."""
 
-    kind: str                # of fetcher
+    kind: str                # kind of fetcher
     dataset: object
     batched: bool
     collate_fn: object
@@ -69,21 +69,21 @@ class Job:
 
 
 class _KeyProblem(str):
-    """A message that KeyError shows as it is."""
+    """Message that KeyError shows as it is."""
 
     __slots__ = ()
     __repr__ = str.__str__
 
 
 class Failure:
-    """An exception of a worker: where its class is found, and its traceback as text."""
+    """Exception of a worker: the name of its class, and its traceback as text."""
 
     def __init__(self, worker: int, error: BaseException):
         self.worker, self.text = worker, "".join(traceback.format_exception(error))
         self.module, self.name = type(error).__module__.replace("__mp_main__", "__main__"), type(error).__qualname__
 
     def error(self) -> Exception:
-        """Return the exception to raise in the parent: of the same class where that can be found and made of a message."""
+        """Return the exception to raise in the parent: of the same class if that is importable and takes a message."""
         said = f"Caught {self.name} in DataLoader worker process {self.worker}.\nOriginal {self.text}"
         try:
             kind = operator.attrgetter(self.name)(importlib.import_module(self.module))
@@ -96,31 +96,31 @@ class Failure:
 
 
 class CrashReport:
-    """A file without a name in which a dying worker leaves its traceback for the parent."""
+    """Anonymous file in which a dying worker leaves its traceback for the parent."""
 
     def __init__(self, fd: int):
         self.fd = fd
 
     def arm(self):
-        """In the worker: fatal signals write the Python traceback here."""
+        """Make fatal signals write the Python traceback here. Call it in the worker."""
         faulthandler.enable(self.fd)
 
     def text(self) -> str:
-        """What was written; empty unless the worker died of a fatal signal."""
+        """Return what was written; empty unless a fatal signal killed the worker."""
         with contextlib.suppress(OSError):
             os.lseek(self.fd, 0, os.SEEK_SET)
             return os.read(self.fd, 1 << 16).decode(errors="replace").strip()
         return ""
 
     def close(self):
-        """Return the file up."""
+        """Close the file."""
         fd, self.fd = self.fd, -1
         if fd >= 0:
             os.close(fd)
 
 
 def listen(connection, orders: queue.SimpleQueue):
-    """Return a worker's second thread: takes orders off the line at once, so that the parent never waits to give one."""
+    """Run a worker's second thread, which receives orders at once, so that the parent never waits to send one."""
     parent = os.getppid()
     try:
         while True:
@@ -136,7 +136,7 @@ def listen(connection, orders: queue.SimpleQueue):
 
 
 def run(worker: int, job: Job, connection, foreign, seed: int, report: CrashReport):
-    """Return the body of a worker process. `foreign` are the parent's ends of connections that a fork has copied here."""
+    """Run a worker process. `foreign` are the parent's ends of connections that a fork has copied here."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)       # the parent hears of an interrupt and ends its workers
     report.arm()
     for end in foreign:
@@ -152,7 +152,7 @@ def run(worker: int, job: Job, connection, foreign, seed: int, report: CrashRepo
 
 
 class _Worker:
-    """Carries orders out: ("epoch", number, word of its seeds), ("fetch", task, index, returned blocks), None to end."""
+    """Executor of orders: ("epoch", number, seed word), ("fetch", task, index, returned blocks), None to end."""
 
     def __init__(self, worker, job, connection, outbox, seed):
         self.worker, self.job, self.connection, self.outbox = worker, job, connection, outbox
@@ -164,7 +164,7 @@ class _Worker:
         self.failure: Any = None
 
     def work(self, orders):
-        """Until the end is ordered."""
+        """Execute orders until the end."""
         while (order := orders.get()) is not None:
             if order[0] == "epoch":
                 self.begin(*order[1:])
@@ -172,7 +172,7 @@ class _Worker:
                 self.fetch(*order[1:])
 
     def begin(self, epoch, base):
-        """Return a new pass over the dataset."""
+        """Start a new pass over the dataset."""
         first, self.starts = self.starts, False
         self.epoch, self.base, self.failure = epoch, base, None
         try:
@@ -185,7 +185,7 @@ class _Worker:
             self.failure = Failure(self.worker, error)
 
     def fetch(self, task, index, returned):
-        """Return one batch, sent to the parent; so is whatever goes wrong."""
+        """Fetch one batch and send it, or the error, to the parent."""
         self.outbox.returned(returned)
         try:
             packed = self.outbox.pack((self.epoch, task, *self.result(task, index)))
@@ -194,7 +194,7 @@ class _Worker:
         send(self.connection, self.sock, packed)
 
     def result(self, task, index) -> tuple:
-        """("batch", value), ("end", None) or ("failure", Failure)."""
+        """Return ("batch", value), ("end", None) or ("failure", Failure)."""
         if self.failure is not None:
             return "failure", self.failure
         self.seeds.plant(self.epoch, self.base, task)

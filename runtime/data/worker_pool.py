@@ -1,4 +1,4 @@
-"""The parent's side of worker processes: starts them, hands out batches, collects them in order, and ends them."""
+"""Parent's side of workers: starts them, orders batches, collects them in order, ends them."""
 
 import contextlib
 import multiprocessing
@@ -17,7 +17,7 @@ from .sampler import drawn_seed
 from .transport import Inbox, socket_of
 from .worker_loop import CrashReport, Job, WorkerError, run
 
-_LOOK_SECONDS = 5.0        # how often a silent worker is asked for whether it is alive
+_LOOK_SECONDS = 5.0        # how often a silent worker is checked for life
 _GRACE_SECONDS = 5.0       # for a worker to end by itself, before it is terminated
 
 
@@ -26,14 +26,16 @@ class LoaderTimeout(IngotError, TimeoutError, RuntimeError):
 
 
 def default_context():
-    """How workers start where nobody has said how: on Linux by a fork, which takes milliseconds and any data set, as one with
-    lambdas (from Python 3.14 on its own default pickles them)."""
+    """Return the default start context: on Linux a fork, which takes milliseconds and any dataset, also one with lambdas.
+
+    From Python 3.14 on its own default pickles datasets.
+    """
     is_open = multiprocessing.get_start_method(allow_none=True) is None
     return multiprocessing.get_context("fork" if is_open and sys.platform == "linux" else None)
 
 
 class Handle:
-    """One worker process, the line to it, and what it has sent."""
+    """One worker process, its connection, and its unread answers."""
 
     def __init__(self, context, number, job, seed, others):
         self.number = number
@@ -52,19 +54,19 @@ class Handle:
         self.active = True
 
     def order(self, *words):
-        """Send an order; one to a dead worker is lost, which is noticed when its answer does not come."""
+        """Send an order. An order to a dead worker is lost, and its missing answer reveals that."""
         with contextlib.suppress(OSError):
             self.connection.send(words or None)
 
     def receive(self):
-        """Return the next answer; raises WorkerError if the worker has died."""
+        """Return the next answer; raise WorkerError if the worker has died."""
         try:
             return self.inbox.receive(self.connection, self.sock)
         except (EOFError, OSError):
             raise self.crashed() from None
 
     def crashed(self) -> WorkerError:
-        """Return the error that says how the worker ended."""
+        """Return an error that says how the worker ended."""
         self.process.join(1)
         code, pid = self.process.exitcode, self.process.pid
         how = "closed its connection" if code is None else (f"was killed by {signal_name(code)}" if code < 0 else
@@ -75,7 +77,7 @@ class Handle:
                            + (f"\nIts last words:\n{said}" if said else ""))
 
     def close(self):
-        """Close the line; the worker ends when it has finished what it is doing."""
+        """Close the connection; the worker ends after its current order."""
         self.order()
         self.connection.close()
         if self.sock is not None:
@@ -88,7 +90,7 @@ def _new_report() -> CrashReport:
 
 
 class _TravellingReport:
-    """A crash report on its way to a process that does not inherit file descriptors."""
+    """Crash report on its way to a process that does not inherit file descriptors."""
 
     def __init__(self, report):
         self.report = report
@@ -102,7 +104,7 @@ def _arrived(handle) -> CrashReport:
 
 
 def end(workers, owner, grace):
-    """Ends workers: asks, waits, terminates, kills. Does nothing in a process that did not start them."""
+    """End workers: ask, wait, terminate, kill. Do nothing in a process that did not start them."""
     if os.getpid() != owner:
         return
     for w in workers:
@@ -141,7 +143,7 @@ class WorkerIterator:
             raise
 
     def begin(self, loader, base):
-        """Start a pass over the dataset, with the workers there are."""
+        """Start a pass over the dataset with the existing workers."""
         self.in_order, self.timeout, self.persistent = loader.in_order, loader.timeout, loader.persistent_workers
         self.indices = iter(loader._index_sampler)
         self.epoch += 1
@@ -154,7 +156,7 @@ class WorkerIterator:
             self.ask()
 
     def ask(self):
-        """Hand the next batch out, to the next worker in turn that still has something to give."""
+        """Order the next batch from the next worker in turn that is not exhausted."""
         for turn in range(len(self.workers)):
             w = self.workers[(self.next_worker + turn) % len(self.workers)]
             if w.active:
@@ -171,7 +173,7 @@ class WorkerIterator:
         self.asked += 1
 
     def next(self):
-        """Return the next batch; raises StopIteration behind the last."""
+        """Return the next batch; raise StopIteration after the last."""
         try:
             what, value = self.following()
         except StopIteration:
@@ -186,7 +188,7 @@ class WorkerIterator:
         return value
 
     def following(self) -> tuple:
-        """Return the next answer, waited for if need be."""
+        """Return the next answer; wait for it if needed."""
         while True:
             task = self.ready()
             if task is None:
@@ -199,7 +201,7 @@ class WorkerIterator:
                 return what, value
 
     def ready(self) -> int | None:
-        """Return the task to give next if its answer is here; raises StopIteration if none is to come."""
+        """Return the next task whose answer is here, or None; raise StopIteration if none is left."""
         if not self.in_order and self.arrived:
             return next(iter(self.arrived))
         while self.given < self.asked and self.given not in self.owner and self.given not in self.arrived:
@@ -212,7 +214,7 @@ class WorkerIterator:
         return None
 
     def collect(self):
-        """Wait for answers and takes in all that are here."""
+        """Wait for answers, and take all that have arrived."""
         self.require_workers()
         lines = {w.connection: w for w in self.workers}
         ends = {w.process.sentinel: w for w in self.workers if w in self.owner.values()}
@@ -230,12 +232,12 @@ class WorkerIterator:
                 raise ends[sentinel].crashed()
 
     def require_workers(self):
-        """Raise where the workers were ended by an earlier error."""
+        """Raise if an earlier error ended the workers."""
         if not self.workers:
             raise WorkerError("the workers of this iterator have ended; make a new one with iter(loader)")
 
     def take(self, w):
-        """Enter one answer; those to an earlier pass are dropped."""
+        """Enter one answer; drop those of an earlier pass."""
         epoch, task, what, value = w.receive()
         if epoch == self.epoch:
             del self.owner[task]
@@ -246,4 +248,4 @@ class WorkerIterator:
         self.grace[0] = 1.0
         self.shutdown()
 
-    _shutdown_workers = stop      # as trainers call it
+    _shutdown_workers = stop      # name that trainers call

@@ -4,7 +4,6 @@ import warnings
 
 from ...ir.errors import ArgumentError
 from ..api.math.reductions import holds_anywhere
-from ..api.register.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
 from ..core.state import tls
 from ..core.tensor import Size, Tensor

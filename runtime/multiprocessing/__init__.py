@@ -27,12 +27,12 @@ reductions.init_reductions()
 
 
 def get_all_sharing_strategies() -> set:
-    """Return the ways of sharing memory: by file descriptors alone, which leave nothing behind."""
+    """Return the ways of sharing memory: only file descriptors, which leave nothing behind."""
     return {_STRATEGY}
 
 
 def get_sharing_strategy() -> str:
-    """How memory is shared."""
+    """Return the way of sharing memory."""
     return _STRATEGY
 
 

@@ -1,7 +1,7 @@
-"""Memory that several processes map: anonymous files, which end with the last process that knows them.
+"""Shared memory: anonymous files, which end with the last process that knows them.
 
-No names are involved, so nothing can be left behind, however a process ends. A block is mapped once in a process and cut
-into leases; an array over a lease keeps the block alive.
+There are no names, so nothing is left behind, however a process ends. A block is mapped once in a process and cut into leases;
+an array over a lease keeps the block alive.
 """
 
 import ctypes
@@ -33,7 +33,7 @@ _FAILED = ctypes.c_void_p(-1).value
 
 
 class SharedBlock:
-    """One anonymous file, mapped into this process. `fd` (None once given up) is how other processes come to map it."""
+    """Anonymous file, mapped into this process. Other processes map it through `fd` (None once closed)."""
 
     __slots__ = ("__weakref__", "address", "fd", "key", "size")
 
@@ -50,7 +50,7 @@ class SharedBlock:
 
     @classmethod
     def new(cls, size: int):
-        """Return a new block of at least `size` bytes, all zero."""
+        """Return a new block of at least `size` zero bytes."""
         if not CAN_SHARE:
             raise DeviceError("tensors cannot be in shared memory on this system")
         size = max(1, -(-size // mmap.PAGESIZE)) * mmap.PAGESIZE
@@ -63,13 +63,13 @@ class SharedBlock:
         return cls(fd)
 
     def forget_file(self):
-        """Close the file descriptor: the memory stays, but can be handed to no more processes."""
+        """Close the file descriptor: the memory stays, but no further process can map it."""
         fd, self.fd = self.fd, None
         if fd is not None:
             os.close(fd)
 
     def lease(self, offset: int, size: int):
-        """Return a piece of the block as a ctypes array, for use as an array's buffer; it keeps the block."""
+        """Return a piece of the block as a ctypes array, for use as an array's buffer; it keeps the block alive."""
         lease: Any = (ctypes.c_char * size).from_address(self.address + offset)
         lease.block = self
         return lease
@@ -94,7 +94,7 @@ def _anonymous_file() -> int:
 
 
 def _extent(shape, strides, itemsize) -> int:
-    """How many bytes lie between the first and behind the last element."""
+    """Return the bytes from the first element to the end of the last."""
     if 0 in shape:
         return 0
     if strides is None:
@@ -103,7 +103,7 @@ def _extent(shape, strides, itemsize) -> int:
 
 
 def block_of(a: np.ndarray) -> SharedBlock | None:
-    """Return the block that an array lies in, or None for memory of this process alone."""
+    """Return the block of an array, or None for private memory."""
     owner = a.base
     while type(owner) is np.ndarray:
         owner = owner.base
@@ -112,7 +112,7 @@ def block_of(a: np.ndarray) -> SharedBlock | None:
 
 
 class _Arena:
-    """The block from which small arrays are cut, and how much of it is taken."""
+    """Block for small arrays, and how much of it is used."""
 
     lock = threading.Lock()
     block: Any = None
@@ -133,19 +133,19 @@ def empty(shape: tuple, dtype) -> np.ndarray:
     return block.array(shape, dtype, offset)
 
 
-# The blocks of this process by file, so that memory received twice is mapped once.
+# Blocks of this process by file, so that memory received twice is mapped once.
 
 _blocks: "weakref.WeakValueDictionary[tuple, SharedBlock]" = weakref.WeakValueDictionary()
 
 
 def known(block: SharedBlock) -> SharedBlock:
-    """Enter a block."""
+    """Register a block, and return it."""
     _blocks[block.key] = block
     return block
 
 
 def block_from(fd: int) -> SharedBlock:
-    """Return the block behind a file descriptor that another process has sent; takes the descriptor."""
+    """Return the block of a file descriptor from another process; takes the descriptor."""
     about = os.fstat(fd)
     block = _blocks.get((about.st_dev, about.st_ino))
     if block is None or block.fd is None:
@@ -155,7 +155,7 @@ def block_from(fd: int) -> SharedBlock:
 
 
 def _after_fork():
-    """Return a child cuts its small arrays from a block of its own: parent and child would hand out the same bytes."""
+    """Give a child its own block for small arrays: parent and child would hand out the same bytes."""
     _Arena.lock, _Arena.block, _Arena.taken = threading.Lock(), None, 0
 
 

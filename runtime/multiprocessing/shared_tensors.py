@@ -1,4 +1,4 @@
-"""Tensors in shared memory: what `Tensor.share_memory_()` and `Tensor.is_shared()` do."""
+"""Tensors in shared memory: `Tensor.share_memory_()` and `Tensor.is_shared()`."""
 
 import gc
 import sys
@@ -15,14 +15,13 @@ from .shared_memory import block_of, empty
 
 @api(function=False)
 def is_shared(self) -> bool:
-    """Return whether the memory is one that other processes can map."""
+    """Return whether other processes can map the memory."""
     return block_of(self._a) is not None
 
 
 @api(function=False)
 def share_memory_(self):
-    """Move the memory of this tensor, and of every tensor that shares it, to where other processes can map it; that of devices
-    stays."""
+    """Move the memory of this tensor and its aliases to where other processes can map it. Device memory stays."""
     if self._a.__class__ is not DeviceArray and not is_shared(self):
         if tls.m.recorder is not None:
             tls.m.recorder.refuse("it moves a tensor into shared memory", "do that outside of the function")
@@ -31,7 +30,7 @@ def share_memory_(self):
 
 
 def _move(t: Tensor):
-    """Copy the whole memory behind a tensor and turns all its aliases to the copy."""
+    """Copy the whole memory of a tensor, and redirect all its aliases to the copy."""
     aliases = _aliases(t)
     arrays = [x._a for x in aliases]
     low = min(_bounds(a)[0] for a in arrays)
@@ -46,17 +45,17 @@ def _move(t: Tensor):
 
 
 def _bounds(a) -> tuple:
-    """Return the first address of an array's memory and the one behind its last."""
+    """Return the first address of an array's memory and the end of its last element."""
     return np.lib.array_utils.byte_bounds(a) if a.size else (a.ctypes.data, a.ctypes.data)
 
 
 def _window(memory, a, low):
-    """Return the array that lies in `memory` as `a` lies in the memory that starts at address `low`."""
+    """Return the array in `memory` at the offset that `a` has from address `low`."""
     return np.ndarray(a.shape, a.dtype, memory.base, a.ctypes.data - low, a.strides)
 
 
 def _aliases(t: Tensor) -> list:
-    """Return every tensor over the same storage: its base, the views that the storage knows, and detached ones."""
+    """Return every tensor over the same storage: its base, known views, and detached ones."""
     found = {id(x): x for x in (t, t._base, *(ref() for ref in t._storage.aliases)) if x is not None}
     if _references(t) > len(found) + _ASKING:
         found |= {id(x): x for x in gc.get_referrers(t._storage) if isinstance(x, Tensor)}
@@ -64,7 +63,7 @@ def _aliases(t: Tensor) -> list:
 
 
 def _references(t: Tensor) -> int:
-    """How many references there are to a tensor's storage, with those of who asks (which differ between releases of Python)."""
+    """Return the reference count of a tensor's storage, including this call's (which differs between releases of Python)."""
     storage = t._storage
     return sys.getrefcount(storage)
 

@@ -1,4 +1,4 @@
-"""Starting several processes on one function and hearing what went wrong in them."""
+"""Start of several processes on one function, with their errors."""
 
 import multiprocessing
 import multiprocessing.connection
@@ -15,7 +15,7 @@ __all__ = ["ProcessContext", "ProcessException", "ProcessExitedException", "Proc
 
 
 class ProcessException(IngotError, RuntimeError):
-    """A process that was started has failed."""
+    """A started process has failed."""
 
     def __init__(self, msg: str, error_index: int, error_pid: int):
         super().__init__(msg)
@@ -26,7 +26,7 @@ class ProcessException(IngotError, RuntimeError):
 
 
 class ProcessRaisedException(ProcessException):
-    """The function raised in a process; the message holds that process's traceback."""
+    """The function raised in a process; the message has that process's traceback."""
 
 
 class ProcessExitedException(ProcessException):
@@ -45,11 +45,11 @@ def _error_file(directory, index) -> str:
 
 
 def _run(fn, index, args, directory):
-    """Return the body of a process: runs fn and leaves its traceback in a file."""
+    """Run fn in a process, and leave its traceback in a file."""
     try:
         fn(index, *args)
     except KeyboardInterrupt:
-        pass                        # the parent was interrupted as well and says so
+        pass                        # the parent was interrupted as well and reports it
     except Exception:
         with open(_error_file(directory, index), "w", encoding="utf-8") as file:
             file.write(traceback.format_exc())
@@ -68,7 +68,7 @@ class ProcessContext:
         return [p.pid for p in self.processes]
 
     def join(self, timeout=None, grace_period=None) -> bool:
-        """Wait until a process ends: True if all have. If one failed, the others are stopped and its error is raised."""
+        """Wait until a process ends; return True if all have. After a failure stop the others and raise its error."""
         if not self.sentinels:
             return True
         failed = None
@@ -124,8 +124,10 @@ def signal_name(exitcode: int) -> str:
 
 
 def start_processes(fn, args=(), nprocs=1, join=True, daemon=False, start_method="spawn", numa_options=None):
-    """Run fn(i, *args) in `nprocs` processes. With `join` waits for all and raises the first error; else returns a
-    ProcessContext."""
+    """Run fn(i, *args) in `nprocs` processes.
+
+    With `join` wait for all and raise the first error; else return a ProcessContext.
+    """
     context = multiprocessing.get_context(start_method)
     directory = tempfile.mkdtemp(prefix="ingot-spawn-")
     processes = [context.Process(target=_run, args=(fn, i, args, directory), daemon=daemon) for i in range(nprocs)]

@@ -1,7 +1,7 @@
-"""How tensors travel between processes: as the shared memory they lie in, never as a copy of their values.
+"""Pickling of tensors between processes: as shared memory, never as a copy of values.
 
-Sending a tensor through a queue or pipe, or as an argument of a new process, moves it to shared memory; sender and receiver
-then see each other's writes.
+A tensor sent through a queue or pipe, or passed to a new process, moves to shared memory. Sender and receiver then see each
+other's writes.
 """
 
 import threading
@@ -16,12 +16,12 @@ from ..nn.base.parameter import Buffer, Parameter
 from .shared_memory import CAN_SHARE, SharedBlock, block_from, block_of, empty
 from .shared_tensors import check_sendable, share_memory_
 
-_PATIENCE = 5.0    # seconds that an ending process waits for its tensors to be fetched
+_PATIENCE = 5.0    # seconds that an ending process waits for receivers of its tensors
 _NOT_STATE = ("_base", "_data_version", "_path", "_kept_grad", "_kept_leaf", "_part_of", "_retains", "_traced")
 
 
 def reduce_block(block: SharedBlock):
-    """Return a block as a file descriptor for the receiver."""
+    """Reduce a block to a file descriptor for the receiver."""
     return _rebuild_block, (DupFd(block.fd),)
 
 
@@ -35,7 +35,7 @@ def _rebuild_block(handle):
 
 
 def reduce_tensor(t: Tensor):
-    """Return a tensor as a window into its block."""
+    """Reduce a tensor to a window into its block."""
     check_sendable(t)
     a = _shared_array(t)
     block: Any = block_of(a)
@@ -45,7 +45,7 @@ def reduce_tensor(t: Tensor):
 
 
 def _shared_array(t):
-    """Return the array of a tensor in a block that can still be handed on."""
+    """Return the array of a tensor in a block that can still be sent."""
     share_memory_(t)
     block: Any = block_of(t._a)
     if block.fd is None:
@@ -68,10 +68,10 @@ def rebuild_tensor(cls, block, storage, dtype, window, requires_grad, state):
 
 
 def _wait_for_receivers():
-    """At the end of a process: what it sent is fetched from it, so it stays a moment longer if that is still to come."""
+    """Wait at the end of a process for receivers: they fetch sent tensors from this process."""
     deadline = monotonic() + _PATIENCE
     for thread in threading.enumerate():
-        if thread.name == "QueueFeederThread":      # told to finish by now; it may be about to send
+        if thread.name == "QueueFeederThread":      # it ends now, and may be about to send
             thread.join(max(0.0, deadline - monotonic()))
     waiting = getattr(getattr(resource_sharer, "_resource_sharer", None), "_cache", None)
     while waiting and monotonic() < deadline:
@@ -79,16 +79,16 @@ def _wait_for_receivers():
 
 
 def _at_end_of_process(_=None):
-    """Enter the wait after queues are told to finish (priority 10) and before the listener closes (0)."""
+    """Register the wait, after queues finish (priority 10) and before the listener closes (0)."""
     util.Finalize(None, _wait_for_receivers, exitpriority=5)
 
 
 class _Registration:
-    """Lives as long as this module, for `register_after_fork`."""
+    """Object that lives as long as this module, for `register_after_fork`."""
 
 
 def init_reductions():
-    """Make multiprocessing send tensors as shared memory, where there is such a thing."""
+    """Make multiprocessing send tensors as shared memory, if the platform has it."""
     if not CAN_SHARE:
         return
     ForkingPickler.register(SharedBlock, reduce_block)

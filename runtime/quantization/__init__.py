@@ -1,10 +1,9 @@
-"""`ingot.ao.quantization`: models in whole numbers of 8 bits, a quarter of the memory of float32.
+"""`ingot.ao.quantization`: int8 models, with a quarter of the memory of float32.
 
-`quantize_dynamic` needs no calibration: weights are int8, inputs are quantised as they come. Where the time goes into reading
-weights (few rows, large layers, recurrent ones) this is two to six times as fast as float32; on x86-64 without VNNI
-products of many rows take up to half as long again, as bytes are multiplied as 16 bits. `prepare` and `convert`
-(`prepare_convert.py`) find ranges of inputs first. The quickest way for a whole model is `jit.quantize`; `quantize_fx` has it
-under PyTorch's names.
+`quantize_dynamic` needs no calibration: weights are int8, inputs are quantised at each call. It is two to six times as fast as
+float32 where reading weights dominates (few rows, large layers, recurrent ones). On x86-64 without VNNI products of many rows
+take up to half as long again, as bytes are multiplied as 16 bits. `prepare` and `convert` (`prepare_convert.py`) find ranges
+of inputs first. The quickest way for a whole model is `jit.quantize`; `quantize_fx` has it under PyTorch's names.
 """
 
 import copy
@@ -36,17 +35,15 @@ DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS: dict[type, Any] = {
 
 
 def get_default_dynamic_quant_module_mappings() -> dict:
-    """Which class stands for which."""
+    """Return the dynamic class for each float class."""
     return dict(DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS)
 
 
 def quantize_dynamic(model: Module, qconfig_spec=None, dtype=qint8, mapping=None, inplace: bool = False) -> Module:
-    """Return a model in evaluation mode whose linear and recurrent modules have weights of int8; the model itself with
-    `inplace`.
+    """Return a model in evaluation mode with int8 weights in linear and recurrent modules; the model itself with `inplace`.
 
-    qconfig_spec  types of modules, or their names in the model, that are quantised (all that can be unless said); in a
-                  dictionary None leaves out what its key names
-    mapping       classes of float modules and those that stand for them, which have `from_float`
+    qconfig_spec  types or names of modules to quantise (by default all possible); None in a dictionary excludes a key
+    mapping       float classes and their dynamic classes, which have `from_float`
     """
     require_int8(dtype)
     classes = get_default_dynamic_quant_module_mappings() if mapping is None else dict(mapping)
@@ -57,7 +54,7 @@ def quantize_dynamic(model: Module, qconfig_spec=None, dtype=qint8, mapping=None
         return _replaced(model, classes)
     done: dict[int, Module] = {}       # a module in several places stays one
     for path, parent in list(model.named_modules()):
-        for name, child in list(parent._modules.items()):       # `named_children` leaves out what it has had
+        for name, child in list(parent._modules.items()):       # `named_children` skips repeats
             if child is not None and chosen(f"{path}.{name}" if path else name, child):
                 if id(child) not in done:
                     done[id(child)] = _replaced(child, classes)
@@ -66,7 +63,7 @@ def quantize_dynamic(model: Module, qconfig_spec=None, dtype=qint8, mapping=None
 
 
 def _chooser(model, spec, classes) -> Callable[[str, Module], bool]:
-    """Says of a module, by its name in the model, whether it is to be quantised."""
+    """Return a function that tells whether to quantise a module, by its name in the model."""
     spec = dict.fromkeys(classes if spec is None else spec, True) if not isinstance(spec, dict) else spec
     wanted = {key: config is not None for key, config in spec.items()}
     names = {name for name, _ in model.named_modules()}

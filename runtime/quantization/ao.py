@@ -1,1 +1,1 @@
-"""`ingot.ao`: where PyTorch keeps quantisation, `ao.quantization` and `ao.nn.quantized.dynamic`."""
+"""`ingot.ao`: PyTorch's place for quantisation, `ao.quantization` and `ao.nn.quantized.dynamic`."""

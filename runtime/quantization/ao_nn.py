@@ -1,1 +1,1 @@
-"""`ingot.ao.nn`: where PyTorch keeps modules of whole numbers, `quantized` and `quantized.dynamic`."""
+"""`ingot.ao.nn`: PyTorch's place for int8 modules, `quantized` and `quantized.dynamic`."""

@@ -1,26 +1,26 @@
-"""What calibration sees of a value, and the range that its bytes are to stand for.
+"""Ranges of values for calibration.
 
     seen = RANGES["mse"]();  seen.add(array);  low, high = seen.range()
 
-`minmax` takes everything in; `percentile` leaves out a share of the numbers at either end; `mse` takes the range whose bytes
-have the smallest squared error. The latter two keep a histogram, which is spread over more as larger numbers come.
+`minmax` covers all numbers. `percentile` excludes a share of the numbers at either end. `mse` minimises the squared error of
+the quantised values. The latter two keep a histogram, whose bins widen as larger numbers come.
 """
 
 import numpy as np
 
 _BINS = 2048
-_TRIES = 64                     # ranges that are compared
+_TRIES = 64                     # ranges to compare
 _STEPS = 255
 
 
 class MinMax:
-    """The smallest and the largest finite number."""
+    """Range of the smallest and the largest finite number."""
 
     def __init__(self):
         self.low = self.high = 0.0
 
     def add(self, a: np.ndarray):
-        """Take note of the numbers of an array."""
+        """Record the numbers of an array."""
         if a.size:
             low, high = float(a.min()), float(a.max())
             if not np.isfinite(low + high):
@@ -30,15 +30,15 @@ class MinMax:
             self.count(a)
 
     def count(self, a: np.ndarray):
-        """Nothing more."""
+        """Do nothing."""
 
     def range(self) -> tuple:
-        """(low, high); 0 is between them."""
+        """Return (low, high), with 0 between them."""
         return self.low, self.high
 
 
 class _Histogram(MinMax):
-    """Counts of numbers by size: bins from `start` on, `width` wide."""
+    """Histogram of numbers: bins from `start` on, `width` wide."""
 
     def __init__(self):
         super().__init__()
@@ -56,7 +56,7 @@ class _Histogram(MinMax):
         self.counts += np.bincount(places, minlength=_BINS)
 
     def _spread(self, start, width):
-        """Moves counts to bins that begin elsewhere and are as wide or wider."""
+        """Move counts to bins with another start and the same width or a larger one."""
         counts = np.zeros(_BINS)
         if self.width > 0:
             places = ((self.middles - start) / width).astype(np.int64)
@@ -65,12 +65,12 @@ class _Histogram(MinMax):
 
     @property
     def middles(self):
-        """The middle of each bin."""
+        """Return the middle of each bin."""
         return self.start + (np.arange(_BINS) + 0.5) * self.width
 
 
 class Percentile(_Histogram):
-    """All but a hundred thousandth of the numbers at either end."""
+    """Range of all but a hundred thousandth of the numbers at either end."""
 
     share = 1e-5
 
@@ -84,7 +84,7 @@ class Percentile(_Histogram):
 
 
 class LeastError(_Histogram):
-    """The range for which the numbers in it and those that are cut off are off by least; each end in turn is tried."""
+    """Range with the least error of numbers inside and clipped ones; each end is optimised in turn."""
 
     def range(self):
         if not self.counts.any():

@@ -1,8 +1,8 @@
-"""`ingot.ao.nn.quantized.dynamic`: modules with weights of 8 bits, whose inputs are quantised at each call.
+"""`ingot.ao.nn.quantized.dynamic`: modules with int8 weights, whose inputs are quantised at each call.
 
-A weight is whole numbers from -127 to 127 with a scale for each row. Each row of an input is divided into 255 steps between its
-smallest and its largest number, so that no row counts for another (`ir/ops/quantized/int8_linear.py`). Modules take and give
-float32; there are no gradients.
+A weight has whole numbers from -127 to 127 and a scale for each row. Each row of an input has 255 steps between its smallest
+and largest number, so rows are independent (`ir/ops/quantized/int8_linear.py`). Inputs and results are float32; there are no
+gradients.
 """
 
 from ...ir import dtype as dt
@@ -20,7 +20,7 @@ __all__ = ["GRU", "LSTM", "GRUCell", "LSTMCell", "Linear", "RNNCell"]
 
 
 class Linear(Module):
-    """y = x @ weight.T + bias with a weight of int8."""
+    """Linear layer y = x @ weight.T + bias with an int8 weight."""
 
     _float_module = FloatLinear
 
@@ -34,7 +34,7 @@ class Linear(Module):
 
     @classmethod
     def from_float(cls, mod):
-        """Return the module that stands for a float one."""
+        """Return the quantised module of a float one."""
         if type_before_parametrizations(mod) is not cls._float_module:
             raise DTypeError(f"{cls.__module__}.{cls.__name__}.from_float takes nn.{cls._float_module.__name__}, got "
                              f"{type(mod).__name__}")
@@ -43,12 +43,12 @@ class Linear(Module):
         return made
 
     def set_weight_bias(self, weight, bias):
-        """Take a float weight, which is quantised, and a bias."""
+        """Quantise a float weight, and take it with a bias."""
         self.weight_int8, self.scale = quantized(weight, "Linear")
         self.bias_float = None if bias is None else bias.detach().clone()
 
     def weight(self):
-        """Return the weight that its numbers and scales stand for, in float32."""
+        """Return the weight in float32."""
         return self.weight_int8.to(dt.float32) * self.scale.unsqueeze(1)
 
     def bias(self):

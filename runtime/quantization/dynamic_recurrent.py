@@ -1,4 +1,4 @@
-"""Recurrent modules with weights of 8 bits: the input and, at each step, the state are quantised row by row."""
+"""Recurrent modules with int8 weights: input and state are quantised row by row at each step."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,11 +12,11 @@ from ..nn.layers import rnn
 from ..nn.utils.parametrize import type_before_parametrizations
 from .int8_weights import quantized, require_int8
 
-_SCALE = "_scale"       # ends the name of a weight's scales
+_SCALE = "_scale"       # suffix of a weight's scales
 
 
 class _Quantized:
-    """What quantised modules share: weights of int8 are buffers, each beside its scales, biases are buffers of float32."""
+    """Base of quantised modules: int8 weights are buffers, each with scales beside it; biases are buffers of float32."""
 
     _float_module: type
     _layer: Any
@@ -32,10 +32,10 @@ class _Quantized:
         super().__init__(*args, **kwargs)
 
     def reset_parameters(self):
-        """Nothing to draw: weights come from a float module."""
+        """Do nothing: weights come from a float module."""
 
     def _add(self, name, shape):
-        """Return a weight with its scales, or a bias."""
+        """Add a weight with its scales, or a bias."""
         if len(shape) == 1:
             self.register_buffer(name, FUNCTIONS["zeros"](shape, dtype=dt.float32))
             return
@@ -48,7 +48,7 @@ class _Quantized:
 
     @classmethod
     def from_float(cls, mod):
-        """Return the module that stands for a float one."""
+        """Return the quantised module of a float one."""
         if type_before_parametrizations(mod) is not cls._float_module:
             raise DTypeError(f"{cls.__name__}.from_float takes nn.{cls._float_module.__name__}, got {type(mod).__name__}")
         made = cls(**cls._options(mod))
@@ -62,7 +62,7 @@ class _Quantized:
         return made
 
     def _over_time(self, z, mask, states, weight, bias, reverse):
-        """(all states, last cells of an LSTM) by a weight and its scales."""
+        """Return (all states, last cells of an LSTM) from a weight and its scales."""
         cells = states[1] if len(states) == 2 else None
         return recurrent_int8(z, mask, states[0], cells, *weight, bias if self._gates == 3 else None, layer=self._layer,
                               reverse=reverse)
@@ -75,7 +75,7 @@ class _Quantized:
 
 
 class _Layers(_Quantized):
-    """All steps of a sequence, layer by layer."""
+    """Layers that process whole sequences."""
 
     @staticmethod
     def _options(mod):
@@ -102,13 +102,13 @@ class _Layers(_Quantized):
 
 
 class LSTM(_Layers, rnn.LSTM):
-    """Long short-term memory with weights of int8."""
+    """Long short-term memory with int8 weights."""
 
     _float_module, _layer = rnn.LSTM, "lstm"
 
 
 class GRU(_Layers, rnn.GRU):
-    """Gated recurrent units with weights of int8."""
+    """Gated recurrent units with int8 weights."""
 
     _float_module, _layer = rnn.GRU, "gru"
 
@@ -117,7 +117,7 @@ class GRU(_Layers, rnn.GRU):
 
 
 class _Cells(_Quantized):
-    """One step."""
+    """Cells that process one step."""
 
     bias_ih: Any
     bias_hh: Any
@@ -146,19 +146,19 @@ class _Cells(_Quantized):
 
 
 class LSTMCell(_Cells, rnn.LSTMCell):
-    """One step of an LSTM with weights of int8."""
+    """One step of an LSTM with int8 weights."""
 
     _float_module, _layer = rnn.LSTMCell, "lstm"
 
 
 class GRUCell(_Cells, rnn.GRUCell):
-    """One step of a GRU with weights of int8."""
+    """One step of a GRU with int8 weights."""
 
     _float_module, _layer = rnn.GRUCell, "gru"
 
 
 class RNNCell(_Cells, rnn.RNNCell):
-    """One step of an RNN with weights of int8."""
+    """One step of an RNN with int8 weights."""
 
     _float_module = rnn.RNNCell
 

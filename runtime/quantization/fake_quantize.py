@@ -1,9 +1,9 @@
-"""Fake quantisation: modules that give numbers back as the nearest of few steps, and follow the ranges that steps are for.
+"""Fake quantisation: modules that round numbers to few steps, and track the ranges of these.
 
-    weight = fake(layer.weight)         # gradients go through as if nothing had been rounded
+    weight = fake(layer.weight)         # gradients pass as if nothing had been rounded
 
-The two switches are buffers, which a model's state holds. Eager code on the CPU looks at them; a recorded graph has both
-ways in it, so that switching them costs no recording.
+Two switches are buffers, saved in a model's state. Eager code on the CPU reads them. A recorded graph contains both cases, so
+switching needs no new recording.
 """
 
 from ...ir import dtype as dt
@@ -27,7 +27,7 @@ __all__ = ["FakeQuantize", "FakeQuantizeBase", "FixedQParamsFakeQuantize", "Fuse
 
 
 class FakeQuantizeBase(HasFactories):
-    """What fake quantisation has in common: a switch for rounding and one for following ranges."""
+    """Base of fake quantisation: a switch for rounding and one for observing ranges."""
 
     _switch = dt.uint8
 
@@ -40,29 +40,32 @@ class FakeQuantizeBase(HasFactories):
         raise NotImplementedError(f"{type(self).__name__} has no forward")
 
     def calculate_qparams(self, **kwargs):
-        """(scale, zero point)"""
+        """Return (scale, zero point)."""
         raise NotImplementedError(f"{type(self).__name__} finds no scale")
 
     def enable_fake_quant(self, enabled=True):
-        """Rounds from now on."""
+        """Round from now on."""
         self.fake_quant_enabled.fill_(int(enabled))
 
     def disable_fake_quant(self):
-        """Return numbers back as they are from now on."""
+        """Stop rounding."""
         self.enable_fake_quant(False)
 
     def enable_observer(self, enabled=True):
-        """Follow ranges from now on."""
+        """Observe ranges from now on."""
         self.observer_enabled.fill_(int(enabled))
 
     def disable_observer(self):
-        """Keep the scale that there is."""
+        """Keep the current scale."""
         self.enable_observer(False)
 
 
 class FakeQuantize(FakeQuantizeBase):
-    """(step - zero_point) * scale for the nearest step from quant_min to quant_max, with the scale and the zero point of an
-    observer, which sees each input first. The gradient is that of the input, where it lies between the limits."""
+    """Module for (step - zero_point) * scale with the nearest step from quant_min to quant_max.
+
+    Scale and zero point come from an observer, which sees each input first. The gradient is that of the input between the
+    limits.
+    """
 
     _version = 1
 
@@ -82,12 +85,12 @@ class FakeQuantize(FakeQuantizeBase):
         self.register_buffer("zero_point", FUNCTIONS["zeros"](1, dtype=dt.float32 if floating else dt.int32))
 
     def calculate_qparams(self, **kwargs):
-        """(scale, zero point) of what the observer has seen."""
+        """Return (scale, zero point) from the observer."""
         return self.activation_post_process.calculate_qparams()
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was seen yet."""
+        """Whether nothing was observed yet."""
         return self.activation_post_process.is_empty
 
     def forward(self, X):
@@ -104,31 +107,31 @@ class FakeQuantize(FakeQuantizeBase):
             made = self._steps_between(*ends)
             self._fit(made[0])
             put_where(self.observer_enabled, on, *zip((own.min_val, own.max_val, self.scale, self.zero_point), (*ends, *made)))
-        elif on or self.observer_enabled[0] != 0:       # it may do anything, so a trace asks
+        elif on or self.observer_enabled[0] != 0:       # the observer may do anything, so a trace must read the switch
             own(x)
             made = own.calculate_qparams()
             self._fit(made[0])
             put_where(None, True, *zip((self.scale, self.zero_point), made))
 
     def _steps_between(self, low, high):
-        """(scale, zero point) for the ends of ranges."""
+        """Return (scale, zero point) for the ends of ranges."""
         return self.activation_post_process.steps_between(low, high)
 
     def _fit(self, scale):
-        """Make room for as many scales as there are channels."""
+        """Resize buffers to as many scales as there are channels."""
         if scale.ndim and self.scale.shape != scale.shape:
             first_time(self)
             self.scale, self.zero_point = self.scale.new_ones(scale.shape), self.zero_point.new_zeros(scale.shape)
 
     def start_with(self, x):
-        """Make room for what such a tensor needs, before one is seen."""
+        """Resize buffers for a tensor before one is observed."""
         if self.is_per_channel:
             if hasattr(self.activation_post_process, "fit"):
                 self.activation_post_process.fit(x)
             self._fit(x.detach().new_empty(x.shape[self.ch_axis]))
 
     def rounded(self, x):
-        """Return the nearest steps, by the scale that there is, if rounding is on."""
+        """Round to the nearest steps by the current scale, if rounding is on."""
         on = known(self.fake_quant_enabled)
         if on is False:
             return x
@@ -150,7 +153,7 @@ class FakeQuantize(FakeQuantizeBase):
 
 
 class FixedQParamsFakeQuantize(FakeQuantize):
-    """Fake quantisation with a scale and a zero point that are known from the start."""
+    """Fake quantisation with a fixed scale and zero point."""
 
     def __init__(self, observer):
         super().__init__(observer=observer)
@@ -161,15 +164,15 @@ class FixedQParamsFakeQuantize(FakeQuantize):
         self.scale, self.zero_point = own.scale, own.zero_point
 
     def calculate_qparams(self, **kwargs):
-        """(scale, zero point)"""
+        """Return (scale, zero point)."""
         return self.scale, self.zero_point
 
     def _observe(self, x, on):
-        """Nothing: they stay."""
+        """Do nothing: scale and zero point are fixed."""
 
 
 class FusedMovingAvgObsFakeQuantize(FakeQuantize):
-    """`FakeQuantize` with moving means of ranges, which is one operation in PyTorch."""
+    """`FakeQuantize` with moving averages of ranges, which is one operation in PyTorch."""
 
     _switch = dt.int64
 
@@ -182,7 +185,7 @@ class FusedMovingAvgObsFakeQuantize(FakeQuantize):
         self.is_symmetric_quant = self.qscheme in schemes.SYMMETRIC
 
     def _steps_between(self, low, high):
-        """Symmetric steps use all of the bytes' range: -128 is as far as the range goes down, 127 as far as it goes up."""
+        """Return steps; symmetric ones use all bytes: -128 is the lower end of the range, 127 the upper one."""
         if not self.is_symmetric_quant:
             return super()._steps_between(low, high)
         return steps_between(low, high, self.quant_min, self.quant_max, FITTED, eps=self.activation_post_process._least_scale,

@@ -1,4 +1,4 @@
-"""`ingot.ao.nn.intrinsic`: layers that follow each other and are quantised as one, as `fuse_modules` joins them."""
+"""`ingot.ao.nn.intrinsic`: consecutive layers quantised as one, as `fuse_modules` joins them."""
 
 from ...ir.errors import ArgumentError
 from ..nn.base.container import Sequential
@@ -13,7 +13,7 @@ __all__ = ["ConvBn1d", "ConvBn2d", "ConvBn3d", "ConvBnReLU1d", "ConvBnReLU2d", "
 
 
 class _FusedModule(Sequential):
-    """Modules of certain classes, one after the other."""
+    """Sequence of modules of certain classes."""
 
     _parts: tuple = ()
 
@@ -26,67 +26,67 @@ class _FusedModule(Sequential):
 
 
 class ConvReLU1d(_FusedModule):
-    """A convolution over (N, C, L) and a ReLU."""
+    """Convolution over (N, C, L) and a ReLU."""
 
     _parts = Conv1d, ReLU
 
 
 class ConvReLU2d(_FusedModule):
-    """A convolution over (N, C, H, W) and a ReLU."""
+    """Convolution over (N, C, H, W) and a ReLU."""
 
     _parts = Conv2d, ReLU
 
 
 class ConvReLU3d(_FusedModule):
-    """A convolution over (N, C, D, H, W) and a ReLU."""
+    """Convolution over (N, C, D, H, W) and a ReLU."""
 
     _parts = Conv3d, ReLU
 
 
 class LinearReLU(_FusedModule):
-    """A linear layer and a ReLU."""
+    """Linear layer and a ReLU."""
 
     _parts = Linear, ReLU
 
 
 class ConvBn1d(_FusedModule):
-    """A convolution over (N, C, L) and its batch norm."""
+    """Convolution over (N, C, L) and its batch norm."""
 
     _parts = Conv1d, BatchNorm1d
 
 
 class ConvBn2d(_FusedModule):
-    """A convolution over (N, C, H, W) and its batch norm."""
+    """Convolution over (N, C, H, W) and its batch norm."""
 
     _parts = Conv2d, BatchNorm2d
 
 
 class ConvBn3d(_FusedModule):
-    """A convolution over (N, C, D, H, W) and its batch norm."""
+    """Convolution over (N, C, D, H, W) and its batch norm."""
 
     _parts = Conv3d, BatchNorm3d
 
 
 class ConvBnReLU1d(_FusedModule):
-    """A convolution over (N, C, L), its batch norm and a ReLU."""
+    """Convolution over (N, C, L), its batch norm and a ReLU."""
 
     _parts = Conv1d, BatchNorm1d, ReLU
 
 
 class ConvBnReLU2d(_FusedModule):
-    """A convolution over (N, C, H, W), its batch norm and a ReLU."""
+    """Convolution over (N, C, H, W), its batch norm and a ReLU."""
 
     _parts = Conv2d, BatchNorm2d, ReLU
 
 
 class ConvBnReLU3d(_FusedModule):
-    """A convolution over (N, C, D, H, W), its batch norm and a ReLU."""
+    """Convolution over (N, C, D, H, W), its batch norm and a ReLU."""
 
     _parts = Conv3d, BatchNorm3d, ReLU
 
 
 class LinearBn1d(_FusedModule):
-    """A linear layer and its batch norm."""
+    """Linear layer and its batch norm."""
 
     _parts = Linear, BatchNorm1d
 

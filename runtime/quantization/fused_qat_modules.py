@@ -1,11 +1,11 @@
-"""`ingot.ao.nn.intrinsic.qat`: a layer, its batch norm and a ReLU that train as the one layer of whole numbers they become.
+"""`ingot.ao.nn.intrinsic.qat`: a layer, its batch norm and a ReLU, trained as the one int8 layer they become.
 
-In evaluation mode batch norm is a factor for each channel of the weight, so that product is what is rounded while training,
-too, with the running statistics. Sums are divided by the factor again before the batch norm sees them:
+In evaluation mode batch norm is a factor for each channel of the weight. So training also rounds that product, with the
+running statistics. Sums are divided by the factor again before the batch norm sees them:
 
     y = relu(bn(conv(x, rounded(weight * factor)) / factor + bias)),     factor = bn.weight / sqrt(bn.running_var + bn.eps)
 
-Channels whose factor is zero (many networks start so) keep sums to divide: there bn.weight counts as 1 in the factor.
+Channels whose bn.weight is zero (many networks start so) use 1 for it in the factor, so that the division works.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ __all__ = ["ConvBn1d", "ConvBn2d", "ConvBn3d", "ConvBnReLU1d", "ConvBnReLU2d", "
 
 
 class LinearReLU(qat_modules.Linear):
-    """A linear layer with a rounded weight, and a ReLU."""
+    """Linear layer with a rounded weight, and a ReLU."""
 
     _FLOAT_MODULE: Any = fused_modules.LinearReLU
 
@@ -34,7 +34,7 @@ class LinearReLU(qat_modules.Linear):
 
 
 class ConvReLU1d(qat_modules.Conv1d):
-    """A convolution over (N, C, L) with a rounded weight, and a ReLU."""
+    """Convolution over (N, C, L) with a rounded weight, and a ReLU."""
 
     _FLOAT_MODULE: Any = fused_modules.ConvReLU1d
 
@@ -43,7 +43,7 @@ class ConvReLU1d(qat_modules.Conv1d):
 
 
 class ConvReLU2d(qat_modules.Conv2d):
-    """A convolution over (N, C, H, W) with a rounded weight, and a ReLU."""
+    """Convolution over (N, C, H, W) with a rounded weight, and a ReLU."""
 
     _FLOAT_MODULE: Any = fused_modules.ConvReLU2d
 
@@ -52,7 +52,7 @@ class ConvReLU2d(qat_modules.Conv2d):
 
 
 class ConvReLU3d(qat_modules.Conv3d):
-    """A convolution over (N, C, D, H, W) with a rounded weight, and a ReLU."""
+    """Convolution over (N, C, D, H, W) with a rounded weight, and a ReLU."""
 
     _FLOAT_MODULE: Any = fused_modules.ConvReLU3d
 
@@ -64,7 +64,7 @@ class ConvReLU3d(qat_modules.Conv3d):
 
 
 class _Normed(qat_modules.Rounding):
-    """A layer with its batch norm `bn`. While `freeze_bn`, running statistics stay, and are what normalises."""
+    """Layer with its batch norm `bn`. `freeze_bn` fixes the running statistics and normalises by them."""
 
     _norm: type
     bn: Any
@@ -84,11 +84,11 @@ class _Normed(qat_modules.Rounding):
         self.bn = mod[1]
 
     def reset_running_stats(self):
-        """Forget the running statistics."""
+        """Reset the running statistics."""
         self.bn.reset_running_stats()
 
     def update_bn_stats(self):
-        """Follow statistics from now on."""
+        """Update the running statistics from now on."""
         self.freeze_bn = False
         self.bn.training = True
         return self
@@ -100,7 +100,7 @@ class _Normed(qat_modules.Rounding):
         return self
 
     def train(self, mode=True):
-        """Switch training mode; a frozen batch norm stays as it is."""
+        """Switch training mode; a frozen batch norm keeps its mode."""
         super().train(mode)
         if self.freeze_bn:
             self.bn.train(False)
@@ -117,7 +117,7 @@ class _Normed(qat_modules.Rounding):
         return self.weight_fake_quant(self.weight * self._over(factor, 0))
 
     def _shift(self, factor):
-        """What is added to sums in evaluation mode."""
+        """Return the addend of sums in evaluation mode."""
         mean = self.bn.running_mean if self.bias is None else self.bn.running_mean - self.bias
         return self.bn.bias - mean * factor
 
@@ -137,7 +137,7 @@ class _Normed(qat_modules.Rounding):
         return self.bn(sums)
 
     def _switched_off(self, weight, factor):
-        """Channels whose factor is zero give their shift alone."""
+        """Return a weight in which channels with factor zero contribute nothing but their shift."""
         there = self.bn.weight != 0
         return weight * self._over(there, 0).to(weight.dtype), factor * there
 
@@ -145,14 +145,14 @@ class _Normed(qat_modules.Rounding):
         return self._normed(input)
 
     def folded(self):
-        """(weight, bias) of the layer with its batch norm, the weight rounded."""
+        """Return (weight, bias) of the layer with its batch norm folded in, the weight rounded."""
         with no_grad():
             factor = self._factor()
             weight, factor = self._switched_off(self._scaled(factor), factor)
             return weight.detach(), self._shift(factor).detach()
 
     def to_float(self):
-        """Return the float layer with the batch norm folded in, before rounding, and a ReLU behind it if there is one."""
+        """Return the float layer with the batch norm folded in, before rounding, followed by a ReLU if there is one."""
         bn = self.bn
         fold = fuse_linear_bn_weights if self._layer is float_linear.Linear else fuse_conv_bn_weights
         layer = self._float_layer(*fold(self.weight, self.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias))
@@ -161,7 +161,7 @@ class _Normed(qat_modules.Rounding):
 
 
 class LinearBn1d(_Normed, float_linear.Linear):
-    """A linear layer and its batch norm."""
+    """Linear layer and its batch norm."""
 
     _FLOAT_MODULE: Any = fused_modules.LinearBn1d
     _layer, _norm = float_linear.Linear, norm.BatchNorm1d
@@ -187,28 +187,28 @@ class _ConvBn(_Normed):
 
 
 class ConvBn1d(_ConvBn, float_conv.Conv1d):
-    """A convolution over (N, C, L) and its batch norm."""
+    """Convolution over (N, C, L) and its batch norm."""
 
     _FLOAT_MODULE: Any = fused_modules.ConvBn1d
     _layer, _norm = float_conv.Conv1d, norm.BatchNorm1d
 
 
 class ConvBn2d(_ConvBn, float_conv.Conv2d):
-    """A convolution over (N, C, H, W) and its batch norm."""
+    """Convolution over (N, C, H, W) and its batch norm."""
 
     _FLOAT_MODULE: Any = fused_modules.ConvBn2d
     _layer, _norm = float_conv.Conv2d, norm.BatchNorm2d
 
 
 class ConvBn3d(_ConvBn, float_conv.Conv3d):
-    """A convolution over (N, C, D, H, W) and its batch norm."""
+    """Convolution over (N, C, D, H, W) and its batch norm."""
 
     _FLOAT_MODULE: Any = fused_modules.ConvBn3d
     _layer, _norm = float_conv.Conv3d, norm.BatchNorm3d
 
 
 class ConvBnReLU1d(ConvBn1d):
-    """A convolution over (N, C, L), its batch norm and a ReLU."""
+    """Convolution over (N, C, L), its batch norm and a ReLU."""
 
     _FLOAT_MODULE: Any = fused_modules.ConvBnReLU1d
 
@@ -217,7 +217,7 @@ class ConvBnReLU1d(ConvBn1d):
 
 
 class ConvBnReLU2d(ConvBn2d):
-    """A convolution over (N, C, H, W), its batch norm and a ReLU."""
+    """Convolution over (N, C, H, W), its batch norm and a ReLU."""
 
     _FLOAT_MODULE: Any = fused_modules.ConvBnReLU2d
 
@@ -226,7 +226,7 @@ class ConvBnReLU2d(ConvBn2d):
 
 
 class ConvBnReLU3d(ConvBn3d):
-    """A convolution over (N, C, D, H, W), its batch norm and a ReLU."""
+    """Convolution over (N, C, D, H, W), its batch norm and a ReLU."""
 
     _FLOAT_MODULE: Any = fused_modules.ConvBnReLU3d
 
@@ -238,12 +238,12 @@ class ConvBnReLU3d(ConvBn3d):
 
 
 def freeze_bn_stats(mod):
-    """Has a layer with a batch norm keep its running statistics."""
+    """Make a layer with a batch norm keep its running statistics."""
     if isinstance(mod, _Normed):
         mod.freeze_bn_stats()
 
 
 def update_bn_stats(mod):
-    """Has a layer with a batch norm follow statistics."""
+    """Make a layer with a batch norm update its running statistics."""
     if isinstance(mod, _Normed):
         mod.update_bn_stats()

@@ -1,4 +1,4 @@
-"""`ingot.ao.nn.intrinsic.quantized`: layers in whole numbers with a ReLU behind them."""
+"""`ingot.ao.nn.intrinsic.quantized`: int8 layers followed by a ReLU."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ __all__ = ["ConvReLU1d", "ConvReLU2d", "LinearReLU"]
 
 
 class LinearReLU(static_modules.Linear):
-    """A linear layer in whole numbers, and a ReLU."""
+    """Int8 linear layer, and a ReLU."""
 
     _float_module: Any = fused_modules.LinearReLU
     _trained: tuple = (fused_qat_modules.LinearReLU,)
@@ -19,7 +19,7 @@ class LinearReLU(static_modules.Linear):
 
 
 class ConvReLU1d(static_modules.Conv1d):
-    """A convolution over (N, C, L) in whole numbers, and a ReLU."""
+    """Int8 convolution over (N, C, L), and a ReLU."""
 
     _float_module: Any = fused_modules.ConvReLU1d
     _trained: tuple = fused_qat_modules.ConvReLU1d, fused_qat_modules.ConvBnReLU1d
@@ -29,7 +29,7 @@ class ConvReLU1d(static_modules.Conv1d):
 
 
 class ConvReLU2d(static_modules.Conv2d):
-    """A convolution over (N, C, H, W) in whole numbers, and a ReLU."""
+    """Int8 convolution over (N, C, H, W), and a ReLU."""
 
     _float_module: Any = fused_modules.ConvReLU2d
     _trained: tuple = fused_qat_modules.ConvReLU2d, fused_qat_modules.ConvBnReLU2d

@@ -1,4 +1,4 @@
-"""How weights are quantised: whole numbers from -127 to 127, and a scale for each row; and what bytes observers ask for."""
+"""Int8 weights: whole numbers from -127 to 127 with a scale for each row; and the bytes of observers."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ _LARGEST = 127          # of a weight's whole numbers
 
 
 def quantized(weight, name: str):
-    """(int8 numbers, a scale for each row) of a float32 weight."""
+    """Return int8 numbers and a scale for each row of a float32 weight."""
     if weight.dtype is not dt.float32 or weight.device.type != "cpu":
         raise DTypeError(f"{name} is quantised from float32 on the CPU, its weight is {weight.aval} on {weight.device}; call "
                          f".float() and .cpu() before")
@@ -30,21 +30,21 @@ def quantized(weight, name: str):
 
 
 def require_int8(dtype):
-    """Refuse what else PyTorch's modules of this kind are made of."""
+    """Raise for dtypes of PyTorch's modules other than qint8."""
     if dtype is not qint8:
         raise ArgumentError(f"weights are quantised to ingot.qint8, not to {dtype}; for 16 bits use module.half() or "
                             f"module.bfloat16()")
 
 
 class ByteSteps(NamedTuple):
-    """What a layer's bytes stand for, and which of them its input may be."""
+    """Steps of a layer's input bytes, and their limits."""
 
     steps: Steps
     limits: tuple
 
 
 def byte_steps(observer, name: str) -> ByteSteps:
-    """Return the bytes that an observer, or fake quantisation, has found; steps that are numbered from -128 on are moved up."""
+    """Return the byte steps of an observer or fake quantisation; steps numbered from -128 are shifted up."""
     if not hasattr(observer, "quant_min"):
         raise ArgumentError(f"{name}: the activation of its qconfig is {type(observer).__name__}, which finds no steps for "
                             f"bytes")
@@ -64,8 +64,7 @@ def byte_steps(observer, name: str) -> ByteSteps:
 
 
 def weight_scales(fake, name: str):
-    """Return the scale of each row (or of all) that fake quantisation has for a weight, as an array; None where nothing rounds
-    it."""
+    """Return a weight's scales by row (or one for all) from fake quantisation, as an array; None without rounding."""
     if not hasattr(fake, "scale"):
         return None
     if bool((fake.zero_point != 0).any()) or fake.quant_min < -128 or fake.quant_max > 127:

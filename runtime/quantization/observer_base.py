@@ -1,4 +1,4 @@
-"""Base of observers: factories of them, and steps for the ranges that they have seen."""
+"""Base of observers: factories, and steps for observed ranges."""
 
 from functools import partial
 
@@ -16,7 +16,7 @@ RANGES = {dt.quint8: (0, 255), dt.qint8: (-128, 127), dt.uint8: (0, 255), dt.int
 
 
 class Factory:
-    """Makes observers, each with the same arguments; what `with_callable_args` names is called for each."""
+    """Factory of observers with fixed arguments; functions in `with_callable_args` are called for each observer."""
 
     def __init__(self, make, called=None):
         self.p, self.callable_args = make, called or {}
@@ -29,11 +29,11 @@ class Factory:
         return f"{self.p!r}{self.callable_args!r}"
 
     def with_args(self, **settings):
-        """Return a factory that knows more arguments."""
+        """Return a factory with more arguments."""
         return Factory(partial(self, **settings))
 
     def with_callable_args(self, **makers):
-        """Return a factory that calls these for arguments when it makes something."""
+        """Return a factory that calls these functions for arguments."""
         return Factory(self.p, {**self.callable_args, **makers})
 
 
@@ -47,12 +47,12 @@ class HasFactories(Module):
 
     @classmethod
     def with_callable_args(cls, **makers):
-        """Return a factory of such modules that calls these for arguments."""
+        """Return a factory of such modules that calls these functions for arguments."""
         return Factory(partial(cls), makers)
 
 
 class ObserverBase(HasFactories):
-    """A module that notes numbers that pass through it, and says which scale and zero point they are worth."""
+    """Module that observes its inputs and derives a scale and zero point."""
 
     def __init__(self, dtype, is_dynamic=False):
         super().__init__()
@@ -62,17 +62,17 @@ class ObserverBase(HasFactories):
         raise NotImplementedError(f"{type(self).__name__} has no forward")
 
     def calculate_qparams(self, **kwargs):
-        """(scale, zero point)"""
+        """Return (scale, zero point)."""
         raise NotImplementedError(f"{type(self).__name__} finds no scale")
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was seen yet."""
+        """Whether nothing was observed yet."""
         return False
 
 
 class UniformQuantizationObserverBase(ObserverBase):
-    """Observers of ranges that are divided evenly, from `quant_min` to `quant_max`."""
+    """Observers of ranges divided evenly, from `quant_min` to `quant_max`."""
 
     _schemes: tuple = schemes.PER_TENSOR
     _dtype, _scheme = dt.quint8, schemes.per_tensor_affine
@@ -95,7 +95,7 @@ class UniformQuantizationObserverBase(ObserverBase):
         self._least_scale = eps
 
     def _limits(self, least, most):
-        """What steps are numbered by; half as many with `reduce_range`."""
+        """Return the first and last step; half as many steps with `reduce_range`."""
         lowest, highest = RANGES[self.dtype]
         if not self.has_customized_qrange:
             least, most = lowest, highest
@@ -106,11 +106,11 @@ class UniformQuantizationObserverBase(ObserverBase):
 
     @property
     def is_symmetric(self) -> bool:
-        """Whether steps go as far down as up."""
+        """Whether steps are symmetric about zero."""
         return self.qscheme in schemes.SYMMETRIC
 
     def steps_between(self, low, high):
-        """(scale, zero point) for the ends of ranges."""
+        """Return (scale, zero point) for the ends of ranges."""
         kind = SYMMETRIC if self.is_symmetric else AFFINE
         if self.qscheme == schemes.per_channel_affine_float_qparams:
             kind = FLOATING
@@ -121,7 +121,7 @@ class UniformQuantizationObserverBase(ObserverBase):
             return steps_between(low, high, self.quant_min, self.quant_max, kind, eps=self._least_scale, middle=middle)
 
     def reset_min_max_vals(self):
-        """Forget what was seen."""
+        """Forget the observations."""
         raise NotImplementedError(f"{type(self).__name__} cannot forget what it has seen")
 
     def _load_from_state_dict(self, state_dict, prefix, *others):
@@ -131,13 +131,13 @@ class UniformQuantizationObserverBase(ObserverBase):
 
 
 def first_time(module):
-    """Says to a trace that a module makes room for channels, which it does once."""
+    """Tell a trace that a module resizes buffers for channels, which happens once."""
     if tls.m.recorder is not None:
         tls.m.recorder.only_once(f"a {type(module).__name__} took its sizes from its first input")
 
 
 def make_room(module, state_dict, prefix):
-    """Return a module's own buffers the sizes that were saved: there are as many scales as channels were seen."""
+    """Resize a module's buffers to those in a saved state: there is one scale for each observed channel."""
     for name, own in list(module._buffers.items()):
         saved = state_dict.get(prefix + name)
         if saved is not None and saved.shape != own.shape:

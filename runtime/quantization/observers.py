@@ -1,8 +1,8 @@
-"""Observers: modules that note the numbers that pass through them, and say which scale and zero point these are worth.
+"""Observers: modules that record ranges of their inputs, and derive scale and zero point.
 
-They are what `prepare` puts before layers, and what fake quantisation follows (`fake_quantize.py`). Those of smallest and
-largest numbers keep them in buffers, which a trace writes as it does running statistics; those that count how often numbers
-come (`calibration_ranges.py`) are for calibration.
+`prepare` puts them before layers, and fake quantisation follows them (`fake_quantize.py`). Those of smallest and largest
+numbers keep them in buffers, which a trace writes like running statistics. Those with histograms (`calibration_ranges.py`) are
+for calibration.
 """
 
 from ...ir import dtype as dt
@@ -39,7 +39,7 @@ _INFINITE = float("inf")
 
 
 class MinMaxObserver(UniformQuantizationObserverBase):
-    """The smallest and the largest number of all inputs."""
+    """Observer of the smallest and the largest number of all inputs."""
 
     def __init__(self, *args, **settings):
         super().__init__(*args, **settings)
@@ -51,7 +51,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
         return ends_of(x)
 
     def followed(self, low, high):
-        """What the range becomes when another one was found."""
+        """Return the range after another one was found."""
         kind = self.min_val.dtype
         return FUNCTIONS["minimum"](self.min_val, low.to(kind)), FUNCTIONS["maximum"](self.max_val, high.to(kind))
 
@@ -63,15 +63,15 @@ class MinMaxObserver(UniformQuantizationObserverBase):
         return x_orig
 
     def range_with(self, x):
-        """Return the ends of the range when the numbers of a tensor are seen, too."""
+        """Return the ends of the range including the numbers of a tensor."""
         self.fit(x)
         return self.followed(*self.ends_of(x.detach()))
 
     def fit(self, x):
-        """Make room for the ranges of such a tensor."""
+        """Resize buffers for the ranges of a tensor."""
 
     def calculate_qparams(self, **kwargs):
-        """(scale, zero_point)"""
+        """Return (scale, zero_point)."""
         if self.is_empty:
             raise ArgumentError(f"{type(self).__name__} has seen nothing; run the prepared model on inputs like those to come")
         scale, zero = self.steps_between(self.min_val, self.max_val)
@@ -79,11 +79,11 @@ class MinMaxObserver(UniformQuantizationObserverBase):
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was seen yet."""
+        """Whether nothing was observed yet."""
         return not self.min_val.numel() or bool((self.min_val == _INFINITE).any())
 
     def reset_min_max_vals(self):
-        """Forget what was seen."""
+        """Forget the observations."""
         self.min_val.fill_(_INFINITE)
         self.max_val.fill_(-_INFINITE)
 
@@ -92,23 +92,23 @@ class MinMaxObserver(UniformQuantizationObserverBase):
 
 
 class _Moving(MinMaxObserver):
-    """Means of the smallest and of the largest number of each input, of which the latest counts `averaging_constant`."""
+    """Moving averages of the smallest and largest number of each input; the latest has weight `averaging_constant`."""
 
     def __init__(self, averaging_constant=0.01, **settings):
         super().__init__(**settings)
         self.averaging_constant = averaging_constant
 
     def followed(self, low, high):
-        """What the range becomes when another one was found."""
+        """Return the range after another one was found."""
         return followed((self.min_val, self.max_val), (low, high), self.averaging_constant)
 
 
 class MovingAverageMinMaxObserver(_Moving, MinMaxObserver):
-    """Means of the smallest and of the largest number of each input, of which the latest counts `averaging_constant`."""
+    """Moving averages of the smallest and largest number of each input; the latest has weight `averaging_constant`."""
 
 
 class PerChannelMinMaxObserver(MinMaxObserver):
-    """The smallest and the largest number of each channel, of weights: a scale for each output, zero in the middle."""
+    """Smallest and largest number of each channel, for weights: a scale for each output, symmetric about zero."""
 
     _schemes = schemes.PER_CHANNEL
     _dtype, _scheme = dt.qint8, per_channel_symmetric
@@ -119,7 +119,7 @@ class PerChannelMinMaxObserver(MinMaxObserver):
         self.min_val, self.max_val = (v.new_empty(0) for v in (self.min_val, self.max_val))
 
     def fit(self, x):
-        """Make room for the ranges of such a tensor."""
+        """Resize buffers for the ranges of a tensor."""
         channels = x.shape[self.ch_axis]
         if self.min_val.shape != (channels,):
             first_time(self)
@@ -132,14 +132,14 @@ class PerChannelMinMaxObserver(MinMaxObserver):
 
 
 class MovingAveragePerChannelMinMaxObserver(_Moving, PerChannelMinMaxObserver):
-    """Moving means of the smallest and of the largest number of each channel."""
+    """Moving averages of the smallest and largest number of each channel."""
 
 
-# For calibration: how often numbers come.
+# Histograms, for calibration.
 
 
 class _Counting(UniformQuantizationObserverBase):
-    """A range as `_kind` finds it from a histogram."""
+    """Observer of a range that `_kind` computes from a histogram."""
 
     _kind: type
 
@@ -155,38 +155,38 @@ class _Counting(UniformQuantizationObserverBase):
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was seen yet."""
+        """Whether nothing was observed yet."""
         return self._nothing
 
     @property
     def min_val(self):
-        """The smallest number."""
+        """Smallest number."""
         return FUNCTIONS["tensor"](self.seen.low)
 
     @property
     def max_val(self):
-        """The largest number."""
+        """Largest number."""
         return FUNCTIONS["tensor"](self.seen.high)
 
     def calculate_qparams(self, **kwargs):
-        """(scale, zero_point) as tensors of one element."""
+        """Return (scale, zero_point) as tensors of one element."""
         if self._nothing:
             raise ArgumentError(f"{type(self).__name__} has seen nothing; run the prepared model on calibration inputs")
         return self.steps_between(*[FUNCTIONS["tensor"]([end], dtype=dt.float32) for end in self.seen.range()])
 
     def reset_min_max_vals(self):
-        """Forget what was seen."""
+        """Forget the observations."""
         self.seen, self._nothing = self._kind(), True
 
 
 class HistogramObserver(_Counting):
-    """The range whose bytes have the smallest squared error."""
+    """Observer of the range whose bytes have the smallest squared error."""
 
     _kind = LeastError
 
 
 class PercentileObserver(_Counting):
-    """All but a hundred thousandth of the numbers at either end."""
+    """Observer of all but a hundred thousandth of the numbers at either end."""
 
     _kind = Percentile
 
@@ -195,7 +195,7 @@ class PercentileObserver(_Counting):
 
 
 class FixedQParamsObserver(ObserverBase):
-    """A scale and a zero point that are known from the start, as those of a sigmoid's values are."""
+    """Observer with a fixed scale and zero point, such as those of a sigmoid's values."""
 
     def __init__(self, scale, zero_point, dtype=dt.quint8, qscheme=per_tensor_affine, quant_min=0, quant_max=255,
                  is_dynamic=False, **kwargs):
@@ -210,12 +210,12 @@ class FixedQParamsObserver(ObserverBase):
         return X
 
     def calculate_qparams(self, **kwargs):
-        """(scale, zero_point)"""
+        """Return (scale, zero_point)."""
         return self.scale, self.zero_point
 
 
 class PlaceholderObserver(ObserverBase):
-    """Says a dtype and nothing else, where inputs are quantised as they come or not at all."""
+    """Observer with a dtype alone, for inputs that are quantised at each call or not at all."""
 
     def __init__(self, dtype=dt.float32, custom_op_name="", compute_dtype=None, quant_min=None, quant_max=None, qscheme=None,
                  eps=None, is_dynamic=False):
@@ -230,12 +230,12 @@ class PlaceholderObserver(ObserverBase):
         return f"dtype={self.dtype}, is_dynamic={self.is_dynamic}"
 
     def calculate_qparams(self, **kwargs):
-        """Raises: there is no range."""
+        """Raise: there is no range."""
         raise ArgumentError("PlaceholderObserver has no range, so it finds no scale")
 
 
 class NoopObserver(ObserverBase):
-    """Changes nothing and notes nothing."""
+    """Observer that records nothing."""
 
     def __init__(self, dtype=dt.float16, custom_op_name=""):
         super().__init__(dtype)
@@ -245,19 +245,19 @@ class NoopObserver(ObserverBase):
         return x
 
     def calculate_qparams(self, **kwargs):
-        """Raises: there is no range."""
+        """Raise: there is no range."""
         raise ArgumentError("NoopObserver has no range, so it finds no scale")
 
 
 class ReuseInputObserver(NoopObserver):
-    """For what moves its input only: its values have the scale that they came with."""
+    """Observer for modules that only move their input: values keep its scale."""
 
     def __init__(self):
         super().__init__(dt.quint8)
 
 
 class RecordingObserver(ObserverBase):
-    """Keeps copies of all that it sees, to look into."""
+    """Observer that keeps copies of all its inputs for inspection."""
 
     def __init__(self, dtype=dt.quint8):
         super().__init__(dtype)
@@ -268,25 +268,25 @@ class RecordingObserver(ObserverBase):
         return x
 
     def calculate_qparams(self, **kwargs):
-        """Raises: there is no range."""
+        """Raise: there is no range."""
         raise ArgumentError("RecordingObserver keeps tensors and finds no scale")
 
     def get_tensor_value(self) -> list:
-        """What it has seen."""
+        """Return the observed tensors."""
         return self.tensor_val
 
 
-# Their states by themselves.
+# States of observers alone.
 
 
 def get_observer_state_dict(mod) -> dict:
-    """Return the part of a module's state that observers hold."""
+    """Return the part of a module's state that belongs to observers."""
     prefixes = [f"{path}." for path, m in mod.named_modules() if isinstance(m, ObserverBase)]
     return {key: value for key, value in mod.state_dict().items() if key.startswith(tuple(prefixes))}
 
 
 def load_observer_state_dict(mod, obs_dict):
-    """Return observers back what `get_observer_state_dict` took from such a module."""
+    """Restore a state of `get_observer_state_dict`."""
     wanted = get_observer_state_dict(mod)
     missing, extra = sorted(wanted.keys() - obs_dict.keys()), sorted(obs_dict.keys() - wanted.keys())
     if missing or extra:

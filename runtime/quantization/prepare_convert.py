@@ -1,13 +1,12 @@
-"""Static quantisation module by module, as PyTorch's eager mode has it: after training, or while it goes on.
+"""Static quantisation module by module, as in PyTorch's eager mode: after training, or during it.
 
     model.qconfig = get_default_qconfig()                       model.qconfig = get_default_qat_qconfig()
     prepared = prepare(fuse_modules(model.eval(), [...]))       prepared = prepare_qat(fuse_modules_qat(model.train(), [...]))
     for x in calibration: prepared(x)                           ... train prepared ...
     fast = jit.trace(convert(prepared))                         fast = jit.trace(convert(prepared))
 
-Both put something before each layer that `convert` will replace: an observer, or fake quantisation, which rounds the layer's
-input as the layer in whole numbers will. `prepare_qat` has the layers' weights rounded, too (`qat_modules.py`,
-`fused_qat_modules.py`).
+Both put a module before each layer that `convert` will replace: an observer, or fake quantisation, which rounds the layer's
+input as the int8 layer will. `prepare_qat` also makes layers round their weights (`qat_modules.py`, `fused_qat_modules.py`).
 """
 
 import copy
@@ -42,22 +41,22 @@ _EMBEDDINGS: dict[type, Any] = {float_sparse.Embedding: qat_modules.Embedding,
 
 
 def get_default_static_quant_module_mappings() -> dict:
-    """Which class in whole numbers stands for which."""
+    """Return the int8 class for each float class."""
     return dict(DEFAULT_STATIC_QUANT_MODULE_MAPPINGS)
 
 
 def get_default_qat_module_mappings() -> dict:
-    """Which class trains in place of which."""
+    """Return the training class for each float class."""
     return dict(DEFAULT_QAT_MODULE_MAPPINGS)
 
 
 def get_embedding_qat_module_mappings() -> dict:
-    """Return the same with embeddings."""
+    """Return the training class for each float class, with embeddings."""
     return {**DEFAULT_QAT_MODULE_MAPPINGS, **_EMBEDDINGS}
 
 
 class QuantStub(static_modules.Quantize):
-    """Marks where PyTorch's models become bytes; here it changes nothing."""
+    """Marker of where PyTorch's models become bytes; it changes nothing here."""
 
     def __init__(self, qconfig=None):
         super().__init__()
@@ -66,11 +65,11 @@ class QuantStub(static_modules.Quantize):
 
 
 class DeQuantStub(QuantStub):
-    """Marks where they become floats again."""
+    """Marker of where they become floats again."""
 
 
 class QuantWrapper(Module):
-    """A module between the two marks."""
+    """Module between the two markers."""
 
     def __init__(self, module):
         super().__init__()
@@ -83,19 +82,21 @@ class QuantWrapper(Module):
 
 
 def _show_input(module, args, kwargs):
-    """Show a module's observer what the module is called with; the module gets what the observer gives."""
+    """Pass a module's input through its observer."""
     if args:
         return (module.input_observer(args[0]), *args[1:]), kwargs
     return args, {**kwargs, "input": module.input_observer(kwargs["input"])}
 
 
 def _with_settings(model):
-    """(path, parent, name, module, its qconfig) of all modules below one, which have their parents' qconfig unless they have
-    their own; modules that are replaced as one are not looked into."""
+    """Return (path, parent, name, module, its qconfig) of all modules below one.
+
+    The qconfig is the module's own, or else its parent's. Modules that are replaced as one are not entered.
+    """
     stack = [("", model, getattr(model, "qconfig", None))]
     while stack:
         path, parent, config = stack.pop()
-        for name, child in parent._modules.items():     # `named_children` leaves out what it has had
+        for name, child in parent._modules.items():     # `named_children` skips repeats
             if child is None:
                 continue
             own = getattr(child, "qconfig", config)
@@ -106,8 +107,7 @@ def _with_settings(model):
 
 
 def propagate_qconfig_(module: Module, qconfig_dict=None, prepare_custom_config_dict=None):
-    """Return all modules the qconfig that holds for them: their own, that of their name or type in `qconfig_dict`, or their
-    parent's."""
+    """Set the qconfig of all modules: their own, that of their name or type in `qconfig_dict`, or their parent's."""
     named, found = qconfig_dict or {}, {}
     for path, m in module.named_modules(remove_duplicate=False):
         config = found.get(path.rpartition(".")[0]) if path else None
@@ -128,9 +128,10 @@ def _observe(path, child, config, kinds, wanted):
 
 
 def prepare(model: Module, inplace: bool = False) -> Module:
-    """Return the model (a copy, unless `inplace`) in evaluation mode with an observer before each layer that `convert` will
-    replace. Which these are says the attribute `qconfig` of modules: it holds for all that they contain, and None leaves
-    out."""
+    """Return the model (a copy, unless `inplace`) in evaluation mode with an observer before each layer to convert.
+
+    The attribute `qconfig` of a module selects them. It holds for all modules inside; None excludes.
+    """
     model = model if inplace else copy.deepcopy(model)
     if type_before_parametrizations(model) in DEFAULT_STATIC_QUANT_MODULE_MAPPINGS:
         raise ArgumentError("prepare looks for layers inside of a module; put the layer into nn.Sequential or QuantWrapper")
@@ -149,11 +150,12 @@ def prepare(model: Module, inplace: bool = False) -> Module:
 
 
 def prepare_qat(model: Module, mapping=None, inplace: bool = False) -> Module:
-    """Return the model (a copy, unless `inplace`), which is in training mode, with layers that train for whole numbers: their
-    weights and inputs are rounded by fake quantisation as the attribute `qconfig` of modules says, which holds for all that
-    they contain, and None leaves out.
+    """Return the training model (a copy, unless `inplace`) with layers that train for int8.
 
-    mapping   classes of float modules and of those that train in their place, which have `from_float`
+    Fake quantisation rounds their weights and inputs, as the attribute `qconfig` of a module says. It holds for all modules
+    inside; None excludes.
+
+    mapping   float classes and their training classes, which have `from_float`
     """
     if not model.training:
         raise ArgumentError("prepare_qat takes a model in training mode; call model.train()")
@@ -180,10 +182,11 @@ def prepare_qat(model: Module, mapping=None, inplace: bool = False) -> Module:
 
 
 def convert(module: Module, mapping=None, inplace: bool = False) -> Module:
-    """Return the prepared model (a copy, unless `inplace`) with layers in whole numbers, for inputs like those observed. Layers
-    that have trained and have none (convolutions over volumes, bags of rows) stay, and keep their scales.
+    """Return the prepared model (a copy, unless `inplace`) with int8 layers, for inputs like those observed.
 
-    mapping   classes of prepared modules and of those in whole numbers, which have `from_float`
+    Trained layers without an int8 class (convolutions over volumes, bags of rows) stay, and keep their scales.
+
+    mapping   prepared classes and their int8 classes, which have `from_float`
     """
     mapping = DEFAULT_STATIC_QUANT_MODULE_MAPPINGS if mapping is None else mapping
     model = module if inplace else copy.deepcopy(module)
@@ -207,7 +210,7 @@ def convert(module: Module, mapping=None, inplace: bool = False) -> Module:
 
 
 def in_place_of(child, new):
-    """Return a new module the hooks of the one that it replaces."""
+    """Give a new module the hooks of the one that it replaces, and return it."""
     given, taken = child._hooks, new._hooks
     taken.forward.update(given.forward)
     taken.forward_pre.update({n: hook for n, hook in given.forward_pre.items() if hook is not _show_input})
@@ -217,33 +220,37 @@ def in_place_of(child, new):
 
 
 def quantize(model: Module, run_fn, run_args, mapping=None, inplace: bool = False) -> Module:
-    """prepare, run_fn(model, *run_args), convert."""
+    """Run prepare, run_fn(model, *run_args), and convert."""
     prepared = prepare(model, inplace)
     run_fn(prepared, *run_args)
     return convert(prepared, mapping, inplace=True)
 
 
 def quantize_qat(model: Module, run_fn, run_args, inplace: bool = False) -> Module:
-    """prepare_qat, run_fn(model, *run_args), which trains, convert."""
+    """Run prepare_qat, run_fn(model, *run_args), which trains, and convert."""
     model = model if inplace else copy.deepcopy(model)
     prepared = prepare_qat(model.train(), inplace=True)
     run_fn(prepared, *run_args)
     return convert(prepared, inplace=True)
 
 
-# Joining layers with what follows them.
+# Fusion of layers.
 
 
 def fuse_modules(model: Module, modules_to_fuse, inplace: bool = False) -> Module:
     """Return the model (a copy, unless `inplace`) with batch norms folded into the layers before them, for evaluation.
-    `modules_to_fuse` is a list of names, or several: a convolution or linear layer, its batch norm, maybe a ReLU; or a layer
-    and a ReLU. The first becomes all of them, the others nothing."""
+
+    `modules_to_fuse` is a list of names, or several lists: a convolution or linear layer, its batch norm, maybe a ReLU; or a
+    layer and a ReLU. The first module becomes all of them, the others identities.
+    """
     return _with_fused(model, modules_to_fuse, inplace, _fused)
 
 
 def fuse_modules_qat(model: Module, modules_to_fuse, inplace: bool = False) -> Module:
-    """Return the model (a copy, unless `inplace`) with the named modules joined for `prepare_qat`, batch norms included: these
-    go on training. The first becomes all of them, the others nothing."""
+    """Return the model (a copy, unless `inplace`) with the named modules joined for `prepare_qat`.
+
+    Batch norms keep training. The first module becomes all of them, the others identities.
+    """
     return _with_fused(model, modules_to_fuse, inplace, _joined)
 
 

@@ -1,4 +1,4 @@
-"""`ingot.ao.nn.qat`: layers that train with their weights rounded to steps."""
+"""`ingot.ao.nn.qat`: layers that train with rounded weights."""
 
 from typing import Any
 
@@ -16,8 +16,10 @@ __all__ = ["Conv1d", "Conv2d", "Conv3d", "Embedding", "EmbeddingBag", "Linear"]
 
 
 class Rounding(Module):
-    """A layer with `weight_fake_quant`, made of a float one with a `qconfig`; `_FLOAT_MODULE` is what it stands for, `_layer`
-    the class of the float layer in it."""
+    """Layer with `weight_fake_quant`, made from a float one with a `qconfig`.
+
+    `_FLOAT_MODULE` is the float class, `_layer` the class of the float layer in it.
+    """
 
     _FLOAT_MODULE: Any
     _layer: Any
@@ -40,12 +42,12 @@ class Rounding(Module):
 
     @classmethod
     def _options(cls, layer) -> dict:
-        """Arguments that make a layer like one."""
+        """Return arguments that make a layer like another one."""
         raise NotImplementedError
 
     @classmethod
     def from_float(cls, mod, use_precomputed_fake_quant=False):
-        """Return the layer that trains in place of a float one, with its very parameters."""
+        """Return the training layer of a float one, with the same parameters."""
         if type_before_parametrizations(mod) is not cls._FLOAT_MODULE:
             raise DTypeError(f"{cls.__module__}.{cls.__name__}.from_float takes {cls._FLOAT_MODULE.__name__}, got "
                              f"{type(mod).__name__}")
@@ -59,7 +61,7 @@ class Rounding(Module):
 
     @classmethod
     def _more_options(cls, mod) -> dict:
-        """Those that come from what follows the layer."""
+        """Return arguments from the modules after the layer."""
         return {}
 
     def _take(self, mod, layer):
@@ -69,12 +71,12 @@ class Rounding(Module):
         self.weight_fake_quant.to(self.weight.device)
 
     def folded(self) -> tuple:
-        """(weight, bias) that the layer multiplies by and adds in evaluation mode, the former rounded."""
+        """Return (weight, bias) of evaluation mode, with the weight rounded."""
         with no_grad():
             return self.weight_fake_quant(self.weight).detach(), None if self.bias is None else self.bias.detach()
 
     def to_float(self):
-        """Return the float layer with the weights as they were trained, before rounding."""
+        """Return the float layer with the trained weights, before rounding."""
         layer = self._float_layer(self.weight, getattr(self, "bias", None))
         if not issubclass(self._FLOAT_MODULE, _FusedModule):
             return layer
@@ -90,7 +92,7 @@ class Rounding(Module):
 
 
 class Linear(Rounding, float_linear.Linear):
-    """y = x @ w.T + bias, w the rounded weight."""
+    """Linear layer y = x @ w.T + bias, where w is the rounded weight."""
 
     _FLOAT_MODULE: Any = float_linear.Linear
     _layer: Any = float_linear.Linear
@@ -108,7 +110,7 @@ class Linear(Rounding, float_linear.Linear):
 
 
 class RoundingConv(Rounding):
-    """What convolutions have in common."""
+    """Base of convolutions with rounded weights."""
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
                  padding_mode="zeros", qconfig=None, device=None, dtype=None):
@@ -126,28 +128,28 @@ class RoundingConv(Rounding):
 
 
 class Conv1d(RoundingConv, float_conv.Conv1d):
-    """A convolution over (N, C, L) with a rounded weight."""
+    """Convolution over (N, C, L) with a rounded weight."""
 
     _FLOAT_MODULE: Any = float_conv.Conv1d
     _layer: Any = float_conv.Conv1d
 
 
 class Conv2d(RoundingConv, float_conv.Conv2d):
-    """A convolution over (N, C, H, W) with a rounded weight."""
+    """Convolution over (N, C, H, W) with a rounded weight."""
 
     _FLOAT_MODULE: Any = float_conv.Conv2d
     _layer: Any = float_conv.Conv2d
 
 
 class Conv3d(RoundingConv, float_conv.Conv3d):
-    """A convolution over (N, C, D, H, W) with a rounded weight."""
+    """Convolution over (N, C, D, H, W) with a rounded weight."""
 
     _FLOAT_MODULE: Any = float_conv.Conv3d
     _layer: Any = float_conv.Conv3d
 
 
 class _Lookup(Rounding):
-    """Tables of rows, whose indices are not rounded."""
+    """Base of lookups in rounded tables; indices are not rounded."""
 
     reads_floats = False
     _names: tuple = ()
@@ -162,7 +164,7 @@ class _Lookup(Rounding):
 
 
 class Embedding(_Lookup, float_sparse.Embedding):
-    """Rows of a rounded table."""
+    """Lookup of rows of a rounded table."""
 
     _FLOAT_MODULE: Any = float_sparse.Embedding
     _layer: Any = float_sparse.Embedding

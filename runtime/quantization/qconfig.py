@@ -1,4 +1,4 @@
-"""How modules are quantised: what makes observers, or fake quantisation, of their inputs and weights."""
+"""QConfig: factories of observers, or fake quantisation, for a module's inputs and weights."""
 
 from collections import namedtuple
 from typing import Any
@@ -21,8 +21,11 @@ __all__ = ["QConfig", "QConfigAny", "default_activation_only_qconfig", "default_
 
 
 class QConfig(namedtuple("QConfig", ["activation", "weight"])):
-    """How a module is quantised: `activation` makes the observer of its inputs (nothing observes where inputs are quantised as
-    they come), `weight` that of its weight, which training needs; other weights are int8 with a scale for each output."""
+    """Quantisation of a module: `activation` makes the observer of its inputs, `weight` that of its weight.
+
+    Inputs that are quantised at each call need no observer. Only training observes weights; other weights are int8 with a
+    scale for each output.
+    """
 
     __slots__ = ()
 
@@ -69,13 +72,14 @@ def _check(backend, version, versions):
 
 
 def get_default_qconfig(backend: str = "x86", version: int = 0) -> QConfig:
-    """Ranges of least error, weights with a scale for each output; the same for every backend."""
+    """Return ranges of least error, and weights with a scale for each output; the same for every backend."""
     _check(backend, version, (0,))
     return QConfig(default_histogram_observer, default_weight_observer)
 
 
 def get_default_qat_qconfig(backend: str = "x86", version: int = 1) -> QConfig:
-    """For training: moving means of ranges in 8 bits, weights with a scale for each output (with "qnnpack" one for all)."""
+    """Return settings for training: moving averages of ranges in 8 bits, weights with a scale for each output ("qnnpack":
+    one)."""
     _check(backend, version, (None, 0, 1))
     channels = backend != "qnnpack"
     if version == 0:
@@ -86,14 +90,14 @@ def get_default_qat_qconfig(backend: str = "x86", version: int = 1) -> QConfig:
 
 
 def qconfig_equals(q1: Any, q2: Any) -> bool:
-    """Return whether two make the same observers with the same arguments."""
+    """Return whether both make the same observers with the same arguments."""
     if q1 is None or q2 is None:
         return q1 == q2
     return all(_told(a) == _told(b) for a, b in zip(q1, q2))
 
 
 def _told(make):
-    """What a factory calls, and with what."""
+    """Return the function of a factory, and its arguments."""
     given: dict = {}
     while hasattr(make, "p") or hasattr(make, "func"):
         if hasattr(make, "func"):

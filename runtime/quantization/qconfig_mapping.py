@@ -1,4 +1,4 @@
-"""Which qconfig holds for which module: by name, by a pattern of names, by type, or for all."""
+"""Assignment of qconfigs to modules: by name, by a pattern of names, by type, or for all."""
 
 import re
 
@@ -10,9 +10,11 @@ __all__ = ["QConfigMapping", "get_default_qat_qconfig_mapping", "get_default_qco
 
 
 class QConfigMapping:
-    """Says for each module how it is quantised. What says more about a module counts: the n-th one of a type in a module, then
-    its name (or the nearest module that it lies in), then a pattern of names, then its type, then what holds for all. None
-    leaves out."""
+    """Qconfigs of modules. The most specific setting counts; None excludes.
+
+    From the most specific: the n-th module of a type in a module, its name (or the nearest module around it), a pattern of
+    names, its type, all.
+    """
 
     def __init__(self):
         self.global_qconfig = None
@@ -22,32 +24,32 @@ class QConfigMapping:
         self.module_name_object_type_order_qconfigs: dict = {}
 
     def set_global(self, global_qconfig):
-        """For all modules."""
+        """Set the qconfig of all modules."""
         self.global_qconfig = global_qconfig
         return self
 
     def set_object_type(self, object_type, qconfig):
-        """For modules of a class."""
+        """Set the qconfig of modules of a class."""
         self.object_type_qconfigs[object_type] = qconfig
         return self
 
     def set_module_name_regex(self, module_name_regex, qconfig):
-        """For modules whose whole name is matched by a pattern; the first one that does counts."""
+        """Set the qconfig of modules whose whole name matches a pattern; the first match counts."""
         self.module_name_regex_qconfigs[module_name_regex] = qconfig
         return self
 
     def set_module_name(self, module_name, qconfig):
-        """For a module and all that it contains."""
+        """Set the qconfig of a module and all that it contains."""
         self.module_name_qconfigs[module_name] = qconfig
         return self
 
     def set_module_name_object_type_order(self, module_name, object_type, index, qconfig):
-        """For the module of a class that is the n-th of its class in a module, in the order in which they were added."""
+        """Set the qconfig of the n-th module of a class in a module, in the order of definition."""
         self.module_name_object_type_order_qconfigs[module_name, object_type, index] = qconfig
         return self
 
     def to_dict(self) -> dict:
-        """Return all of it as a dictionary of lists of pairs."""
+        """Return the settings as a dictionary of lists of pairs."""
         orders = [(*key, q) for key, q in self.module_name_object_type_order_qconfigs.items()]
         return {"": self.global_qconfig, "object_type": list(self.object_type_qconfigs.items()),
                 "module_name_regex": list(self.module_name_regex_qconfigs.items()),
@@ -55,7 +57,7 @@ class QConfigMapping:
 
     @classmethod
     def from_dict(cls, qconfig_dict):
-        """Return a mapping from such a dictionary, in which parts may be missing."""
+        """Return a mapping from such a dictionary; parts may be missing."""
         made = cls().set_global(qconfig_dict.get(""))
         for part in ("object_type", "module_name_regex", "module_name", "module_name_object_type_order"):
             for item in qconfig_dict.get(part, ()):
@@ -63,7 +65,7 @@ class QConfigMapping:
         return made
 
     def for_modules(self, model: Module) -> dict:
-        """{name: qconfig} of all modules of a model."""
+        """Return {name: qconfig} of all modules of a model."""
         kinds = {path: type_before_parametrizations(m) for path, m in model.named_modules(remove_duplicate=False)}
         counts: dict = {}
         found = {}
@@ -90,10 +92,10 @@ class QConfigMapping:
 
 
 def get_default_qconfig_mapping(backend: str = "x86", version: int = 0) -> QConfigMapping:
-    """Return all layers, by the range of least error."""
+    """Return a mapping of all layers to the range of least error."""
     return QConfigMapping().set_global(get_default_qconfig(backend, version))
 
 
 def get_default_qat_qconfig_mapping(backend: str = "x86", version: int = 1) -> QConfigMapping:
-    """Return all layers train, by moving means of ranges."""
+    """Return a mapping for training of all layers, by moving averages of ranges."""
     return QConfigMapping().set_global(get_default_qat_qconfig(backend, version))

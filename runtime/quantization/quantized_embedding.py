@@ -1,4 +1,4 @@
-"""`ingot.ao.nn.quantized.Embedding`: a table whose rows are bytes, each with a scale and a zero point."""
+"""`ingot.ao.nn.quantized.Embedding`: a table with rows of bytes, each with a scale and a zero point."""
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
@@ -12,7 +12,7 @@ from .fake_quantize import default_embedding_fake_quant
 
 
 class Embedding(Module):
-    """Rows of a table of bytes, which are float32 when they are looked up."""
+    """Lookup of byte rows, converted to float32."""
 
     _float_module = float_sparse.Embedding
     _trained = (qat_modules.Embedding,)
@@ -26,8 +26,7 @@ class Embedding(Module):
 
     @classmethod
     def from_float(cls, mod):
-        """Return the table that stands for a float one, or for one that has trained with rounded rows, by the steps it has
-        then."""
+        """Return the byte table of a float one, or of one trained with rounded rows, by its steps."""
         kind = type_before_parametrizations(mod)
         if kind is not cls._float_module and kind not in cls._trained:
             raise DTypeError(f"Embedding.from_float takes nn.Embedding, got {type(mod).__name__}")
@@ -40,12 +39,12 @@ class Embedding(Module):
             rounded = fake(weight)
             made.scale = fake.scale.expand(mod.num_embeddings).reshape(-1, 1).clone()
             zero = fake.zero_point.to(dt.float32).expand(mod.num_embeddings).reshape(-1, 1)
-            made.zero_point = zero - fake.quant_min         # bytes count from the least step on
+            made.zero_point = zero - fake.quant_min         # bytes count from the lowest step
             made.weight_bytes = (rounded / made.scale + made.zero_point).round().to(dt.uint8)
         return made.eval()
 
     def weight(self):
-        """Return the table that bytes stand for, in float32."""
+        """Return the table in float32."""
         return (self.weight_bytes.to(dt.float32) - self.zero_point) * self.scale
 
     def forward(self, input):

@@ -1,7 +1,7 @@
-"""Modules of `ingot.ao.nn.quantized`: layers that read bytes of steps that calibration has found, and sum in whole numbers.
+"""`ingot.ao.nn.quantized`: layers that read bytes of calibrated steps, and sum whole numbers.
 
-They take and give float32, so any other module may stand between them; numbers become bytes on the way in. Traced and exported
-code does that in the kernels that make the numbers.
+Inputs and results are float32, so any other module fits between them. Numbers become bytes on the way in. Traced and exported
+code does that in the kernels that produce the numbers.
 """
 
 from typing import Any
@@ -29,11 +29,14 @@ _FINISH: dict[str, Any] = {"dtype": dt.float32, "zero": 0, "low": 0, "high": TOP
 
 
 class _Layer(Module):
-    """A layer with a weight in whole numbers. `scale` and `zero_point` say what its input's bytes stand for, `limits` which
-    there are: training may have been for fewer steps than 256."""
+    """Layer with an int8 weight.
+
+    `scale` and `zero_point` define its input's bytes, `limits` the first and last one: training may have used fewer than 256
+    steps.
+    """
 
     _float_module: type
-    _trained: tuple = ()        # classes that have trained with rounded weights
+    _trained: tuple = ()        # classes that train with rounded weights
     limits = (0, TOP)
 
     def _take(self, mod, steps: Steps, weight, bias, scale):
@@ -58,8 +61,10 @@ class _Layer(Module):
 
     @classmethod
     def from_float(cls, mod, steps: Steps | None = None):
-        """Return the module that stands for a float one, or one that has trained with rounded weights, whose `input_observer`
-        has seen its inputs; or for inputs of some steps."""
+        """Return the int8 layer of a float one, or of one trained with rounded weights.
+
+        Input steps come from its `input_observer`, or from `steps`.
+        """
         kind = type_before_parametrizations(mod)
         if kind is not cls._float_module and kind not in cls._trained:
             raise DTypeError(f"{cls.__module__}.{cls.__name__}.from_float takes nn.{cls._float_module.__name__}, got "
@@ -80,17 +85,17 @@ class _Layer(Module):
         return made
 
     def get_extra_state(self):
-        """What no tensor says."""
+        """Return the state that is in no tensor."""
         return {"scale": self.scale, "zero_point": self.zero_point, "groups": self._groups, "more": self._more,
                 "limits": self.limits}
 
     def set_extra_state(self, state):
-        """Take it back."""
+        """Restore the state that is in no tensor."""
         self.scale, self.zero_point, self.limits = state["scale"], state["zero_point"], state.get("limits", (0, TOP))
         self._groups, self._more = state["groups"], state["more"]
 
     def _sums(self, given, **window):
-        """What the layer gives for images of bytes with channels last."""
+        """Return the layer's result for images of bytes with channels last."""
         operands = (given, self.weight_int8, self.start, self.factor, None)
         if self._groups is None:
             return depthwise_int8(*operands, **window, **_FINISH)
@@ -107,7 +112,7 @@ class _Layer(Module):
 
 
 class Linear(_Layer):
-    """y = x @ weight.T + bias in whole numbers."""
+    """Int8 linear layer y = x @ weight.T + bias."""
 
     _float_module: Any = FloatLinear
     _trained: tuple = qat_modules.Linear, fused_qat_modules.LinearBn1d
@@ -142,7 +147,7 @@ class _Conv(_Layer):
         return made._take(layer, steps, weight if weight.ndim == 4 else weight[:, :, None], bias, scale)
 
     def _edges(self):
-        """What is put before and after each dim."""
+        """Return the padding before and after each dim."""
         if self.padding == "same":
             totals = [d * (k - 1) for k, d in zip(self.kernel_size, self.dilation)]
             return [(n // 2, n - n // 2) for n in totals]
@@ -172,52 +177,52 @@ class _Conv(_Layer):
 
 
 class Conv1d(_Conv):
-    """A convolution over (N, C, L) in whole numbers."""
+    """Int8 convolution over (N, C, L)."""
 
     _float_module: Any = float_conv.Conv1d
     _trained: tuple = qat_modules.Conv1d, fused_qat_modules.ConvBn1d
 
 
 class Conv2d(_Conv):
-    """A convolution over (N, C, H, W) in whole numbers."""
+    """Int8 convolution over (N, C, H, W)."""
 
     _float_module: Any = float_conv.Conv2d
     _trained: tuple = qat_modules.Conv2d, fused_qat_modules.ConvBn2d
 
 
 class Quantize(Module):
-    """Where a model's input becomes bytes in PyTorch: layers do that themselves here."""
+    """Marker of where inputs become bytes in PyTorch. Layers convert by themselves here."""
 
     def forward(self, x):
         return x
 
 
 class DeQuantize(Quantize):
-    """Where bytes become floats in PyTorch."""
+    """Marker of where bytes become floats in PyTorch."""
 
 
 class FloatFunctional(Module):
-    """Functions of two tensors as methods, as models that are to be quantised write them; they stay in floats."""
+    """Functions of two tensors as methods, for models to be quantised; they stay in floats."""
 
     def forward(self, x):
         raise ArgumentError("FloatFunctional is not called; use its methods: add, mul, cat ...")
 
     def add(self, x, y):
-        """x + y"""
+        """Return x + y."""
         return x + y
 
     def mul(self, x, y):
-        """x * y"""
+        """Return x * y."""
         return x * y
 
     add_scalar, mul_scalar = add, mul
 
     def matmul(self, x, y):
-        """x @ y"""
+        """Return x @ y."""
         return x @ y
 
     def cat(self, x, dim=0):
-        """Return tensors behind each other."""
+        """Join tensors along a dim."""
         return FUNCTIONS["cat"](x, dim)
 
     def add_relu(self, x, y):
@@ -226,4 +231,4 @@ class FloatFunctional(Module):
 
 
 class QFunctional(FloatFunctional):
-    """The same in models that have been converted."""
+    """FloatFunctional of converted models."""
