@@ -126,11 +126,6 @@ PLACE = {room: i for i, room in enumerate(ORDER)}
 UPWARD = {
     ("jit/tracing/trace.py", "jit/torchscript/example_trace.py"): "example_trace enters itself in trace.py",
     ("runtime/cpu/calls/conv_steps.py", "runtime/cpu/loops/copies.py"): "plain() moves to loops/copies.py",
-    ("runtime/cpu/index/indexed_writes.py", "runtime/cpu/nn/eager_sequence.py"):
-        "kernels that add into rows move to indexed_writes.py",
-    ("runtime/cpu/loops/row_calls.py", "runtime/cpu/index/draws.py"): "class Draw moves to index/draws.py",
-    ("runtime/cpu/nn/eager_nn.py", "runtime/cpu/graph/composites.py"): "families only mark what is worth compiling",
-    ("runtime/cpu/nn/losses.py", "runtime/cpu/graph/composites.py"): "families only mark what is worth compiling",
 }
 
 

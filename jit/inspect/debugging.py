@@ -54,7 +54,7 @@ class NanWatch:
         env = dict(zip(graph.inputs, arrays))
         for node in graph.nodes:
             operands = [env[x] if type(x) is Value else x for x in node.inputs]
-            result = program.compiled_kernel_of(node.op)(*operands, **node.params)
+            result = program.kernel_of(node.op)(*operands, **node.params)
             results = [np.asarray(r) for r in (result if node.multi else (result,))]
             self._look(node.op.name, node.line, operands, node.params, results)
             env.update(zip(node.outputs, results))

@@ -241,7 +241,7 @@ class Job:
         graph = self.passed(graph, machine_passes.TRACE)
         owned, targets = self.wishes()
         graph, self.derived = self.without_derived(graph, targets)
-        return program.CompiledGraph(graph, program.compiled_kernel_of, owned, targets)
+        return program.CompiledGraph(graph, program.kernel_of, owned, targets)
 
     def _make_elsewhere(self, graph, backend):
         """The compiled graph for a device that is not the host."""
@@ -264,7 +264,7 @@ class Job:
         if cut is None:
             return graph, None
         tensors = [self.piece.captured[self.slots[i]] for i in cut.sources]
-        return cut.main, Derived(program.CompiledGraph(cut.derived, program.compiled_kernel_of), tensors)
+        return cut.main, Derived(program.CompiledGraph(cut.derived, program.kernel_of), tensors)
 
     def _stable(self, written):
         """Numbers of the inputs that are captured tensors and are not written here."""

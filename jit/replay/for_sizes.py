@@ -43,7 +43,7 @@ class ForSizes:
         if self.is_elsewhere:
             return self.binder.bind(values)
         if self.outline is None:
-            self.outline = incremental_bind.Outline(self.binder, self.calls, program.compiled_kernel_of)
+            self.outline = incremental_bind.Outline(self.binder, self.calls, program.kernel_of)
             return self.outline.whole(values)
         return self.outline.copy(values)
 

@@ -27,7 +27,7 @@ def entry_of(model, sizes: dict, objects: dict, words: list) -> dict | None:
     main, derived = image_of(compiled, objects), None
     if main is not None and parts.derived is not None:
         owned = frozenset(range(len(parts.names)))
-        derived = image_of(program.CompiledGraph(parts.derived, program.compiled_kernel_of, owned), objects)
+        derived = image_of(program.CompiledGraph(parts.derived, program.kernel_of, owned), objects)
     if main is None or (parts.derived is not None and derived is None):
         return None
     entry: dict[str, Any] = {"kept": list(parts.kept), "sources": list(parts.sources), "names": list(parts.names)}

@@ -299,7 +299,7 @@ class Model:
         if graph.symbols:
             graph = specialize_shapes.bind_graph(graph, {name: sizes[name] for name in graph.names})
         parts = prepare.prepared(graph, len(self._dtypes), variant.weights)
-        compiled = program.CompiledGraph(parts.main, program.compiled_kernel_of, frozenset(range(len(graph.outputs))))
+        compiled = program.CompiledGraph(parts.main, program.kernel_of, frozenset(range(len(graph.outputs))))
         return compiled, parts
 
     def needs_python(self, sizes) -> ExportError:
@@ -352,7 +352,7 @@ class Model:
 
     def weights_of(self, parts) -> list:
         """The arrays that the main part of a graph takes after the arguments."""
-        derive = lambda arrays: program.CompiledGraph(parts.derived, program.compiled_kernel_of).run(arrays)
+        derive = lambda arrays: program.CompiledGraph(parts.derived, program.kernel_of).run(arrays)
         return [*[self._arrays[i] for i in parts.kept], *self._made_of_weights(parts.names, parts.sources, derive)]
 
     @property

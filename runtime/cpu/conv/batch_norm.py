@@ -7,18 +7,25 @@ channel first.
 
 import ctypes
 import functools
+import inspect
 import struct
+from collections.abc import Callable
 from math import prod
 
 import numpy as np
 
+from ....ir.opdef.op import Op
+from ....ir.ops.nn import norm as norm_ops
 from ....ir.target import host
 from ....passes.codegen.llvm.conv import batch_norm as codegen
 from ..calls import call, conv_steps, pool
 from ..calls.conv_steps import EXTRA, OPERANDS, W, X, Y, plain
+from ..calls.operator_kernel import OperatorKernel, or_reference
+from ..calls.step_list import At
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from ..loops import copies
+from ..loops.low_precision import widened
 from ..memory.alloc import empty
 
 _ELEMENTS = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
@@ -116,3 +123,55 @@ def gradient(g, g_mean, g_var, x, w, mean, var, *, eps, out=None):
     scale, shift = np.empty(x.shape[1], x.dtype), np.empty(x.shape[1], x.dtype)
     dx = _run(codegen.GRAD, x, g, eps, (w, None, mean, var, g_mean, g_var, scale, shift), out is not None, out)
     return _restored(dx, x.shape), scale, shift
+
+
+# Operators.
+
+
+def _eager(op):
+    """Return the eager kernel; float16 and bfloat16 go through float32, and statistics stay float32."""
+    run = _EAGER[op]
+    position = tuple(inspect.signature(op.infer).parameters).index("x")
+
+    def call(*arrays, eps):
+        return run(*arrays, eps=eps) if supported(arrays[position], *arrays) else None
+
+    return or_reference(op, widened(call, 1, position))
+
+
+_EAGER: dict[Op, Callable] = {
+    norm_ops.batch_norm: evaluate, norm_ops.batch_norm_train: train, norm_ops.batch_norm_grad: gradient,
+    norm_ops.batch_norm_relu_train: relu_train, norm_ops.batch_norm_relu_grad: relu_gradient}
+
+
+def batch_norms_step(node, operands, results):
+    """Batch normalisation."""
+    kind, names, results_of, relu = _NORMS[node.op]
+    inputs = dict(zip(names, operands))
+    x = inputs["x"]
+    if not is_direct(x.shape) or x.dtype not in _ELEMENTS or any(
+            v is not None and v.dtype != x.dtype for v in operands):
+        return None
+    places = {name: At(i) for i, name in enumerate(names) if operands[i] is not None}
+    out = len(operands)
+    places |= {name: At(out + 1 + i) for i, name in enumerate(results_of)}
+    made = plan(kind, tuple(x.shape), float(node.params["eps"]), x.dtype, relu, pool.get_num_threads())
+    gradient = places.get("g", places["x"])
+    slots = {X: places["x"], W: gradient, Y: At(out)} | ({EXTRA: places["out"]} if "out" in places else {})
+    return made.native(slots, [places.get(name, 0) for name in codegen.OPERANDS])
+
+
+_TRAINED = ("x", "weight", "bias")
+
+
+_GIVEN = ("g_mean", "g_var", "x", "weight", "mean", "var")
+
+
+_NORMS = {norm_ops.batch_norm: (codegen.EVAL, ("x", "weight", "bias", "mean", "var"), (), False),
+          norm_ops.batch_norm_train: (codegen.TRAIN, _TRAINED, ("mean", "var"), False),
+          norm_ops.batch_norm_relu_train: (codegen.TRAIN, _TRAINED, ("mean", "var"), True),
+          norm_ops.batch_norm_grad: (codegen.GRAD, ("g", *_GIVEN), ("g_weight", "g_bias"), False),
+          norm_ops.batch_norm_relu_grad: (codegen.GRAD, ("g", "out", *_GIVEN), ("g_weight", "g_bias"), True)}
+
+
+OPERATORS = {op: OperatorKernel(make=_eager, step=batch_norms_step) for op in _NORMS}

@@ -7,7 +7,7 @@ to the shapes that it met last, so that a call finds everything planned.
 import dataclasses
 import functools
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,15 +21,19 @@ from ....ir.ops.packed import blocked as ops
 from ....ir.ops.packed import blocked_grad as grad_ops
 from ....ir.symbols.substitute import choice
 from ....ir.target import host
+from ....passes.codegen.llvm.conv.batch_norm import OPERANDS as NORM_OPERANDS
 from ....passes.codegen.llvm.conv.conv_epilogue import Lines
 from ....passes.layout.layout import PRODUCT, Asked, Chosen
 from ..calls import pool
-from ..calls.conv_steps import plain
+from ..calls.conv_steps import EXTRA, FACTORS, OPERANDS, W, X, Y, plain
+from ..calls.operator_kernel import OperatorKernel
+from ..calls.step_list import At
 from . import (
     batch_norm_blocked,
     conv,
     conv_algorithm,
     conv_blocked_grad,
+    conv_chain,
     conv_chain_schedule,
     conv_depthwise,
     conv_depthwise_planar,
@@ -117,12 +121,6 @@ def convolution_of(filters, size, params, item):
     return (tuple(filters), tuple(size), *[params[name] for name in _WINDOW], item)
 
 
-def kernel_for(op: Op):
-    """The kernel of one node, or None for operators that have nothing to do with blocks."""
-    made = _KERNELS.get(op)
-    return None if made is None else Bound(op, made)
-
-
 def fits(lanes: int, item: int) -> bool:
     """Whether this machine's kernels have blocks of so many lanes. A graph may have been made for another machine; then the
     references run it."""
@@ -136,28 +134,6 @@ def lanes_of(op: Op, x, params: dict) -> int:
     if "kernel" in params and type(params["kernel"][0]) is str:
         return params["kernel"][3]
     return params.get("lanes") or x.shape[-1]
-
-
-class Bound:
-    """A kernel for the shapes that it met last: `plan(*arrays, **params)` gives the function of arrays of their shapes."""
-
-    def __init__(self, op: Op, plan):
-        self.op, self.plan = op, plan
-        self.met: tuple = ()
-        self.run: Any = None
-
-    def __call__(self, *arrays, **params):
-        met = (*[None if a is None else a.shape for a in arrays], pool.get_num_threads())
-        if met != self.met:
-            there = fits(lanes_of(self.op, arrays[0], params), arrays[0].itemsize)
-            self.run = self.plan(*arrays, **params) if there else functools.partial(self.op.ref, **params)
-            self.met = met
-        return self.run(*arrays)
-
-
-def _pack(*arrays, kernel, size):
-    algorithm, groups, in_blocks, _ = kernel
-    return lambda w, *factors: conv_fused.pack_weight(plain(w), groups, in_blocks, ALGORITHMS[algorithm], *map(plain, factors))
 
 
 def operands_of(operands, params) -> tuple:
@@ -195,16 +171,6 @@ def _planes(x_shape, filters, dtype, window, lines, threads):
     return conv_depthwise_planar.FusedPlanes(g, dtype, (x_shape[0], filters[0], *sizes), lines)
 
 
-def _conv(*arrays, **params):
-    return _run_on_operands(planned(arrays[0], shapes_beside(arrays, params), params), params)
-
-
-def _run_on_operands(made, params):
-    def run(*arrays):
-        return made.run(*arrays[:2], *operands_of(arrays, params))
-    return run
-
-
 def shapes_beside(operands, params) -> list:
     """The shapes of the arrays beside."""
     return [v.shape for v in operands_of(operands, params)[0]]
@@ -239,44 +205,12 @@ def planned_chain(x, operands, params) -> list:
     return found
 
 
-def _conv_chain(x, *operands, **params):
-    layers = planned_chain(x, operands, params)
-
-    def run(x, *operands):
-        for layer, (_, given) in zip(layers, ops.chain_layers(x, operands, **params)):
-            x = layer.run(x, given[0], given[1:])
-        return x
-
-    return run
-
-
-def _to(x, *, lanes):
-    return conv_fused.block
-
-
-def _from(x, *, channels):
-    return lambda x: conv_fused.unblock(plain(x), channels)
-
-
-def _max_pool(x, **params):
-    return lambda x: pooling.max_pool_blocked(plain(x), **params)
-
-
-def _avg_pool(x, **params):
-    return lambda x: pooling.avg_pool_blocked(plain(x), **params)
-
-
 def turned_plan(w, params):
     """What the gradient of a convolution's input asks of a weight: (convolution, algorithm). All sizes of which no phase of the
     strides is empty ask for the same."""
     window = zip(params["size"], w.shape[2:], params["stride"], params["dilation"])
     size = [n if n < stride else stride + (taps - 1) * gap for n, taps, stride, gap in window]
     return convolution_of(w.shape, size, params, w.dtype.itemsize), ALGORITHMS[params["kernel"][0]]
-
-
-def _pack_turned(w, **params):
-    convolution, algorithm = turned_plan(w, params)
-    return lambda w: conv_blocked_grad.pack(w, convolution, algorithm, params["elements"])
 
 
 def planned_input_grad(g, beside, params) -> conv_blocked_grad.InputGrad:
@@ -295,25 +229,197 @@ def planned_weight_grad(x, params) -> conv_blocked_grad.WeightGrad:
     return conv_blocked_grad.weight_grad(convolution, x.shape[0], params["in_blocks"], conv.state())
 
 
+# Eager calls: of the rare steps without a native call, and of single operators.
+
+
+def _pack(w, *factors, kernel, size):
+    algorithm, groups, in_blocks, _ = kernel
+    return conv_fused.pack_weight(plain(w), groups, in_blocks, ALGORITHMS[algorithm], *map(plain, factors))
+
+
+def _conv(*arrays, **params):
+    made = planned(arrays[0], shapes_beside(arrays, params), params)
+    return made.run(*arrays[:2], *operands_of(arrays, params))
+
+
+def _conv_chain(x, *operands, **params):
+    layers = planned_chain(x, operands, params)
+    for layer, (_, given) in zip(layers, ops.chain_layers(x, operands, **params)):
+        x = layer.run(x, given[0], given[1:])
+    return x
+
+
+def _pack_turned(w, **params):
+    convolution, algorithm = turned_plan(w, params)
+    return conv_blocked_grad.pack(w, convolution, algorithm, params["elements"])
+
+
 def _input_grad(*arrays, **params):
-    return _run_on_operands(planned_input_grad(arrays[0], shapes_beside(arrays, params), params), params)
+    made = planned_input_grad(arrays[0], shapes_beside(arrays, params), params)
+    return made.run(*arrays[:2], *operands_of(arrays, params))
 
 
 def _weight_grad(x, g, **params):
-    return planned_weight_grad(x, params).run
+    return planned_weight_grad(x, params).run(x, g)
 
 
-def _called(function):
-    """A kernel that plans for itself."""
-    return lambda *arrays, **params: lambda *given: function(*[v if v is None else plain(v) for v in given], **params)
+def _on_plain(function):
+    """Return a function with its arrays in C order."""
+    return lambda *arrays, **params: function(*[v if v is None else plain(v) for v in arrays], **params)
 
 
-_KERNELS = {ops.pack_filters: _pack, ops.conv_blocked: _conv, ops.conv_chain_blocked: _conv_chain,
-            ops.to_blocked: _to, ops.from_blocked: _from,
-            ops.max_pool_blocked: _max_pool, ops.avg_pool_blocked: _avg_pool, grad_ops.pack_turned: _pack_turned,
-            grad_ops.conv_input_grad_blocked: _input_grad, grad_ops.conv_weight_grad_blocked: _weight_grad,
-            grad_ops.batch_norm_train_blocked: _called(batch_norm_blocked.train),
-            grad_ops.batch_norm_grad_blocked: _called(batch_norm_blocked.gradient),
-            grad_ops.max_pool_places_blocked: _called(pooling.max_pool_places_blocked),
-            grad_ops.max_pool_grad_blocked: _called(pooling.max_pool_grad_blocked),
-            grad_ops.avg_pool_grad_blocked: _called(pooling.avg_pool_grad_blocked)}
+def _for_lanes(run, step) -> OperatorKernel:
+    """Return the kernel of an operator of blocks; the reference runs graphs made for a machine with other lanes."""
+
+    def make(op):
+        def call(*arrays, **params):
+            return (run if fits(lanes_of(op, arrays[0], params), arrays[0].itemsize) else op.ref)(*arrays, **params)
+        return call
+
+    def checked_step(node, operands, results):
+        there = fits(lanes_of(node.op, operands[0], node.params), operands[0].dtype.itemsize)
+        return step(node, operands, results) if there else None
+
+    return OperatorKernel(make=make, step=checked_step)
+
+
+def _pixels(sizes) -> int:
+    """Return the number of pixels of a plane."""
+    return int(np.prod(sizes, dtype=np.int64))
+
+
+# Steps.
+
+
+def conv_blocked_step(node, operands, results):
+    """A convolution with a packed weight and what follows it."""
+    made = planned(operands[0], shapes_beside(operands, node.params), node.params)
+    return _with_operands(made, len(operands), node.params)
+
+
+def _with_operands(made, count, params):
+    """The call of a convolution for its operands."""
+    beside, taps = operands_of([At(i) for i in range(count)], params)
+    slots = {X: At(0), W: At(1), Y: At(count)} | dict(zip((EXTRA, FACTORS), taps))
+    return made.plan.native(slots, made.after.block(beside))
+
+
+def conv_chain_blocked_step(node, operands, results):
+    """Convolutions one after the other, some rows at a time."""
+    layers = planned_chain(operands[0], operands[1:], node.params)
+    return conv_chain.native(tuple(layers), node.params["beside"], operands[0].shape[0], pool.get_num_threads())
+
+
+def pack_filters_step(node, operands, results):
+    """A weight in the order in which its kernel reads it."""
+    algorithm, groups, in_blocks, _ = node.params["kernel"]
+    plan, _ = conv_fused.weight_plan(operands[0].shape, operands[0].dtype.itemsize, groups, in_blocks,
+                                     ALGORITHMS[algorithm], pool.get_num_threads(), len(operands) > 1)
+    return plan.native({W: At(0), FACTORS: At(1), Y: At(2)} if len(operands) > 1 else {W: At(0), Y: At(1)})
+
+
+def to_blocked_step(node, operands, results):
+    """Channels in blocks."""
+    x, = operands
+    plan = conv_fused.block_plan(x.shape[0], x.shape[1], _pixels(x.shape[2:]), x.dtype.itemsize, False, pool.get_num_threads())
+    return plan.native({X: At(0), Y: At(1)}) if x.dtype in conv.DTYPES else None
+
+
+def from_blocked_step(node, operands, results):
+    """Channels apart again."""
+    x, y = operands[0], results[0]
+    plan = conv_fused.block_plan(y.shape[0], y.shape[1], _pixels(y.shape[2:]), x.dtype.itemsize, True, pool.get_num_threads())
+    return plan.native({X: At(0), Y: At(1)}) if x.dtype in conv.DTYPES else None
+
+
+# Gradients of convolutions.
+
+
+def pack_turned_step(node, operands, results):
+    """A weight as the gradient of the input reads it."""
+    plan, _ = conv_blocked_grad.pack_plan(*turned_plan(operands[0], node.params), pool.get_num_threads())
+    return plan.native({W: At(0), Y: At(1)})
+
+
+def conv_input_grad_step(node, operands, results):
+    """The gradient of a convolution's input and what follows it."""
+    made = planned_input_grad(operands[0], shapes_beside(operands, node.params), node.params)
+    return _with_operands(made, len(operands), node.params)
+
+
+def conv_weight_grad_step(node, operands, results):
+    """The gradient of a convolution's weight."""
+    return planned_weight_grad(operands[0], node.params).plan.native({X: At(0), W: At(1), Y: At(2)})
+
+
+# Batch normalisation.
+
+
+def _norm(kind, x, params):
+    return batch_norm_blocked.plan(kind, x.shape[0], params["channels"], _pixels(x.shape[2:-1]), float(params["eps"]),
+                                   x.dtype.itemsize, params["relu"], pool.get_num_threads())
+
+
+def _named(names, first=0):
+    return {name: At(first + i) for i, name in enumerate(names)}
+
+
+def batch_norm_train_step(node, operands, results):
+    """Normalisation by the statistics of the batch."""
+    places = {name: At(i) for i, name in ((1, "weight"), (2, "bias")) if operands[i] is not None} | _named(("mean", "var"), 4)
+    plan = _norm(batch_norm_blocked.TRAIN, operands[0], node.params)
+    return plan.native({X: At(0), W: At(0), Y: At(3)}, [places.get(name, 0) for name in NORM_OPERANDS])
+
+
+def batch_norm_grad_step(node, operands, results):
+    """The gradients of input, weight and bias."""
+    places = _named(("g_mean", "g_var"), 2) | _named(("mean", "var"), 6) | _named(("g_weight", "g_bias"), 9)
+    places |= {"weight": At(5)} if operands[5] is not None else {}
+    plan = _norm(batch_norm_blocked.GRAD, operands[0], node.params)
+    slots = {X: At(4), W: At(0), Y: At(8)} | ({EXTRA: At(1)} if node.params["relu"] else {})
+    return plan.native(slots, [places.get(name, 0) for name in NORM_OPERANDS])
+
+
+# Pools.
+
+
+def pool_blocked_step(node, operands, results):
+    """Pools of blocked planes."""
+    plan, _ = _POOLS[node.op](operands[0].shape, operands[0].dtype, **node.params)
+    return plan.native({X: At(0), Y: At(1)})
+
+
+def max_pool_places_step(node, operands, results):
+    """The largest elements and their places."""
+    plan, _ = pooling.max_pool_places_plan(operands[0].shape, operands[0].dtype, **node.params)
+    return plan.native({X: At(0), Y: At(1), OPERANDS: At(2)})
+
+
+def max_pool_grad_step(node, operands, results):
+    """Values put where the largest elements were."""
+    plan, _ = pooling.max_pool_grad_plan(operands[0].shape, operands[0].dtype, **node.params)
+    return plan.native({X: At(0), OPERANDS: At(1), Y: At(2)})
+
+
+_POOLS: dict = {ops.max_pool_blocked: pooling.max_pool_blocked_plan,
+                ops.avg_pool_blocked: pooling.avg_pool_blocked_plan,
+                grad_ops.avg_pool_grad_blocked: pooling.avg_pool_grad_blocked_plan}
+
+
+OPERATORS = {
+    ops.pack_filters: _for_lanes(_pack, pack_filters_step),
+    ops.conv_blocked: _for_lanes(_conv, conv_blocked_step),
+    ops.conv_chain_blocked: _for_lanes(_conv_chain, conv_chain_blocked_step),
+    ops.to_blocked: _for_lanes(lambda x, *, lanes: conv_fused.block(x), to_blocked_step),
+    ops.from_blocked: _for_lanes(lambda x, *, channels: conv_fused.unblock(plain(x), channels), from_blocked_step),
+    ops.max_pool_blocked: _for_lanes(_on_plain(pooling.max_pool_blocked), pool_blocked_step),
+    ops.avg_pool_blocked: _for_lanes(_on_plain(pooling.avg_pool_blocked), pool_blocked_step),
+    grad_ops.pack_turned: _for_lanes(_pack_turned, pack_turned_step),
+    grad_ops.conv_input_grad_blocked: _for_lanes(_input_grad, conv_input_grad_step),
+    grad_ops.conv_weight_grad_blocked: _for_lanes(_weight_grad, conv_weight_grad_step),
+    grad_ops.batch_norm_train_blocked: _for_lanes(_on_plain(batch_norm_blocked.train), batch_norm_train_step),
+    grad_ops.batch_norm_grad_blocked: _for_lanes(_on_plain(batch_norm_blocked.gradient), batch_norm_grad_step),
+    grad_ops.max_pool_places_blocked: _for_lanes(_on_plain(pooling.max_pool_places_blocked), max_pool_places_step),
+    grad_ops.max_pool_grad_blocked: _for_lanes(_on_plain(pooling.max_pool_grad_blocked), max_pool_grad_step),
+    grad_ops.avg_pool_grad_blocked: _for_lanes(_on_plain(pooling.avg_pool_grad_blocked), pool_blocked_step),
+}

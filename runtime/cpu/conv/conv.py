@@ -11,12 +11,17 @@ import itertools
 import numpy as np
 
 from ....ir import config
+from ....ir import dtype as dt
+from ....ir.ops.nn import conv as conv_ops
 from ....passes.codegen.llvm.contract.epilogue import RowBias
 from ..calls import call, conv_steps, pool
 from ..calls.conv_steps import WORKSPACE, W, X, Y, plain
-from ..gemm import gemm
+from ..calls.operator_kernel import OperatorKernel
+from ..calls.step_list import At, Table
+from ..gemm import complex_products, gemm
+from ..loops.low_precision import LOW, widened
 from ..memory import alloc
-from . import conv_algorithm, conv_depthwise, conv_grad_plan, conv_layout, conv_plan, winograd
+from . import conv_algorithm, conv_depthwise, conv_grad_plan, conv_layout, conv_plan, conv_pointwise_bf16, winograd
 from .conv_algorithm import Algorithm
 from .conv_layout import Bias
 from .conv_plan import Geometry, Window
@@ -28,12 +33,14 @@ _WIDE_PIXELS = 192                  # planes from which 1x1 windows are matrix p
 
 
 def supported(*arrays) -> bool:
-    """Whether the kernels take these arrays (None stands for those that are left out)."""
+    """Whether the kernels take these arrays, or operands of a step (None stands for those that are left out)."""
     first = arrays[0]
-    for a in arrays:
-        if a is not None and not a.size:
-            return False
-    return first.dtype in DTYPES and 3 <= first.ndim <= 2 + MAX_DIMS and first.dtype.isnative
+    return first.dtype in DTYPES and first.dtype.isnative and _fits(*arrays)
+
+
+def _fits(first, *others) -> bool:
+    """Whether shapes have up to three spatial dims and no array is empty."""
+    return first.size > 0 and all([a is None or a.size for a in others]) and 3 <= len(first.shape) <= 2 + MAX_DIMS  # noqa: C419
 
 
 def geometry(x_shape, w_shape, stride, padding, dilation, groups, item) -> Geometry:
@@ -277,3 +284,93 @@ class WeightGrad:
         out = alloc.empty(self.shape, self.dtype)
         self.plan(x, g, out)
         return out
+
+
+# Operators.
+
+
+def _eager(run, run_bf16=None):
+    """Return the maker of an eager convolution or gradient.
+
+    Complex arrays run by their parts. Low precision is widened and rounded once, unless `run_bf16` takes it. The reference does
+    the rest: integers, empty arrays, more than three spatial dims.
+    """
+    run_parts, run_wide = complex_products.by_parts(run), widened(run)
+
+    def make(op):
+        def call(x, y, *bias, **params):
+            kind = x.dtype
+            if kind in LOW:
+                found = run_bf16(x, y, *bias, **params) if run_bf16 is not None and kind == dt.bfloat16.np else None
+                if found is None and _fits(x, y, *bias):
+                    found = run_wide(x, y, *bias, **params)
+                return op.ref(x, y, *bias, **params) if found is None else found
+            if kind.kind == "c" and kind == y.dtype and supported(x.real, y):
+                return _biased(run_parts(x, y, *[None] * len(bias), **params), *bias)
+            return (run if supported(x, y, *bias) else op.ref)(x, y, *bias, **params)
+
+        return call
+
+    return make
+
+
+def _biased(out, bias=None):
+    return out if bias is None else np.add(out, bias.reshape(-1, *[1] * (out.ndim - 2)), out)
+
+
+def _with_bias(made, bias, places):
+    """The call of a plan with a bias (its position, or None) as its only operand word."""
+    width = made.bias.width
+    if bias is not None and width != made.bias.outputs:
+        return None
+    nothing = np.zeros(-(-made.bias.groups * width * made.dtype.itemsize // 8), np.int64)
+    return made.plan.native(places, (Table(nothing) if bias is None else At(bias),))
+
+
+def _is_one_plan(made) -> bool:
+    """Whether what the planner chose is one plan, done once."""
+    return hasattr(made, "plan") and getattr(made, "times", 1) == 1
+
+
+def forward_step(node, operands, results):
+    """The forward convolution, where it is steps."""
+    x, w, b = operands
+    if not supported(x, w):
+        return None
+    made = forward_plan(x.shape, w.shape, *_window(node), x.dtype, state())
+    if not _is_one_plan(made):
+        return None
+    return _with_bias(made, None if b is None else 2, {X: At(0), W: At(1), Y: At(3)})
+
+
+def input_grad_step(node, operands, results):
+    """Its gradient for the input."""
+    g, w = operands
+    if not supported(g, w):
+        return None
+    made = input_grad_plan(g.shape, w.shape, tuple(node.params["size"]), *_window(node), g.dtype, state())
+    if not _is_one_plan(made):
+        return None
+    return _with_bias(made, None, {X: At(0), W: At(1), Y: At(2)})
+
+
+def weight_grad_step(node, operands, results):
+    """Its gradient for the weight."""
+    x, g = operands
+    if not supported(x, g):
+        return None
+    made = weight_grad_plan(x.shape, g.shape, tuple(node.params["size"]), *_window(node), x.dtype, state())
+    if not _is_one_plan(made):
+        return None
+    return made.plan.native({X: At(0), W: At(1), Y: At(2)})
+
+
+def _window(node):
+    return tuple(node.params[name] for name in ("stride", "padding", "dilation", "groups"))
+
+
+OPERATORS = {
+    conv_ops.conv: OperatorKernel(make=_eager(forward, conv_pointwise_bf16.forward), step=forward_step),
+    conv_ops.conv_input_grad: OperatorKernel(make=_eager(input_grad, conv_pointwise_bf16.input_grad), step=input_grad_step),
+    conv_ops.conv_weight_grad: OperatorKernel(make=_eager(weight_grad), step=weight_grad_step),
+}

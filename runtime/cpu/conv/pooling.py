@@ -10,15 +10,19 @@ import numpy as np
 
 from ....ir import dtype as dt
 from ....ir.errors import ShapeError
-from ....ir.ops.nn.pool import are_bins, is_whole
+from ....ir.ops.nn import pool as ops
 from ....ir.target import host
 from ....passes.codegen.llvm.conv import pooling as codegen
 from ....passes.codegen.llvm.conv import pooling_blocked as blocked_codegen
 from ..calls import call, conv_steps, pool
 from ..calls.conv_steps import EXTRA, OPERANDS, X, Y, plain
+from ..calls.operator_kernel import OperatorKernel, or_reference
+from ..calls.scratch import Steps, wide
+from ..calls.step_list import At, Status
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from ..loops import kernels
+from ..loops.low_precision import widened
 from ..memory.alloc import empty
 from .conv_plan import Window
 
@@ -140,10 +144,10 @@ def _tables(dims, counted, divisor):
 def avg_pool(x, *, kernel, stride, padding, counted, divisor):
     """The mean of each window."""
     x = plain(x)
-    if is_whole(x.shape[2:], kernel, padding):
+    if ops.is_whole(x.shape[2:], kernel, padding):
         total = kernels.reduction("sum", dt.BY_NP[x.dtype])(x, tuple(range(2, x.ndim)), True)
         return total / x.dtype.type(prod(kernel) if divisor is None else divisor)
-    if are_bins(x.shape[2:], kernel, stride, padding):
+    if ops.are_bins(x.shape[2:], kernel, stride, padding):
         return _mean_of_bins(x, kernel, divisor)
     plan, shape = avg_plan(x.shape, kernel, stride, padding, counted, divisor, x.dtype, pool.get_num_threads())
     out = empty(shape, x.dtype)
@@ -334,3 +338,162 @@ def put_plan(planes, count, plane, accumulate, dtype, threads):
               {"items": planes, "chunks": chunks, "count": count, "plane": plane, "add": int(accumulate)},
               {"x": (X, 0), "y": (Y, 0), "index": (OPERANDS, 0), "failed": (EXTRA, 0)})
     return steps.plan()
+
+
+# Maxima of even bins.
+
+
+@functools.lru_cache(512)
+def _bin_places(extent, count):
+    """The positions in each bin (count, widest); short bins repeat their last one."""
+    return ops.bin_places(extent, count)
+
+
+def _bin_maxima_along(x, axis, count):
+    """The largest elements of the bins along one dim."""
+    total = kernels.reduction("max", dt.BY_NP[x.dtype])
+    if count == 1:
+        return total(x, (axis,), True)
+    before = (slice(None),) * axis
+    starts, ends = ops.bins(x.shape[axis], count)
+    return np.concatenate([total(x[(*before, slice(a, b))], (axis,), True) for a, b in zip(starts, ends)], axis)
+
+
+def _first_bin_places(x, axis, count):
+    """Where along one dim each bin has its largest element."""
+    before = (slice(None),) * axis
+    starts, ends = ops.bins(x.shape[axis], count)
+    return np.stack([x[(*before, slice(a, b))].argmax(axis) + a for a, b in zip(starts, ends)], axis)
+
+
+def bin_maxima(x, *, size):
+    """Return maxima (N, C, *size) of even bins and their flat indices in the plane; `x` is float32 or float64, and not empty.
+
+    The innermost dim is reduced first, by the kernels of reductions; what is left is a few times smaller. Then each maximum is
+    followed from the outermost dim inwards: which row of the bin has it, then which element of that row. Of equal elements the
+    first one in the order of memory is found, and nan counts as the largest, as in the reference.
+    """
+    rank = len(size)
+    levels = [x]                    # levels[-1]: all dims but the outermost are in bins
+    for axis in range(rank + 1, 2, -1):
+        levels.append(_bin_maxima_along(levels[-1], axis, size[axis - 2]))
+    chosen = [_first_bin_places(levels[-1], 2, size[0])]
+    grid = np.ogrid[tuple(map(slice, (*x.shape[:2], *size)))]
+    for axis in range(3, rank + 2):
+        places = _bin_places(x.shape[axis], size[axis - 2])
+        spread = places.reshape((1,) * axis + (len(places),) + (1,) * (rank + 1 - axis) + (-1,))
+        at = [*grid[:2], *chosen, None, *grid[axis + 1:]]
+        at = [spread if a is None else a[..., None] for a in at]
+        best = levels[rank + 1 - axis][tuple(at)].argmax(-1)
+        spread = np.broadcast_to(spread, (*best.shape, spread.shape[-1]))
+        chosen.append(np.take_along_axis(spread, best[..., None], -1)[..., 0])
+    values = x[(*grid[:2], *chosen)]
+    flat = chosen[0]
+    for extent, more in zip(x.shape[3:], chosen[1:]):
+        flat = flat * extent + more
+    return values, flat
+
+
+# Operators.
+
+
+def _eager(run):
+    """Return the maker of an eager pool; float16 and bfloat16 values go through float32."""
+    def call(x, *others, **params):
+        return run(x, *others, **params) if supported(x) and all(a.size for a in others) else None
+
+    return lambda op: or_reference(op, widened(call, 1))
+
+
+_LARGE_WINDOW = 512         # elements from which windows that do not meet are reduced as bins
+_MANY_IN_BINS = 1 << 13     # elements of all planes from which bins are; below, the reference looks at each by itself
+
+
+def _max_pool(x, *, kernel, stride, padding, dilation):
+    """Reduce large windows beside each other as bins, in vectors along their rows."""
+    if kernel == stride and prod(kernel) >= _LARGE_WINDOW and not any(map(any, padding)) and set(dilation) == {1}:
+        size = [n // k for n, k in zip(x.shape[2:], kernel)]
+        if all(n == k * count for n, k, count in zip(x.shape[2:], kernel, size)):
+            return bin_maxima(x, size=size)
+    return max_pool(x, kernel=kernel, stride=stride, padding=padding, dilation=dilation)
+
+
+def _adaptive_max_pool(x, *, size):
+    return bin_maxima(x, size=size) if x.size >= _MANY_IN_BINS else None
+
+
+def _max_pool_grad(g, indices, *, size, **window):
+    return plane_put(g, indices, size=size, accumulate=True)
+
+
+def max_pool_step(node, operands, results):
+    """The largest elements and their places."""
+    return _maxima(operands, results, *[node.params[name] for name in ("kernel", "stride", "padding", "dilation")])
+
+
+def adaptive_max_pool_step(node, operands, results):
+    """The same, where all bins are of one size."""
+    sizes, counts = operands[0].shape[2:], node.params["size"]
+    if any(n % count for n, count in zip(sizes, counts)):
+        return None
+    bins, rank = tuple([n // count for n, count in zip(sizes, counts)]), len(counts)
+    return _maxima(operands, results, bins, bins, ((0, 0),) * rank, (1,) * rank)
+
+
+def _maxima(operands, results, *window):
+    (x,), (out, _), made = operands, results, Steps()
+    if not _takes(x):
+        return None
+    found = max_plan(x.shape, *window, wide(x.dtype), pool.get_num_threads())
+    if found is None:
+        return None
+    return made.call(found[0].native({X: made.read(0, x), Y: made.write(1, out), OPERANDS: At(2)}).steps)
+
+
+def avg_pool_step(node, operands, results):
+    """Means; those of bins have become sums (`passes/simplify/mean_pools.py`)."""
+    (x,), how = operands, node.params
+    sizes = x.shape[2:]
+    in_bins = ops.is_whole(sizes, how["kernel"], how["padding"]) or ops.are_bins(
+        sizes, how["kernel"], how["stride"], how["padding"])
+    return None if in_bins else _averages(avg_plan, operands, results, how)
+
+
+def avg_pool_grad_step(node, operands, results):
+    """Shares of gradients at all elements of their windows."""
+    how = node.params
+    if any(lo < 0 for lo, _ in how["padding"]):
+        return None
+    return _averages(avg_grad_plan, operands, results, how | {"size": tuple(how["size"])})
+
+
+def _averages(plan_of, operands, results, how):
+    (x,), (out,), made = operands, results, Steps()
+    if not _takes(x):
+        return None
+    plan, _ = plan_of(x.shape, dtype=wide(x.dtype), threads=pool.get_num_threads(), **how)
+    return made.call(plan.native({X: made.read(0, x), Y: made.write(1, out)}).steps)
+
+
+def plane_put_step(node, operands, results):
+    """Values at their places in planes of zeros."""
+    (x, indices), (out,), made = operands, results, Steps()
+    if not _takes(x) or indices.dtype != np.int64:
+        return None
+    made_plan = put_plan(prod(x.shape[:2]), prod(x.shape[2:]), prod(node.params["size"]), node.params["accumulate"],
+                            wide(x.dtype), pool.get_num_threads())
+    return made.call(made_plan.native({X: made.read(0, x), OPERANDS: At(1), Y: made.write(2, out), EXTRA: Status()}).steps)
+
+
+def _takes(x) -> bool:
+    return takes(wide(x.dtype), x.shape)
+
+
+OPERATORS = {
+    ops.max_pool: OperatorKernel(make=_eager(_max_pool), step=max_pool_step),
+    ops.adaptive_max_pool: OperatorKernel(make=_eager(_adaptive_max_pool), step=adaptive_max_pool_step),
+    ops.avg_pool: OperatorKernel(make=_eager(avg_pool), step=avg_pool_step),
+    ops.avg_pool_grad: OperatorKernel(make=_eager(avg_pool_grad), step=avg_pool_grad_step),
+    ops.plane_put: OperatorKernel(make=_eager(plane_put), step=plane_put_step),
+    ops.max_pool_grad: OperatorKernel(make=_eager(_max_pool_grad)),
+}

@@ -4,10 +4,12 @@ defines it."""
 import functools
 from math import prod
 
+from ....ir.ops.quantized import int8_linear as ops
 from ....ir.target import host
 from ....passes.codegen.llvm.contract import int8_linear as codegen
 from ....passes.codegen.llvm.contract.int8_products import COLUMNS, LINE, PAIR
 from ..calls import jobs, pool
+from ..calls.operator_kernel import OperatorKernel
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from ..memory import alloc
@@ -59,3 +61,14 @@ def plan(rows, columns, depth, bias, threads) -> jobs.JobsPlan:
 def _whole(columns):
     """Columns in whole tiles."""
     return max(COLUMNS, -(-columns // COLUMNS) * COLUMNS)
+
+
+def linear_int8_step(node, operands, results):
+    """Rows quantised, then products of bytes."""
+    x, weight, _, bias = operands
+    depth, biased = weight.shape[1], bias is not None
+    made = plan(x.size // depth, weight.shape[0], depth, biased, pool.get_num_threads())
+    return made.native([0, 1, 2, 3 if biased else None, 4])
+
+
+OPERATORS = {ops.linear_int8: OperatorKernel(linear, linear_int8_step)}

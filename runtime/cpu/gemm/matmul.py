@@ -1,8 +1,12 @@
 """Matrix products as steps of a native call, alone and with what follows them in their tiles."""
 
+import functools
+
+import numpy as np
+
 from ....ir import dtype as dt
+from ....ir.opdef.aval import Aval
 from ....ir.ops.linalg import products
-from ....ir.ops.quantized import int8_linear
 from ....ir.target import host
 from ....passes.codegen.llvm.contract import gemm as codegen
 from ....passes.codegen.llvm.contract.epilogue import ColumnBias, Outside
@@ -11,21 +15,120 @@ from ....passes.layout.plain_operands import STRIDED
 from ....passes.schedule.plan_steps import LINE
 from ..calls import pool
 from ..calls.kernel_steps import fill, move
-from ..calls.lowering_rules import native
+from ..calls.operator_kernel import OperatorKernel
 from ..calls.step_list import At, Code, NativeCall, NativeStep, Own, Scratch, Table
 from ..compiler import compile
 from ..compiler.ir_cache import Text, text_by
-from . import int8_linear as int8_rows
+from ..loops import kernels
+from ..memory import alloc
+from . import complex_products, gemm
 from .gemm import product_of
 from .gemm_plan import Layout, Plan, even_depth, make_plan
 
 MOST_TEXTS = 1024
+
+
 _texts: dict = {}       # (name of an epilogue, target) -> its text
+
+
 _FLOATS = {d.np for d in dt.FLOATS}
 
 
-@native(products.matmul, reads=STRIDED)
-def matmul(node, operands, results, epilogue=None):
+def matmul(x, y):
+    """Return the product: generated for floats, of real products for complex numbers, NumPy's for integers."""
+    if x.dtype in _FLOATS and x.dtype == y.dtype:
+        return gemm.matmul(x, y)
+    _check(products.matmul, x, y)
+    return complex_products.product(x, y) if x.dtype.kind == "c" else products.matmul.ref(x, y)
+
+
+def _check(op, *arrays):
+    """Raise what the shape rule of an operator raises for these arrays."""
+    op.infer(*[None if a is None else Aval(a.shape, dt.from_numpy(a.dtype)) for a in arrays])
+
+
+def grouped_matmul(x, y, ends):
+    """Return one product after the other."""
+    _check(products.grouped_matmul, x, y, ends)
+    return products.grouped_products(matmul, x, y, ends)
+
+
+def dot(op, general):
+    """Return the eager product of two vectors."""
+
+    def run(x, y):
+        if x.dtype not in _FLOATS or x.dtype != y.dtype:
+            return op.lower.body(x, y)
+        return gemm.matmul(x.reshape(1, -1), y.reshape(-1, 1)).reshape(())
+
+    return run
+
+
+def mv(op, general):
+    """Return the eager product of a matrix and a vector."""
+
+    def run(x, y):
+        if x.dtype not in _FLOATS or x.dtype != y.dtype:
+            return op.lower.body(x, y)
+        return gemm.matmul(x, y.reshape(-1, 1)).reshape(len(x))
+
+    return run
+
+
+def cross(op, general):
+    """Return the eager cross product: the three numbers of all vectors by one kernel, without transposed copies."""
+
+    def run(x, y, *, dim):
+        if x.dtype not in _WIDE or x.dtype != y.dtype:
+            return op.lower.body(x, y, dim=dim)
+        kind, out, before = dt.BY_NP[x.dtype], alloc.empty(x.shape, x.dtype), (slice(None),) * dim
+        parts = [t[(*before, third)] for t in (x, y, out) for third in _THIRDS]
+        kernels.elementwise("cross", (kind,) * 6, (kind,) * 3, _cross_of_one).general(parts[:6], tuple(parts[6:]))
+        return out
+
+    return run
+
+
+_WIDE = {d.np for d in (dt.float32, dt.float64)}
+_THIRDS = tuple([slice(i, i + 1) for i in range(3)])
+
+
+def _cross_of_one(k, a, b, c, d, e, f):
+    return b * f - c * e, c * d - a * f, a * e - b * d
+
+
+@functools.lru_cache(None)
+def _product_with_bias(dtype):
+    return product_of(dtype, ColumnBias(product_of(dtype).precision.b))
+
+
+def linear(x, w, b):
+    """Return x @ w.T + b, with the bias added to each sum before it is stored."""
+    kind = x.dtype
+    if not (kind in _FLOATS and kind is w.dtype and w.ndim == 2 and x.shape[-1] == w.shape[1]
+            and (b is None or (b.dtype is kind and b.shape == w.shape[:1]))):
+        _check(products.linear, x, w, b)
+    if kind.kind == "c" and x.size and w.size:
+        out = complex_products.product(x.reshape(-1, x.shape[-1]), w.T).reshape(*x.shape[:-1], w.shape[0])
+        return out if b is None else np.add(out, b, out)
+    if kind not in _FLOATS or not x.size or not w.size or (kind == dt.float16.np and not host().half_conversions):
+        return products.linear.ref(x, w, b)
+    rows = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])
+    if b is None or (len(w) == 1 and kind not in _LOW):
+        out = gemm.matmul(rows, w.T)
+        out = out if b is None else np.add(out, b, out)
+    else:
+        out = _product_with_bias(kind)(rows, w.T, None, b if b.flags.c_contiguous else np.ascontiguousarray(b))
+    return out if rows is x else out.reshape(*x.shape[:-1], w.shape[0])
+
+
+_LOW = (dt.float16.np, dt.bfloat16.np)
+
+
+# Steps.
+
+
+def matmul_step(node, operands, results, epilogue=None):
     """The generated product. What an epilogue reads and writes follows the result among the operands."""
     (a, b), (out,) = operands, results
     if not _takes(a, b) or len(a.shape) < 2 or len(b.shape) < 2:
@@ -40,30 +143,19 @@ def matmul(node, operands, results, epilogue=None):
     return _with_copy(plan, words, (1, right.turned) if plan.swapped else (0, left), dt.BY_NP[a.dtype])
 
 
-@native(int8_linear.linear_int8)
-def linear_int8(node, operands, results):
-    """Rows quantised, then products of bytes."""
-    x, weight, _, bias = operands
-    depth, biased = weight.shape[1], bias is not None
-    plan = int8_rows.plan(x.size // depth, weight.shape[0], depth, biased, pool.get_num_threads())
-    return plan.native([0, 1, 2, 3 if biased else None, 4])
-
-
 def _takes(a, b):
     return a.dtype in _FLOATS and a.dtype == b.dtype and (a.dtype != dt.float16.np or host().half_conversions)
 
 
-@native(products.linear)
-def linear(node, operands, results):
+def linear_step(node, operands, results):
     """The product that eager linear layers are: with the rows of the weight, the bias added before the sum is rounded."""
     (x, w, b), (out,) = operands, results
     if not _takes(x, w):
         return None
     (columns, depth), item = w.shape, x.dtype.itemsize
-    rows, kind = out.size // columns, None if b is None else ColumnBias(product_of(x.dtype).precision.b)
+    rows, product = out.size // columns, product_of(x.dtype) if b is None else _product_with_bias(x.dtype)
     left, right = Layout((rows, depth), (depth * item, item)), Layout((depth, columns), (item, depth * item))
-    plan = make_plan(left, right, Layout((rows, columns), (columns * item, item)), item, item, product_of(x.dtype, kind),
-                     pool.get_num_threads())
+    plan = make_plan(left, right, Layout((rows, columns), (columns * item, item)), item, item, product, pool.get_num_threads())
     words = () if b is None else (At(2),)
     return _with_copy(plan, words, (0, left), dt.BY_NP[x.dtype], At(3)) if plan.copies_a else call_of(plan, words, out=At(3))
 
@@ -114,3 +206,13 @@ def call_of(plan: Plan, epilogue_words=(), left=None, right=None, out=None) -> N
     words = (*[named[name] for name in codegen.WORDS], *epilogue_words)
     step = NativeStep(named["task"], words, max(1, named["chunks"]))
     return NativeCall((step,), plan.scratch_bytes)
+
+
+OPERATORS = {
+    products.matmul: OperatorKernel(matmul, matmul_step, STRIDED),
+    products.grouped_matmul: OperatorKernel(grouped_matmul),
+    products.linear: OperatorKernel(linear, linear_step),
+    products.dot: OperatorKernel(body=dot),
+    products.mv: OperatorKernel(body=mv),
+    products.cross: OperatorKernel(body=cross),
+}

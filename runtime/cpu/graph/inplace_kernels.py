@@ -12,19 +12,19 @@ from ....ir.lazy import lazy
 from ....ir.opdef.op import Composite, Op, Scalar
 from ....ir.ops.core import elementwise as ew
 from ..loops.scalars import FLOAT_KINDS, LARGE, ScalarKernels
-from . import eager
+from .families import find
 
 _FEW = 1 << 10                                         # elements below which numpy's call costs less than a kernel's
 _NUMBERS = {"f": (float, int), "i": (int,), "u": (int,)}     # what may stand beside arrays of a kind
 composites = lazy(__package__, ".composites")
-indexed_writes = lazy(__package__, "..index.indexed_writes")
 
 
 def writer_for(op: Op):
     """The writer of an operator."""
-    if op in indexed_writes.TABLE:
-        return indexed_writes.TABLE.make(op)
-    if op not in eager.TABLE:
+    kernel = find(op)
+    if kernel is not None and kernel.write is not None:
+        return kernel.write(op)
+    if kernel is None or not kernel.is_whole:
         if type(op.lower) is Scalar:
             return _scalar(op)
         if type(op.lower) is Composite and "pointwise" in op.traits:

@@ -23,24 +23,20 @@ from ....passes.schedule.plan_memory import arrange, place
 from ....passes.schedule.plan_steps import Plan, Run, shallow
 from ...core.dispatch import kernel_of
 from ...core.specialized_calls import lies_by_rows
-from ..calls import lowering_rules, pool
-from ..conv import blocked, native_blocked, native_conv, native_pools  # noqa: F401 (the families register their makers)
-from ..gemm import matmul  # noqa: F401 (the families register their makers)
-from ..index import native_ordering, native_point_taps, native_random, native_rows  # noqa: F401 (the families register their makers)
-from ..linalg import native_fourier  # noqa: F401 (the families register their makers)
-from ..loops import copies, integer_division, native_moves  # noqa: F401 (the families register their makers)
+from ..calls import pool
+from ..loops import copies
 from ..loops.copies import dense
-from ..nn import native_int8, native_losses, native_recurrent, native_sequence, resample, sliding_windows  # noqa: F401 (the families register their makers)
+from . import prepared_steps
 from .inplace_kernels import writer_for
 from .plan_runner import NativeRun, call_kernel, kernel_text
 
-__all__ = ["CalledNode", "CompiledGraph", "NativeRun", "arranged", "kernel_text"]
+__all__ = ["CalledNode", "CompiledGraph", "NativeRun", "arranged", "kernel_of", "kernel_text"]
 
 
 def arranged(graph: Graph, owned=frozenset(), targets=None) -> Plan:
     """The steps of a graph for this backend, not placed in memory yet; arguments as for `CompiledGraph`."""
     graph = checked_indices(graph) if targets else graph
-    graph = turned_operands(plain_operands(graph, lowering_rules.reads), copies.is_worth_turning)
+    graph = turned_operands(plain_operands(graph, prepared_steps.reads), copies.is_worth_turning)
     return arrange(remake(graph), owned, targets)
 
 
@@ -55,7 +51,7 @@ class CompiledGraph:
     prepare    gives the native call of a step, or None; `SharedCalls.prepare` where arrangements have steps in common
     """
 
-    def __init__(self, graph: Graph | Plan, kernel_of, owned=frozenset(), targets=None, prepare=lowering_rules.prepare):
+    def __init__(self, graph: Graph | Plan, kernel_of, owned=frozenset(), targets=None, prepare=prepared_steps.prepare):
         self._arranged = graph if isinstance(graph, Plan) else arranged(graph, owned, targets)
         self._kernel_of, self._native_call = kernel_of, prepare
         graph = self.graph = self._arranged.graph
@@ -145,11 +141,11 @@ class SharedCalls:
     def prepare(self, step):
         """The native call of a step, or None."""
         if step not in self._steps:
-            return lowering_rules.prepare(step)
+            return prepared_steps.prepare(step)
         changes, key = pool.changes(), (step, pool.get_num_threads())
         if key in self._made:
             return self._made[key]
-        made = lowering_rules.prepare(step)
+        made = prepared_steps.prepare(step)
         if pool.changes() == changes:
             self._made[key] = made
         return made
@@ -202,8 +198,3 @@ class CalledNode:
         made.params = params
         made.sources = tuple([(i, None) if i >= 0 else (i, next(others)) for i, _ in self.sources])
         return made
-
-
-def compiled_kernel_of(op):
-    """Return the kernel of an operator: the one of eager mode, or that of an operator which only compiled graphs have."""
-    return blocked.kernel_for(op) or kernel_of(op)

@@ -15,11 +15,12 @@ from ....ir.symbols.substitute import evaluator
 from ....passes.codegen.llvm.loops import programs, streaming
 from ....passes.rewrite.kernel_body import is_free, source_of
 from ....passes.schedule.plan_steps import Fused, Product
-from ..calls import lowering_rules, pool
-from ..calls.lowering_rules import Prepared
+from ..calls import pool
 from ..calls.step_list import Written
 from ..conv import conv
+from . import prepared_steps
 from .plan_runner import kernel_call, work_of
+from .prepared_steps import Prepared
 
 _MOST_KINDS = 4096
 _MOST_KEPT = 4096       # of all kinds together
@@ -132,7 +133,7 @@ class Kinds:
 
 
 def _prepared(step, copies) -> Sized:
-    made = lowering_rules.prepare(copies.mapped(step))
+    made = prepared_steps.prepare(copies.mapped(step))
     if made is None:
         return Sized(None, None, (), 0, False)
     offsets = tuple([offset for _, offset in made.operands])

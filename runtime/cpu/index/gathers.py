@@ -3,16 +3,25 @@ None where an index is out of range. An index that repeats itself (an expanded o
 
 import functools
 import math
+from math import prod
 
 import numpy as np
 
+from ....ir import dtype as dt
+from ....ir.kernel.kernel_builder import KernelBuilder
+from ....ir.ops.index import indexing
+from ....ir.ops.nn import pool as pooling
 from ....ir.target import host
 from ....passes.codegen.llvm.index import gathers as codegen
 from ....passes.codegen.llvm.ir.types import F32, F64, I32, I64
 from ..calls import jobs, pool
+from ..calls.kernel_steps import check_range, copy_of, over_first, step
+from ..calls.operator_kernel import Operand, OperatorKernel
+from ..calls.step_list import At, NativeCall, Scratch, Status, Table
 from ..compiler.compile import task_of
 from ..loops import copies
 from ..memory import alloc
+from . import lookup
 
 SIZES = (1, 2, 4, 8)
 ADDABLE = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.int32): I32, np.dtype(np.int64): I64}
@@ -34,7 +43,7 @@ def can_gather(dtype, shape, index_dtype, wanted, dim: int) -> bool:
             and fits(shape, wanted, dim))
 
 
-def index_steps(shape, strides, item: int, dim: int):
+def strides_of_index(shape, strides, item: int, dim: int):
     """Strides, in elements, of an index as [outer, count, inner] around a dim; None where no three numbers say them."""
     dim %= len(shape)
     outer, inner = _joined(shape[:dim], strides[:dim]), _joined(shape[dim + 1:], strides[dim + 1:])
@@ -46,17 +55,17 @@ def index_steps(shape, strides, item: int, dim: int):
 def _joined(sizes, strides):
     """The stride of several dims as one; None if they are none."""
     last = None
-    for n, step in zip(reversed(sizes), reversed(strides)):
+    for n, stride in zip(reversed(sizes), reversed(strides)):
         if n != 1:
-            if last is not None and step != last[0] * last[1]:
+            if last is not None and stride != last[0] * last[1]:
                 return None
-            last = (step, n) if last is None else (last[0], last[1] * n)
+            last = (stride, n) if last is None else (last[0], last[1] * n)
     return 0 if last is None else last[0]
 
 
 def _words(shape, wanted, steps, dim):
     """What both kernels know of sizes: items come beside it."""
-    given = steps or index_steps(wanted, dense_strides(wanted), 1, dim)
+    given = steps or strides_of_index(wanted, dense_strides(wanted), 1, dim)
     return {"size": shape[dim], "count": wanted[dim], "inner": math.prod(shape[dim + 1:])} | dict(
         zip(("by_outer", "by_count", "by_inner"), given, strict=True))
 
@@ -69,7 +78,7 @@ def dense_strides(shape) -> tuple:
 @functools.lru_cache(_KEPT)
 def plan(dtype, shape: tuple, index_dtype, wanted: tuple, dim: int, threads: int, steps=None) -> jobs.JobsPlan | None:
     """The job on (x of this shape, int64 index of the wanted one, y, an int64 that is set where an index is wrong); None if the
-    kernel does not take them. `steps` are the index's strides as `index_steps` gives them, if it is not contiguous."""
+    kernel does not take them. `steps` are the index's strides as `strides_of_index` gives them, if it is not contiguous."""
     if not can_gather(dtype, shape, index_dtype, wanted, dim):
         return None
     kernel, dim = codegen.GatherKernel(host(), dtype.itemsize), dim % len(shape)
@@ -102,7 +111,7 @@ def _index(index, dim):
     """(an int64 index that kernels read, its strides; None of a contiguous one)"""
     if index.flags.c_contiguous and index.dtype == _INDEX:
         return index, None
-    steps = index_steps(index.shape, index.strides, index.itemsize, dim) if index.dtype == _INDEX else None
+    steps = strides_of_index(index.shape, index.strides, index.itemsize, dim) if index.dtype == _INDEX else None
     if steps is None:
         return alloc.dense(index, _INDEX), None
     return index, steps
@@ -135,7 +144,7 @@ def _first(index, steps):
     return index if steps is None else np.lib.stride_tricks.as_strided(index, (1,), (_INDEX.itemsize,))
 
 
-def gather(x, index, *, dim):
+def gathered(x, index, *, dim):
     """The elements that `index` names along a dim; None if the kernel does not take these arrays, too."""
     steps = None
     if not index.flags.c_contiguous:
@@ -147,3 +156,119 @@ def gather(x, index, *, dim):
     index = alloc.dense(index, _INDEX) if steps is None else _first(index, steps)
     made.__call__(copies.dense(x), index, out, wrong)       # a method: quicker to call than an object
     return None if wrong[0] else out
+
+
+_MANY = 1 << 12         # elements from which a lookup in the last dim leaves numpy
+
+
+def gather(x, index, *, dim):
+    """Return the elements that `index` names along a dim."""
+    found = gathered(x, index, dim=dim)
+    return indexing.gather.ref(x, index, dim=dim) if found is None else found
+
+
+def index(x, *indices):
+    """Return x[indices]. One vector of the last dim is a gather whose index is expanded; the reference does the rest."""
+    last = indices[-1]
+    if len(indices) == x.ndim > 1 and last is not None and last.ndim == 1 and (
+            x.size // max(1, x.shape[-1]) * last.size >= _MANY and all([i is None for i in indices[:-1]])):  # noqa: C419
+        at = from_the_front(last, x.shape[-1])
+        if at is not None:
+            found = gathered(x, np.broadcast_to(at, (*x.shape[:-1], at.size)), dim=x.ndim - 1)
+            if found is not None:
+                return found
+    return _index_reference(x, *indices)
+
+
+_index_reference = indexing.index.ref
+
+
+def index_rows_step(node, operands, results):
+    """Rows by indices of dims that follow each other; negative ones count from the end. Those of the first dim alone are rows
+    of a table; others are first made places among all rows."""
+    x, *indices = operands
+    if len(indices) == 1 and indices[0] is not None:
+        return lookup.taken(operands, results, -x.shape[0])
+    given = [d for d, i in enumerate(indices) if i is not None]
+    if given[-1] - given[0] + 1 != len(given) or results[0].dtype.itemsize not in lookup.BY_SIZE:
+        return None
+    if not all(indices[d].dtype in lookup.INDICES for d in given):
+        return None
+    first, last = given[0], given[-1] + 1
+    common = np.broadcast_shapes(*[indices[d].shape for d in given])
+    shape, rows = (prod(x.shape[:first]), *common), prod(x.shape[:last])
+    steps = [check_range(At(1 + d), indices[d].size, dt.BY_NP[indices[d].dtype], -x.shape[d], x.shape[d]) for d in given]
+    steps += [_place_step(shape, 1 + d, indices[d], x.shape[d], d == first) for d in given]
+    places = Operand((prod(shape),), (8,), dt.int64.np)
+    made = lookup.rows_plan("take", results[0].dtype, places, prod(x.shape[last:]), rows, False).native([0, 1, len(operands)])
+    return NativeCall((*steps, *[lookup.with_index(s, Scratch()) for s in made.steps]), 8 * places.size)
+
+
+@functools.lru_cache(64)
+def _place(kind, rank: int, is_first: bool):
+    """Places along a dim more: those so far times its size, and the index."""
+    k = KernelBuilder(f"place_{kind.name}_{rank}_{int(is_first)}")
+    for d in range(rank):
+        k.parallel(f"d{d}", f"n{d}")
+    k.input("x", kind, [f"x{d}" for d in range(rank)])
+    k.input("rows", dt.int64, [0] * rank)
+    if not is_first:
+        k.input("y", dt.int64, [f"y{d}" for d in range(rank)])
+    k.output("z", dt.int64, [f"y{d}" for d in range(rank)])
+    with k.point():
+        x, rows = k.load("x").to(dt.int64), k.load("rows")
+        x = k.fn.where(k.fn.lt(x, 0), x + rows, x)
+        k.store(k.fn.add(k.fn.mul(k.index("d0") if is_first else k.load("y"), rows), x), "z")
+    return k.build()
+
+
+def _place_step(shape, number: int, index, rows: int, is_first: bool):
+    """The step that takes in the indices of a dim; the first dim of `shape` counts what stands before all indices."""
+    item, lead = index.dtype.itemsize, len(shape) - len(index.shape)
+    strides = [0] * lead + [0 if n == 1 else s // item for n, s in zip(index.shape, index.strides)]
+    named = {f"n{d}": n for d, n in enumerate(shape)} | {f"x{d}": s for d, s in enumerate(strides)}
+    named |= {f"y{d}": prod(shape[d + 1:]) for d in range(len(shape))}
+    read = () if is_first else (Scratch(),)
+    kernel = _place(dt.BY_NP[index.dtype], len(shape), is_first)
+    return step(kernel, (At(number), Table([rows]), *read, Scratch()), **named)
+
+
+def gather_step(node, operands, results):
+    """Elements along a dim, where shapes differ along it alone."""
+    (x, index), dim = operands, node.params["dim"]
+    made = plan(x.dtype, x.shape, index.dtype, index.shape, dim, pool.get_num_threads())
+    if made is None or index.dtype != dt.int64.np:
+        return None
+    return NativeCall(tuple(map(with_status, made.native([0, 1, 2, None]).steps)))
+
+
+def plane_take_step(node, operands, results):
+    """The same of planes, each of which is a row."""
+    (planes, size), (_, count) = [(prod(v.shape[:2]), prod(v.shape[2:])) for v in operands]
+    x, index = operands
+    made = plan(x.dtype, (planes, size), index.dtype, (planes, count), 1, pool.get_num_threads())
+    if made is None or index.dtype != dt.int64.np:
+        return None
+    return NativeCall(tuple(map(with_status, made.native([0, 1, 2, None]).steps)))
+
+
+def with_status(native_step):
+    """A step whose fourth array is what it sets when an index is out of range."""
+    return native_step._replace(words=(*native_step.words[:3], Status(), *native_step.words[4:]))
+
+
+def in_range_step(node, operands, results):
+    """A check, and a copy, where one is needed."""
+    (index,), (out,) = operands, results
+    if index.dtype not in lookup.INDICES:
+        return None
+    check = check_range(At(0), index.size, dt.BY_NP[index.dtype], node.params["low"], node.params["high"])
+    return NativeCall((check, copy_of(index, 0, out, 1)), over=over_first(index, out, 1))
+
+
+OPERATORS = {
+    indexing.gather: OperatorKernel(gather, gather_step),
+    indexing.index: OperatorKernel(index, index_rows_step),
+    indexing.in_range: OperatorKernel(step=in_range_step),
+    pooling.plane_take: OperatorKernel(step=plane_take_step),
+}

@@ -12,13 +12,20 @@ import functools
 
 import numpy as np
 
+from ....ir import dtype as dt
+from ....ir.kernel.kernel_builder import KernelBuilder
+from ....ir.ops.nn import embedding
 from ....ir.target import host
 from ....passes.codegen.llvm.index import embedding_bag as bags_codegen
 from ....passes.codegen.llvm.index import lookup as codegen
 from ....passes.codegen.llvm.ir.types import F32, F64, I16
 from ..calls import jobs, pool
+from ..calls.kernel_steps import check_range, check_rising, step
+from ..calls.operator_kernel import OperatorKernel
+from ..calls.step_list import At, NativeCall, Scratch, Table
 from ..compiler.compile import task_of
 from ..loops import copies
+from ..loops.low_precision import widened
 from ..memory import alloc
 
 ADDABLE = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
@@ -99,3 +106,128 @@ def bag_sums(table, index, offsets, *scales):
     bag_plan(table.dtype, index.size, table.shape[1], offsets.size, bool(scales), pool.get_num_threads())(
         alloc.dense(table), _indices(index), _indices(offsets), *map(alloc.dense, scales), out)
     return out
+
+
+_FEW = 1 << 12                      # elements below which numpy copies rows
+
+
+def embed(weight, index, **params):
+    """Return rows of a table, copied by all threads if they are many."""
+    embedding.check_kinds(weight, index)
+    if index.size * weight.shape[1] < _FEW or not can_take(weight):
+        return embedding.embedding.ref(weight, index, **params)
+    embedding.check_range("embedding", index, weight.shape[0])
+    return take(weight, index)
+
+
+def row_sums(values, index, *, rows):
+    """Return sums of rows, in the order of the indices."""
+    if not can_add(values) or not rows or index.min() < 0 or index.max() >= rows:
+        return embedding.row_sums.ref(values, index, rows=rows)
+    return add_rows(values, index, rows)
+
+
+def _bag_sums(op):
+    def run(weight, index, offsets, *scales):
+        embedding.check_kinds(weight, index)
+        if weight.dtype not in ADDABLE or not weight.size or not index.size or not offsets.size:
+            return op.ref(weight, index, offsets, *scales)
+        embedding.check_bags(offsets, index.size)
+        embedding.check_range("embedding", index, weight.shape[0])
+        return bag_sums(weight, index, offsets, *scales)
+
+    return run
+
+
+INDICES = {dt.int64.np, dt.int32.np, dt.int16.np, dt.int8.np, dt.uint8.np}
+
+
+@functools.lru_cache(16)
+def _as_long(kind):
+    """Integers as int64, counted from the end where they are negative."""
+    k = KernelBuilder(f"index_{kind.name}")
+    k.parallel("i", "n")
+    k.input("x", kind, (1,))
+    k.input("rows", dt.int64, (0,))
+    k.output("y", dt.int64, (1,))
+    with k.point():
+        x = k.load("x").to(dt.int64)
+        k.store(k.fn.where(k.fn.lt(x, 0), x + k.load("rows"), x), "y")
+    return k.build()
+
+
+def index_steps(number: int, index, rows: int, low: int):
+    """(checks and conversions, the word where int64 indices lie, scratch bytes) of the operand `number`."""
+    kind = dt.BY_NP[index.dtype]
+    steps = [check_range(At(number), index.size, kind, low, rows)]
+    if low == 0 and kind is dt.int64:
+        return steps, At(number), 0
+    steps.append(step(_as_long(kind), (At(number), Table([rows]), Scratch()), n=index.size))
+    return steps, Scratch(), 8 * index.size
+
+
+def rows_plan(kind, dtype, index, width, rows, clears):
+    """Return the plan that copies or adds rows by the indices of a step."""
+    return plan(kind, dtype, index.size, width, rows, clears, pool.get_num_threads())
+
+
+def taken(operands, results, low):
+    """Copies rows of the first operand by the second into the result."""
+    (table, index), (out,) = operands, results
+    if index.dtype not in INDICES or out.dtype.itemsize not in BY_SIZE:
+        return None
+    steps, at, scratch = index_steps(1, index, table.shape[0], low)
+    width = table.size // table.shape[0]
+    made = rows_plan("take", out.dtype, index, width, table.shape[0], False).native([0, 1, 2])
+    steps += [with_index(s, at) for s in made.steps]
+    return NativeCall(tuple(steps), scratch)
+
+
+def with_index(native_step, at, word=INDEX):
+    """A step of a lookup with its indices elsewhere."""
+    words = list(native_step.words)
+    words[word] = at
+    return native_step._replace(words=tuple(words))
+
+
+def embed_step(node, operands, results):
+    """Rows at indices that are not negative."""
+    return taken(operands, results, 0)
+
+
+def row_sums_step(node, operands, results):
+    """Sums in the order of the indices."""
+    (values, index), (out,) = operands, results
+    if index.dtype not in INDICES or out.dtype not in ADDABLE:
+        return None
+    return added(values, 0, index, 1, out, 0, 2, True, [])
+
+
+def bag_sums_step(node, operands, results):
+    """Sums of a table's rows for each bag, without the rows in between."""
+    (table, index, offsets, *scales), (out,) = operands, results
+    if index.dtype not in INDICES or offsets.dtype != dt.int64.np or out.dtype not in ADDABLE or not index.size:
+        return None
+    steps, at, scratch = index_steps(1, index, table.shape[0], 0)
+    bags = [check_range(At(2), 1, dt.int64, 0, 1), check_range(At(2), offsets.size, dt.int64, 0, index.size + 1),
+            *check_rising(2, offsets.size, dt.int64)]
+    made = bag_plan(out.dtype, index.size, table.shape[1], offsets.size, bool(scales),
+                           pool.get_num_threads()).native(list(range(4 + len(scales))))
+    return NativeCall((*bags, *steps, *[with_index(s, at, BAG_INDEX) for s in made.steps]), scratch)
+
+
+def added(values, value_number, index, index_number, out, low, out_number, clears, before):
+    """Return the steps that add rows of values into a table by their indices; `before` comes after the check of these."""
+    rows = out.shape[0]
+    steps, at, scratch = index_steps(index_number, index, rows, low)
+    made = rows_plan("add", out.dtype, index, out.size // rows, rows, clears).native(
+        [out_number, index_number, value_number])
+    return NativeCall((*steps, *before, *[with_index(s, at) for s in made.steps]), scratch)
+
+
+OPERATORS = {
+    embedding.embedding: OperatorKernel(embed, embed_step),
+    embedding.row_sums: OperatorKernel(widened(row_sums), row_sums_step),
+    embedding.bag_sums: OperatorKernel(make=_bag_sums, step=bag_sums_step),
+    embedding.scaled_bag_sums: OperatorKernel(make=_bag_sums, step=bag_sums_step),
+}

@@ -11,12 +11,18 @@ import functools
 import numpy as np
 
 from ....ir import dtype as dt
+from ....ir.ops.index import sort
 from ....ir.target import host
 from ....passes.codegen.llvm.index import ordering as codegen
 from ..calls import jobs, pool
+from ..calls.operator_kernel import OperatorKernel
+from ..calls.scratch import Steps, rows_of
+from ..calls.step_list import At
 from ..compiler.compile import compile_module
 from ..loops import copies
+from ..loops.data_movement import turned
 from ..memory import alloc
+from . import ordering
 
 KINDS = {np.dtype(np.float16): "f16", dt.bfloat16.np: "bf16", np.dtype(np.float32): "f32",
           np.dtype(np.float64): "f64", np.dtype(np.bool_): "u8",
@@ -65,10 +71,48 @@ def _ordered(x, keep, dim, descending):
 
 
 def argsort(x, *, dim, descending):
-    """The indices that sort along a dim."""
+    """Return the indices that sort along a dim."""
+    if not can_order(x, dim):
+        return sort.argsort.ref(x, dim=dim, descending=descending)
     return _ordered(x, x.shape[dim], dim, descending)
 
 
 def arg_topk(x, *, k, dim, largest):
-    """The indices of the first k along a dim."""
+    """Return the indices of the first k along a dim."""
+    if not can_order(x, dim):
+        return sort.arg_topk.ref(x, k=k, dim=dim, largest=largest)
     return _ordered(x, k, dim, largest)
+
+
+def _order(node, x, out, keep, descending):
+    """Along another dim than the last one, between copies with that dim behind the others."""
+    if x.dtype not in ordering.KINDS:
+        return None
+    dim, last, threads = node.params["dim"] % len(x.shape), len(x.shape) - 1, pool.get_num_threads()
+    size = x.shape[dim]
+    plan = ordering.plan(x.dtype, x.size // size, size, keep, descending, threads)
+    if dim == last:
+        return plan.native([0, 1])
+    order, made = [*[d for d in range(last + 1) if d != dim], dim], Steps()
+    (sizes, kept), items = [tuple([a.shape[d] for d in order]) for a in (x, out)], (x.dtype.itemsize, out.dtype.itemsize)
+    (lies, goes) = [tuple([a.strides[d] for d in order]) for a in (x, out)]
+    rows, found = made.room(x.size, x.dtype), made.room(out.size, out.dtype)
+    ordered = plan.native([rows, found], made.scratch_bytes)
+    made.scratch_bytes = ordered.scratch_bytes
+    return made.call([*turned(sizes, items[0], At(0), lies, rows, rows_of(sizes, items[0])), *ordered.steps,
+                      *turned(kept, items[1], found, rows_of(kept, items[1]), At(1), goes)])
+
+
+def argsort_step(node, operands, results):
+    """Along a dim."""
+    (x,) = operands
+    return _order(node, x, results[0], x.shape[node.params["dim"]], node.params["descending"])
+
+
+def arg_topk_step(node, operands, results):
+    """Along a dim."""
+    (x,) = operands
+    return _order(node, x, results[0], node.params["k"], node.params["largest"])
+
+
+OPERATORS = {sort.argsort: OperatorKernel(argsort, argsort_step), sort.arg_topk: OperatorKernel(arg_topk, arg_topk_step)}

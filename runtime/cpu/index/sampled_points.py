@@ -10,6 +10,8 @@ from ....ir.target import host
 from ....passes.codegen.llvm.index import sampled_points as codegen
 from ....passes.codegen.llvm.ir.types import F32, F64
 from ..calls import jobs, pool
+from ..calls.operator_kernel import OperatorKernel
+from ..calls.step_list import NativeCall
 from ..compiler.compile import task_of
 from ..memory import alloc
 
@@ -69,3 +71,34 @@ def dots(x, y, places):
     out = alloc.empty(places.shape, x.dtype)
     _run("dots", alloc.dense(x), places, out, alloc.dense(y))
     return out
+
+
+def _call(kind, x, y, places, weighted, arrays) -> NativeCall | None:
+    """The job on (planes, places, weights, values); `arrays` are their numbers."""
+    if not runs(x, places):
+        return None
+    made = plan(kind, x.dtype, weighted, *x.shape[:2], math.prod(x.shape[2:]), math.prod(places.shape[2:]),
+                               places.shape[1], pool.get_num_threads())
+    return made.native(arrays)
+
+
+def take_step(node, operands, results):
+    """Values of planes."""
+    (x, places, weights), (y,) = operands, results
+    return _call("take", x, y, places, weights is not None, (0, 1, None if weights is None else 2, 3))
+
+
+def put_step(node, operands, results):
+    """Planes of values."""
+    (y, places, weights), (x,) = operands, results
+    return _call("put", x, y, places, weights is not None, (3, 1, None if weights is None else 2, 0))
+
+
+def dots_step(node, operands, results):
+    """Weights of planes and values."""
+    (x, y, places), _ = operands, results
+    return _call("dots", x, y, places, True, (0, 2, 3, 1))
+
+
+OPERATORS = {ops.taps_take: OperatorKernel(take, take_step), ops.taps_put: OperatorKernel(put, put_step),
+             ops.taps_dots: OperatorKernel(dots, dots_step)}

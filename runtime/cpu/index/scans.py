@@ -12,6 +12,7 @@ from ....passes.codegen.llvm.index import leave_one_out_products
 from ....passes.codegen.llvm.index import scans as codegen
 from ....passes.codegen.llvm.ir.types import F32, F64, I32, I64
 from ..calls import jobs, pool
+from ..calls.operator_kernel import OperatorKernel
 from ..compiler.compile import task_of
 from ..loops import copies, kernels
 from ..memory import alloc
@@ -85,3 +86,41 @@ def extreme(how: str, x, *, dim):
     out, places = alloc.empty(x.shape, x.dtype), alloc.empty(x.shape, np.dtype(np.int64))
     plan(how, x.dtype, x.shape, dim, pool.get_num_threads())(copies.dense(x), places, out)
     return out, places
+
+
+def running(op):
+    """Return the eager scan of an operator of one array."""
+    how = STEPS[op]
+    run_all = functools.partial(extreme if how in codegen.FINDING else scan, how)
+
+    def run(x, *, dim):
+        return run_all(x, dim=dim) if can_scan(x) else op.ref(x, dim=dim)
+
+    def run_sums(x, *, dim):
+        return complex_sums(x, dim=dim) if x.dtype.kind == "c" and x.size else run(x, dim=dim)
+
+    return run_sums if op is scan_ops.cumsum else run
+
+
+def linear_scan(a, b, *, dim):
+    """Return the recurrence h[t] = a[t] * h[t - 1] + b[t]."""
+    if not can_scan(a) or a.dtype != b.dtype or a.shape != b.shape:
+        return scan_ops.linear_scan.ref(a, b, dim=dim)
+    return linear(a, b, dim=dim)
+
+
+def _scan_step(how, arrays):
+    """Return the step of a scan along any dim; `arrays` says which of the node's arrays the kernel's three are."""
+
+    def step(node, operands, results):
+        x = operands[0]
+        if not can_scan(x) and not can_scan_parts(x, how, node.params["dim"]):
+            return None
+        return plan(how, x.dtype, x.shape, node.params["dim"], pool.get_num_threads()).native(arrays)
+
+    return step
+
+
+OPERATORS = {op: OperatorKernel(make=running, step=_scan_step(how, [0, 2, 1] if how in codegen.FINDING else [0, 0, 1]))
+             for op, how in STEPS.items()}
+OPERATORS[scan_ops.linear_scan] = OperatorKernel(linear_scan, _scan_step(codegen.LINEAR, [0, 1, 2]))

@@ -5,10 +5,12 @@ import math
 
 import numpy as np
 
+from ....ir.ops.index import sort
 from ....ir.target import host
 from ....passes.codegen.llvm.index import search as codegen
 from ....passes.codegen.llvm.ir.types import F32, F64, I32, I64
 from ..calls import jobs, pool
+from ..calls.operator_kernel import OperatorKernel
 from ..compiler.compile import task_of
 from ..memory import alloc
 
@@ -37,7 +39,21 @@ def plan(dtype, shape: tuple, wanted: tuple, right: bool, threads: int) -> jobs.
 
 
 def searchsorted(rows, values, *, right):
-    """Where each value would be put in a sorted row, or in its own one of several."""
+    """Return the place of each value in a sorted row, or in its own row of several."""
+    if not can_search(rows.dtype, rows.shape, values.shape) or rows.dtype is not values.dtype:
+        return sort.searchsorted.ref(rows, values, right=right)
     out = alloc.empty(values.shape, np.dtype(np.int64))
-    plan(rows.dtype, rows.shape, values.shape, right, pool.get_num_threads())(alloc.dense(rows), alloc.dense(values), out)
+    plan(rows.dtype, rows.shape, values.shape, bool(right), pool.get_num_threads())(alloc.dense(rows), alloc.dense(values), out)
     return out
+
+
+def searchsorted_step(node, operands, results):
+    """In one sorted row, or in a row for each row of values."""
+    rows, values = operands
+    if not can_search(rows.dtype, rows.shape, values.shape):
+        return None
+    right = bool(node.params["right"])
+    return plan(rows.dtype, rows.shape, values.shape, right, pool.get_num_threads()).native([0, 1, 2])
+
+
+OPERATORS = {sort.searchsorted: OperatorKernel(searchsorted, searchsorted_step)}

@@ -10,14 +10,16 @@ import math
 
 import numpy as np
 
+from ....ir.ops.linalg import checked_factorizations, factorizations
 from ....ir.target import host
 from ....passes.codegen.llvm.linalg import cholesky as codegen
 from ..calls import jobs, pool
+from ..calls.operator_kernel import OperatorKernel
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from ..gemm import gemm
 from ..memory import alloc
-from . import triangular
+from . import small_matrices, triangular
 
 _BLOCK = 128                # rows that are factored together, and columns whose products are taken off together
 _MOST_WHOLE = 256           # rows up to which a matrix is such a block itself
@@ -102,3 +104,36 @@ def _jobs(dtype, batch, n, names, strides, first, threads):
         todo.add(tasks[name], codegen.WORDS[len(codegen.ARRAYS) + 2:], chunks=jobs.chunks_for(work, items, threads),
                  items=items, blocks=blocks, rows=n, first=first, **strides)
     return todo.plan(0, total)
+
+
+# Operators.
+
+
+def _factored(x):
+    """Return (L, the order of the first minor that is not positive, or 0)."""
+    if small_matrices.takes(x):
+        return tuple(small_matrices.run("cholesky", [x], [(x.shape[-2:], x.dtype), ((), small_matrices.INFO)]))
+    return factor(x)
+
+
+def cholesky(x):
+    """Return L of the lower triangle; raise if a matrix is not positive definite."""
+    if not triangular.takes(x):
+        return factorizations.cholesky.ref(x)
+    found, info = _factored(x)
+    small_matrices.require(info, "cholesky", x, "Matrix is not positive definite")
+    return found
+
+
+def cholesky_ex(x, *, check):
+    """Return L and the order of the first minor that is not positive; the reference handles large matrices that have one."""
+    reference = checked_factorizations.cholesky_ex.ref
+    if not triangular.takes(x):
+        return reference(x, check=check)
+    found = _factored(x)
+    if found[1].any() and (check or not small_matrices.takes(x)):
+        return reference(x, check=check)
+    return found
+
+
+OPERATORS = {factorizations.cholesky: OperatorKernel(cholesky), checked_factorizations.cholesky_ex: OperatorKernel(cholesky_ex)}

@@ -16,12 +16,16 @@ from typing import NamedTuple
 import numpy as np
 
 from ....ir import dtype as dt
+from ....ir.ops.math import fourier as ops
 from ....ir.target import host
 from ....passes.codegen.llvm.ir.types import bytes_of
 from ....passes.codegen.llvm.linalg import fourier as codegen
-from ..calls import jobs
+from ..calls import jobs, pool
+from ..calls.operator_kernel import OperatorKernel
+from ..calls.step_list import NativeCall, Table
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
+from ..loops import copies
 from ..memory import alloc, cache_sizes
 from . import triangular
 
@@ -186,3 +190,87 @@ def roots(k, n):
     far = 2 * rest > n
     c, s = np.where(far, np.sin(near), np.cos(near)), np.where(far, np.cos(near), np.sin(near))
     return (np.choose(quarter, (c, -s, -c, s)), np.choose(quarter, (-s, -c, s, c)))
+
+
+# Operators.
+
+
+def _scale_of(norm, n, inverse) -> float:
+    """What the numbers of a transform of n are multiplied with."""
+    return math.sqrt(1 / n) if norm == "ortho" else 1 / n if inverse == (norm == "backward") else 1.0
+
+
+def _along(task, x, dim, scale):
+    """A transform of rows along any dim; None where no kernel does it."""
+    whole = x if dim == x.ndim - 1 else np.moveaxis(x, dim, -1)
+    made = transform(task, x.dtype, whole.shape, -1, scale, task == "wholes", pool.get_num_threads())
+    if made is None:
+        return None
+    out = made(copies.dense(whole))
+    return out if whole is x else copies.dense(np.moveaxis(out, -1, dim))
+
+
+def fft(x, *, dim, inverse, norm):
+    """Transform one dim after the other, the last one first."""
+    for d in reversed(dim):
+        shape = x.shape
+        task, scale = "rows" if d == len(shape) - 1 else "columns", _scale_of(norm, shape[d], inverse)
+        made = transform(task, x.dtype, shape, d, scale, inverse, pool.get_num_threads())
+        x = ops.fft.ref(x, dim=(d,), inverse=inverse, norm=norm) if made is None else made(copies.dense(x))
+    return x
+
+
+def rfft(x, *, dim, norm):
+    """Return half of the frequencies of real numbers."""
+    found = _along("halves", x, dim, _scale_of(norm, x.shape[dim], False))
+    return ops.rfft.ref(x, dim=dim, norm=norm) if found is None else found
+
+
+def irfft(x, *, dim, n, norm):
+    """Return real numbers from half of their frequencies."""
+    found = _along("wholes", x, dim, _scale_of(norm, n, True)) if n % 2 == 0 and x.shape[dim] == n // 2 + 1 else None
+    return ops.irfft.ref(x, dim=dim, n=n, norm=norm) if found is None else found
+
+
+def fft_step(node, operands, results):
+    """One dim after the other, the last one first; all but the first where the result lies."""
+    (x,), (out,), steps, scratch = operands, results, [], 0
+    inverse, norm = node.params["inverse"], node.params["norm"]
+    for d in reversed(node.params["dim"]):
+        task, scale = "rows" if d == len(x.shape) - 1 else "columns", _scale_of(norm, x.shape[d], inverse)
+        made = _transformed(task, x, d, scale, inverse, 1 if steps else 0)
+        if made is None:
+            return None
+        steps += made.steps
+        scratch = max(scratch, made.scratch_bytes)
+    return NativeCall(tuple(steps), scratch) if steps and out.size else None
+
+
+def rfft_step(node, operands, results):
+    """Half of the frequencies of rows of real numbers."""
+    x, dim = operands[0], node.params["dim"]
+    if not _is_last(x, dim):
+        return None
+    return _transformed("halves", x, dim, _scale_of(node.params["norm"], x.shape[dim], False), False)
+
+
+def irfft_step(node, operands, results):
+    """Rows of real numbers of half of their frequencies."""
+    x, dim, n = operands[0], node.params["dim"], node.params["n"]
+    if n % 2 or not _is_last(x, dim):
+        return None
+    return _transformed("wholes", x, dim, _scale_of(node.params["norm"], n, True), True)
+
+
+def _is_last(x, dim) -> bool:
+    return dim == len(x.shape) - 1 and x.size > 0
+
+
+def _transformed(task, x, dim, scale, inverse, source=0):
+    """The steps that eager code takes, from an operand to the result; None where no kernel does it."""
+    made = transform_plan(task, x.dtype, x.shape, dim, scale, inverse, pool.get_num_threads())
+    return None if made is None else made.plan.native([source, 1, Table(made.factors.view(np.int64))])
+
+
+OPERATORS = {ops.fft: OperatorKernel(fft, fft_step), ops.rfft: OperatorKernel(rfft, rfft_step),
+             ops.irfft: OperatorKernel(irfft, irfft_step)}

@@ -11,14 +11,18 @@ import math
 
 import numpy as np
 
+from ....ir.ops.linalg import checked_factorizations, factorizations
+from ....ir.ops.linalg import triangular as systems
+from ....ir.ops.linalg.triangular import require_info
 from ....ir.target import host
 from ....passes.codegen.llvm.linalg import lu as codegen
 from ..calls import jobs, pool
+from ..calls.operator_kernel import OperatorKernel
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from ..gemm import gemm
 from ..memory import alloc, cache_sizes
-from . import triangular
+from . import small_matrices, triangular
 
 _PANEL = 64                 # columns of a panel
 _MOST_WHOLE = 256           # columns up to which a matrix is a panel itself
@@ -115,3 +119,63 @@ def _moves(dtype, shape, x_strides, count, pivots_batch, first, threads):
              items=items, strips=strips, width=width, columns=columns, count=count, first=first, x_batch=x_strides[0],
              x_row=x_strides[1], pivots_batch=pivots_batch)
     return todo.plan(0, work)
+
+
+# Operators.
+
+
+def lu_factor(x, *, pivot, check):
+    """Return LU factors with partial pivoting."""
+    if not (pivot and triangular.takes(x)):
+        return systems.lu_factor.ref(x, pivot=pivot, check=check)
+    found = factor(x)
+    if check:
+        require_info("lu_factor", found[2], systems.ZERO_PIVOT)
+    return found
+
+
+def solved(a, b=None):
+    """Return (x with a @ x = b, or the inverse; the first zero pivot of each matrix)."""
+    if small_matrices.takes(a) and (b is None or small_matrices.takes(b)):
+        routine, given = ("inv", [a]) if b is None else ("solve", [a, b])
+        return tuple(small_matrices.run(routine, given, [(given[-1].shape[-2:], a.dtype), ((), small_matrices.INFO)]))
+    if b is None:
+        b = np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape)
+    factors, pivots, info = factor(a)
+    return solve(factors, pivots, b), info
+
+
+def _solution(op):
+    """Return the eager solution, or inverse, which raises for singular matrices."""
+
+    def run(*given):
+        if not triangular.takes(*given):
+            return op.ref(*given)
+        x, info = solved(*given)
+        small_matrices.require(info, op.name, given[0], "Singular matrix")
+        return x
+
+    return run
+
+
+def _checked_solution(op):
+    """Return the eager solution, or inverse, with the number of the first zero pivot of each matrix."""
+
+    def run(*given, check):
+        if not triangular.takes(*given):
+            return op.ref(*given, check=check)
+        found = solved(*given)
+        if check:
+            require_info(op.name, found[1], checked_factorizations.ZERO_PIVOT)
+        return found
+
+    return run
+
+
+OPERATORS = {
+    systems.lu_factor: OperatorKernel(lu_factor),
+    factorizations.solve: OperatorKernel(make=_solution),
+    factorizations.inv: OperatorKernel(make=_solution),
+    checked_factorizations.solve_ex: OperatorKernel(make=_checked_solution),
+    checked_factorizations.inv_ex: OperatorKernel(make=_checked_solution),
+}

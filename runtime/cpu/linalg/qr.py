@@ -10,9 +10,11 @@ import math
 
 import numpy as np
 
+from ....ir.ops.linalg import factorizations
 from ....ir.target import host
 from ....passes.codegen.llvm.linalg import householder as codegen
 from ..calls import jobs, pool
+from ..calls.operator_kernel import OperatorKernel
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from ..gemm import gemm
@@ -175,3 +177,22 @@ def _plan(dtype, shape, x_strides, steps, wanted, threads):
     todo.add(task, codegen.WORDS[len(codegen.ARRAYS) + 2:], chunks=chunks, items=batch, rows=rows, columns=columns, steps=steps,
              wide=wide, apart=apart, scratch_bytes=room, tau_batch=steps * item, **words)
     return todo.plan(room * (threads if chunks > 1 else 1), work)
+
+
+# Operators.
+
+
+def qr(x, *, complete):
+    """Return Q and R by Householder reflections."""
+    return factor(x, complete) if triangular.takes(x) else factorizations.qr.ref(x, complete=complete)
+
+
+def lstsq(a, b, *, rcond):
+    """Solve least squares by QR if the triangle proves full rank (of the transposed matrix if it is wide), else by the SVD."""
+    found = least_squares(a, b, rcond) if triangular.takes(a, b) else None
+    if found is None:
+        return factorizations.lstsq.ref(a, b, rcond=rcond)
+    return found, np.full(a.shape[:-2], min(a.shape[-2:]), np.int64)
+
+
+OPERATORS = {factorizations.qr: OperatorKernel(qr), factorizations.lstsq: OperatorKernel(lstsq)}

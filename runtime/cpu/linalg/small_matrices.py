@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from ....ir.errors import LinAlgError
 from ....ir.target import host
 from ....passes.codegen.llvm.linalg import small_matrices as codegen
 from ..calls import jobs, pool
@@ -20,6 +21,7 @@ MOST_OF_MANY, MANY = 8, 256     # of so many: what is written out for these take
 _ROTATED = frozenset({"eigh", "eigvalsh", "svd", "svd_full", "svdvals"})
 _OPERATIONS = 20, 400       # for each element of a matrix: those of an elimination, and of sweeps of rotations
 _KEPT = 256
+INFO = np.dtype(np.int32)
 
 
 def takes(*arrays: np.ndarray) -> bool:
@@ -52,3 +54,9 @@ def _plan(routine, dtypes, shapes, count, threads):
     todo.add(task_of(kernel, kernel.symbol), codegen.WORDS[len(codegen.ARRAYS) + 2:], items=items, count=count,
              chunks=jobs.chunks_for(work, items, threads))
     return todo.plan(0, work)
+
+
+def require(info, name, x, what):
+    """Raise for matrices of which `info` says that they have no result."""
+    if info.any():
+        raise LinAlgError(f"{name} of a matrix of shape {x.shape}: {what}")

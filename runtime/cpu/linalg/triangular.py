@@ -7,10 +7,12 @@ import functools
 
 import numpy as np
 
+from ....ir.ops.linalg import triangular as systems
 from ....ir.target import host
 from ....passes.codegen.llvm.ir.types import F32, F64
 from ....passes.codegen.llvm.linalg import triangular as codegen
 from ..calls import jobs, pool
+from ..calls.operator_kernel import OperatorKernel
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from ..gemm import gemm
@@ -60,3 +62,23 @@ def _plan(dtype, shape, t_strides, x_strides, minus_strides, unit, threads):
              t_batch=t_strides[0], t_row=t_strides[1], t_step=t_strides[2], x_batch=x_strides[0], x_row=x_strides[1],
              unit=int(unit), **words)
     return todo.plan(0, work)
+
+
+def takes(*arrays) -> bool:
+    """Whether kernels take these matrices; references take complex and empty ones."""
+    return all([a.dtype in ELEMENTS and a.size > 0 for a in arrays])  # noqa: C419  (quicker than a generator)
+
+
+def solve_triangular(a, b, *, upper, unit):
+    """Solve by substitution, and products."""
+    if not takes(a, b):
+        return systems.solve_triangular.ref(a, b, upper=upper, unit=unit)
+    x = alloc.empty(b.shape, b.dtype)
+    np.copyto(x, b)
+    if not a.flags.aligned:
+        a = alloc.dense(a)
+    solve(a.reshape(-1, *a.shape[-2:]), x.reshape(-1, *x.shape[-2:]), upper, unit)
+    return x
+
+
+OPERATORS = {systems.solve_triangular: OperatorKernel(solve_triangular)}

@@ -1,44 +1,43 @@
 """Kernels that move elements or fill arrays, in eager mode; see `eager.py`."""
 
 import functools
+import itertools
 import math
 
 import numpy as np
 
 from ....ir import dtype as dt
 from ....ir.opdef.op import Op
-from ....ir.ops.core import complex_numbers, shape
-from ..calls.kernel_table import KernelTable
+from ....ir.ops.core import complex_numbers
+from ....ir.ops.core import constant as literals
+from ....ir.ops.core import shape as ops
+from ....passes.layout.plain_operands import STRIDED
+from ..calls import pool
+from ..calls.kernel_steps import fill, move, words_of
+from ..calls.operator_kernel import OperatorKernel
+from ..calls.step_list import At, NativeCall, Table
 from ..memory import alloc
 from . import copies, kernels, scalars
 
-TABLE = KernelTable()
-_FEW, _MANY = 1 << 12, 1 << 20      # elements from which joins leave numpy, and are shared out between threads
-_LEFT_ZEROS = 32 << 20      # bytes of zeros above which the system gives them when they are written
-_WORDS = {d.np for d in (dt.float32, dt.float64, dt.int32, dt.int64)}      # whose elements are copied as they are
+
+def full(like, *, shape, value, dtype):
+    """Return a constant array; a large one in memory with large pages that is used again."""
+    size = dtype.itemsize
+    for n in shape:
+        size *= n
+    small = size < alloc.SMALL_BYTES
+    if (small and dtype.np.isbuiltin != 1) or (size > _LEFT_ZEROS and value == 0):
+        return _full_reference(like, shape=shape, value=value, dtype=dtype)
+    out = np.empty(shape, dtype.np) if small else alloc.empty(shape, dtype.np)
+    copies.fill(out, value)
+    return out
 
 
-@TABLE.makes(shape.full)
-def full(op: Op):
-    """Constants; large ones in memory with large pages that is used again."""
-
-    def run(like, *, shape, value, dtype):
-        size = dtype.itemsize
-        for n in shape:
-            size *= n
-        small = size < alloc.SMALL_BYTES
-        if (small and dtype.np.isbuiltin != 1) or (size > _LEFT_ZEROS and value == 0):
-            return op.ref(like, shape=shape, value=value, dtype=dtype)
-        out = np.empty(shape, dtype.np) if small else alloc.empty(shape, dtype.np)
-        copies.fill(out, value)
-        return out
-
-    return run
+_full_reference = ops.full.ref
 
 
-@TABLE.makes(shape.contiguous)
 def contiguous(op: Op):
-    """Copies of `copies.py` where elements lie in another order."""
+    """Return the eager copy into C order: by `copies.py` if elements are in another order."""
     plain = scalars.exact(op)
 
     def run(x):
@@ -49,81 +48,69 @@ def contiguous(op: Op):
     return run
 
 
-@TABLE.makes(shape.pad)
-def pad(op: Op):
-    """Borders alone are filled around large arrays; what cuts, or spreads elements, is the reference's."""
-
-    def run(x, *, low, high, interior, value=0):
-        if x.size < copies.LEAST or x.itemsize not in copies.WORDS or any(interior) or min((*low, *high, 0)) < 0:
-            return op.ref(x, low=low, high=high, interior=interior, value=value)
-        kind, word = x.dtype, copies.WORDS[x.itemsize]
-        out = alloc.empty(tuple([n + lo + hi for n, lo, hi in zip(x.shape, low, high)]), kind)
-        rest, number = out.view(word), np.full(1, value, kind).view(word)[0]
-        for d, (lo, n, hi) in enumerate(zip(low, x.shape, high)):
-            before = (slice(None),) * d
-            if lo:
-                rest[(*before, slice(0, lo))] = number
-            if hi:
-                rest[(*before, slice(lo + n, None))] = number
-            rest = rest[(*before, slice(lo, lo + n))]
-        copies.into(rest, x.view(word))
-        return out
-
-    return run
+def pad(x, *, low, high, interior, value=0):
+    """Pad with a number: fill only the borders of large arrays; the reference cuts and spreads elements."""
+    if x.size < copies.LEAST or x.itemsize not in copies.WORDS or any(interior) or min((*low, *high, 0)) < 0:
+        return ops.pad.ref(x, low=low, high=high, interior=interior, value=value)
+    kind, word = x.dtype, copies.WORDS[x.itemsize]
+    out = alloc.empty(tuple([n + lo + hi for n, lo, hi in zip(x.shape, low, high)]), kind)
+    rest, number = out.view(word), np.full(1, value, kind).view(word)[0]
+    for d, (lo, n, hi) in enumerate(zip(low, x.shape, high)):
+        before = (slice(None),) * d
+        if lo:
+            rest[(*before, slice(0, lo))] = number
+        if hi:
+            rest[(*before, slice(lo + n, None))] = number
+        rest = rest[(*before, slice(lo, lo + n))]
+    copies.into(rest, x.view(word))
+    return out
 
 
-@TABLE.makes(complex_numbers.pairs)
-def pairs(op: Op):
-    """One copy: that is how complex numbers lie in memory."""
-
-    def run(x):
-        return copies.in_rows(x).reshape(*x.shape, 1).view(dt.PARTS[dt.BY_NP[x.dtype]].np)
-
-    return run
+def pairs(x):
+    """Return complex numbers as pairs of parts: one copy, since complex numbers are pairs in memory."""
+    return copies.in_rows(x).reshape(*x.shape, 1).view(dt.PARTS[dt.BY_NP[x.dtype]].np)
 
 
-@TABLE.makes(complex_numbers.of_pairs)
-def of_pairs(op: Op):
-    """The same the other way."""
-    return lambda x: copies.in_rows(x).view(dt.WHOLES[dt.BY_NP[x.dtype]].np).reshape(x.shape[:-1])
+def of_pairs(x):
+    """Return pairs of parts as complex numbers: one copy."""
+    return copies.in_rows(x).view(dt.WHOLES[dt.BY_NP[x.dtype]].np).reshape(x.shape[:-1])
 
 
-@TABLE.makes(shape.cat)
-def cat(op: Op):
-    """numpy where caches hold everything; larger arrays are brought to their places by all threads."""
-
-    def run(*xs, dim):
-        first = xs[0]
-        kind, size, kinds = first.dtype, sum([x.size for x in xs]), [x.dtype for x in xs]
-        if kinds.count(kind) != len(kinds):
-            return op.ref(*xs, dim=dim)
-        if size < _FEW or (not dim and size * kind.itemsize < alloc.SMALL_BYTES):
-            return op.ref(*xs, dim=dim)
-        out = alloc.empty(_joined_shape([x.shape for x in xs], dim), kind)
-        if size >= _MANY and kind in _WORDS:
-            return _joined_by_all(xs, out, dim)
-        several = len(xs) > _SEVERAL
-        dense = not (several and not dim) and all([x.flags.c_contiguous for x in xs])  # noqa: C419
-        if dense or several:
-            return join_rows(xs, out, dim) if dense and dim else np.concatenate(xs, dim, out)
-        for x, place in zip(xs, np.split(out, np.cumsum([x.shape[dim] for x in xs[:-1]]), dim)):
-            copies.into(place, x)
-        return out
-
-    return run
+def cat(*xs, dim):
+    """Concatenate: by NumPy while caches hold everything, by all threads for larger arrays."""
+    first = xs[0]
+    kind, size, kinds = first.dtype, sum([x.size for x in xs]), [x.dtype for x in xs]
+    if kinds.count(kind) != len(kinds):
+        return _cat_reference(*xs, dim=dim)
+    if size < _FEW or (not dim and size * kind.itemsize < alloc.SMALL_BYTES):
+        return _cat_reference(*xs, dim=dim)
+    out = alloc.empty(_joined_shape([x.shape for x in xs], dim), kind)
+    if size >= _MANY and kind in _WORDS:
+        return _joined_by_all(xs, out, dim)
+    several = len(xs) > _SEVERAL
+    dense = not (several and not dim) and all([x.flags.c_contiguous for x in xs])  # noqa: C419
+    if dense or several:
+        return join_rows(xs, out, dim) if dense and dim else np.concatenate(xs, dim, out)
+    for x, place in zip(xs, np.split(out, np.cumsum([x.shape[dim] for x in xs[:-1]]), dim)):
+        copies.into(place, x)
+    return out
 
 
-@TABLE.makes(shape.stack)
-def stack(op: Op):
-    """Behind each other, seen with a dim more."""
-    join = cat(shape.cat)
+_cat_reference = ops.cat.ref
 
-    def run(*xs, dim):
-        if [x.shape for x in xs].count(xs[0].shape) != len(xs):
-            raise ValueError("arrays of different shapes")
-        return shape.stacked(join, xs, dim)
 
-    return run
+def flip(x, *, dims):
+    """Reverse dims: by NumPy for few elements; many are read backwards in vectors."""
+    word = _COPIED.get(x.itemsize)
+    if x.size < _FEW or word is None:
+        return ops.flip.ref(x, dims=dims)
+    reversed_dims = [_BACKWARDS if d in dims else _FORWARDS for d in range(x.ndim)]
+    return kernels.cast(word, word)(x.view(word.np)[tuple(reversed_dims)]).view(x.dtype)
+
+
+_FEW, _MANY = 1 << 12, 1 << 20      # elements from which joins leave numpy, and are shared out between threads
+_LEFT_ZEROS = 32 << 20      # bytes of zeros above which the system gives them when they are written
+_WORDS = {d.np for d in (dt.float32, dt.float64, dt.int32, dt.int64)}      # whose elements are copied as they are
 
 
 def _joined_shape(shapes, dim):
@@ -182,15 +169,105 @@ _FORWARDS, _BACKWARDS = slice(None), slice(None, None, -1)
 _COPIED = {1: dt.uint8, 2: dt.int16, 4: dt.int32, 8: dt.int64}      # elements of their size
 
 
-@TABLE.makes(shape.flip)
-def flip(op: Op):
-    """numpy for few elements; many are read backwards in vectors."""
+# Steps.
 
-    def run(x, *, dims):
-        word = _COPIED.get(x.itemsize)
-        if x.size < _FEW or word is None:
-            return op.ref(x, dims=dims)
-        turned = [_BACKWARDS if d in dims else _FORWARDS for d in range(x.ndim)]
-        return kernels.cast(word, word)(x.view(word.np)[tuple(turned)]).view(x.dtype)
 
-    return run
+def turned(shape, item: int, source, source_strides, target, target_strides) -> tuple:
+    """The steps of a copy between strides in bytes: in squares where it is read across memory."""
+    turning = copies.turning(shape, source_strides, item, target_strides, pool.get_num_threads())
+    return ((move(shape, item, source, source_strides, target, target_strides),) if turning is None
+            else turning.native([source, target]).steps)
+
+
+def cat_step(node, operands, results):
+    """Each part is moved to its place."""
+    (out,), dim, at, steps = results, node.params["dim"], 0, []
+    for number, x in enumerate(operands):
+        goal = At(len(operands), at * out.strides[dim])
+        steps += turned(x.shape, out.dtype.itemsize, At(number), x.strides, goal, out.strides)
+        at += x.shape[dim]
+    return NativeCall(tuple(steps))
+
+
+def constant_step(node, operands, results):
+    """A copy of numbers that lie beside the steps."""
+    (out,) = results
+    numbers = literals.constant.ref(None, **node.params)
+    return NativeCall((move(out.shape, out.dtype.itemsize, Table(words_of(numbers)), out.strides, At(len(operands)),
+                            out.strides),))
+
+
+def pad_step(node, operands, results):
+    """The number everywhere, where elements do not cover all, then the elements that are not cut off."""
+    (x, *_), (out,) = operands, results
+    low, high, interior = (node.params[name] for name in ("low", "high", "interior"))
+    steps, places = [], [_seen(n, m, lo, gap) for n, m, lo, gap in zip(x.shape, out.shape, low, interior)]
+    if any(lo > 0 or hi > 0 or gap for lo, hi, gap in zip(low, high, interior)):
+        steps.append(fill(At(1), out.size, node.params.get("value", 0), dt.BY_NP[out.dtype]))
+    if all(count for _, _, count in places):
+        first = sum(a * s for (a, _, _), s in zip(places, x.strides))
+        start = sum(b * s for (_, b, _), s in zip(places, out.strides))
+        steps.append(move([count for *_, count in places], out.dtype.itemsize, At(0, first), x.strides, At(1, start),
+                          [s * (gap + 1) for s, gap in zip(out.strides, interior)]))
+    return NativeCall(tuple(steps))
+
+
+def _seen(size, room, low, gap):
+    """(first element, its place, how many) of a dim that are not cut off."""
+    first = max(0, -(low // (gap + 1))) if low < 0 else 0
+    place = low + first * (gap + 1)
+    return first, place, max(0, min(size - first, -(-(room - place) // (gap + 1))))
+
+
+def pairs_step(node, operands, results):
+    """One copy: that is how complex numbers lie in memory."""
+    (x,), (out,) = operands, results
+    return NativeCall((move(x.shape, x.dtype.itemsize, At(0), x.strides, At(1), out.strides[:-1]),))
+
+
+def of_pairs_step(node, operands, results):
+    """One copy, of pairs where their parts lie beside each other and pairs lie whole numbers of pairs apart."""
+    (x,), (out,) = operands, results
+    if x.strides[-1] == x.dtype.itemsize and not any([s % out.dtype.itemsize for s in x.strides[:-1]]):  # noqa: C419
+        return NativeCall((move(out.shape, out.dtype.itemsize, At(0), x.strides[:-1], At(1), out.strides),))
+    return NativeCall((move(x.shape, x.dtype.itemsize, At(0), x.strides, At(1), (*out.strides, x.dtype.itemsize)),))
+
+
+def flip_step(node, operands, results):
+    """Read from the end."""
+    (x,), (out,) = operands, results
+    dims = {d % len(x.shape) for d in node.params["dims"]}
+    first = sum((x.shape[d] - 1) * x.strides[d] for d in dims)
+    strides = [-s if d in dims else s for d, s in enumerate(x.strides)]
+    return NativeCall((move(x.shape, out.dtype.itemsize, At(0, first), strides, At(1), out.strides),))
+
+
+def roll_step(node, operands, results):
+    """Two parts along each dim."""
+    (x,), (out,) = operands, results
+    shifts: dict = {}
+    for by, d in zip(node.params["shifts"], node.params["dims"], strict=True):
+        shifts[d % len(x.shape)] = shifts.get(d % len(x.shape), 0) + by
+    cuts = [[(0, n)] if not shifts.get(d, 0) % n else [(0, n - shifts[d] % n), (n - shifts[d] % n, n)]
+            for d, n in enumerate(x.shape)]
+    steps = []
+    for part in itertools.product(*cuts):
+        to = [(low + shifts.get(d, 0)) % n for d, ((low, _), n) in enumerate(zip(part, x.shape))]
+        source = sum(low * s for (low, _), s in zip(part, x.strides))
+        target = sum(low * s for low, s in zip(to, out.strides))
+        steps.append(move([high - low for low, high in part], out.dtype.itemsize, At(0, source), x.strides, At(1, target),
+                          out.strides))
+    return NativeCall(tuple(steps))
+
+
+OPERATORS = {
+    ops.contiguous: OperatorKernel(make=contiguous),
+    ops.full: OperatorKernel(full),
+    ops.cat: OperatorKernel(cat, cat_step, STRIDED),
+    ops.pad: OperatorKernel(pad, pad_step, STRIDED),
+    ops.flip: OperatorKernel(flip, flip_step, STRIDED),
+    ops.roll: OperatorKernel(step=roll_step, reads=STRIDED),
+    literals.constant: OperatorKernel(step=constant_step),
+    complex_numbers.pairs: OperatorKernel(pairs, pairs_step, STRIDED),
+    complex_numbers.of_pairs: OperatorKernel(of_pairs, of_pairs_step, STRIDED),
+}

@@ -6,7 +6,7 @@ from ....ir import dtype as dt
 from ....ir.kernel.kernel_builder import KernelBuilder
 from ....ir.ops.core import elementwise as ew
 from ..calls.kernel_steps import check_no_zero, step
-from ..calls.lowering_rules import Operand, native
+from ..calls.operator_kernel import Operand, OperatorKernel
 from ..calls.step_list import At, NativeCall
 
 
@@ -25,8 +25,7 @@ def _divide(function: str, kind, number: int | None):
     return k.build()
 
 
-@native(ew.floor_divide, ew.trunc_divide, ew.remainder, ew.fmod)
-def divide(node, operands, results):
+def divide_step(node, operands, results):
     """All divisors are looked at first. Floats are kernels of loops, which refuse nothing."""
     (x, y), (out,) = operands, results
     kind = dt.BY_NP[out.dtype]
@@ -44,3 +43,6 @@ def _fits(x, out) -> bool:
         return x.dtype == out.dtype and x.shape == out.shape
     least, most = dt.int_range(dt.BY_NP[out.dtype])
     return type(x) is int and least <= x <= most
+
+
+OPERATORS = dict.fromkeys((ew.floor_divide, ew.trunc_divide, ew.remainder, ew.fmod), OperatorKernel(step=divide_step))

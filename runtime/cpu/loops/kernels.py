@@ -27,7 +27,7 @@ from ..calls import kernel_steps
 from ..calls.kernel_entry import entries, planned_entry
 from ..memory.alloc import SMALL_BYTES, empty, empty_in_order
 from . import copies
-from .row_calls import Draw, Reduction, RowOp
+from .row_calls import Reduction, RowOp
 
 DOOR_RANKS = 5  # ranks 0 .. 4 have doors of their own; more dims are merged first
 _SHORT = 4  # extent from which a dim is worth being that of the lanes
@@ -353,9 +353,3 @@ def _rowop(kind, dtype, params):
 def rowop(kind: str, dtype, /, **params) -> RowOp:
     """A kernel of `passes/codegen/row_kernels.py` along one dim."""
     return _rowop(kind, dtype, tuple(sorted(params.items())))
-
-
-@functools.lru_cache(None)
-def draw(name: str) -> Draw:
-    """The kernel of a random draw: random_bits, random_uniform(_double), random_normal(_double), random_below."""
-    return Draw(name)

@@ -4,6 +4,8 @@ integers and bools, of which every order gives the same, take numpy where arrays
 from ....ir import dtype as dt
 from ....ir.lazy import lazy
 from ....ir.opdef.op import Op
+from ....ir.ops.core import reduce
+from ..calls.operator_kernel import OperatorKernel
 from .scalars import COMPLEX_KINDS, FLOAT_KINDS, LARGE
 
 kernels = lazy(__package__, ".kernels")
@@ -44,3 +46,6 @@ def of_whole_numbers(kind: str, ref):
 
 def _is_along_rows(x, dim) -> bool:
     return dim == (x.ndim - 1,) and x.shape[-1] >= _LONG_ROW and x.flags.c_contiguous
+
+
+OPERATORS = {reduce.int_sum: OperatorKernel(of_whole_numbers("sum", reduce.int_sum.ref))}

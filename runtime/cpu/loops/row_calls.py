@@ -1,20 +1,15 @@
-"""Callables of compiled kernels other than elementwise ones: reductions, row operators, random draws."""
+"""Callables of compiled kernels other than elementwise ones: reductions and row operators."""
 
 import math
-import struct
-import threading
 from typing import Any
 
 import numpy as np
 
-from ....ir import dtype as dt
 from ....ir.errors import ShapeError
-from ....ir.kernel.kernel_builder import KernelBuilder
 from ....passes.codegen import reduction_kernels, row_kernels
 from ....passes.codegen.llvm.loops.strategies import suited
-from ..calls import kernel_steps, pool
+from ..calls import kernel_steps
 from ..calls.kernel_entry import entries, planned_entry
-from ..index import draws
 from ..memory.alloc import SMALL_BYTES, empty
 from . import copies
 
@@ -251,85 +246,3 @@ def _shape_kind(buffer, side_by_side):
     if side_by_side:
         return {("RB", 1, "B"): "full", ("B", 1, 0): "row"}.get(buffer.strides, "along")
     return {("R", 1): "full", (1, 0): "row"}.get(buffer.strides, "along")
-
-
-DRAW_DTYPES = {"random_bits": dt.uint32, "random_uniform": dt.float32, "random_uniform_double": dt.float64,
-               "random_normal": dt.float32, "random_normal_double": dt.float64, "random_below": dt.int64,
-               draws.MASK: dt.bool_}
-
-
-class Draw:
-    """Random numbers by element index, as ir/reference/philox.py defines them."""
-
-    def __init__(self, name: str):
-        self.name, self.dtype = name, DRAW_DTYPES[name]
-        self._kind = self.dtype.np
-        self._entry: Any = None
-        self._scaled: Any = None
-
-    def _make(self, scaled=False):
-        k = KernelBuilder(f"{self.name}_scaled" if scaled else self.name)
-        k.parallel("i", "n")
-        buffers = [k.input(b, dt.int64, (0,)) for b in ("start", "seed", "call", "span")]
-        numbers = [k.input(b, self.dtype, (0,)) for b in ("factor", "summand") if scaled]
-        k.output("y", self.dtype, (1,))
-        with k.point():
-            start, *key, span = (k.load(b) for b in buffers)
-            at = (k.index("i") + start, *key)
-            if self.name == draws.MASK:
-                made = k.fn.lt(k.append("random_bits", dt.uint32, at).to(dt.int64), span)
-            else:
-                made = k.append(self.name, self.dtype, (*at, span) if self.name == "random_below" else at)
-            k.store(made * k.load(numbers[0]) + k.load(numbers[1]) if scaled else made, "y")
-        ranks = (*[0] * (len(buffers) + len(numbers)), 1)
-        return entries(k.build(), {"door": ranks}, {"door": {"n": ("size", len(ranks) - 1, 0)}})["door"]
-
-    def __call__(self, seed: int, call: int, n: int, start: int = 0, span: int = 0, out=None):
-        """Elements start .. start + n - 1 of a call, as a 1-D array."""
-        words, parts = _local.__dict__.get("words") or _make_words()
-        if n < _LONG_DRAW and not start and self._entry is not None:        # the shortest road
-            if out is None:
-                out = _few(n, self._kind)
-            _pack_words(words, 0, 0, seed, call, span & _WORD)
-            self._entry(*parts, out)
-            return out
-        if out is None:
-            out = empty((n,), self._kind)
-        if n >= _LONG_DRAW and not start % (each := draws.OF_BLOCK[self.name]) and out.flags.c_contiguous:
-            _pack_words(words, 0, seed, call, span & _WORD, start // each)
-            draws.plan(self.name, n, pool.get_num_threads())(words, out)
-            return out
-        _pack_words(words, 0, start, seed, call, span & _WORD)
-        if self._entry is None:
-            self._entry = self._make()
-        self._entry(*parts, out)
-        return out
-
-    def scaled(self, seed: int, call: int, factor: float, summand: float, out) -> bool:
-        """Fills a contiguous vector with the first elements of a call, times a factor, plus a summand, in one sweep; not one
-        that is long, as others draw those quicker."""
-        if out.size >= _LONG_DRAW:
-            return False
-        words, parts = _local.__dict__.get("words") or _make_words()
-        _pack_words(words, 0, 0, seed, call, 0)
-        numbers, pair = _local.numbers[self._kind]
-        numbers[0], numbers[1] = factor, summand
-        if self._scaled is None:
-            self._scaled = self._make(scaled=True)
-        self._scaled(*parts, *pair, out)
-        return True
-
-
-_LONG_DRAW = 256                # elements from which all words of a block are used (`draws.py`)
-_local = threading.local()      # the four words of a draw, where its kernel reads them; one draw runs in a thread at a time
-_pack_words = struct.Struct("=4Q").pack_into
-_WORD, _few = 2**64 - 1, np.empty
-
-
-def _make_words():
-    """This thread's words, and each as an array of its own; beside them, for each kind, a factor and a summand likewise."""
-    words = np.zeros(4, np.int64)
-    _local.words = words, tuple([words[i, ...] for i in range(4)])
-    pairs = [np.zeros(2, d.np) for d in (dt.float32, dt.float64)]
-    _local.numbers = {pair.dtype: (pair, (pair[0, ...], pair[1, ...])) for pair in pairs}
-    return _local.words

@@ -14,6 +14,8 @@ from ....ir.errors import NoNumberError
 from ....ir.lazy import lazy
 from ....ir.opdef.op import Op
 from ....ir.ops.core import elementwise as ew
+from ....ir.ops.math import polynomials
+from ..calls.operator_kernel import OperatorKernel
 
 kernels = lazy(__package__, ".kernels")
 scalars = lazy(__package__, "....passes.codegen.scalars")
@@ -297,3 +299,42 @@ def _where(general, compiled):
         return np.where(condition, a, b) if a is x else np.where(condition, b, a)
 
     return run
+
+
+# Operators with a parameter.
+
+_SOME = 256                 # elements from which numpy's conversion of 16-bit floats takes longer than a kernel's call
+_LOW = (dt.float16, dt.bfloat16)
+_LOW_KINDS = {d.np for d in _LOW}
+_CONVERTED = {d.np for d in (*_LOW, dt.float32, dt.float64, dt.int32, dt.int64, dt.bool_)}
+
+
+def cast(x, *, dtype):
+    """Convert to a dtype: by NumPy for small arrays, by the compiled conversion for large ones."""
+    kind = dtype.np
+    if x.size >= _SOME and (dtype in _LOW or x.dtype in _LOW_KINDS) and x.dtype in _CONVERTED and kind in _CONVERTED:
+        return kernels.cast(dt.BY_NP[x.dtype], dtype)(x)
+    if (x.size < LARGE and x.dtype.isbuiltin == 1 and kind.isbuiltin == 1 and x.dtype.kind != "c" and x.flags.c_contiguous):
+        return x.astype(kind)
+    if x.size < LARGE:
+        return _cast_reference(x, dtype=dtype)
+    return kernels.cast(dt.BY_NP[x.dtype], dtype)(x)
+
+
+_cast_reference = ew.cast.ref
+
+
+def polygamma(x, *, n):
+    """Run the compiled kernel of a number and an array, for floating point arrays."""
+    if x.dtype not in FLOAT_KINDS:
+        return ew.polygamma.ref(x, n=n)
+    return kernels.function("polygamma", *[dt.BY_NP[x.dtype]] * 2)(np.asarray(n).astype(x.dtype), x)
+
+
+def polynomial(x, n, *, family):
+    """Run the compiled kernel of a family of orthogonal polynomials."""
+    return kernels.function(family, *[dt.BY_NP[x.dtype]] * 2)(x, n)
+
+
+OPERATORS = {ew.cast: OperatorKernel(cast), ew.polygamma: OperatorKernel(polygamma),
+             polynomials.polynomial: OperatorKernel(polynomial)}

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....ir import dtype as dt
+from ....ir.ops.nn import attention as ops
 from ....ir.ops.nn.attention import distances_summed
 from ....ir.target import host
 from ....passes.codegen.llvm.attention import attention as codegen
@@ -22,10 +23,13 @@ from ....passes.codegen.llvm.attention.attention_bounds import RANGE
 from ....passes.codegen.llvm.attention.attention_few import FEW_ROWS
 from ....passes.codegen.llvm.attention.attention_softmax import ADDED_MASK, BOOL_MASK, NO_MASK
 from ....passes.codegen.llvm.ir.types import F32, F64
+from ....passes.layout.plain_operands import ROWS
 from ..calls import jobs, pool
+from ..calls.operator_kernel import OperatorKernel
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from ..loops import kernels
+from ..loops.low_precision import widened
 from ..memory import alloc
 
 _ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
@@ -176,7 +180,9 @@ class Looks(NamedTuple):
 
 
 def forward(q, k, v, mask, *, causal, scale):
-    """(attention, logsumexp of each row)."""
+    """Return (attention, logsumexp of each row), without the matrix of scores."""
+    if not supported(q, k, v, mask):
+        return ops.attention.ref(q, k, v, mask, causal=causal, scale=scale)
     q, k, v, mask = jobs.as_rows(q), jobs.as_rows(k), jobs.as_rows(v), _readable(mask)
     out, lse = like(q, v.shape[-1]), alloc.empty(q.shape[:-1], q.dtype)
     plan = forward_plan(tuple([layout_of(a) for a in (q, k, v, mask, out, None)]), Looks(mask_kind(mask), causal), float(scale),
@@ -217,7 +223,9 @@ def forward_plan(layouts, looks, scale, dtype, threads):
 
 
 def bounded(q, k, v, bounds, table, *, scale, squash):
-    """(attention over each row's keys, logsumexp of each row)."""
+    """Return (attention over each row's keys, logsumexp of each row), without the matrix of scores."""
+    if not supported(q, k, v, bounds, table):
+        return ops.bounded_attention.ref(q, k, v, bounds, table, scale=scale, squash=squash)
     q, k, v = map(jobs.as_rows, (q, k, v))
     table, bounds = [a if a is None else np.ascontiguousarray(a) for a in (table, bounds)]
     out, lse = like(q, v.shape[-1]), alloc.empty(q.shape[:-1], q.dtype)
@@ -268,7 +276,9 @@ def distances_over(table, q, k):
 
 
 def gradients(g, q, k, v, mask, lse, delta, *, causal, scale, mask_grad):
-    """(dq, dk, dv, the mask's gradient, empty unless asked for)."""
+    """Return (dq, dk, dv, the mask's gradient, empty unless queried); probabilities are computed again."""
+    if not supported(g, q, k, v, mask):
+        return ops.attention_grad.ref(g, q, k, v, mask, lse, delta, causal=causal, scale=scale, mask_grad=mask_grad)
     g, q, k, v = map(jobs.as_rows, (g, q, k, v))
     lse, delta, read = np.ascontiguousarray(lse), np.ascontiguousarray(delta), _readable(mask)
     results = [like(a, a.shape[-1]) for a in (q, k, v)]
@@ -280,7 +290,10 @@ def gradients(g, q, k, v, mask, lse, delta, *, causal, scale, mask_grad):
 
 
 def bounded_gradients(g, q, k, v, bounds, table, lse, delta, *, scale, squash, table_grad):
-    """(dq, dk, dv) and, if asked for, the table's gradient, for which the gradients of all scores are kept."""
+    """Return (dq, dk, dv) and, if queried, the table's gradient, for which the gradients of all scores are stored."""
+    if not supported(g, q, k, v, bounds, table):
+        return ops.bounded_attention_grad.ref(g, q, k, v, bounds, table, lse, delta, scale=scale, squash=squash,
+                                                     table_grad=table_grad)
     g, q, k, v = map(jobs.as_rows, (g, q, k, v))
     lse, delta = (np.ascontiguousarray(a) for a in (lse, delta))
     table, bounds = [a if a is None else np.ascontiguousarray(a) for a in (table, bounds)]
@@ -344,3 +357,62 @@ def _tasks(g: Geometry, threads: int):
     if min(rows, keys) < 2:
         return [(both, 1)]
     return [(codegen_grad.GIVES_KEYS, min(keys, wanted)), (codegen_grad.GIVES_ROWS, min(rows, wanted))]
+
+
+# Steps.
+
+
+def _has_step(*operands):
+    return operands[0].dtype in _ELEMENTS and all(len(x.shape) >= 3 and x.dtype == operands[0].dtype for x in operands)
+
+
+def forward_step(node, operands, results):
+    """Softmax of scores times values, without the scores' matrix."""
+    (q, k, v, mask), (out, _) = operands, results
+    if not _has_step(q, k, v):
+        return None
+    plan = forward_plan(tuple(map(layout_of, (q, k, v, mask, out, None))),
+                                  Looks(mask_kind(mask), node.params["causal"]),
+                                  float(node.params["scale"]), q.dtype, pool.get_num_threads())
+    return plan.native([0, 1, 2, None if mask is None else 3, 4, 5, None])
+
+
+def gradients_step(node, operands, results):
+    """Its gradients, but for the mask's."""
+    (g, q, k, v, mask, lse, delta), (dq, dk, dv, _) = operands, results
+    if not _has_step(g, q, k, v) or node.params["mask_grad"] or not (lse.is_plain and delta.is_plain):
+        return None
+    plan = grad_plan(tuple(map(layout_of, (g, q, k, v, mask, dq, dk, dv, None))),
+                               Looks(mask_kind(mask), node.params["causal"]), float(node.params["scale"]),
+                               q.dtype, False, pool.get_num_threads())
+    return plan.native([0, 1, 2, 3, None if mask is None else 4, 5, 6, 7, 8, 9, None, None])
+
+
+def bounded_step(node, operands, results):
+    """Attention over each query's own keys."""
+    (q, k, v, edges, table), (out, _) = operands, results
+    if not _has_step(q, k, v):
+        return None
+    layouts = bounded_layouts(q, k, v, out, table, edges)
+    looks = looks_of(table, edges, node.params["squash"])
+    plan = forward_plan(layouts, looks, float(node.params["scale"]), q.dtype, pool.get_num_threads())
+    return plan.native([0, 1, 2, None if table is None else 4, 5, 6, None if edges is None else 3])
+
+
+def bounded_grad_step(node, operands, results):
+    """Its gradients, but for the table's."""
+    (g, q, k, v, edges, table, lse, delta), (dq, dk, dv, *_) = operands, results
+    if not _has_step(g, q, k, v) or node.params["table_grad"] or not (lse.is_plain and delta.is_plain):
+        return None
+    layouts = bounded_grad_layouts(g, q, k, v, dq, dk, dv, table, edges)
+    looks = looks_of(table, edges, node.params["squash"])
+    plan = grad_plan(layouts, looks, float(node.params["scale"]), q.dtype, False, pool.get_num_threads())
+    return plan.native([0, 1, 2, 3, None if table is None else 5, 6, 7, 8, 9, 10, None, None if edges is None else 4])
+
+
+OPERATORS = {
+    ops.attention: OperatorKernel(widened(forward, 1), forward_step, ROWS),
+    ops.attention_grad: OperatorKernel(widened(gradients), gradients_step, ROWS),
+    ops.bounded_attention: OperatorKernel(widened(bounded, 1), bounded_step, ROWS),
+    ops.bounded_attention_grad: OperatorKernel(widened(bounded_gradients), bounded_grad_step, ROWS),
+}

@@ -4,13 +4,18 @@ import functools
 
 import numpy as np
 
+from ....ir import dtype as dt
+from ....ir.opdef.aval import Aval
+from ....ir.ops.nn import ctc as ops
 from ....ir.ops.nn.ctc import labels_of, sequences
 from ....ir.target import host
 from ....passes.codegen.llvm.ir.types import F32, F64
 from ....passes.codegen.llvm.sequence import ctc as codegen
 from ..calls import jobs, pool
+from ..calls.operator_kernel import OperatorKernel
 from ..compiler.compile import task_of
 from ..loops import copies
+from ..loops.low_precision import widened
 from ..memory import alloc
 
 _ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
@@ -64,3 +69,17 @@ def _plan(dtype, shape, width, blank, is_gradient, threads) -> jobs.JobsPlan:
              chunks=jobs.chunks_for(work, items, threads), items=items, steps=steps, classes=classes, width=width, blank=blank,
              room=room)
     return todo.plan(room * threads, work)
+
+
+def _checked(op, run):
+    """Return the eager loss or gradient, which first checks its arguments; the reference handles empty ones."""
+
+    def call(*arrays, blank):
+        op.infer(*[Aval(a.shape, dt.BY_NP[a.dtype]) for a in arrays], blank=blank)
+        return (run if arrays[-4].size else op.ref)(*arrays, blank=blank)
+
+    return widened(call)
+
+
+OPERATORS = {ops.ctc_loss: OperatorKernel(_checked(ops.ctc_loss, losses)),
+             ops.ctc_loss_grad: OperatorKernel(_checked(ops.ctc_loss_grad, gradients))}

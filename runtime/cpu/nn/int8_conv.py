@@ -7,11 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ....ir.ops.quantized import int8_conv as ops
 from ....ir.ops.quantized.int8_conv import BLOCK, GROUP, window_counts_of
 from ....ir.target import host
 from ....passes.codegen.llvm.conv import int8_conv as dense_code
 from ....passes.codegen.llvm.conv import int8_depthwise as depthwise_code
+from ....passes.layout.plain_operands import ROWS
 from ..calls import jobs, pool
+from ..calls.operator_kernel import OperatorKernel
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from ..memory import alloc
@@ -169,3 +172,19 @@ def _depthwise_task(kind, beside, window, step):
 
 def _compiled(kernel):
     return compile_module(text_of(kernel), [kernel.symbol])[kernel.symbol]
+
+
+def conv_step(node, operands, results):
+    """Windows over bytes; only images may lie apart."""
+    x, w, start, factor, beside = operands
+    params = dict(node.params)
+    params.pop("dtype")
+    if any(a.size and not a.is_plain for a in (w, start, factor)) or min((*x.strides, 0)) < 0:
+        return None
+    made = plan(where_of(x), w.shape, None if beside is None else where_of(beside),
+                          where_of(results[0]), KINDS[results[0].dtype], tuple(sorted(params.items())),
+                          pool.get_num_threads())
+    return made.native([0, 1, 2, 3, None if beside is None else 4, 5])
+
+
+OPERATORS = dict.fromkeys((ops.conv_int8, ops.depthwise_int8), OperatorKernel(conv, conv_step, ROWS))

@@ -4,12 +4,12 @@ import math
 
 from ....ir import dtype as dt
 from ....ir.opdef.op import Op
+from ....ir.ops.core import moments
 from ....ir.ops.nn import norm
 from ....ir.ops.nn import softmax as softmax_ops
-from ..calls.kernel_table import KernelTable
+from ..calls.operator_kernel import OperatorKernel
 from ..loops import kernels
 
-TABLE = KernelTable()
 _FLOAT_KINDS = {d.np for d in dt.FLOATS}
 _WIDE = {d.np for d in (dt.float32, dt.float64)}
 
@@ -19,7 +19,6 @@ def is_floating(*arrays) -> bool:
     return all([a is None or a.dtype in _FLOAT_KINDS for a in arrays])  # noqa: C419  (quicker than a generator)
 
 
-@TABLE.makes(softmax_ops.softmax, softmax_ops.log_softmax)
 def along_one_dim(op: Op):
     """Softmax and its logarithm."""
     kind, ref = op.name, op.ref
@@ -58,7 +57,6 @@ def _along(*arrays):
     return [a if a.ndim == 1 else a.reshape(-1) for a in arrays if a is not None]
 
 
-@TABLE.makes(norm.layer_norm, norm.rms_norm)
 def normalised(op: Op):
     """One sweep over each row."""
     by_kinds: dict = {}         # the kernel by eps and dtypes, None where the reference is for those
@@ -82,18 +80,6 @@ def normalised(op: Op):
         return _shaped(made(_rows(x, dims), *_along(*given))[0], x.shape)
 
     return run
-
-
-@TABLE.makes(norm.layer_norm_grad)
-def layer_norm_grad(op: Op):
-    """The gradient of the input in one sweep, with the statistics again, and those of weight and bias in another."""
-    return _gradients(op, "layer_norm_backward", centred=True)
-
-
-@TABLE.makes(norm.rms_norm_grad)
-def rms_norm_grad(op: Op):
-    """As for layer norm."""
-    return _gradients(op, "rms_norm_backward", centred=False)
 
 
 def _gradients(op, backward, centred):
@@ -123,7 +109,7 @@ def _gradients(op, backward, centred):
     return run
 
 
-def vector_norm(general):
+def vector_norm(op, general):
     """The norm of order 2 as the reduction that its body is, without a kernel for each shape; `general` runs all others."""
     by_dtype: dict = {}
 
@@ -136,3 +122,12 @@ def vector_norm(general):
         return made(x, dim, keepdim)
 
     return run
+
+
+OPERATORS = {
+    **dict.fromkeys((softmax_ops.softmax, softmax_ops.log_softmax), OperatorKernel(make=along_one_dim)),
+    **dict.fromkeys((norm.layer_norm, norm.rms_norm), OperatorKernel(make=normalised)),
+    norm.layer_norm_grad: OperatorKernel(_gradients(norm.layer_norm_grad, "layer_norm_backward", centred=True)),
+    norm.rms_norm_grad: OperatorKernel(_gradients(norm.rms_norm_grad, "rms_norm_backward", centred=False)),
+    moments.vector_norm: OperatorKernel(body=vector_norm),
+}

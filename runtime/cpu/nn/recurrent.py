@@ -6,11 +6,18 @@ the number of threads.
 """
 
 import functools
+import math
+from dataclasses import replace
 
 import numpy as np
 
+from ....ir import dtype as dt
+from ....ir.ops.nn import recurrent as ops
+from ....ir.ops.packed import recurrent_packed as packed_ops
+from ....ir.ops.quantized import int8_linear
 from ....ir.symbols.symbolic import is_symbol
 from ....ir.target import host
+from ....passes.codegen import reduction_kernels
 from ....passes.codegen.llvm.contract.int8_products import LINE, PAIR
 from ....passes.codegen.llvm.ir.types import F32, F64, bytes_of
 from ....passes.codegen.llvm.sequence import recurrent as codegen
@@ -18,9 +25,18 @@ from ....passes.codegen.llvm.sequence import recurrent_grad as codegen_grad
 from ....passes.codegen.llvm.sequence.recurrent_pack import PackKernel
 from ....passes.codegen.recurrent_cells import CELLS
 from ..calls import jobs, pool
+from ..calls.kernel_steps import fill, move, step
+from ..calls.operator_kernel import OperatorKernel
+from ..calls.step_list import At, NativeCall, Scratch
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from ..gemm import gemm
+from ..gemm.gemm import product_of
+from ..gemm.gemm_plan import Layout, make_plan
+from ..gemm.matmul import call_of
+from ..loops import kernels
+from ..loops.low_precision import widened
+from ..loops.row_calls import reduction_plan, suited_to
 from ..memory import alloc, cache_sizes
 
 ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
@@ -188,3 +204,379 @@ def gradients(name, upstream, results, mask, h, c, w, *, reverse):
     rows = dz.shape[0] * dz.shape[1]
     dw = gemm.matmul(da.reshape(rows, -1).T, before.reshape(rows, -1))
     return dz, da, dh, dc, dw
+
+
+# LSTM layers with a projection: each step is a native call for the gates, and products around it.
+
+
+def _steps_in_order(steps, reverse):
+    return range(steps - 1, -1, -1) if reverse else range(steps)
+
+
+def projected_forward(z, mask, h, c, w, projection, *, reverse):
+    """(states, cells, gates)."""
+    steps = len(z)
+    y, cells = (alloc.empty((steps, *state.shape), z.dtype) for state in (h, c))
+    gates, turned = alloc.empty(z.shape, z.dtype), projection.T
+    for t in _steps_in_order(steps, reverse):
+        hidden, cell, gates[t:t + 1] = forward("lstm", z[t:t + 1], None, h, c, w, None, reverse=False)
+        gemm.matmul(hidden[0], turned, y[t])
+        if mask is not None:
+            live = mask[t][:, None]
+            y[t], cell = np.where(live, y[t], h), np.where(live, cell, c)
+        cells[t] = cell.reshape(c.shape)
+        h, c = y[t], cells[t]
+    return y, cells, gates
+
+
+def projected_gradients(upstream, results, mask, h, c, w, projection, *, reverse):
+    """(dz, dh, dc, dw, the projection's); `upstream` are the gradients of (states, cells, gates), None where none came."""
+    walk = _ProjectedBackward(upstream, results, mask, c, w, projection, reverse)
+    dh, dc = np.zeros(h.shape, h.dtype), np.zeros(c.shape, c.dtype)
+    for t in _steps_in_order(len(walk.dz), not reverse):
+        dh, dc = walk.step(t, dh, dc)
+    y, cells, gates = results
+    outer = gates[:, :, 3 * c.shape[1]:]
+    hidden = outer * np.tanh(cells)
+    return walk.dz, dh, dc, _weights_gradient(walk.dz, states_before(y, h, reverse)), _weights_gradient(walk.dh, hidden)
+
+
+def _weights_gradient(gradient, operand):
+    """The gradient of weights from those of their products, over all steps."""
+    return gemm.matmul(gradient.reshape(-1, gradient.shape[2]).T, operand.reshape(-1, operand.shape[2]))
+
+
+class _ProjectedBackward:
+    """The steps back, and what they leave for all steps: dz, and the gradient of the projected states."""
+
+    def __init__(self, upstream, results, mask, c, w, projection, reverse):
+        (self.gy, self.gc, self.gg), (y, self.cells, self.gates) = upstream, results
+        self.mask, self.w, self.projection = mask, jobs.as_rows(w), jobs.as_rows(projection)
+        self.before = states_before(self.cells, c, reverse)
+        self.dz, self.dh = alloc.empty(self.gates.shape, w.dtype), alloc.empty(y.shape, w.dtype)
+
+    def step(self, t, dh, dc):
+        """The gradients of the states before a step, from those of the states after it."""
+        dh, dc = (a if g is None else g[t] + a for g, a in ((self.gy, dh), (self.gc, dc)))
+        if self.mask is None:
+            return self._inside(t, dh, dc)
+        live, none = self.mask[t][:, None], dh.dtype.type(0)
+        inside = self._inside(t, *[np.where(live, a, none) for a in (dh, dc)])
+        return [new + np.where(live, none, past) for new, past in zip(inside, (dh, dc))]
+
+    def _inside(self, t, dh, dc):
+        self.dh[t] = dh
+        one, dc = slice(t, t + 1), np.array(dc, order="C")
+        outside = gemm.matmul(np.ascontiguousarray(dh), self.projection)[None], None, None if self.gg is None else self.gg[one]
+        plan = grad_plan("lstm", self.cells[one].shape, self.w.strides[0], False, given_of(outside), False,
+                                   self.w.dtype, pool.get_num_threads(), True)
+        run_walk(plan, outside, (None, self.cells[one], self.gates[one]), None, None, self.before[t], self.w,
+                           (self.dz[one], self.dz[one], np.zeros(dc.shape, dc.dtype), dc))
+        return gemm.matmul(self.dz[t], self.w), dc
+
+
+# Eager calls.
+
+
+def rnn(z, mask, h, w, *, activation, reverse):
+    """Run a plain layer."""
+    if not supported(z, w):
+        return ops.rnn_sequence.ref(z, mask, h, w, activation=activation, reverse=reverse)
+    return forward(f"rnn_{activation}", z, mask, h, None, w, None, reverse=reverse)[0]
+
+
+def lstm(z, mask, h, c, w, projection, *, reverse):
+    """Run an LSTM; with a projection, in one native call a step."""
+    if not supported(z, w):
+        return ops.lstm_sequence.ref(z, mask, h, c, w, projection, reverse=reverse)
+    if projection is not None:
+        return projected_forward(z, mask, h, c, w, projection, reverse=reverse)
+    return forward("lstm", z, mask, h, c, w, None, reverse=reverse)
+
+
+def lstm_states(z, mask, h, c, w, projection, *, reverse):
+    """Run an LSTM without gradients."""
+    if not supported(z, w):
+        return ops.lstm_states.ref(z, mask, h, c, w, projection, reverse=reverse)
+    if projection is not None:
+        y, cells, _ = projected_forward(z, mask, h, c, w, projection, reverse=reverse)
+        return y, cells[0 if reverse else -1]
+    return forward("lstm", z, mask, h, c, w, None, reverse=reverse, keeps=False)[:2]
+
+
+def gru(z, mask, h, w, bias, *, reverse):
+    """Run a GRU."""
+    if not supported(z, w):
+        return ops.gru_sequence.ref(z, mask, h, w, bias, reverse=reverse)
+    y, _, gates = forward("gru", z, mask, h, None, w, bias, reverse=reverse)
+    return y, gates
+
+
+def gru_states(z, mask, h, w, bias, *, reverse):
+    """Run a GRU without gradients."""
+    if not supported(z, w):
+        return ops.gru_states.ref(z, mask, h, w, bias, reverse=reverse)
+    return forward("gru", z, mask, h, None, w, bias, reverse=reverse, keeps=False)[0]
+
+
+def pack_recurrent(w, *, kernel, size):
+    """Pack weights in the order that this machine's kernel reads."""
+    run = packed_ops.pack_recurrent.ref if not fits(kernel, w.itemsize) else None
+    return pack(kernel[0], w, size) if run is None else run(w, kernel=kernel, size=size)
+
+
+def recurrent_packed(z, mask, h, c, w, bias, *, kernel, reverse):
+    """Run any layer with packed weights."""
+    if not fits(kernel, z.itemsize):
+        return packed_ops.recurrent_packed.ref(z, mask, h, c, w, bias, kernel=kernel, reverse=reverse)
+    y, cells, _ = forward(kernel[0], z, mask, h, c, w, bias, reverse=reverse, keeps=False)
+    return (y,) if c is None else (y, cells)
+
+
+def recurrent_int8(z, mask, h, c, weight, scale, bias, *, layer, reverse):
+    """Run any layer with weights of int8."""
+    if not supported(z, weight):
+        return int8_linear.recurrent_int8.ref(z, mask, h, c, weight, scale, bias, layer=layer, reverse=reverse)
+    y, cells, _ = forward(layer, z, mask, h, c, weight, bias, reverse=reverse, keeps=False, scale=scale)
+    return (y,) if c is None else (y, cells)
+
+
+def rnn_grad(gy, y, mask, h, w, *, activation, reverse):
+    """Return the gradients of a plain layer."""
+    if not supported(y, w):
+        return ops.rnn_sequence_grad.ref(gy, y, mask, h, w, activation=activation, reverse=reverse)
+    dz, _, dh, _, dw = gradients(f"rnn_{activation}", (gy, None, None), (y, None, None), mask, h, None, w, reverse=reverse)
+    return dz, dh, dw
+
+
+def lstm_grad(gy, gc, gg, y, cells, gates, mask, h, c, w, projection, *, reverse):
+    """Return the gradients of an LSTM; with a projection, by one native call a step."""
+    if not supported(gates, w):
+        return ops.lstm_sequence_grad.ref(gy, gc, gg, y, cells, gates, mask, h, c, w, projection, reverse=reverse)
+    if projection is not None:
+        return projected_gradients((gy, gc, gg), (y, cells, gates), mask, h, c, w, projection, reverse=reverse)
+    dz, _, dh, dc, dw = gradients("lstm", (gy, gc, gg), (y, cells, gates), mask, h, c, w, reverse=reverse)
+    return dz, dh, dc, dw
+
+
+def gru_grad(gy, gg, y, gates, mask, h, w, bias, *, reverse):
+    """Return the gradients of a GRU."""
+    if not supported(y, w):
+        return ops.gru_sequence_grad.ref(gy, gg, y, gates, mask, h, w, bias, reverse=reverse)
+    dz, da, dh, _, dw = gradients("gru", (gy, None, gg), (y, None, gates), mask, h, None, w, reverse=reverse)
+    if bias is None:
+        return dz, dh, dw
+    return dz, dh, dw, kernels.reduction("sum", dt.BY_NP[da.dtype])(da, (0, 1))
+
+
+# Steps.
+
+
+def _rounded(size: int) -> int:
+    return -(-size // LINE) * LINE
+
+
+def _numbers(names, operands):
+    """{name: number of the operand}, for those that are there."""
+    return {name: n for n, (name, x) in enumerate(zip(names, operands)) if name is not None and x is not None}
+
+
+def _like_z(cell, states):
+    """Which array of a layer has a place for each element of z, which is read where that is written, or written where that is
+    read; `states` names that of the states. None of a GRU has."""
+    return "gates" if cell.kept == cell.gates else states if cell.gates == 1 else None
+
+
+def _over(at, result, operand):
+    """What a native call says of a result that may be written over an operand, if both are there."""
+    return ((at[result], at[operand]),) if result in at and operand in at else ()
+
+
+def _has_step(z, w) -> bool:
+    return z.dtype in ELEMENTS and w.dtype == z.dtype and 0 not in z.shape and 0 not in w.shape
+
+
+# Forward.
+
+
+def _forward_step(name, node, operands, results, names, made, keeps=True):
+    """A layer whose inputs are called `names` and its results `made`; `keeps`: what gradients need is among them. Flat weights
+    are packed."""
+    at = _numbers((*names, *made), (*operands, *results))
+    z, w = operands[at["z"]], operands[at["w"]]
+    in_bytes = w.dtype == dt.int8.np
+    if not in_bytes and not _has_step(z, w):
+        return None
+    cell = CELLS[name]
+    sizes = z.shape[0], z.shape[1], z.shape[2] // cell.gates
+    plan = forward_plan(name, sizes, w.strides[0], "mask" in at, keeps, node.params["reverse"], z.dtype,
+                                  pool.get_num_threads(), packed=len(w.shape) == 1, in_bytes=in_bytes)
+    found = replace(plan.native([at.get(array) for array in codegen.ARRAYS]), over=_over(at, _like_z(cell, "y"), "z"))
+    if name != "gru" or "bias" in at:
+        return found
+    start, place = _rounded(plan.size), codegen.ARRAYS.index("bias")
+    zeros = fill(Scratch(start), z.shape[2], 0, dt.BY_NP[z.dtype])
+    steps = [s._replace(words=(*s.words[:place], Scratch(start), *s.words[place + 1:])) for s in found.steps]
+    return NativeCall((zeros, *steps), start + z.shape[2] * z.dtype.itemsize)
+
+
+def rnn_step(node, operands, results):
+    """The plain layer."""
+    return _forward_step(f"rnn_{node.params['activation']}", node, operands, results, ("z", "mask", "h", "w"), ("y",))
+
+
+def lstm_step(node, operands, results):
+    """Without a projection."""
+    if operands[5] is not None:
+        return None
+    return _forward_step("lstm", node, operands, results, ("z", "mask", "h", "c", "w", None), ("y", "cells", "gates"))
+
+
+def lstm_states_step(node, operands, results):
+    """Without a projection."""
+    if operands[5] is not None:
+        return None
+    return _forward_step("lstm", node, operands, results, ("z", "mask", "h", "c", "w", None), ("y", "cells"), keeps=False)
+
+
+def gru_step(node, operands, results):
+    """With a bias of the recurrent product, or zeros."""
+    return _forward_step("gru", node, operands, results, ("z", "mask", "h", "w", "bias"), ("y", "gates"))
+
+
+def gru_states_step(node, operands, results):
+    """With a bias of the recurrent product, or zeros."""
+    return _forward_step("gru", node, operands, results, ("z", "mask", "h", "w", "bias"), ("y",), keeps=False)
+
+
+def packed_step(node, operands, results):
+    """Any layer without a projection, with weights that this machine's kernel packed."""
+    name, z = node.params["kernel"][0], operands[0]
+    if not fits(node.params["kernel"], z.dtype.itemsize):
+        return None
+    return _forward_step(name, node, operands, results, ("z", "mask", "h", "c", "w", "bias"), ("y", "cells"), keeps=False)
+
+
+def int8_step(node, operands, results):
+    """Any layer with weights of int8."""
+    names = ("z", "mask", "h", "c", "w", "scale", "bias")
+    return _forward_step(node.params["layer"], node, operands, results, names, ("y", "cells"), keeps=False)
+
+
+def pack_step(node, operands, results):
+    """Weights in the order in which the kernel reads them."""
+    name, w = node.params["kernel"][0], operands[0]
+    if not fits(node.params["kernel"], w.dtype.itemsize):
+        return None
+    plan = pack_plan(name, w.shape[1], w.strides[0], w.dtype, pool.get_num_threads())
+    return plan.native([{"w": 0, "y": 1}.get(array) for array in codegen.ARRAYS])
+
+
+# Gradients.
+
+
+class _Backward:
+    """The steps of the gradients of one layer, and where its scratch memory lies."""
+
+    def __init__(self, name, node, operands, results, names, made):
+        self.at = _numbers((*names, *made), (*operands, *results))
+        self.cell, self.reverse = CELLS[name], node.params["reverse"]
+        self.y, self.w, self.h = (operands[self.at[x]] for x in ("y", "w", "h"))
+        self.kind, self.item = dt.BY_NP[self.y.dtype], self.y.dtype.itemsize
+        self.threads = pool.get_num_threads()
+        given = tuple([x for x in codegen_grad.UPSTREAM if x in self.at])
+        self.plan = grad_plan(name, self.y.shape, self.w.strides[0], "mask" in self.at, given, self.reverse,
+                                        self.y.dtype, self.threads)
+        self.rows, self.wide, self.hidden = self.y.shape[0] * self.y.shape[1], self.w.shape[0], self.y.shape[2]
+        self.steps: list = [fill(At(self.at[x]), self.h.size, 0, self.kind) for x in ("dh", "dc") if x in self.at]
+        self.size = 0
+
+    def room(self, elements) -> Scratch:
+        """Scratch memory beside that of the walk and the product."""
+        start = self.size
+        self.size += _rounded(elements * self.item)
+        return Scratch(start)
+
+    def call(self):
+        """All of it; None where the product's operands would have to change places."""
+        product = make_plan(Layout((self.wide, self.rows), (self.item, self.wide * self.item)),
+                            Layout((self.rows, self.hidden), (self.hidden * self.item, self.item)),
+                            Layout((self.wide, self.hidden), (self.hidden * self.item, self.item)), self.item, self.item,
+                            product_of(self.y.dtype), self.threads)
+        if product.swapped or product.copies_a:
+            return None
+        self.size = _rounded(max(self.plan.size, product.scratch_bytes))
+        da = self.room(self.rows * self.wide) if self.cell.apart else At(self.at["dz"])
+        names = [self.at.get(array) for array in codegen_grad.ARRAYS]
+        place = codegen_grad.ARRAYS.index("da")
+        self.steps += [s._replace(words=(*s.words[:place], da, *s.words[place + 1:])) for s in self.plan.native(names).steps]
+        before = self._states_before()
+        self.steps += call_of(product, left=da, right=before, out=At(self.at["dw"])).steps
+        if "dbias" in self.at:
+            self.steps.append(self._bias(da))
+        return NativeCall(tuple(self.steps), self.size, over=_over(self.at, "dz", _like_z(self.cell, "gy")))
+
+    def _states_before(self) -> Scratch:
+        """The state before each step: the first one, and all results but the last."""
+        count, plane = self.y.shape[0], self.y.shape[1] * self.hidden
+        room, size = self.room(count * plane), plane * self.item
+        later, first = (0, (count - 1) * size) if self.reverse else (size, 0)
+        self.steps.append(move((plane,), self.item, At(self.at["h"]), (self.item,), room._replace(offset=room.offset + first),
+                               (self.item,)))
+        if count > 1:
+            source = At(self.at["y"], size if self.reverse else 0)
+            self.steps.append(move(((count - 1) * plane,), self.item, source, (self.item,),
+                                   room._replace(offset=room.offset + later), (self.item,)))
+        return room
+
+    def _bias(self, da):
+        """The sum of the gradients of the recurrent product over steps and sequences."""
+        pattern, merged, *_ = reduction_plan((self.rows, self.wide), (0,), False)
+        kernel = reduction_kernels.reduction(f"sum_{pattern}", "sum", self.kind, pattern, len(merged) - 1)
+        strides = [math.prod(merged[i + 1:]) for i in range(len(merged))]
+        kept = [i for i, c in enumerate(pattern) if c == "P"]
+        targets = [math.prod([merged[i] for i in kept[d + 1:]]) for d in range(len(kept))]
+        how = suited_to(kernel, pattern, merged)
+        return step(kernel, (da, At(self.at["dbias"])), how, **{f"n{i}": n for i, n in enumerate(merged)},
+                    **{f"s{i}": n for i, n in enumerate(strides)}, **{f"t{i}": n for i, n in zip(kept, targets)})
+
+
+def _backward_step(name, node, operands, results, names, made):
+    at = _numbers((*names, *made), (*operands, *results))
+    y, w = operands[at["y"]], operands[at["w"]]
+    return _Backward(name, node, operands, results, names, made).call() if _has_step(y, w) else None
+
+
+def rnn_grad_step(node, operands, results):
+    """Of the plain layer."""
+    name = f"rnn_{node.params['activation']}"
+    return _backward_step(name, node, operands, results, ("gy", "y", "mask", "h", "w"), ("dz", "dh", "dw"))
+
+
+def lstm_grad_step(node, operands, results):
+    """Without a projection."""
+    if operands[10] is not None:
+        return None
+    names = ("gy", "gc", "gg", "y", "cells", "gates", "mask", "h", "c", "w", None)
+    return _backward_step("lstm", node, operands, results, names, ("dz", "dh", "dc", "dw"))
+
+
+def gru_grad_step(node, operands, results):
+    """The bias's is a sum."""
+    names = ("gy", "gg", "y", "gates", "mask", "h", "w", None)
+    return _backward_step("gru", node, operands, results, names, ("dz", "dh", "dw", "dbias"))
+
+
+OPERATORS = {
+    ops.rnn_sequence: OperatorKernel(widened(rnn), rnn_step),
+    ops.lstm_sequence: OperatorKernel(widened(lstm), lstm_step),
+    ops.lstm_states: OperatorKernel(widened(lstm_states), lstm_states_step),
+    ops.gru_sequence: OperatorKernel(widened(gru), gru_step),
+    ops.gru_states: OperatorKernel(widened(gru_states), gru_states_step),
+    ops.rnn_sequence_grad: OperatorKernel(widened(rnn_grad), rnn_grad_step),
+    ops.lstm_sequence_grad: OperatorKernel(widened(lstm_grad), lstm_grad_step),
+    ops.gru_sequence_grad: OperatorKernel(widened(gru_grad), gru_grad_step),
+    packed_ops.pack_recurrent: OperatorKernel(pack_recurrent, pack_step),
+    packed_ops.recurrent_packed: OperatorKernel(recurrent_packed, packed_step),
+    int8_linear.recurrent_int8: OperatorKernel(recurrent_int8, int8_step),
+}

@@ -1,31 +1,53 @@
-"""Resampling and borders as steps of a native call."""
+"""Resampling and borders: linear maps along one dim after the other."""
 
+import functools
 from math import prod
 
 from ....ir.ops.nn import linear_maps
 from ....ir.ops.nn import resample as ops
 from ..calls import pool
 from ..calls.kernel_steps import move, words_of
-from ..calls.lowering_rules import native
-from ..calls.native_scratch import Steps, wide
+from ..calls.operator_kernel import OperatorKernel
+from ..calls.scratch import Steps, wide
 from ..calls.step_list import At, NativeCall, Table
 from ..loops import linear_maps as maps
 
+_CALLS = 128                # calls that take about as long as compiling them
+_MANY_MOVED = 1 << 15       # elements from which the time between the steps does not count
+_MANY_PADDED = 1 << 13      # elements from which a copy takes longer than finding out what is around it
 
-@native(ops.resample)
-def resample(node, operands, results):
+
+def compiled_after(x) -> int | None:
+    """Return after how many calls of one kind an operator is compiled as a graph."""
+    return _CALLS if x.size < _MANY_MOVED else None
+
+
+def pad_border(x, *, low, high, mode):
+    """Copy a large array once, then fill its borders."""
+    if x.size < _MANY_PADDED or min(*low, *high) < 0:
+        return ops.border_pad.ref(x, low=low, high=high, mode=mode, along=maps.apply)
+    return maps.bordered(x, low, high, mode)
+
+
+def _along_dims(op):
+    """Return the reference with generated maps along each dim."""
+    return functools.partial(op.ref, along=maps.apply)
+
+
+# Steps.
+
+
+def resample_step(node, operands, results):
     """One dim after the other, those that shrink most first."""
     return _mapped(ops.resample_tables(*operands, **node.params), operands, results)
 
 
-@native(ops.resample_grad)
-def resample_grad(node, operands, results):
+def resample_grad_step(node, operands, results):
     """The same, by the transposed maps."""
     return _mapped(ops.resample_grad_tables(*operands, **node.params), operands, results)
 
 
-@native(ops.border_pad_grad)
-def border_pad_grad(node, operands, results):
+def border_pad_grad_step(node, operands, results):
     """The same, by sums of what was repeated."""
     return _mapped(ops.border_grad_tables(*operands, **node.params), operands, results)
 
@@ -53,8 +75,7 @@ def _mapped(tables, operands, results):
     return made.call()
 
 
-@native(ops.border_pad)
-def border_pad(node, operands, results):
+def border_pad_step(node, operands, results):
     """What is inside, then what is around it: one dim after the other, the last one first, each with the borders of those
     before. Where something is cut away, by maps."""
     (x,), (out,) = operands, results
@@ -79,3 +100,11 @@ def border_pad(node, operands, results):
 def _start(part, array) -> int:
     """The bytes to the first element of a part."""
     return sum(s.start * stride for s, stride in zip(part, array.strides))
+
+
+OPERATORS = {
+    ops.border_pad: OperatorKernel(pad_border, border_pad_step, compiled=compiled_after),
+    ops.border_pad_grad: OperatorKernel(make=_along_dims, step=border_pad_grad_step, compiled=compiled_after),
+    ops.resample: OperatorKernel(make=_along_dims, step=resample_step, compiled=compiled_after),
+    ops.resample_grad: OperatorKernel(make=_along_dims, step=resample_grad_step, compiled=compiled_after),
+}

@@ -7,8 +7,8 @@ from ....ir import dtype as dt
 from ....ir.ops.core import shape
 from ....ir.ops.nn import conv
 from ..calls.kernel_steps import add, fill, move
-from ..calls.lowering_rules import native
-from ..calls.native_scratch import Steps, rows_of, wide
+from ..calls.operator_kernel import OperatorKernel
+from ..calls.scratch import Steps, rows_of, wide
 from ..calls.step_list import At, NativeCall
 
 _MOST = 256             # steps of one operator
@@ -44,8 +44,7 @@ def _counts(sizes, kernel, stride, dilation):
     return [(n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(sizes, kernel, stride, dilation)]
 
 
-@native(conv.im2col)
-def im2col(node, operands, results):
+def im2col_step(node, operands, results):
     """One copy, of a padded array where there is padding."""
     (x,), made = operands, Steps()
     kernel, stride, padding, dilation = (node.params[name] for name in ("kernel", "stride", "padding", "dilation"))
@@ -63,8 +62,7 @@ def im2col(node, operands, results):
     return made.call()
 
 
-@native(conv.col2im)
-def col2im(node, operands, results):
+def col2im_step(node, operands, results):
     """Sums in a padded array: of all windows at once where none meet, else of one place of all of them after the other."""
     (x,), (out,), made = operands, results, Steps()
     size, kernel, stride, padding, dilation = (node.params[n] for n in ("size", "kernel", "stride", "padding", "dilation"))
@@ -102,8 +100,7 @@ def _sums(source: _View, target: _View, dims, kind):
     return steps
 
 
-@native(shape.fold_windows)
-def fold_windows(node, operands, results):
+def fold_windows_step(node, operands, results):
     """Sums of windows along one dim."""
     (x,), (out,), made = operands, results, Steps()
     kind, dim, step = wide(x.dtype), node.params["dim"], node.params["step"]
@@ -116,8 +113,7 @@ def fold_windows(node, operands, results):
     return None if adding is None else made.call([fill(end, out.size, 0, dt.BY_NP[kind]), *adding])
 
 
-@native(shape.strided_scatter)
-def strided_scatter(node, operands, results):
+def strided_scatter_step(node, operands, results):
     """Sums at places that differ."""
     (x,), (out,), made = operands, results, Steps()
     kind = wide(x.dtype)
@@ -140,8 +136,7 @@ def _meet(sizes, strides) -> bool:
     return False
 
 
-@native(shape.diagonal_scatter)
-def diagonal_embed(node, operands, results):
+def diagonal_embed_step(node, operands, results):
     """Zeros, and a copy along the diagonal."""
     (x,), (out,) = operands, results
     item, offset, one, other = x.dtype.itemsize, *[node.params[name] for name in ("offset", "dim1", "dim2")]
@@ -151,3 +146,12 @@ def diagonal_embed(node, operands, results):
     start = offset * out.strides[other] if offset >= 0 else -offset * out.strides[one]
     return NativeCall((fill(At(1), out.size, 0, dt.BY_NP[out.dtype]),
                        move(x.shape, item, At(0), x.strides, At(1, start), strides)))
+
+
+OPERATORS = {
+    conv.im2col: OperatorKernel(step=im2col_step),
+    conv.col2im: OperatorKernel(step=col2im_step),
+    shape.fold_windows: OperatorKernel(step=fold_windows_step),
+    shape.strided_scatter: OperatorKernel(step=strided_scatter_step),
+    shape.diagonal_scatter: OperatorKernel(step=diagonal_embed_step),
+}

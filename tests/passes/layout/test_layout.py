@@ -26,7 +26,7 @@ from ingot.nn import functional as F
 from ingot.passes.layout.layout import RULES, Asked, layout
 from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.conv import blocked
-from ingot.runtime.cpu.graph.program import CompiledGraph, compiled_kernel_of
+from ingot.runtime.cpu.graph.program import CompiledGraph
 from seeds import seeds, several
 
 
@@ -242,7 +242,7 @@ stride=(1, 1))
           return %3, %4
         }""")
     arrays = [np.random.default_rng(1).standard_normal(v.shape).astype(np.float32) for v in g.inputs]
-    got = CompiledGraph(g, compiled_kernel_of).run(list(arrays))
+    got = CompiledGraph(g, kernel_of).run(list(arrays))
     for a, b in zip(interpret(g, arrays).outputs, got, strict=True):
         assert (a == b).all()
 
@@ -455,10 +455,10 @@ def native(op, *arrays, **params):
     b = Builder("g")
     values = [None if a is None else b.input(f"x{i}", Aval(a.shape, dt.BY_NP[a.dtype])) for i, a in enumerate(arrays)]
     made = b.call(op, *values, **params)
-    program = CompiledGraph(b.finish(made if type(made) is tuple else [made]), compiled_kernel_of)
+    program = CompiledGraph(b.finish(made if type(made) is tuple else [made]), kernel_of)
     assert program.is_native, op.name
     got = program.run([a for a in arrays if a is not None])
-    called = compiled_kernel_of(op)(*arrays, **params)
+    called = kernel_of(op)(*arrays, **params)
     for a, c in zip(got, called if type(called) is tuple else (called,), strict=True):
         same = np.array_equal(a, c, equal_nan=a.dtype.kind == "f")
         assert same or op is grads.pack_turned, f"{op.name}: native steps and the called kernel differ"

@@ -16,7 +16,7 @@ from ingot.passes.schedule.plan_memory import arrange, place
 from ingot.passes.schedule.specialize_shapes import Binder, bind_graph
 from ingot.passes.simplify.lift_numbers import lift_numbers
 from ingot.runtime.core.dispatch import kernel_of
-from ingot.runtime.cpu.calls import lowering_rules
+from ingot.runtime.cpu.graph import prepared_steps
 from ingot.runtime.cpu.graph.program import CompiledGraph, SharedCalls, arranged
 
 
@@ -73,8 +73,8 @@ def test_copies_share_what_no_size_changes():
 
 def test_shared_steps_are_prepared_once(monkeypatch):
     binder, asked = Binder(arranged(lift_numbers(pooled_layer()).graph, {0, 1}), shares=True), []
-    prepare = lowering_rules.prepare
-    monkeypatch.setattr(lowering_rules, "prepare", lambda step: [asked.append(step), prepare(step)][1])
+    prepare = prepared_steps.prepare
+    monkeypatch.setattr(prepared_steps, "prepare", lambda step: [asked.append(step), prepare(step)][1])
     calls, rng = SharedCalls(binder.steps), np.random.default_rng(0)
     for n in (3, 7, 2, 3):
         made = CompiledGraph(binder.bind({"n": n}), kernel_of, prepare=calls.prepare)

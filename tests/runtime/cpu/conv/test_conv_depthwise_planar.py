@@ -19,7 +19,7 @@ from ingot.passes.codegen.llvm.conv.conv_epilogue import Lines
 from ingot.passes.layout.layout import layout
 from ingot.passes.networks.fuse_conv_epilogue import fuse_conv_epilogue
 from ingot.runtime.cpu.conv import blocked, conv, conv_depthwise, conv_depthwise_planar
-from ingot.runtime.cpu.graph.program import CompiledGraph, compiled_kernel_of
+from ingot.runtime.cpu.graph.program import CompiledGraph, kernel_of
 
 pytestmark = pytest.mark.skipif(target.host().vector_bytes < 32, reason="loading some lanes of a vector is no instruction")
 
@@ -171,4 +171,4 @@ def test_the_graph_means_the_same():
     given = [rng.standard_normal(v.shape) for v in before.inputs]
     wanted, = interpret(before, given).outputs
     np.testing.assert_allclose(interpret(after, given).outputs[0], wanted, rtol=1e-12)
-    np.testing.assert_allclose(CompiledGraph(after, compiled_kernel_of).run(given)[0], wanted, rtol=1e-12)
+    np.testing.assert_allclose(CompiledGraph(after, kernel_of).run(given)[0], wanted, rtol=1e-12)

@@ -52,7 +52,7 @@ def graph_of(name, avals, params):
 
 @pytest.mark.parametrize("kind", [dt.float32, dt.float64], ids=str)
 @pytest.mark.parametrize("name, shapes, params", CASES, ids=lambda v: v if isinstance(v, str) else "")
-def test_native_steps_give_the_bits_of_eager_kernels(name, shapes, params, kind):
+def test_prepared_steps_give_the_bits_of_eager_kernels(name, shapes, params, kind):
     rng = np.random.default_rng(8)
     arrays = [None if s is None else rng.uniform(0.1, 1, s).astype(kind.np) for s in shapes]
     want = kernel_of(OPS[name])(*arrays, **params)

@@ -15,7 +15,7 @@ from ingot.ir.ops.core.shape import expand
 from ingot.ir.ops.nn import norm, resample
 from ingot.runtime.cpu.graph import composites as eager_composites
 from ingot.runtime.cpu.graph import eager
-from ingot.runtime.cpu.nn import eager_nn
+from ingot.runtime.cpu.nn import resample as resample_kernels
 from ingot.runtime.memo.compile_threshold import often
 
 
@@ -143,7 +143,7 @@ MAPS = {
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 @pytest.mark.parametrize("op", MAPS, ids=lambda op: op.name)
 def test_maps_on_few_elements_become_one_call_with_the_same_bits(op, dtype, monkeypatch):
-    monkeypatch.setattr(eager_nn, "_OFTEN", 2)
+    monkeypatch.setattr(resample_kernels, "_CALLS", 2)
     made = eager_composites.composites_of(op)
     made._made.clear()
     x, f = ingot.tensor(X[:10, :24].reshape(2, 3, 5, 8)).to(getattr(ingot, dtype)).requires_grad_(), MAPS[op]

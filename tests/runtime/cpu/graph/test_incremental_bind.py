@@ -8,9 +8,8 @@ from ingot.ir.errors import DimError
 from ingot.ir.graph.graph import Value
 from ingot.jit.replay.symbolic_job import SymbolicJob
 from ingot.passes.schedule.plan_steps import LINE
-from ingot.runtime.cpu.calls import lowering_rules
 from ingot.runtime.cpu.calls.step_list import ARENA, STATUS
-from ingot.runtime.cpu.graph import step_cache
+from ingot.runtime.cpu.graph import prepared_steps, step_cache
 from ingot.runtime.cpu.graph.incremental_bind import SizedGraph
 from ingot.runtime.cpu.graph.plan_runner import NativeRun
 
@@ -214,10 +213,10 @@ def test_what_was_prepared_serves_other_graphs(monkeypatch):
             same(traced(draw(n, WIDTH)), function(draw(n, WIDTH)), f"{function.__name__} of {n}")
 
     asked = []
-    prepare = lowering_rules.prepare
+    prepare = prepared_steps.prepare
     sizes = (900, 910, 920, 930)
     meet(layered, sizes)
-    monkeypatch.setattr(lowering_rules, "prepare", lambda step: asked.append(step) or prepare(step))
+    monkeypatch.setattr(prepared_steps, "prepare", lambda step: asked.append(step) or prepare(step))
     meet(lambda x: layered(x) * 2, sizes)
     assert len(asked) <= 3, "the first size of a graph is made as a whole, another one for the plan, the rest is kept"
     asked.clear()

@@ -17,27 +17,26 @@ from ingot.passes.codegen.scalars import philox as random
 from ingot.passes.codegen.scalars.numpy_builder import NumpyBuilder
 from ingot.runtime.cpu.calls import pool
 from ingot.runtime.cpu.index import draws
-from ingot.runtime.cpu.loops import kernels, row_calls
 
 SIZES = (256, 257, 270, 287, 300, 511, 1000, 4097, 20001)
 KEYS = ((5, 3), (0, 0), (2**63 + 12345, 2**40 + 7), (2**64 - 1, 2**32))
 SPANS = (1, 7, 1000003, 2**62 + 5, 2**64 - 1)
 
 
-@pytest.mark.parametrize("name", row_calls.DRAW_DTYPES)
+@pytest.mark.parametrize("name", draws.DTYPES)
 def test_all_words_of_a_block_give_what_each_element_gives(name, monkeypatch):
-    draw = kernels.draw(name)
+    draw = draws.draw(name)
     for number, n in enumerate(SIZES):
         for seed, call in KEYS:
             span = SPANS[number % len(SPANS)]
-            monkeypatch.setattr(row_calls, "_LONG_DRAW", 1)
+            monkeypatch.setattr(draws, "_LONG_DRAW", 1)
             long = draw(seed, call, n, 0, span)
-            monkeypatch.setattr(row_calls, "_LONG_DRAW", 1 << 60)
+            monkeypatch.setattr(draws, "_LONG_DRAW", 1 << 60)
             assert long.tobytes() == draw(seed, call, n, 0, span).tobytes(), (name, n, seed, call, span)
             for start in (3, 4, 1 << 14, (1 << 33) + 2):
-                monkeypatch.setattr(row_calls, "_LONG_DRAW", 1)
+                monkeypatch.setattr(draws, "_LONG_DRAW", 1)
                 long = draw(seed, call, 300, start, span)
-                monkeypatch.setattr(row_calls, "_LONG_DRAW", 1 << 60)
+                monkeypatch.setattr(draws, "_LONG_DRAW", 1 << 60)
                 assert long.tobytes() == draw(seed, call, 300, start, span).tobytes(), (name, start, seed, call, span)
 
 
@@ -50,7 +49,7 @@ def test_bits_are_those_of_the_definition():
             draws.plan("random_bits", n, 1)(words, out[:n])
             np.testing.assert_array_equal(out, [*want, *[77] * 8])
             for bound in (0, 1, 2**31, 2**32 - 1, 2**32):
-                np.testing.assert_array_equal(kernels.draw(draws.MASK)(seed, call, n, 0, bound), want < bound)
+                np.testing.assert_array_equal(draws.draw(codegen.MASK)(seed, call, n, 0, bound), want < bound)
 
 
 def test_normals_of_every_corner_of_radius_and_angle():
@@ -79,7 +78,7 @@ def test_draws_do_not_depend_on_threads(threads):
     before = pool.get_num_threads()
     pool.set_num_threads(threads)
     try:
-        found = kernels.draw("random_uniform")(9, 4, n)
+        found = draws.draw("random_uniform")(9, 4, n)
     finally:
         pool.set_num_threads(before)
     np.testing.assert_array_equal(found[-500:], philox.uniform01(9, 4, 500, start=n - 500))

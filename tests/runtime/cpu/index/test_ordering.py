@@ -153,11 +153,11 @@ def test_gathers(kind):
         x = (9 * rng.standard_normal(shape)).astype(kind)
         wanted = (*shape[:dim], count, *shape[dim + 1:])
         index = rng.integers(0, shape[dim], wanted)
-        assert (gathers.gather(x, index, dim=dim) == np.take_along_axis(x, index, dim)).all(), f"{shape} along {dim}, seed 5"
+        assert (gathers.gathered(x, index, dim=dim) == np.take_along_axis(x, index, dim)).all(), f"{shape} along {dim}, seed 5"
         for bad in (-1, shape[dim]):
             index.reshape(-1)[-1] = bad
             assert gathers.scatter(x, index, x.take(index, mode="clip"), dim=dim, how="set") is None
-            assert gathers.gather(x, index, dim=dim) is None
+            assert gathers.gathered(x, index, dim=dim) is None
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.int32, np.int64], ids=str)
@@ -171,7 +171,7 @@ def test_scattered_sums_run_in_the_order_of_the_indices(kind):
         if np.issubdtype(kind, np.floating):
             src.reshape(-1)[::7] = np.nan
         for at in (index, np.broadcast_to(beside, wanted)):
-            assert same_bits(gathers.gather(x, at, dim=dim), np.take_along_axis(x, at, dim)), f"{shape} along {dim}, seed 6"
+            assert same_bits(gathers.gathered(x, at, dim=dim), np.take_along_axis(x, at, dim)), f"{shape} along {dim}, seed 6"
             for mode in ("add", "set", "mul", "amax", "amin"):
                 op = OPS["scatter" if mode in ("add", "set") else "scatter_reduce"]
                 with np.errstate(invalid="ignore", over="ignore"):

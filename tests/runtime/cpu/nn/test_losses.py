@@ -6,6 +6,7 @@ import pytest
 import ingot
 from graphs import same_bits
 from ingot.ir.errors import DimError
+from ingot.runtime.cpu.graph import composites
 from ingot.runtime.cpu.nn import losses
 
 F = ingot.nn.functional
@@ -22,9 +23,9 @@ def loss_and_gradient(x, y, **params):
 def compiled(monkeypatch):
     """The graphs that are compiled meanwhile, from the third call of a kind on."""
     made = []
-    monkeypatch.setattr(losses, "_OFTEN", 3)
-    whole = losses.composites.Whole
-    monkeypatch.setattr(losses.composites, "Whole", lambda graph: made.append(graph.name) or whole(graph))
+    monkeypatch.setattr(losses, "_CALLS", 3)
+    whole = composites.Whole
+    monkeypatch.setattr(composites, "Whole", lambda graph: made.append(graph.name) or whole(graph))
     return made
 
 

@@ -18,7 +18,6 @@ from ingot.passes.codegen.recurrent_cells import CELLS
 from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.compiler import compile as compiler
 from ingot.runtime.cpu.graph.program import CompiledGraph
-from ingot.runtime.cpu.nn import eager_sequence
 from ingot.runtime.cpu.nn import recurrent as kernels
 from seeds import several
 
@@ -333,7 +332,7 @@ def test_projected_layers_of_any_size(seed, threads):
         (steps, batch, 4 * hidden), (batch, size), (batch, hidden), (4 * hidden, size), (size, hidden)))
     mask = np.arange(steps)[:, None] < rng.integers(0, steps + 1, batch) if seed % 2 else None
     said = f"seed {seed}: z {z.shape} {dtype}, projected to {size}, reverse={reverse}, masked={mask is not None}"
-    layer, gradient = (eager_sequence.TABLE.make(record) for record in (ops.lstm_sequence, ops.lstm_sequence_grad))
+    layer, gradient = (kernels.OPERATORS[record].eager for record in (ops.lstm_sequence, ops.lstm_sequence_grad))
     got = same_on_all(threads, lambda: layer(z, mask, h, c, w, projection, reverse=reverse), said)
     z64, h64, c64, w64, projection64 = (a.astype(np.float64) for a in (z, h, c, w, projection))
     for a, b in zip(got, ops.lstm_sequence.ref(z64, mask, h64, c64, w64, projection64, reverse=reverse)):

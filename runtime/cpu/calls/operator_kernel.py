@@ -1,0 +1,79 @@
+"""The kernel of one operator: how an eager call runs it, and how it is planned as a step of a compiled graph.
+
+    OPERATORS = {sort.searchsorted: OperatorKernel(searchsorted, searchsorted_step)}
+
+Each family file lists its operators once, in such a table; `graph/families.py` finds the table of an operator.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from ....ir.opdef.op import Op
+from ....passes.layout.plain_operands import PLAIN
+
+
+class OperatorKernel(NamedTuple):
+    """The ways to run an operator on the CPU. Both ways plan the same native code.
+
+    eager     a function of arrays, called like the operator's reference
+    step      (node, operands, results) -> `NativeCall` for concrete shapes, or None where Python must call the eager kernel.
+              Its words name operands by number: the inputs of the node, then its results, which are in C order
+    reads     how the step reads its operands: a name of `passes/layout/plain_operands.py`
+    make      returns `eager` for the record, when the operator is first called
+    body      returns `eager` for a composite that compiled graphs decompose: (op, general) -> function; `general` runs its body
+    compiled  (*args) -> after how many calls of one kind the operator is compiled as a graph, or None
+    write     returns a function that writes the result over its first argument, for the record: see `inplace_kernels.py`
+    """
+
+    eager: Callable | None = None
+    step: Callable | None = None
+    reads: str = PLAIN
+    make: Callable | None = None
+    body: Callable | None = None
+    compiled: Callable | None = None
+    write: Callable | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether eager calls run the operator as one kernel of its own."""
+        return self.eager is not None or self.make is not None
+
+    def eager_for(self, op: Op) -> Callable:
+        """Return the function that runs an operator with a whole kernel on arrays."""
+        return self.make(op) if self.make is not None else cast(Callable, self.eager)
+
+
+class Operand(NamedTuple):
+    """An array of a native step; strides are in bytes."""
+
+    shape: tuple
+    strides: tuple
+    dtype: np.dtype
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its elements are in C order without gaps."""
+        step = self.dtype.itemsize
+        for n, stride in zip(reversed(self.shape), reversed(self.strides)):
+            if n != 1 and stride != step:
+                return False
+            step *= n
+        return True
+
+
+def or_reference(op, run):
+    """Return `run` with the reference of the operator for calls where `run` returns None."""
+
+    def call(*args, **params):
+        found = run(*args, **params)
+        return op.ref(*args, **params) if found is None else found
+
+    return call
