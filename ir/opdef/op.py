@@ -106,7 +106,7 @@ class Op:
                                pieces, so that derivatives of its gradient are zeros (`runtime/autograd/piecewise_linear.py`);
                                "reads_operands", "reads_matrices" (if they are some), "reads_weight" (not the first),
                                "reads_turned_weight": how PyTorch's gradient
-                               rule reads parameters (`runtime/core/data_swaps.py`).
+                               rule reads parameters (`renew` in `runtime/core/node.py`).
     numbers                 -> the parameters that change no shape, no dtype and no kernel, only what comes out: in graphs
                                they may be symbolic, a number of each call's own. All others are part of what the graph is.
     given                   -> the same said in operators of which the numbers are operands, for one that stays whole:

@@ -9,9 +9,20 @@ from ...ir.errors import AutogradError, DTypeError, ShapeError
 from ...ir.ops.core.elementwise import cast
 from ...ir.ops.core.shape import full, reshape, sum_to
 from ..core.composite_tensors import PARTS, values_in
-from ..core.data_swaps import checked, successor
 from ..core.device_array import DeviceArray
-from ..core.node import ForbiddenNode, Freed, Leaf, Named, Node, Output, aval_of, is_inexact, overwritten
+from ..core.node import (
+    ForbiddenNode,
+    Freed,
+    Leaf,
+    Named,
+    Node,
+    Output,
+    aval_of,
+    checked,
+    is_inexact,
+    overwritten,
+    successor,
+)
 from ..core.state import tls
 from ..core.storage import user_line
 from ..core.tensor import Tensor, class_for, shape_of, wrap

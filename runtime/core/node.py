@@ -20,10 +20,10 @@ from ...ir.ops.core.shape import expand
 from ...ir.symbols.symbolic import hint
 from .backend import HOST
 from .device_array import DeviceArray
+from .state import tls
 from .structure import HookTable, add_hook
 
 tensors = lazy(__package__, ".tensor")
-data_swaps = lazy(__package__, ".data_swaps")
 LARGE = 1 << 15                  # elements from which the operations of a gradient rule are worth a kernel
 OFTEN = 128                      # calls of a rule on small arrays that take about as long as compiling it
 TRACE_LINES, CHECK_NAN = 1, 2    # what anomaly mode does: note the line of each operation, and stop at the first nan
@@ -127,7 +127,7 @@ class Node:
         if storage.was_overwritten(version):
             raise overwritten(self, storage, version)
         if storage.moved is not None:
-            data_swaps.renew(self, storage)
+            renew(self, storage)
 
     def release(self):
         """Frees what was saved; a node that saved no values can be used again."""
@@ -476,3 +476,64 @@ def hooks_of(owner, name):
 def source_of(node):
     """(node, number of the result) of what a tensor's history begins with."""
     return (node.source, node.index) if type(node) is Output else (node, 0)
+
+
+# `p.data = new` between forward and backward: a node that saved the leaf `p` reads its new data, as in PyTorch. The storage
+# that `p` leaves records that and counts a write (`Storage.left_by`); the node finds out when it checks what it saved.
+
+
+def renew(node, storage):
+    """Replace saved arrays of leaves that left a storage by what these leaves hold now."""
+    if type(node.saved) is not tuple:       # packed by hooks of the user
+        return
+    recorder = tls.m.recorder
+    for i, edge in enumerate(node.edges, 1):
+        t = successor(storage, node.saved[i], edge)
+        if t is None or (i == 2 and "reads_turned_weight" in node.op.traits):       # a view, which keeps the old data
+            continue
+        if not _reads_operand(node.op, node.saved, i):
+            raise AutogradError(f"{node.op.name} saved a tensor for its gradient, whose .data was set since: the gradient "
+                                "would be one of values that were not computed with. Set it after backward(), give the "
+                                "function a clone() to keep the old values, or write the new ones in place "
+                                "(t.data.copy_(new)).")
+        node.saved = (*node.saved[:i], checked(node, t, node.saved[i])._a, *node.saved[i + 1:])
+        node.guards = [*node.guards, t._storage.guard()]
+        if recorder is not None and node.traced is not None:
+            node.traced = (*node.traced[:i], recorder.gradients.saved(t), *node.traced[i + 1:])
+
+
+def successor(storage, array, edge):
+    """Return the leaf whose array this was, if the leaf has other data now, else None.
+
+    The edge distinguishes the leaf from other tensors over the same array, such as `p.detach()`.
+    """
+    if edge is not None and getattr(edge, "op", None) is expand:
+        edge = edge.edges[0]
+    for leaf, left, node, _ in storage.moved or ():
+        if left() is array and edge is node:
+            t = leaf()
+            if t is None:
+                raise AutogradError("the .data of a tensor that was saved for a gradient was set, and the tensor is gone: keep "
+                                    "it until after backward()")
+            return t if t._a is not array else None
+    return None
+
+
+def checked(node, t, before):
+    """Return a leaf whose data were set, if it can replace the saved array `before`; raise if it cannot."""
+    if t._a.__class__ is not before.__class__ or t._a.shape != before.shape or t._a.dtype != before.dtype:
+        raise AutogradError(f"{node.op.name} saved a tensor for its gradient, and its .data was then set to {t.aval} in "
+                            f"place of {before.dtype}{list(before.shape)}; set it after backward()")
+    if t._data_version is not None and t._storage.was_overwritten(t._data_version):
+        raise AutogradError(f"{node.op.name} saved a tensor for its gradient, whose .data was then set and overwritten in "
+                            "place. Use the out-of-place form there, or clone() before writing.")
+    return t
+
+
+def _reads_operand(op, saved, i) -> bool:
+    """Return whether the gradient rule reads the i-th operand itself, in ingot and in PyTorch, and nothing computed of it."""
+    if op.is_pointwise:
+        return not hasattr(saved[0], "strides")     # else it reads the result, which is of the old values
+    if "reads_matrices" in op.traits:
+        return all(x is None or len(x.shape) == 2 for x in saved[1:])
+    return "reads_operands" in op.traits or (i > 1 and "reads_weight" in op.traits)

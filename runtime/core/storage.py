@@ -71,7 +71,7 @@ class Storage:
         self.unchecked = first, last
 
     def left_by(self, t):
-        """A leaf is about to lie elsewhere: whoever saved it reads what it holds then (`core/data_swaps.py`)."""
+        """A leaf is about to lie elsewhere: whoever saved it reads what it holds then (`renew` in node.py)."""
         known = [entry for entry in self.moved or () if entry[0]() not in (None, t) or entry[1]() is not t._a]
         self.version += 1
         self.moved = [*known, (weakref.ref(t), weakref.ref(t._a), t._node, self.version)]

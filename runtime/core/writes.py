@@ -230,7 +230,7 @@ def wrote(dst: Tensor, src, name: str, foreign: bool = False):
     if (dst if dst._base is None else dst._base)._is_data:
         storage.wrote_unchecked()
     node = getattr(src, "_node", None)
-    if m.grad and (node is not None or dst._node is not None or (dst._base is not None and dst._base._node is not None)):
+    if m.grad and (node is not None or dst._node is not None):
         rewrite_history(dst, src, name, foreign)
     if m.recorder is not None:
         m.recorder.wrote(dst, src)

@@ -12,21 +12,17 @@ keys or warned (`Mode.only_now`).
 """
 
 from collections.abc import Callable
-from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from ...ir.dtype import DType
-from ...ir.lazy import lazy
 from ..core.state import Defaults
 from ..core.tensor import Size, Tensor
 
-watching = lazy(__package__, ".call_recorder")
-
 TENSORS: set = {Tensor}                 # classes of plain tensors, those that modules own among them
-MOST = 4096                             # kinds of calls that are remembered of each function
 _PLAIN = frozenset((int, bool, str, type(None), DType, Size))
+MOST = 4096                             # kinds of calls that are remembered of each function
 TAPED = "taped"                         # says that a tensor has a history, which will go on
 tables: list = []                       # (function, what is known of its calls by their kinds)
 _ndarray = np.ndarray
@@ -113,11 +109,3 @@ def _add(kind: list, a, what, grad: bool) -> bool:
                 return False
         return True
     return False
-
-
-def first_call(table: dict, fn: Callable, kind: tuple, args, kwargs) -> Any:
-    """fn(*args, **kwargs), of whose kind nothing is known: the next call is watched."""
-    if len(table) >= MOST:
-        table.clear()
-    table[kind] = watching.Watcher(table, fn, kind)
-    return fn(*args, **kwargs)

@@ -20,6 +20,7 @@ from ..core.backend import HOST
 from ..core.dispatch import call, call_view, looks
 from ..core.op_observers import AtDoor
 from ..core.tensor import Tensor, wrap
+from . import call_memo
 from .call_memo import TAPED, TENSORS, is_kept_table
 from .compile_threshold import often
 
@@ -350,3 +351,11 @@ def compiled_run(watched: Watched, outs: list) -> Callable | None:
 
 def _in_graph(v, values: dict):
     return values[v] if type(v) is Place else values[id(v)] if isinstance(v, Tensor) else v
+
+
+def first_call(table: dict, fn: Callable, kind: tuple, args, kwargs) -> Any:
+    """Return fn(*args, **kwargs) at the first call of a kind: the next one is recorded."""
+    if len(table) >= call_memo.MOST:
+        table.clear()
+    table[kind] = Watcher(table, fn, kind)
+    return fn(*args, **kwargs)

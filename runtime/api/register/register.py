@@ -19,7 +19,8 @@ from ...core.node import rescue_operands_between
 from ...core.state import tls
 from ...core.tensor import Tensor, shape_of
 from ...core.writes import is_quiet, write, wrote, wrote_plainly
-from ...memo.call_memo import first_call, kind_of_call, new_table
+from ...memo.call_memo import kind_of_call, new_table
+from ...memo.call_recorder import first_call
 from ...memo.view_memo import viewing
 from .lazy_methods import put_method
 
