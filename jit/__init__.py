@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from .inspect.debugging import debug
     from .inspect.profiling import Profile, profile
     from .onnx import from_onnx, to_onnx
+    from .torchscript.example_trace import trace
     from .tracing.record_graph import record_graph
-    from .tracing.trace import Traced, trace
+    from .tracing.trace import Traced
 
 # Loaded when it is first asked for, so that a program that only runs exported models is quick to start: the name, and the
 # module that it is in.
@@ -32,7 +33,7 @@ _LATE = {"Calibration": ".exporting.capture.static_quantization", "Model": ".exp
          "from_onnx": ".onnx", "load": ".exporting.file.loader", "profile": ".inspect.profiling",
          "quantize": ".exporting.file.writer",
          "record_graph": ".tracing.record_graph", "to_c": ".exporting.link.c_library", "to_onnx": ".onnx",
-         "trace": ".tracing.trace"}
+         "trace": ".torchscript.example_trace"}
 _SCRIPTING = ("Attribute", "Final", "Future", "RecursiveScriptModule", "ScriptFunction", "ScriptModule", "annotate", "fork",
               "freeze", "ignore", "interface", "is_scripting", "is_tracing", "isinstance", "optimize_for_inference", "save",
               "script", "script_if_tracing", "script_method", "trace_module", "unused", "wait")

@@ -1,5 +1,6 @@
-"""`jit.trace(f, example_inputs)`, as PyTorch's programs call it: a traced function that has run once, and can be saved."""
+"""`jit.trace` with PyTorch's arguments: with an example, the traced function runs once at once, and can be saved."""
 
+import functools
 from typing import Any
 
 from ...ir.errors import ArgumentError
@@ -7,6 +8,7 @@ from ...ir.lazy import lazy
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
 from ..errors.errors import TraceError
+from ..tracing import trace as tracing
 from ..tracing.compiler import Compiled
 from ..tracing.trace import Traced
 
@@ -62,6 +64,24 @@ def write(traced, f, extra_files=None):
                          "ingot.save(model.state_dict(), path)")
     what = traced._orig_mod if isinstance(traced, TracedModule) else traced.fn
     writer.export(what, traced.example_inputs, f)
+
+
+def trace(func=None, example_inputs=None, optimize=None, check_trace=True, check_inputs=None, check_tolerance=1e-5, strict=True,
+          *, example_kwarg_inputs=None, dynamic=None):
+    """Decorate a function, method or module: recorded at its first run, replayed as compiled code afterwards.
+
+    dynamic   None: sizes of arguments become symbolic once they are seen to change; True: all are from the start; False: none
+              ever are; {parameter or position: {dim: name}} names those that are from the start (equal names, equal sizes)
+
+    It needs no example inputs, since calls are recorded as they come. With `example_inputs` (a tensor, or a tuple of arguments)
+    or `example_kwarg_inputs`, as PyTorch's programs give them, it runs once at once, a module stays a module, and what is
+    returned has a `save(path)`. `optimize`, `check_trace`, `check_tolerance` and `strict` change nothing: traces are guarded.
+    """
+    if example_inputs is not None or example_kwarg_inputs is not None:
+        return traced_by_example(func, example_inputs, example_kwarg_inputs, check_inputs, dynamic)
+    if func is None:
+        return functools.partial(trace, dynamic=dynamic)
+    return tracing.trace(func, dynamic=dynamic)
 
 
 def traced_by_example(fn, example_inputs, example_kwarg_inputs, check_inputs, dynamic) -> Any:

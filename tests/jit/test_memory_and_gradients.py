@@ -433,7 +433,7 @@ def test_constants_are_kept_only_if_they_are_read():
 
     traced = jit.trace(fn)
     traced(vec())
-    entry, _ = next(iter(traced._entries.values()))[0]
+    entry, _ = next(iter(traced._cache.entries.values()))[0]
     assert not entry.captured
 
 

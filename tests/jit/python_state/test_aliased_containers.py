@@ -330,7 +330,7 @@ def test_members_of_a_container_that_is_only_asked_are_not_watched(fn, most, cha
     holders, traced = [KINDS[5]()], jit.trace(lambda x: [fn(x, h) for h in holders])
     for _ in range(3):
         assert traced(ingot.ones(2))[0].tolist() == fn(ingot.ones(2), holders[0]).tolist()
-    assert max(len(entry.guards) for known in traced._entries.values() for entry, _ in known) <= most
+    assert max(len(entry.guards) for known in traced._cache.entries.values() for entry, _ in known) <= most
     change(holders[0])
     assert traced(ingot.ones(2))[0].tolist() == fn(ingot.ones(2), holders[0]).tolist()
     KNOWN.add(KINDS[5])

@@ -147,7 +147,7 @@ def test_a_returned_loss_keeps_nothing_after_its_backward():
         assert w.grad is not None
         with pytest.raises(AutogradError, match="second time"):
             loss.backward()
-    assert [s.finish.differential for s in (e.tree.first for found in traced._entries.values() for e, _ in found)] == [None]
+    assert [e.tree.first.finish.differential for e in traced._cache.all_entries()] == [None]
 
 
 # Memory.

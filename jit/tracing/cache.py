@@ -1,0 +1,124 @@
+"""The cache of a traced function: entries by the kind of a call, and families of calls that differ in sizes and numbers."""
+
+import threading
+
+from ..guards.locations import MOST_PLACES, Moved
+from ..guards.snapshot import looks_like
+from ..inspect import report
+from .dynamic_shapes import Family
+from .labels import Labels, parameters_of
+
+MOST_KINDS = 4096    # keys, and families; the oldest go
+MOST_ENTRIES = 32    # entries of a key, for different states of Python; the oldest go
+
+
+def numbers_key(numbers) -> tuple:
+    """Return numbers as a part of a key: floats by their bits."""
+    return tuple([n.hex() if type(n) is float else n for n in numbers])
+
+
+class Cache:
+    """Entries by key, with the locations whose values belong to each key.
+
+    `places` are locations that were seen to change: every call looks them up. `changing` holds those that were seen since, and
+    keys of optimizer options and gradients that were seen to change (`Condition.moved`).
+    """
+
+    def __init__(self, fn):
+        self._fn = fn
+        self.lock = threading.RLock()
+        self.entries: dict = {}         # key: [(entry, values of its symbols)], the last one is tried first
+        self._families: dict = {}       # by a key without sizes and numbers
+        self.changing: set = set()
+        self.places: tuple = ()
+
+    def clear(self):
+        """Drop everything."""
+        with self.lock:
+            self.entries, self._families, self.changing, self.places = {}, {}, set(), ()
+
+    def all_entries(self) -> list:
+        """Return the entries that calls were replayed by, each once."""
+        with self.lock:
+            return list(dict.fromkeys([e for known in self.entries.values() for e, _ in known]))
+
+    def families(self):
+        """Return all families."""
+        return self._families.values()
+
+    def try_first(self, key, known, bound):
+        """Let one of the `known` entries of a key be tried first at the next call."""
+        self.entries[key] = [*[b for b in known if b is not bound], bound]
+
+    def remember(self, key, entry, symbols):
+        """Add an entry to a key, for these values of its symbols."""
+        with self.lock:
+            bound = self.entries.setdefault(key, [])
+            bound.append((entry, symbols))
+            del bound[:-MOST_ENTRIES]
+            if len(self.entries) > MOST_KINDS:
+                del self.entries[next(iter(self.entries))]
+
+    def drop(self, entry):
+        """Drop an entry everywhere."""
+        with self.lock:
+            self.entries = {key: [b for b in known if b[0] is not entry] for key, known in self.entries.items()}
+            for family in self._families.values():
+                family.drop(entry)
+
+    def drop_fixed(self, fixed):
+        """Drop an entry of fixed sizes that a symbolic one replaces, unless it was compiled."""
+        if not any(job.compiled for job in report.jobs_of([fixed])):
+            self.entries[fixed.key] = [known for known in self.entries.get(fixed.key, ()) if known[0] is not fixed]
+
+    def family(self, call) -> Family:
+        """Return the family of a call."""
+        *same, tensors, _ = call.key
+        kind = (*same, tuple([(len(shape), *others) for shape, *others in tensors]))
+        with self.lock:
+            family = self._families.get(kind)
+            if family is None:
+                names = parameters_of(self._fn)
+                family = self._families[kind] = Family(labels=Labels(names, call.args, call.kwargs, call.places))
+            if len(self._families) > MOST_KINDS:
+                del self._families[next(iter(self._families))]
+            return family
+
+    def add_changed_places(self) -> bool:
+        """Look up the locations in `changing` at every call from now on; return whether there were any.
+
+        Entries stay, for the numbers that were in these locations, if all of them agree on the numbers.
+        """
+        known = {p.watched for p in self.places}
+        with self.lock:
+            changing = set(self.changing)              # other threads may add to it
+            found = {m.place.watched: m for m in changing if type(m) is Moved and m.place.watched not in known}
+            self.changing = {m for m in changing if type(m) is not Moved}
+            new = [*found.values()][: MOST_PLACES - len(self.places)]
+            if new:
+                self.places = (*self.places, *[m.place for m in new])
+                if all(m.is_number and self._agree(m.place, m.before) for m in new):
+                    self._extend_keys(new)
+                else:
+                    self.entries, self._families = {}, {}
+        return bool(new)
+
+    def _agree(self, place, before) -> bool:
+        """Return whether all entries found the same number in a location, or never looked there."""
+        guards = [entry.guards.get(place.watched) for known in self.entries.values() for entry, _ in known]
+        return all(g is None or looks_like(g.expected, before) for g in guards)
+
+    def _extend_keys(self, moved):
+        """Add the numbers that were in some locations to all keys."""
+        def longer(first):
+            spec, numerics, kinds = first
+            return spec, numerics, (*kinds, *[type(m.before) for m in moved])
+
+        for family in self._families.values():
+            family.extend(moved)
+        self._families = {(longer(kind[0]), *kind[1:]): family for kind, family in self._families.items()}
+        more = numbers_key([m.number for m in moved])
+        self.entries = {(longer(key[0]), *key[1:-1], (*key[-1], *more)): known for key, known in self.entries.items()}
+        for key, known in self.entries.items():
+            for entry, _ in known:
+                entry.key = key
