@@ -226,6 +226,52 @@ def test_files_stay_readable():
         assert not re.search(r"\b(TODO|FIXME|XXX|HACK)\b", text), f"{path} leaves work behind in a comment"
 
 
+MOST_METHODS, MOST_ATTRIBUTES, MOST_BASES = 40, 20, 3       # of a class in jit, inherited ones included
+# Classes that are still several objects in one. Cut them up, and take them out of the table.
+LARGE = {"jit/exporting/capture/capture.py _Listener", "jit/tracing/cache_entry.py Entry"}
+
+
+class ClassSize(NamedTuple):
+    """What a class defines: names of its methods, attributes that it sets on self, and its bases."""
+
+    methods: set
+    attributes: set
+    bases: list
+
+
+def classes_of(path):
+    """{name: `ClassSize`} of the classes in a file."""
+    found = {}
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ClassDef):
+            found[node.name] = ClassSize(
+                {n.name for n in node.body if isinstance(n, ast.FunctionDef)},
+                {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)
+                 and isinstance(n.value, ast.Name) and n.value.id == "self"},
+                [ast.unparse(base).partition("[")[0].rpartition(".")[2] for base in node.bases])
+    return found
+
+
+def test_no_class_of_jit_is_several_objects():
+    files = {path.relative_to(ROOT).as_posix(): classes_of(path) for path in FILES if path.is_relative_to(ROOT / "jit")}
+    known = {name: size for classes in files.values() for name, size in classes.items()}
+
+    def whole(size, among):
+        """A class with what it inherits from the project."""
+        inherited = [whole(known[base], among - {base}) for base in size.bases if base in among]
+        return ClassSize(size.methods.union(*[i.methods for i in inherited]),
+                         size.attributes.union(*[i.attributes for i in inherited]),
+                         [base for base in size.bases if base in among])
+
+    large = set()
+    for file, classes in files.items():
+        for name, size in classes.items():
+            found = whole(size, known.keys() - {name})
+            if (len(found.methods) > MOST_METHODS or len(found.attributes) > MOST_ATTRIBUTES or len(found.bases) > MOST_BASES):
+                large.add(f"{file} {name}")
+    assert large == LARGE, "a class that does several things is several objects that hold each other"
+
+
 def test_every_operator_names_its_way_down():
     for op in OPS.values():
         assert type(op.lower) in (Scalar, Reduce, View, Composite, Template, Host), op.name

@@ -47,6 +47,42 @@ class Asked(NamedTuple):
 NOTHING = Asked(frozenset(), frozenset(), False, False, False, False)
 
 
+class QueryLog:
+    """Attribute queries of all code that has run: each object that is reached answers them.
+
+    A *kind* is a query without names. `computing` holds the kinds of code that computes attribute names.
+    """
+
+    def __init__(self):
+        self._names: dict = {}          # kind -> all names that are queried in this way
+        self.computing: list = []
+
+    def add(self, asked: Asked) -> Asked | None:
+        """Add the queries of code that starts; return those that are new."""
+        kind = asked._replace(names=NOTHING.names, computes=False)
+        known = self._names.get(kind)
+        if known is not None and asked.names <= known:
+            return None
+        self._names[kind] = asked.names | (known or NOTHING.names)
+        return kind._replace(names=asked.names - (known or NOTHING.names))
+
+    def add_computing(self, asked: Asked) -> Asked | None:
+        """Add code that may compute attribute names; return its kind if that is new."""
+        kind = asked._replace(names=NOTHING.names, computes=False)
+        if not asked.computes or kind in self.computing:
+            return None
+        self.computing.append(kind)
+        return kind
+
+    def all(self) -> list:
+        """Return all queries so far, one of each kind."""
+        return [kind._replace(names=names) for kind, names in self._names.items()]
+
+    def names(self) -> frozenset:
+        """Return all names that are queried."""
+        return frozenset().union(*self._names.values())
+
+
 @lru_cache(maxsize=4096)
 def asked_of(code) -> Asked:
     """What code asks."""

@@ -63,6 +63,25 @@ class NotFiniteError(IngotError, ArithmeticError):
     """An operation made nan or infinity of operands without, while `jit.debug(nan=True)` was on."""
 
 
+class Verdict:
+    """Reasons why a recording fails or is not kept.
+
+    problem      the first error of an action that a trace cannot repeat
+    first_time   an action of this call that later calls do not repeat
+    filled       why no recording is kept if later calls, too, put new values into a dictionary
+    replaced     why this recording is not kept; a call that replaces no object can be recorded
+    """
+
+    def __init__(self):
+        self.problem: TraceError | None = None
+        self.first_time = self.filled = self.replaced = ""
+
+    def refuse(self, reason):
+        """Note an action that a trace cannot repeat."""
+        if self.problem is None:
+            self.problem = TraceError("this function cannot be traced: " + reason)
+
+
 def at(line) -> str:
-    """`file:line` for a message, or nothing."""
+    """Return ` at file:line` for a message, or nothing."""
     return f" at {line[0]}:{line[1]}" if line else ""

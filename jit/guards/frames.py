@@ -78,6 +78,23 @@ def functions_with_code(frame) -> list:
     return [f for f in gc.get_referrers(code) if isinstance(f, types.FunctionType) and f.__code__ is code]
 
 
+class RunningFunctions:
+    """Functions that frames run."""
+
+    def __init__(self):
+        self._found: dict = {}      # code -> functions that have it, where the interpreter does not tell which one runs
+
+    def of(self, frame) -> list:
+        """Return the function that a frame runs; where that is unknown, all that have its code, searched once for each code."""
+        running = function_of(frame)
+        if running is not None:
+            return [running]
+        found = self._found.get(frame.f_code)
+        if found is None:
+            found = self._found[frame.f_code] = functions_with_code(frame)
+        return found
+
+
 def cells_of(functions, code, name, value) -> list:
     """The closure cells that may be the one behind a free variable of running code: those of functions with that code which
     hold the value. There is one where the function that runs is known."""

@@ -51,11 +51,10 @@ def record(recorder, fn, args, kwargs, is_quiet=False):
     for value in _remembered(fn):
         known(value)
     spec = flatten((args, kwargs), tensors)
-    watch, frame = recorder.watch, sys._getframe(1)
-    is_mutable = watch is not None and unwatched(watch.may_be_changed, (*args, *kwargs.values()), frame)
+    log, frame = None if recorder.tracker is None else recorder.tracker.hosts, sys._getframe(1)
+    is_mutable = log is not None and unwatched(log.may_be_changed, (*args, *kwargs.values()), frame)
     try:
-        with nullcontext() if watch is None else watch.host_step(recorder, (_name(fn), fn, args, kwargs), tensors,
-                                                                  frame, is_quiet):
+        with nullcontext() if log is None else log.step(recorder, (_name(fn), fn, args, kwargs), tensors, frame, is_quiet):
             result = recorder.hosts.done.take() if recorder.hosts.done else _first_run(
                 recorder, fn, args, kwargs, spec, tensors, is_mutable)
     except Exception:
@@ -64,8 +63,8 @@ def record(recorder, fn, args, kwargs, is_quiet=False):
     given: list[Tensor] = []
     result_spec = flatten(result, given)
     step = Step(fn, spec, is_mutable)
-    if watch is not None:
-        watch.host_gave(bool(given), len(recorder.hosts.steps) + (not given))
+    if log is not None:
+        log.returned(bool(given), len(recorder.hosts.steps) + (not given))
     if not given:
         if result is not None:
             raise TraceError(f"the host function {_name(fn)} returned {type(result).__name__}; inside of a trace it may return "

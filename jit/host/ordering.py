@@ -1,20 +1,20 @@
-"""What a recorded function may read behind its host steps, which may change it: a call in which one does runs as it is.
+"""Order of host calls and reads in a recorded run.
 
-A replay runs host steps when everything that Python asked is known. So what is read behind one must be then as it was before:
-that is seen while the call is recorded, and asked at every replay (`post_host_guards.py`). A place to which a chain of names
-leads is read where code loads it; code that is running while a host step does so goes on to what it loads behind. Whatever else
-the function has met it may read at any time.
+A replay runs host calls after Python's questions are answered. So state that the function reads behind a host call must be as
+before the call: this is checked while recording, and again at every replay (`post_host_guards.py`). If it is not, the call runs
+eagerly. A location that a chain of names leads to is read where code loads it. Other state may be read at any time.
 """
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ...ir.graph.graph import Value
 from ...runtime.core.random import default_generator
 from ...runtime.nn.base.module import Module
+from ..bytecode.attribute_queries import QueryLog
 from ..bytecode.code_order import offsets_after
 from ..bytecode.reads import MISSING, chains_of_generators, reads_at
 from ..bytecode.stack import position_of
@@ -24,35 +24,37 @@ from ..guards.absence import Keys, Lack
 from ..guards.frames import is_user
 from ..guards.guards import UNREAD, Guard, ModulesGuard, Reading
 from ..guards.instances import attributes_of, attributes_of_module, is_users
-from ..guards.locations import RESTORED, SameAs
+from ..guards.known_objects import KnownObjects
+from ..guards.locations import RESTORED, Held, SameAs
 from ..guards.snapshot import Exactly, Photograph, is_changeable, is_plain, looks_like, photograph
 from ..guards.state_guards import OptionNumber
-from ..side_effects.contents import Besides
+from ..side_effects.contents import Besides, Contents
+from ..side_effects.writes import WriteLog
 from .host_arguments import are_held, containers_in
 from .host_reads import Reach
 from .post_host_guards import AfterHost, Hosted
 
-_GIVEN = object()       # in the place of a key: all that a container holds which is an argument
+_GIVEN = object()       # stands for a key: all items of a container that is an argument
 _BY_ITEM = frozenset((*SINGLE, ADDED, GROWN, KEYED, STORED))     # uses that read no more than items, which have guards
 _AT_ONCE = frozenset((MEASURED, COUNTED, LOOKED, CONTAINED))     # uses that read what is there then
 
 
 class ReadOrder:
-    """When the places that guards look at may be read: behind how many host steps.
+    """Intervals between host calls in which guarded locations may be read.
 
-    steps      how many there were so far
-    at         (code, chain) that leads to a place; None where that is met in other ways
+    steps      number of host calls so far
+    at         (code, chain) that leads to the next location; None if no chain does
     """
 
     def __init__(self):
         self.steps = 0
         self.at: Any = None
-        self._reads: dict = {}       # place -> {behind how many host steps it may be read}
-        self._lasting: dict = {}     # place -> from how many on it may be read at any time
+        self._reads: dict = {}       # place -> {numbers of host calls behind which it may be read}
+        self._lasting: dict = {}     # place -> number of host calls from which on it may be read at any time
         self._places: dict = {}      # (code, chain) -> the places to which it has led
 
     def reads(self, place, value=None, how=None, is_given=False):
-        """A place is met in which there is a value; code does with that what `how` says, and may give it to functions."""
+        """Note that code reads a place with a value; `how` is its use of the value, `is_given` that functions receive it."""
         is_given = is_given or (self.at is not None and self.at[1] in chains_of_generators(self.at[0]))
         if is_changeable(value) or (isinstance(value, tuple) and not is_plain(value)):
             if not is_given and type(value) is not np.ndarray and (
@@ -67,11 +69,12 @@ class ReadOrder:
             self._reads.setdefault(place, set()).add(self.steps)
 
     def lasts(self, place):
-        """A place is met that may be read at any time from now on."""
+        """Note that a place may be read at any time from now on."""
         self._lasting.setdefault(place, self.steps)
 
     def stepped(self, frame, outside):
-        """A host step has run, called by a frame; the first one is called by `outside`."""
+        """Note that a frame has made a host call; code `outside` called the first frame. Running code goes on to the chains
+        that it loads behind."""
         self.steps += 1
         while frame is not None and frame.f_code is not outside:
             if is_user(frame):
@@ -82,24 +85,28 @@ class ReadOrder:
             frame = frame.f_back
 
     def is_read(self, place, first, end=None) -> bool:
-        """Whether a place may be read behind the host step with a number, and before the one with the number `end`."""
+        """Return whether a place may be read behind host call number `first`, and before number `end`."""
         end = self.steps + 1 if end is None else end
         return self._lasting.get(place, end) < end or any(first <= n < end for n in self._reads.get(place, ()))
 
 
 @dataclass
 class HostMark:
-    """A host step of a recorded call, and how much was written down when it had run.
+    """Host call of a recorded run, and how much was recorded when it returned.
 
-    hosts      host steps that give nothing
-    changed    {place: its name} of what it has changed
+    name       of the host function, for messages
+    is_quiet   whether it changes nothing
+    call       (function, its arguments, those by name)
+    written    what the function had written before, as `HostLog._written` returns it
+    nodes, guards, sources   how many the recorder had
+    changed    {place: its name} of what the host function has changed
     known      the places that had guards
     filled     ids of the containers that it has changed
     memory     numbers of the inputs that it has written
-    call       (function, its arguments, those by name)
-    written    what the function had written before, as `_written` gives it
-    drew       ids of the random generators that it has put elsewhere
-    wrote      numbers of the tensors that it was given, and has written
+    drew       ids of the random generators that it has used
+    wrote      numbers of its tensor arguments that it has written
+    gives      whether it returned tensors
+    hosts      number of host calls so far that returned none
     """
 
     name: str
@@ -119,72 +126,112 @@ class HostMark:
     hosts: int = 0
 
 
-class BehindHosts:
-    """The part of a watch that looks at host steps."""
+class Reads(Protocol):
+    """What the function has read so far (`python_state.read_log.ReadLog`)."""
+
+    guards: dict
+    module_reads: set
+    order: ReadOrder
+
+
+class HostLog:
+    """Host calls of a recorded run, and what the function may read behind them.
+
+    arguments    containers and arrays among the arguments of the call
+    outside      code that calls the traced function
+    """
+
+    def __init__(self, known: KnownObjects, held: Held, contents: Contents, reads: Reads, writes: WriteLog, queries: QueryLog,
+                 casts):
+        self._known, self._held, self._contents, self._writes = known, held, contents, writes
+        self._reads, self._queries, self._casts, self._order = reads, queries, casts, reads.order
+        self.arguments: list = []
+        self.outside: Any = None
+        self._marks: list = []          # a `HostMark` for each host call
+        self._left: dict = {}           # (id of an object, attribute) that host calls have changed -> value from before
+
+    # While the call is recorded.
 
     @contextmanager
-    def host_step(self: Any, recorder, call, tensors, frame, is_quiet):
-        """Around a host step that a frame calls, with some tensors; a quiet one changes nothing."""
+    def step(self, recorder, call, tensors, frame, is_quiet):
+        """Compare state before and after a host call that a frame makes with some tensors; a quiet one changes nothing."""
         before = () if is_quiet else self._written(recorder)
-        lay = self.casts.lift()
-        guards = [] if is_quiet else [(at, g, photograph(g.value())) for at, g in self.guards.items()]
-        stored = [] if is_quiet else [(t, photograph(t.value())) for t in self.stored.values()]
+        lay = self._casts.lift()
+        guards = [] if is_quiet else [(at, g, photograph(g.value())) for at, g in self._reads.guards.items()]
+        stored = [] if is_quiet else [(t, photograph(t.value())) for t in self._writes.targets.values()]
         owners = [] if is_quiet else [(x, _attributes(x)) for x in self._owners()]
         memory = [] if is_quiet else [(c, c.root._storage.version, c.root._a) for c in recorder.inputs.cells]
         versions = [t._storage.version for t in tensors]
         stood = {g: g.place for g in (default_generator, *recorder.random.generators())}
         given = [] if is_quiet else [(c, photograph(c)) for c in self.arguments if type(c) in (np.ndarray, *RESTORED)]
-        with self.contents.left_to_host() as filled, self.held.lifted(t for t, _ in stored):
+        with self._contents.left_to_host() as filled, self._held.lifted(t for t, _ in stored):
             yield
-        self.casts.lift()
-        self.order.stepped(frame, self._starter)
+        self._casts.lift()
+        self._order.stepped(frame, self.outside)
         changed = {at: str(g.chain) for at, g, was in guards if not looks_like(g.value(), was)}
         changed |= {t.place: t.text for t, was in stored if not looks_like(t.value(), was)}
         for x, was in owners:
-            now = _attributes(x)
-            others = {k for k in {**was, **now} if not looks_like(now.get(k, MISSING), was.get(k, MISSING))}
-            changed |= {(id(x), k): f"{type(x).__name__}.{k}" for k in others}
-            self.module_writes.left_by_others(x, others)
-            for k in others:
-                self.left.setdefault((id(x), k), was.get(k, MISSING))
-        self.casts.lay(lay)
+            changed |= self._changed_attributes(x, was)
+        self._casts.lay(lay)
         changed |= {(id(c), _GIVEN): "a list, a dictionary or an array among its arguments" for c, copy in given
                     if not looks_like(c, copy)}
         written = [c.source for c, version, a in memory if c.root._storage.version != version or c.root._a is not a]
-        self.hosts.append(HostMark(
+        self._marks.append(HostMark(
             call[0], is_quiet, call[1:], before,
             len(recorder.builder.nodes), len(recorder.guards), len(recorder.inputs.sources),
-            changed, frozenset(self.guards), frozenset(filled), written,
+            changed, frozenset(self._reads.guards), frozenset(filled), written,
             frozenset([id(g) for g, place in stood.items() if g.place != place]),
             [i for i, (t, version) in enumerate(zip(tensors, versions)) if t._storage.version != version]))
 
-    def may_be_changed(self: Any, given, frame) -> bool:
-        """Whether a host function that a frame calls may change a container that it is given, so that somebody sees it."""
+    def _changed_attributes(self, x, was) -> dict:
+        """Return {place: its name} of the attributes of an object that a host call has changed, and note that they are no
+        writes of the function."""
+        now = _attributes(x)
+        others = {k for k in {**was, **now} if not looks_like(now.get(k, MISSING), was.get(k, MISSING))}
+        self._writes.modules.left_by_others(x, others)
+        for k in others:
+            self._left.setdefault((id(x), k), was.get(k, MISSING))
+        return {(id(x), k): f"{type(x).__name__}.{k}" for k in others}
+
+    def may_be_changed(self, given, frame) -> bool:
+        """Return whether a host function that a frame calls may change a container argument so that other code sees it."""
         containers = containers_in(given)
-        is_known = any(self.contents.has_seen(c) or id(c) in self.outside or id(c) in self.copies for c in containers)
-        return is_known or are_held(containers, frame, self._starter)
+        is_known = any(self._contents.has_seen(c) or id(c) in self._known.outside or id(c) in self._writes.copies
+                       for c in containers)
+        return is_known or are_held(containers, frame, self.outside)
 
-    def host_gave(self: Any, gives: bool, hosts: int):
-        """The last host step gave tensors, or not, and so many have not."""
-        self.hosts[-1].gives, self.hosts[-1].hosts = gives, hosts
+    def returned(self, gives: bool, hosts: int):
+        """Note whether the last host call returned tensors, and how many have returned none."""
+        self._marks[-1].gives, self._marks[-1].hosts = gives, hosts
 
-    def _written(self: Any, recorder) -> tuple:
-        """(memory by id, memory of tensors whose gradients, places, containers by id) of what the function has written so far,
-        each with a name for messages."""
+    def _written(self, recorder) -> tuple:
+        """Return what the function has written so far: (memory, memory of tensors whose gradients, places, containers), each
+        as {id: name for messages}."""
         roots = {c.source: c.root for c in recorder.inputs.cells}
         memory = {id(c.root._storage): "a tensor" for c in recorder.inputs.cells if c.version}
         leaves = [roots[s.position] for s in recorder.gradients.leaves.values()
                   if s.position in roots and (s.was_set or not s.is_as_before())]
-        changed = [t for t in [*self.stored.values(), *self.module_writes.targets(self.stored)] if t.is_changed]
+        stored = self._writes.targets
+        changed = [t for t in [*stored.values(), *self._writes.modules.targets(stored)] if t.is_changed]
         return (memory, {id(t._storage): "a gradient" for t in leaves}, {t.place: t.text for t in changed},
-                self.contents.changed())
+                self._contents.changed())
 
-    def read_by_hosts(self: Any, recorder) -> str:
-        """What a host step may read that the function had written before, in words: a replay writes when host steps have run.
-        Notes which inputs they may read: those are written over no sooner."""
+    def _owners(self) -> list:
+        """Return the objects and modules that the function has met."""
+        return [*[x for x, *_ in self._known.outside.values()], *self._writes.modules.modules()]
+
+    # The end of the call.
+
+    def against_order(self, recorder) -> str:
+        """Return why host calls cannot come at the end of a replay, in words; empty if they can."""
+        return self._changed_behind(recorder) or self._read_by_hosts(recorder)
+
+    def _read_by_hosts(self, recorder) -> str:
+        """Return what a host function may read that the function had written before: a replay writes after host calls.
+        Tell the recorder which inputs they may read, so that they are not overwritten earlier."""
         writes, earlier = any(c.version for c in recorder.inputs.cells), []
-        for mark in [m for m in self.hosts if not m.is_quiet]:
-            if not (writes or any(mark.written) or any(m.gives for m in self.hosts)):
+        for mark in [m for m in self._marks if not m.is_quiet]:
+            if not (writes or any(mark.written) or any(m.gives for m in self._marks)):
                 continue
             reach = Reach(*mark.call)
             other = next((name for name, r in earlier if mark.gives and r.meets(reach)), None)
@@ -202,33 +249,26 @@ class BehindHosts:
                                      if reach.is_all or id(c.root._storage) in reach.storages}
         return ""
 
-    def _owners(self: Any) -> list:
-        """The objects and modules that the function has met."""
-        return [*[x for x, *_ in self.outside.values()], *self.module_writes.modules()]
-
-    def against_order(self: Any, recorder) -> str:
-        """What shows that host steps cannot come at the end of a call, in words; nothing if they can."""
-        return self.changed_behind(recorder) or self.read_by_hosts(recorder)
-
-    def changed_behind(self: Any, recorder) -> str:
-        """What a host step has changed that the function reads behind it, or writes, in words; nothing if there is none."""
-        for n, mark in enumerate(self.hosts, 1):
+    def _changed_behind(self, recorder) -> str:
+        """Return what a host call has changed that the function reads behind it, or writes; empty if nothing."""
+        for n, mark in enumerate(self._marks, 1):
             found = None if mark.is_quiet else self._read_behind(n, mark, recorder)
             if found is not None:
                 return (f"its host function {mark.name} changes {found}, which it reads behind that, or writes; let the host "
                         "function return what is needed, as a tensor")
         return ""
 
-    def _read_behind(self: Any, n, mark, recorder) -> str | None:
-        names = self._asked_names()
+    def _read_behind(self, n, mark, recorder) -> str | None:
+        names = self._queries.names()
         for at, text in mark.changed.items():
-            is_asked = at[1] is _GIVEN or (type(at[1]) is str and self._may_ask(*at, names))
-            if is_asked or at in self.stored or self.order.is_read(at, n):
+            owner, key = at
+            is_asked = key is _GIVEN or (type(key) is str and self._may_query(owner, key, names))
+            if is_asked or at in self._writes.targets or self._order.is_read(at, n):
                 return text
-        for at, g in self.guards.items() if mark.changed or mark.filled else ():
+        for at, g in self._reads.guards.items() if mark.changed or mark.filled else ():
             way = g.places_on_the_way()
             is_filled = at not in mark.known and not mark.filled.isdisjoint([id(g.value()), *[owner for owner, _ in way]])
-            if (is_filled or not mark.changed.keys().isdisjoint(way)) and self.order.is_read(at, n):
+            if (is_filled or not mark.changed.keys().isdisjoint(way)) and self._order.is_read(at, n):
                 return str(g.chain)
         later = [s.what for s in recorder.inputs.sources[mark.sources:] if type(s.what) is OptionNumber]
         option = next((o for o in later if id(o.group) in mark.filled), None)
@@ -239,59 +279,56 @@ class BehindHosts:
         written = {c.source for c in recorder.inputs.cells if c.version}
         return None if written.union(_inputs_read(recorder, mark)).isdisjoint(mark.memory) else "a tensor"
 
-    def _may_ask(self: Any, owner, name, names) -> bool:
-        """Whether code that no chain shows may read an attribute: that of ingot's own modules reads all."""
-        m = self.modules.get(owner)
-        return name in names or bool(self._computing) or (m is not None and not is_users(type(m)))
+    def _may_query(self, owner, name, names) -> bool:
+        """Return whether code may read an attribute that no chain shows; ingot's own modules read all of theirs."""
+        m = self._known.modules.get(owner)
+        return name in names or bool(self._queries.computing) or (m is not None and not is_users(type(m)))
 
-    def left_in_modules(self: Any) -> dict:
-        """{(id of a module, attribute): what was there} of what host steps have left, if it is read, else UNREAD."""
-        names, filled = self._asked_names(), frozenset().union(*[mark.filled for mark in self.hosts])
+    def left_in_modules(self) -> dict:
+        """Return {(id of a module, attribute): its value before, or UNREAD} of what host calls have changed in modules."""
+        names, filled = self._queries.names(), frozenset().union(*[mark.filled for mark in self._marks])
         found = {}
-        for m in self.module_writes.modules() if filled or self.left else ():
+        for m in self._writes.modules.modules() if filled or self._left else ():
             for name, value in attributes_of_module(m).items():
                 at = id(m), name
-                is_read = at in self.module_reads or self._may_ask(*at, names)
-                if at in self.left or (id(value) in filled and not is_read):
-                    found[at] = photograph(self.left[at]) if is_read else UNREAD
+                is_read = at in self._reads.module_reads or self._may_query(*at, names)
+                if at in self._left or (id(value) in filled and not is_read):
+                    found[at] = photograph(self._left[at]) if is_read else UNREAD
         return found
 
-    def _asked_names(self: Any) -> frozenset:
-        """The attributes that code reads of what no chain leads to."""
-        return frozenset().union(*self._questions.values())
-
-    def besides_left(self: Any, guards) -> list:
-        """The guards without those of what host steps have changed, which nobody reads behind them."""
-        left = {at for mark in self.hosts for at in mark.changed}
+    def besides_left(self, guards) -> list:
+        """Return the guards without those of locations that host calls have changed: nobody reads these behind them."""
+        left = {at for mark in self._marks for at in mark.changed}
         return [g for g in guards if not left or (g.watched not in left and left.isdisjoint(g.places_on_the_way()))]
 
-    def hosted(self: Any, recorder, guards, targets, outputs) -> Hosted | None:
-        """What is asked behind the host steps of a replay; `guards` are all that the recording has, `outputs` the values that
-        leave it. Raises if one has written to a tensor that it was given, which is read behind it."""
-        if all(mark.is_quiet for mark in self.hosts):
+    def hosted(self, recorder, guards, targets, outputs) -> Hosted | None:
+        """Return the checks behind the host calls of a replay. `guards` are all guards of the recording, `outputs` its results.
+        Raise if a host function has written to a tensor argument that is read behind it."""
+        if all(mark.is_quiet for mark in self._marks):
             return None
-        for mark in [m for m in self.hosts if not (m.is_quiet or m.gives)]:
+        for mark in [m for m in self._marks if not (m.is_quiet or m.gives)]:
             step, values = recorder.hosts.steps[mark.hosts - 1]
             step.kept = _lasting(recorder, mark, values, outputs)
             if not set(step.kept).isdisjoint(mark.wrote):
                 raise AsItIsError(f"its host function {mark.name} writes to a tensor that it is given; give it a clone()")
         after: dict = {}
-        loud = [(n, mark) for n, mark in enumerate(self.hosts, 1) if not mark.is_quiet]
-        for (n, mark), (end, _) in zip(loud, [*loud[1:], (len(self.hosts) + 1, None)]):
+        loud = [(n, mark) for n, mark in enumerate(self._marks, 1) if not mark.is_quiet]
+        for (n, mark), (end, _) in zip(loud, [*loud[1:], (len(self._marks) + 1, None)]):
             after.setdefault(mark.hosts, [n, end])[1] = end
         made = {at: self._after(recorder, guards, *span) for at, span in after.items()}
         first = min(mark.sources for _, mark in loud)
-        return Hosted([mark.gives for mark in self.hosts], made, targets, _drawn_from(recorder.inputs.sources[first:]))
+        return Hosted([mark.gives for mark in self._marks], made, targets, _drawn_from(recorder.inputs.sources[first:]))
 
-    def _after(self: Any, recorder, guards, first, end) -> AfterHost:
-        mark, names = self.hosts[first - 1], self._asked_names()
-        last = self.hosts[end - 1].guards if end <= len(self.hosts) else len(recorder.guards)
-        read = [g for g in guards if (type(g) is Guard and self.order.is_read(g.watched, first, end))
+    def _after(self, recorder, guards, first, end) -> AfterHost:
+        """Return what the function reads behind host call number `first`, and before number `end`."""
+        mark, names = self._marks[first - 1], self._queries.names()
+        last = self._marks[end - 1].guards if end <= len(self._marks) else len(recorder.guards)
+        read = [g for g in guards if (type(g) is Guard and self._order.is_read(g.watched, first, end))
                 or type(g) in (Reading, Lack, Keys)] + recorder.guards[mark.guards:last]
-        modules = [] if not self.modules else [
+        modules = [] if not self._known.modules else [
             (m, {k: e for k, e in state.items()
-                 if k not in attributes_of_module(m) or self.order.is_read((id(m), k), first, end)
-                 or self._may_ask(id(m), k, names)}) for g in guards if type(g) is ModulesGuard for m, state in g.states]
+                 if k not in attributes_of_module(m) or self._order.is_read((id(m), k), first, end)
+                 or self._may_query(id(m), k, names)}) for g in guards if type(g) is ModulesGuard for m, state in g.states]
         expected = [*[g.expected for g in read if hasattr(g, "expected")], *[e for _, state in modules for e in state.values()]]
         places = {p.watched: p for e in expected for p in _places_in(e)}
         sources = recorder.inputs.sources
@@ -300,6 +337,10 @@ class BehindHosts:
                  *[c.source for c in recorder.inputs.cells if c.version]}
         return AfterHost(read, modules, [*places.values()],
                          [s.what for s in sources[mark.sources:] if type(s.what) is OptionNumber], inputs, early)
+
+    def close(self):
+        """Drop references to the arguments of host calls."""
+        self._marks = []
 
 
 def _attributes(x) -> dict:

@@ -1,62 +1,132 @@
-"""Which attributes the user's code asks for by names: whether there is one, one that may be missing, all that there are."""
+"""Attributes that code queries on objects to which no chain of names leads, and by names that it computes.
 
+Which object a function passes on is not followed. So each object that is reached answers each query of any code that runs: an
+attribute that exists is guarded like other reads, and a missing one is guarded to be absent.
+"""
+
+import inspect
 import types
-from typing import Any
 
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
+from ..bytecode.attribute_queries import QueryLog
 from ..bytecode.reads import MISSING
 from ..guards.absence import Keys
-from ..guards.instances import attributes_of, is_users_space
+from ..guards.instances import attributes_of, is_users, is_users_space
+from ..guards.known_objects import KnownObjects
+from ..guards.locations import Held
+from ..side_effects.writes import WriteLog
 from .implicit_reads import known_in_class
+from .patched_casts import Casts
+from .read_log import ReadLog
 
 
-class AskedByName:
-    """The part of a watch that hears of it. What is there is guarded as everything that code reads; what is missing here, for
-    no bytecode tells a name that is computed."""
+class DynamicAttributes:
+    """Answers of reached objects to the attribute queries of running code."""
 
-    def asks_for(self: Any, owner, name):
-        """Code asks an object for an attribute that may be missing."""
-        if type(name) is str and self._was_before(owner):
-            lay = self.casts.lift()
-            self._note_name(owner, name)
-            self.casts.lay(lay)
+    def __init__(self, log: QueryLog, known: KnownObjects, held: Held, reads: ReadLog, writes: WriteLog, casts: Casts):
+        self.log, self._known, self._held, self._casts = log, known, held, casts
+        self._reads, self._writes = reads, writes
+        self._classes: dict = {}            # (class, names) -> (names that it knows, names that it has not)
+        self.module_classes: list = []      # user classes of which there are modules
 
-    def lists(self: Any, owner, with_classes: bool):
-        """Code asks for the names of all attributes, of those that classes give, too."""
-        if self.held.is_symbolic and not with_classes:
-            self._fix()                 # the values are read on ways past symbolic numbers
-        if not self._was_before(owner) or isinstance(owner, Tensor):
+    def answer(self, question, text, value, reach):
+        """Guard what code queries of an object, a class or a module; `reach(text, cls)` notes its class."""
+        if isinstance(value, type):
+            known, _ = self._answer_of_class(question, value)
+            for name in (known if question.sets else known & question.assigned) & vars(value).keys():
+                self._writes.add(value, name, "attr", vars(value)[name], f"{text}.{name}")
             return
-        lay = self.casts.lift()
-        place = "keys", id(owner), with_classes
-        self.readings.setdefault(place, Keys(owner, self._text_of(owner), with_classes))
-        self.casts.lay(lay)
+        attributes, kind = attributes_of(value), type(value)
+        in_class, nowhere = self._answer_of_class(question, kind)
+        lacking = in_class - attributes.keys()
+        if question.by_name and hasattr(kind, "__getattr__"):
+            self._reads.add_attributes(text, value, nowhere - attributes.keys())
+        elif question.by_name:
+            lacking |= nowhere - attributes.keys()
+        self._reads.add_absent(text, value, lacking)
+        if question.kinds:
+            self._reads.add_attributes(text, value, ("__class__",))
+            if is_users_space(kind):
+                reach(kind.__qualname__, kind)
+        for name in question.names & attributes.keys():
+            if question.sets or name in question.assigned:
+                self._writes.add(value, name, "attr", attributes[name], f"{text}.{name}")
+            self._reads.add_attribute(text, value, name, attributes[name])
 
-    def _was_before(self: Any, owner) -> bool:
-        """Whether an object that code has reached was there before the call."""
-        if isinstance(owner, (type, types.ModuleType)):
-            return is_users_space(owner)
-        return id(owner) in self.outside or id(owner) in self.modules or id(owner) in self.tensors
+    def answer_with_all(self, question, text, value, reach):
+        """Guard all attributes of an object for code that computes names. In the `__builtins__` of a module stand-ins lie
+        while a call is recorded."""
+        names = frozenset(attributes_of(value)) - {"__builtins__"}
+        self.answer(question._replace(names=names), text, value, reach)
 
-    def _text_of(self: Any, owner) -> str:
-        if isinstance(owner, type):
-            return owner.__qualname__
-        return self.outside[id(owner)][1] if id(owner) in self.outside else getattr(owner, "__name__", type(owner).__name__)
+    def _answer_of_class(self, question, cls) -> tuple:
+        """Guard what code queries of a class, or of its instances and finds there; return `names_in_class`."""
+        in_class, nowhere = self.names_in_class(cls, question.names)
+        self._reads.add_attributes(cls.__qualname__, cls, in_class)
+        if question.by_name:
+            self._reads.add_absent(cls.__qualname__, cls, nowhere)
+        return in_class, nowhere
 
-    def _note_name(self: Any, owner, name):
-        kind, text = owner if isinstance(owner, type) else type(owner), self._text_of(owner)
+    def names_in_class(self, cls, names) -> tuple:
+        """Return which of some names a class knows (`known_in_class`), and which it has not."""
+        if (cls, names) not in self._classes:
+            nowhere = frozenset(name for name in names     # an enum's `name` is there, and only its members answer
+                                if not hasattr(cls, name) and inspect.getattr_static(cls, name, MISSING) is MISSING)
+            self._classes[cls, names] = frozenset(n for n in names - nowhere if known_in_class(cls, n)), nowhere
+        return self._classes[cls, names]
+
+    def add_module_class(self, cls):
+        """Note a class of modules, whose attributes code may read."""
+        if is_users(cls) and cls not in self.module_classes:
+            self.module_classes.append(cls)
+            for question in self.log.all():
+                self.answer_of_modules(cls, question.names)
+
+    def answer_of_modules(self, cls, names):
+        """Guard what code queries of modules and finds in a user class."""
+        own = set().union(*[vars(c).keys() for c in cls.__mro__ if is_users(c)])
+        self._reads.add_attributes(cls.__qualname__, cls, [name for name in names & own if known_in_class(cls, name)])
+
+    def add_new(self):
+        """Note attributes that objects from outside got while the function ran: they are writes."""
+        names, by_any = self.log.names(), any(kind.sets for kind in self.log.computing)
+        for owner, text, before in list(self._known.outside.values()):
+            for name in attributes_of(owner).keys() - before:
+                if (by_any or name in names) and self._known.lacked(owner, name):
+                    self._writes.add(owner, name, "attr", MISSING, f"{text}.{name}")
+
+    # Calls of `hasattr`, `getattr`, `dir` and `vars`.
+
+    def query(self, owner, name):
+        """Guard that an object has, or has not, an attribute that may be missing."""
+        if type(name) is str and self._known.existed(owner):
+            with self._casts.lifted():
+                self._add_name(owner, name)
+
+    def query_all(self, owner, with_classes: bool):
+        """Guard the names of all attributes of an object, including those of its classes `with_classes`."""
+        if self._held.is_symbolic and not with_classes:
+            self._writes.fix_numbers()          # code reads the values past the proxies
+        if not self._known.existed(owner) or isinstance(owner, Tensor):
+            return
+        with self._casts.lifted():
+            place = "keys", id(owner), with_classes
+            self._reads.conditions.setdefault(place, Keys(owner, self._known.name_of(owner), with_classes))
+
+    def _add_name(self, owner, name):
+        kind, text = owner if isinstance(owner, type) else type(owner), self._known.name_of(owner)
         own = attributes_of(owner)
         is_missing = not hasattr(kind, name)
         if is_missing:
-            self._note_lack(kind.__qualname__, kind, {name})
+            self._reads.add_absent(kind.__qualname__, kind, {name})
         elif known_in_class(kind, name):
-            self._note_attributes(kind.__qualname__, kind, (name,))
-        if isinstance(owner, (type, Module)):        # (a module is compared as a whole)
+            self._reads.add_attributes(kind.__qualname__, kind, (name,))
+        if isinstance(owner, (type, Module)):       # (a module is compared as a whole)
             return
         if name not in own:
-            self._note_lack(text, owner, {name})
+            self._reads.add_absent(text, owner, {name})
             if not is_missing and isinstance(getattr(kind, name), types.MemberDescriptorType):
-                self._note_attribute(text, owner, name, MISSING)
+                self._reads.add_attribute(text, owner, name, MISSING)
         elif not isinstance(owner, Tensor):
-            self._note_attribute(text, owner, name, own[name])
+            self._reads.add_attribute(text, owner, name, own[name])

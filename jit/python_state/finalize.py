@@ -1,75 +1,108 @@
-"""Guards of what a recorded run read, made at its end if every action in it can be repeated."""
+"""Guards of a recorded call, made from its logs once the call has ended and every action in it can be repeated."""
 
 from dataclasses import replace
 from typing import Any
 
 from ...runtime.nn.base.module import Module
-from ..bytecode.reads import ANY, LENGTH
+from ..bytecode.reads import ANY, ARGUMENT, FREE, GLOBAL, LENGTH, MISSING, Chain
 from ..errors.errors import DisturbedError, TraceError
 from ..guards.absence import Keys, Lack
-from ..guards.guards import UNREAD, ModulesGuard, Reading, module_state
-from ..guards.locations import CONTEXT, EXTEND, RESTORED, WHOLE
+from ..guards.guards import UNREAD, Guard, ModulesGuard, Reading
+from ..guards.known_objects import KnownObjects
+from ..guards.locations import CONTEXT, EXTEND, RESTORED, WHOLE, Held
 from ..guards.replaced_tensors import overwritten
 from ..guards.snapshot import Exactly
+from ..host.ordering import HostLog
 from ..proxies.other_threads import is_alone
-from ..side_effects.contents import AnyOf
+from ..side_effects.contents import AnyOf, Contents
 from ..side_effects.relocated_containers import alone_in
+from ..side_effects.writes import WriteLog
+from .read_log import ReadLog
 
 
-class Findings:
-    """The part of a watch that ends it."""
+class Finaliser:
+    """Turns the logs of a recorded call into guards.
 
-    def finish(self: Any, effects=(), turned=(), touched=()) -> list:
-        """The guards; raises if the run changed what it had read, but for the targets of `effects`, and whether tensors (the
-        ids `turned`) require grad. `touched` are the ids of the tensors that took part in it."""
-        if self.problem is None and self._has_drawn():
-            self._refuse("it draws from Python's or numpy's random numbers, which would happen only when the trace is "
-                         "recorded; use ingot's random functions, or pass the numbers as an argument")
-        self._check_modes()
-        if self.problem is not None:
-            raise self.problem
-        written = {t.place: t for t in effects}
-        self.guard_what_stayed(written)
-        changed = self.module_writes.restructured(written)
+    written   {place: `Target`} of the side effects
+    """
+
+    def __init__(self, known: KnownObjects, held: Held, contents: Contents, reads: ReadLog, writes: WriteLog, hosts: HostLog,
+                 effects):
+        self._known, self._held, self._contents = known, held, contents
+        self._reads, self._writes, self._hosts, self._effects = reads, writes, hosts, effects
+        self._written = {t.place: t for t in effects}
+
+    def guard_unchanged(self):
+        """Guard locations that the function may have assigned to, and that hold what they held, unless they are guarded
+        already: calls that find another value there may have to write."""
+        targets, guards = self._writes.targets, self._reads.guards
+        for at, g in guards.items():            # read for the first time after it was assigned to, and put back since
+            t = targets.get(g.places_on_the_way()[-1])
+            if (t is not None and t.place not in self._written and not t.is_changed
+                    and not self._contents.was(g.value(), g.expected)):
+                guards[at] = replace(g, expected=t.before)
+        known = {place for g in guards.values() for place in g.places_on_the_way()}
+        for t in targets.values():
+            if t.place in known or t.place in self._written or t.was is MISSING or isinstance(t.owner, Module):
+                continue
+            name, _, where = t.text.rstrip(")").partition(" (in ")
+            chain = {"attr": Chain(ARGUMENT, name.rpartition(".")[0], (("attr", t.key),)), "cell": Chain(FREE, name, ()),
+                     "item": Chain(GLOBAL, t.key, ())}[t.kind]
+            guards[id(t.owner), chain] = Guard(chain, t.owner, t.before, where)
+
+    def check_modules(self):
+        """Raise if the function changed what a module consists of."""
+        changed = self._writes.modules.restructured(self._written)
         if changed is not None:
             raise DisturbedError(f"while this function was recorded, it changed the parameters, children or hooks of a "
                                  f"{type(changed).__name__}")
-        self._note_imports()
-        self._check_copies()
-        self._check_others()
-        self.guards = {at: g for at, g in self.guards.items() if g.measured is None or self.contents.may_grow(g.measured)}
-        self._check_guards(written)
-        self.contents.alone = alone_in([(g, self._first_of(g)) for g in self.guards.values()], self.contents)
-        before = self.left_in_modules()
-        before |= {place: UNREAD if self._is_unread(t) else t.before for place, t in written.items()}
-        seen = {id(m): m for top in self.modules.values() for m in Module.modules(top)}
-        seen.update({id(m): m for m in self.module_writes.reached()})
-        modules = [ModulesGuard(seen.values(), self.held, before, turned)] if seen else []
-        for reading in self.readings.values():
-            fills = type(reading) in (Keys, Lack) and reading.is_filled_by(written)
-            is_set = reading.watched[0] == CONTEXT and (reading.watched[1], CONTEXT) in written
-            if not (fills or is_set or reading.holds() or self.is_of_filled_cache(reading)):
-                raise TraceError(f"this function cannot be traced: it changed what it reads: {reading}")
-        replaced = overwritten(effects, {*touched, *[id(g.root) for g in self.guards.values()]})
-        for guard in self.guards.values() if replaced else ():
-            self.contents.loosen(guard.expected, guard.value(), replaced)
-        guards = [replace(g, expected=self._settled(g.expected, self._first_of(g))) for g in self.guards.values()]
-        readings = [replace(r, expected=self._settled(r.expected, r.read())) if type(r) is Reading else r
-                    for r in self.readings.values()]
-        return [*modules, *readings, *guards, *self._written_on_the_way(), *self.contents.alone.values()]
 
-    def _check_guards(self: Any, written):
-        """Raises if the run changed what it had read, and does not write to it."""
-        refilled = {at for at, key in written if key == WHOLE}
-        set_here = written.keys() | self.scheduled
-        grown = {at for at, key in written if key == EXTEND}
+    def guards(self, set_rates, turned, touched, caches) -> list:
+        """Return all guards; raise if the run changed what it had read, other than by its side effects.
 
-        def is_moved(at, key):      # items counted from the end, and what was not there, are others once a list has grown
+        `set_rates` are locations that learning rate schedulers set, `turned` ids of tensors that started or stopped requiring
+        grad, `touched` ids of the tensors that took part in the run, `caches` the cached functions that it called.
+        """
+        reads, contents = self._reads, self._contents
+        reads.guards = {at: g for at, g in reads.guards.items() if g.measured is None or contents.may_grow(g.measured)}
+        self._check_guards(set_rates)
+        guards = reads.guards
+        contents.alone = alone_in([(g, self._first_of(g)) for g in guards.values()], contents)
+        modules = self._module_guards(turned)
+        self._check_conditions(caches)
+        replaced = overwritten(self._effects, {*touched, *[id(g.root) for g in guards.values()]})
+        for guard in guards.values() if replaced else ():
+            contents.loosen(guard.expected, guard.value(), replaced)
+        found = [replace(g, expected=self._settled(g.expected, self._first_of(g))) for g in guards.values()]
+        conditions = [replace(r, expected=self._settled(r.expected, r.read())) if type(r) is Reading else r
+                      for r in reads.conditions.values()]
+        return [*modules, *conditions, *found, *self._written_on_the_way(), *contents.alone.values()]
+
+    def _module_guards(self, turned) -> list:
+        """Return the guard on the state of all modules, if there are any."""
+        before = self._hosts.left_in_modules()
+        before |= {place: UNREAD if self._is_unread(t) else t.before for place, t in self._written.items()}
+        seen = {id(m): m for top in self._known.modules.values() for m in Module.modules(top)}
+        seen.update({id(m): m for m in self._writes.modules.reached()})
+        return [ModulesGuard(seen.values(), self._held, before, turned)] if seen else []
+
+    def _is_unread(self, t) -> bool:
+        """Return whether the function wrote a location without having read it."""
+        reads = self._reads
+        return not reads.by_name and (t.place in self._writes.modules.unread or t.place not in reads.module_reads)
+
+    def _check_guards(self, set_rates):
+        """Raise if the run changed a location that it had read, and that is no side effect."""
+        refilled = {at for at, key in self._written if key == WHOLE}
+        set_here = self._written.keys() | set_rates
+        grown = {at for at, key in self._written if key == EXTEND}
+
+        def is_moved(at, key):      # items counted from the end, and absent ones, are others once a list has grown
             return at in refilled or (at in grown and (type(key) is int or key in (LENGTH, ANY)))
 
-        for guard in self.besides_left(self.guards.values()):
-            on_the_way = [place for at in guard.places_on_the_way() for place in self.contents.positions(*at)]
-            if not (self.contents.was(guard.value(), guard.expected) or not set_here.isdisjoint(on_the_way)
+        for guard in self._hosts.besides_left(self._reads.guards.values()):
+            on_the_way = [place for at in guard.places_on_the_way() for place in self._contents.positions(*at)]
+            if not (self._contents.was(guard.value(), guard.expected) or not set_here.isdisjoint(on_the_way)
                     or any(is_moved(*at) for at in on_the_way)):
                 if not is_alone():
                     raise DisturbedError("while this function was recorded, it or another thread changed "
@@ -77,27 +110,28 @@ class Findings:
                 raise TraceError(f"this function cannot be traced: it changed {guard.chain} ({guard}); return the value "
                                  "instead, or keep it in a tensor that is updated in place")
 
-    def _first_of(self: Any, guard):
-        """The container to which a guard led before the run put another one there; what it leads to otherwise."""
-        t = self.stored.get(guard.places_on_the_way()[-1])
+    def _check_conditions(self, caches):
+        """Raise if the run changed other state that it had read, and that is no side effect."""
+        for reading in self._reads.conditions.values():
+            fills = type(reading) in (Keys, Lack) and reading.is_filled_by(self._written)
+            is_set = reading.watched[0] == CONTEXT and (reading.watched[1], CONTEXT) in self._written
+            if not (fills or is_set or reading.holds() or caches.was_filled(reading)):
+                raise TraceError(f"this function cannot be traced: it changed what it reads: {reading}")
+
+    def _first_of(self, guard) -> Any:
+        """Return the container to which a guard led before the run replaced it; other values as they are now."""
+        t = self._writes.targets.get(guard.places_on_the_way()[-1])
         return guard.value() if t is None or type(t.was) not in RESTORED else t.was
 
-    def _settled(self: Any, expected, now):
-        return self.contents.exact(self.contents.settled(expected), now)
+    def _settled(self, expected, now):
+        return self._contents.exact(self._contents.settled(expected), now)
 
-    def _written_on_the_way(self: Any) -> list:
-        """Guards of the containers that the run writes to, on the way to what guards look at."""
-        found = {}
-        for g in self.guards.values():
-            for n, container in self.contents.on_the_way(g):
+    def _written_on_the_way(self) -> list:
+        """Return guards of the containers that the run writes to, on the way to other guarded locations."""
+        guards, found = self._reads.guards, {}
+        for g in guards.values():
+            for n, container in self._contents.on_the_way(g):
                 chain = replace(g.chain, steps=g.chain.steps[:n])
-                if (id(g.root), chain) not in self.guards:
+                if (id(g.root), chain) not in guards:
                     found[id(g.root), chain] = replace(g, chain=chain, expected=Exactly(container, AnyOf(type(container))))
         return [*found.values()]
-
-    def found_outside(self: Any, tensors) -> list:
-        """(number, tensor) of those that the function reaches on other ways than as its arguments, too."""
-        for m in self.modules.values():
-            for value in module_state(m).values():
-                self._note_tensor(value)
-        return [(i, t) for i, t in enumerate(tensors) if id(t) in self.tensors]

@@ -37,14 +37,14 @@ def real(x):
 
 
 class StandIns:
-    """Puts them in place; `watch` hears of files that are opened."""
+    """Puts them in place; `tracker` hears of files that are opened."""
 
-    def __init__(self, watch=None):
+    def __init__(self, tracker=None):
         self._places: list = [(builtins, "print", _printing)]
-        if watch is not None:
-            self._places += [(module, "open", _opening(watch)) for module in (builtins, io)]
-            self._places += [(warnings, "warn", notices.warning(watch))]
-            self._places += [(builtins, name, make(watch)) for name, make in _ASKS.items()]
+        if tracker is not None:
+            self._places += [(module, "open", _opening(tracker)) for module in (builtins, io)]
+            self._places += [(warnings, "warn", notices.warning(tracker))]
+            self._places += [(builtins, name, make(tracker)) for name, make in _ASKS.items()]
             self._places += [(logging.Logger, "handle", notices.logging_record)]
         self._places += [(math, name, _computing) for name in MATH] + [(math, name, _asking) for name in _ANSWERS]
         self._before: list = []
@@ -84,14 +84,14 @@ def _printing(really):
     return call
 
 
-def _opening(watch):
+def _opening(tracker):
     def make(really):
         def call(file, mode="r", *args, **kwargs):
             if tls.m.recorder is None:
                 return really(file, mode, *args, **kwargs)
-            watch.opens(file, mode, sys._getframe(1))
+            tracker.world.opens(file, mode, sys._getframe(1))
             found = really(file, mode, *args, **kwargs)
-            watch.opened(found)
+            tracker.world.opened(found)
             return found
 
         return call
@@ -99,7 +99,7 @@ def _opening(watch):
     return make
 
 
-def _asks_for(watch):
+def _asks_for(tracker):
     """For `hasattr`, and `getattr` of what may be missing."""
     def make(really):
         def call(*args):
@@ -109,10 +109,10 @@ def _asks_for(watch):
             try:
                 found = really(*args)
             except AttributeError:
-                unwatched(watch.asks_for, *args[:2])
+                unwatched(tracker.attributes.query, *args[:2])
                 raise
             if really is _HASATTR or len(args) == 3:
-                unwatched(watch.asks_for, *args[:2])
+                unwatched(tracker.attributes.query, *args[:2])
             return found
 
         return call
@@ -120,7 +120,7 @@ def _asks_for(watch):
     return make
 
 
-def _lists(watch):
+def _lists(tracker):
     """For `dir` and `vars`, which without an argument are about the frame that calls."""
     def make(really):
         def call(*args):
@@ -128,7 +128,7 @@ def _lists(watch):
             if not args:
                 return frame.f_locals if really is _VARS else sorted(frame.f_locals)
             if tls.m.recorder is not None and is_user(frame):
-                unwatched(watch.lists, args[0], really is not _VARS)
+                unwatched(tracker.attributes.query_all, args[0], really is not _VARS)
             return really(*args)
 
         return call

@@ -11,6 +11,7 @@ what `len` does.
 
 import builtins
 import sys
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -53,9 +54,9 @@ class Length:
             x, = args
             if isinstance(x, Tensor) and type(x).__len__ is Tensor.__len__ and x._a.ndim:
                 return x.shape[0]
-            watch = getattr(tls.m.recorder, "watch", None)
-            if type(x) is list and watch is not None:
-                return watch.held.length_of(x)
+            tracker = getattr(tls.m.recorder, "tracker", None)
+            if type(x) is list and tracker is not None:
+                return tracker.held.length_of(x)
         return len(*args)
 
 
@@ -152,6 +153,13 @@ class Casts:
         for space, name in lay:
             if name in self._names:
                 self._put(space, name)
+
+    @contextmanager
+    def lifted(self):
+        """Take them away for the time of a `with` block."""
+        lay = self.lift()
+        yield
+        self.lay(lay)
 
     def _put(self, space, name):
         space[name] = CASTS[name]

@@ -1,7 +1,7 @@
-"""Attributes that users give tensors (`p.lr_scale = 2.0`): a recorded run reads and writes them as those of other objects.
+"""Attributes that users give tensors (`p.lr_scale = 2.0`): reads are guarded and writes repeated, as those of other objects.
 
-Which tensors there were is known when code first reaches them: those that objects, containers and modules hold. Tensors that
-are others at each call, arguments and what lies in places that are looked up, count by all the attributes that they have.
+Which tensors existed before is known when code first reaches them, in objects, containers and modules. A tensor that may be
+another one at each call, an argument or the value of a location that is looked up, counts by all attributes that it has.
 """
 
 from typing import Any
@@ -11,117 +11,131 @@ from ...runtime.core.state import tls
 from ...runtime.core.tensor import Tensor
 from ...runtime.interop.tensor_protocols import attributes_of
 from ..bytecode.reads import MISSING, follow
-from ..errors.errors import TraceError
+from ..errors.errors import TraceError, Verdict
 from ..guards.arg_pytree import ByIdentity
+from ..guards.known_objects import KnownObjects
+from ..guards.locations import Held
+from ..side_effects.writes import WriteLog
+from .dynamic_attributes import DynamicAttributes
+from .read_log import ReadLog
 
 _SIMPLE = (bool, int, float, complex, str, bytes, type(None))
 
 
 def attributes_seen(t) -> tuple:
-    """The attributes of a tensor, to be compared: numbers and text by value, everything else as it is."""
+    """Return the attributes of a tensor for comparison: numbers and text by value, everything else by identity."""
     return tuple([(name, type(v), repr(v) if type(v) in _SIMPLE else ByIdentity(v)) for name, v in attributes_of(t).items()])
 
 
 class TensorAttributes:
-    """The part of a watch that follows them.
+    """Reads and writes of the attributes of tensors.
 
     _met      {id: tensor that was there before and that code may reach}
-    _others   [(tensor that is another one at each call, what it is, its attributes before)]
+    _others   [(tensor that may be another one at each call, its role, its attributes before)]
     """
 
-    def __init__(self):
+    def __init__(self, verdict: Verdict, known: KnownObjects, held: Held, reads: ReadLog, writes: WriteLog,
+                 attributes: DynamicAttributes):
+        self._verdict, self._known, self._held = verdict, known, held
+        self._reads, self._writes, self._attributes = reads, writes, attributes
         self._met: dict = {}
         self._others: list = []
 
-    def _gets_tensors(self: Any, tensors):
-        """The tensors among the arguments."""
+    def add_arguments(self, tensors):
+        """Note the tensors among the arguments."""
         for t in tensors:
             if type(t) not in PARTS:
                 self._meet_other(t, "an argument")
 
-    def _note_tensor(self: Any, value):
-        """A tensor is reached; unless the run has made it, it was there before."""
+    def add(self, value):
+        """Note a value that is reached: a tensor that the run has not made was there before."""
         if not isinstance(value, Tensor) or type(value) in PARTS or _is_made(value):
             return
-        is_held = id(value) in self.held.known
+        is_held = id(value) in self._held.known
         if not is_held:
-            self.tensors[id(value)] = value
+            self._known.tensors[id(value)] = value
         if id(value) in self._met:
             return
         if is_held:
-            self._meet_other(value, f"what {self.held.known[id(value)].chain} holds, which is looked up at each call")
+            self._meet_other(value, f"what {self._held.known[id(value)].chain} holds, which is looked up at each call")
         self._met[id(value)] = value
-        for kind, names in self._questions.items():
-            self._answer_tensor(kind._replace(names=names), "a tensor", value)
+        self.answer_all("a tensor", value)
 
-    def _meet_other(self: Any, t, what):
+    def _meet_other(self, t, what):
         self._met[id(t)] = t
         self._others.append((t, what, attributes_seen(t)))
 
-    def _is_other(self: Any, t) -> bool:
-        return id(t) in self.passed or id(t) in self.held.known
+    def _is_other(self, t) -> bool:
+        return id(t) in self._known.passed or id(t) in self._held.known
 
-    def _ask_tensors(self: Any, question):
-        """Takes in what code that starts asks of tensors."""
+    def ask(self, question):
+        """Answer the queries of code that starts for all tensors that it may reach."""
         asks_all = question.sets or question.by_name or bool(question.assigned)
         for t in [t for t in self._met.values() if t.__dict__ or asks_all]:
-            self._answer_tensor(question, "a tensor", t)
+            self._answer(question, "a tensor", t)
 
-    def _answer_tensor(self: Any, question, text, t):
-        """Attributes that users have given, or give, a tensor, and those that code has asked for and that are not there."""
+    def answer_all(self, text, t):
+        """Answer all queries so far for one tensor."""
+        for question in self._attributes.log.all():
+            self._answer(question, text, t)
+
+    def _answer(self, question, text, t):
+        """Guard queried attributes that users have given a tensor, or that are absent; note those that code assigns."""
         if self._is_other(t):
             if question.by_name or not attributes_of(t).keys().isdisjoint(question.names):
                 _counts_by_attributes(t)
             return
         for name in t.__dict__.keys() & question.names:
-            self._note_own(t, name)
-        if question.by_name and id(t) not in self.made:
-            self._note_lack(text, t, self._names_in_class(type(t), question.names)[1] - t.__dict__.keys())
+            self.add_read(t, name)
+        if question.by_name and id(t) not in self._known.made:
+            nowhere = self._attributes.names_in_class(type(t), question.names)[1]
+            self._reads.add_absent(text, t, nowhere - t.__dict__.keys())
         for name in question.names if question.sets else question.names & question.assigned:
             if not hasattr(Tensor, name):
-                self._note_own_write(t, name, f"{text}.{name}")
+                self.add_write(t, name, f"{text}.{name}")
 
-    def _through_tensor(self: Any, base, steps) -> bool:
-        """Whether a chain reads an attribute of a tensor: its kind is guarded where the tensor comes in, what users have put
-        there here."""
+    def is_on_the_way(self, base, steps) -> bool:
+        """Return whether a chain reads an attribute of a tensor, and guard it if users have put it there. The kind of the
+        tensor is guarded where it comes in."""
         for n, (kind, key) in enumerate(steps):
             t = follow(base, steps[:n])
             if isinstance(t, Tensor):
                 if kind == "attr" and key in t.__dict__:
-                    self._note_own(t, key)
+                    self.add_read(t, key)
                 return True
         return False
 
-    def _note_own(self: Any, t, name):
-        """The function reads an attribute that a tensor has got from the user."""
-        if id(t) in self.passed:
-            self._refuse(f"it reads the attribute {name} of a tensor that is an argument; pass it as an argument of its own")
-        elif id(t) in self.held.known:
+    def add_read(self, t, name):
+        """Note that the function reads an attribute that a user has given a tensor."""
+        if id(t) in self._known.passed:
+            self._verdict.refuse(f"it reads the attribute {name} of a tensor that is an argument; pass it as an argument of "
+                                 "its own")
+        elif id(t) in self._held.known:
             _counts_by_attributes(t)
-        elif id(t) not in self.made and not _is_made(t):
-            self._note_attributes("a tensor", t, (name,))
+        elif id(t) not in self._known.made and not _is_made(t):
+            self._reads.add_attributes("a tensor", t, (name,))
 
-    def _note_own_write(self: Any, t, name, text):
-        """The function may give a tensor an attribute of the user's."""
+    def add_write(self, t, name, text):
+        """Note that the function may give a tensor an attribute."""
         if id(t) not in self._met:
-            self._note_tensor(t)
+            self.add(t)
         if not (self._is_other(t) or _is_made(t)):
-            self._note_target(t, name, "attr", t.__dict__.get(name, MISSING), text)
+            self._writes.add(t, name, "attr", t.__dict__.get(name, MISSING), text)
 
-    def own_code_reads(self: Any, t, name):
-        """Ingot reads an attribute of a tensor, which may be missing."""
-        self._note_tensor(t)
+    def own_code_reads(self, t, name):
+        """Note that ingot reads an attribute of a tensor, which may be missing."""
+        self.add(t)
         if name in t.__dict__:
-            self._note_own(t, name)
+            self.add_read(t, name)
         else:
-            self.asks_for(t, name)
+            self._attributes.query(t, name)
 
-    def own_code_writes(self: Any, t, name):
-        """Ingot gives a tensor an attribute."""
-        self._note_own_write(t, name, f"a tensor.{name}")
+    def own_code_writes(self, t, name):
+        """Note that ingot gives a tensor an attribute."""
+        self.add_write(t, name, f"a tensor.{name}")
 
-    def _check_others(self: Any):
-        """Raises if the run gave tensors attributes that are others at each call."""
+    def check_others(self):
+        """Raise if the run gave attributes to tensors that are others at each call."""
         for t, what, before in self._others:
             now = attributes_seen(t)
             if now != before:
@@ -140,6 +154,6 @@ def _names_alike(now, before) -> set:
 
 
 def _is_made(t) -> bool:
-    """Whether the run itself has made a tensor."""
+    """Return whether the run itself has made a tensor."""
     link = t.__dict__.get("_traced")
     return link is not None and not link.is_given

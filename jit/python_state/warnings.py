@@ -36,7 +36,7 @@ def level_reading(logger, level) -> Reading:
     return Reading(("logging", id(logger), level), read, read(), f"whether the logger {logger.name} takes level {level}")
 
 
-def warning(watch):
+def warning(tracker):
     """What makes the function that stands in for `warnings.warn`."""
     shows: Any = warnings
     before, filters = (warnings.showwarning, shows._showwarnmsg_impl), tuple(warnings.filters)
@@ -45,7 +45,7 @@ def warning(watch):
         def warn(message, category=None, stacklevel=1, *args, **kwargs):
             if tls.m.recorder is None or args or kwargs:
                 return really(message, category, stacklevel + 1, *args, **kwargs)
-            watch.depends_on(filters_reading(filters))
+            tracker.world.depends_on(filters_reading(filters))
             if (warnings.showwarning, shows._showwarnmsg_impl) != before:       # the function itself listens
                 return really(message, category, stacklevel + 1)
             frame = sys._getframe(1)

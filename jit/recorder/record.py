@@ -85,7 +85,7 @@ class Recorder:
         self.hosts = HostLog(self)
         self.optimizers = OptimizerLog(self, changing)
         self.modules = ModuleStack()
-        self.watch: Any = None                   # observer of Python's side of the run; None for exports
+        self.tracker: Any = None                 # observer of Python's side of the run; None for exports
         self.casts: Any = None                   # stand-ins for `int` and the like in the globals of user modules
         self.first_time = ""                     # what this call does, and no later one
         self.runs_as_it_is = ""                  # what the run does that no trace repeats
@@ -93,7 +93,7 @@ class Recorder:
     @property
     def contents(self) -> Any:
         """Lists and dictionaries that the function reaches; None for exports."""
-        return None if self.watch is None else self.watch.contents
+        return None if self.tracker is None else self.tracker.contents
 
     # Graph values of tensors.
 
@@ -257,8 +257,9 @@ class Recorder:
 
     def attribute(self, t: Tensor, name: str, setting: bool):
         """Ingot's own code is about to read, or set, an attribute that a tensor may have got."""
-        if self.watch is not None:
-            unwatched(self.watch.own_code_writes if setting else self.watch.own_code_reads, t, name)
+        if self.tracker is not None:
+            tensors = self.tracker.tensors
+            unwatched(tensors.own_code_writes if setting else tensors.own_code_reads, t, name)
 
     # What a recording cannot repeat.
 
@@ -284,9 +285,9 @@ class Recorder:
 
     def meets_hooks(self, text: str, hooks):
         """Hooks will run that no chain of names leads to."""
-        found = objects_of(hooks) if hooks and self.watch is not None else ()
+        found = objects_of(hooks) if hooks and self.tracker is not None else ()
         for x in found:
-            unwatched(self.watch.meets, text, x)
+            unwatched(self.tracker.meets, text, x)
 
     # Source locations and the end.
 

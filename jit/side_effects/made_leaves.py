@@ -48,7 +48,7 @@ class Attributes:
         given = attributes_of(t)
         if not given:
             return None
-        made = () if recorder.watch is None else recorder.watch.made
+        made = () if recorder.tracker is None else recorder.tracker.known.made
         leaves: list = []
         spec = flatten(mapped(given, fixed), leaves, None, MadeObjects(recorder, made).attributes)
         return Attributes(spec, tuple([number_of(leaf, results) for leaf in leaves]))

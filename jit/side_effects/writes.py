@@ -1,149 +1,177 @@
-"""Writes to Python state that outlives the call: values from before, compared at the end."""
+"""Writes to Python state that outlives the call: `self.step += 1`, `global n`, a new attribute of an object from outside.
+
+The log holds each location with its value from before. At the end of the call both are compared: what is different is a side
+effect of the recording.
+"""
 
 import inspect
 import types
-from dataclasses import replace
-from typing import Any
 
+from ...ir.symbols.symbolic import hint, is_symbol
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn.base.module import Module
-from ..bytecode.reads import ARGUMENT, FREE, GLOBAL, MISSING, VIEWED, Chain, follow
-from ..errors.errors import FirstTimeError, TraceError
-from ..guards.frames import cells_of
-from ..guards.guards import Guard
+from ..bytecode.reads import GLOBAL, MISSING, VIEWED
+from ..errors.errors import FirstTimeError, TraceError, Verdict
+from ..guards.frames import RunningFunctions, cells_of
 from ..guards.instances import is_users
-from ..guards.locations import DICTS, EXTEND, GONE, RESTORED, WHOLE
-from ..guards.snapshot import photograph
-from ..proxies.numpy_scalars import now
+from ..guards.known_objects import KnownObjects
+from ..guards.locations import DICTS, EXTEND, GONE, RESTORED, WHOLE, Held
+from ..guards.snapshot import CONTAINERS, photograph
+from ..proxies.numpy_scalars import fixed, now
 from ..proxies.thread_overlay import mapped
+from .contents import Contents
 from .effects import Target, is_repeatable
+from .module_writes import ModuleWrites
 
 
-class Stores:
-    """The part of a watch that keeps `stored`: the `Target`s."""
+class WriteLog:
+    """Locations that user code assigns to, and copies of containers and namespaces that it may change.
 
-    def _note_store(self: Any, chain, base):
-        """An attribute is assigned to: that of an object that was there before must be as it was in the end."""
-        target = follow(base, chain.steps[:-1])
-        if id(target) in self.made:
-            return
-        if isinstance(target, Tensor) and not hasattr(type(target), chain.steps[-1][1]):
-            self._note_own_write(target, chain.steps[-1][1], f"{chain}")
-        elif isinstance(target, Module) or (id(target) in self.outside and not isinstance(target, Tensor)):
-            self._note_target(target, chain.steps[-1][1], "attr", follow(target, chain.steps[-1:]), f"{chain}")
+    targets        {place: `Target`} of assignments that bytecode shows
+    modules        writes to modules, which no chain of names shows
+    copies         {id: (container of a user class, copy of its items or None, its name)}
+    namespaces     {id: (namespace that code gets by `globals()`, copy)}
+    reader         function whose code is looked at, as file:line
+    """
 
-    def _note_variable(self: Any, write, frame):
-        """A global or a variable of an enclosing function is assigned to."""
+    def __init__(self, verdict: Verdict, known: KnownObjects, held: Held, contents: Contents, functions: RunningFunctions):
+        self.verdict, self._known, self._held, self._contents, self._functions = verdict, known, held, contents, functions
+        self.targets: dict = {}
+        self.modules = ModuleWrites()
+        self.copies: dict = {}
+        self.namespaces: dict = {}
+        self.reader = ""
+
+    # Assignments.
+
+    def add_variable(self, write, frame):
+        """Note an assignment to a global variable, or to one of an enclosing function."""
         if write.root == GLOBAL:
             space = frame.f_globals
-            self._note_target(space, write.name, "item", space.get(write.name, MISSING), f"{write}")
+            self.add(space, write.name, "item", space.get(write.name, MISSING), f"{write}")
             return
         value = frame.f_locals.get(write.name, MISSING)
-        cells = cells_of(self._functions_of(frame), frame.f_code, write.name, value)
+        cells = cells_of(self._functions.of(frame), frame.f_code, write.name, value)
         if len(cells) != 1:
-            self._refuse(f"it writes {write} at {frame.f_code.co_filename}:{write.line}, which a trace could not repeat; "
-                         "return the value instead, or keep it in a tensor that is updated in place")
+            self.verdict.refuse(f"it writes {write} at {frame.f_code.co_filename}:{write.line}, which a trace could not "
+                                 "repeat; return the value instead, or keep it in a tensor that is updated in place")
         else:
-            self._note_target(cells[0], "", "cell", value, f"{write}")
+            self.add(cells[0], "", "cell", value, f"{write}")
 
-    def _note_target(self: Any, owner, key, kind, before, text):
+    def add(self, owner, key, kind, before, text):
+        """Note a location that code may assign to; `kind` says how it is stored, as in `locations.kept`."""
         if kind == "attr" and _has_setter(owner, key):
             return
-        if kind == "attr" and self._had_not(owner, key):
+        if kind == "attr" and self._known.lacked(owner, key):
             before = MISSING
         elif (id(owner), key) in VIEWED:
             before = VIEWED[id(owner), key].seen(owner)
-        target = Target(owner, key, kind, before, photograph(before, self.held), f"{text} (in {self._reader})")
-        if self.stored.setdefault(target.place, target) is target and kind == "attr" and before is not MISSING:
-            self.held.show(owner, key)
+        target = Target(owner, key, kind, before, photograph(before, self._held), f"{text} (in {self.reader})")
+        if self.targets.setdefault(target.place, target) is target and kind == "attr" and before is not MISSING:
+            self._held.show(owner, key)
 
-    def _is_unread(self: Any, t) -> bool:
-        """Whether the function wrote something without having read it."""
-        return not self.reads_by_name and (t.place in self.module_writes.unread or t.place not in self.module_reads)
+    def at(self, owner, key) -> Target | None:
+        """Return the target at a location."""
+        return self.targets.get((id(owner), key))
 
-    def effects(self: Any) -> list:
-        """The `Target`s that hold something else than before, if that can be repeated; else raises."""
-        lay = self.casts.lift()
-        self._note_new()
-        self.casts.lay(lay)
-        others = {t.place: t for t in self.module_writes.targets(self.stored) if id(t.owner) not in self.made}
-        self.stored |= others
-        self.module_reads |= others.keys()
-        found = self.contents.targets() + [t for t in self.stored.values() if self._is_changed(t)] + self._context_targets()
-        self._check_what_was_put(found)
-        return [t for t in found if self._is_repeated(t)]
+    def fix_numbers(self):
+        """Make symbolic numbers constants of this recording: others could see them, or code reads past the proxies."""
+        self._held.fix()
+        for t in self.targets.values():
+            t.fix(fixed)
 
-    def _is_changed(self: Any, t) -> bool:
-        """Whether something else is in a place than before: a list or dictionary that the function has made is another one,
-        also if it holds the same."""
+    # Containers and namespaces that must not change.
+
+    def copy_container(self, container, text):
+        """Remember the items of a list, dict or set that may be of a user class."""
+        if isinstance(container, (list, dict, set)):
+            self.copies.setdefault(id(container), (container, _plain_copy(container), text))
+
+    def copy_namespace(self, space):
+        """Remember a namespace that code gets by `globals()`."""
+        self.namespaces.setdefault(id(space), (space, dict(space)))
+
+    def check_copies(self):
+        """Raise if the function changed such a container or namespace: a replay could not repeat it."""
+        for container, copy, text in self.copies.values():
+            if copy is not None and not (len(copy) == len(container) and _items(copy) == _items(container)):
+                raise TraceError(f"this function cannot be traced: it changes {text}, a {type(container).__name__} that lives "
+                                 "outside of it; return the value instead, or use a plain list or dict")
+        for space, copy in self.namespaces.values():
+            names = [n for n in {**copy, **space} if not _is_still(copy.get(n, MISSING), space.get(n, MISSING))]
+            if names:
+                raise TraceError(f"this function cannot be traced: it writes {names[0]} through globals(); say "
+                                 f"`global {names[0]}`, or return the value instead")
+
+    # The end of the call.
+
+    def add_modules(self) -> list:
+        """Add the attributes of modules that were written past all chains; return their locations."""
+        others = {t.place: t for t in self.modules.targets(self.targets) if id(t.owner) not in self._known.made}
+        self.targets |= others
+        return [*others]
+
+    def is_changed(self, t) -> bool:
+        """Return whether a location holds another value than before. A container that the function made counts as another
+        one, even if it holds the same."""
         now = t.value()
-        return t.is_changed or (type(now) in RESTORED and now is not t.was and is_repeatable(now, self.contents))
+        return t.is_changed or (type(now) in RESTORED and now is not t.was and is_repeatable(now, self._contents))
 
-    def _check_what_was_put(self: Any, found):
-        """Raises where the call puts a container in an empty place and takes something out of it: the next one finds it."""
+    def changed(self) -> list:
+        """Return the targets that hold another value than before."""
+        return [t for t in self.targets.values() if self.is_changed(t)]
+
+    def repeated(self, found) -> list:
+        """Return those of the changed targets that each call writes; raise if one cannot be repeated."""
         put = {id(t.value()) for t in found if t.was is MISSING}
         for t in found:
-            if t.kind in (WHOLE, GONE) and id(t.owner) in put:
+            if t.kind in (WHOLE, GONE) and id(t.owner) in put:      # the next call finds a container in the empty place
                 raise FirstTimeError(f"{t.text} was put there, and something taken out of it, which later calls don't repeat")
+        return [t for t in found if self._is_repeated(t)]
 
-    def written(self: Any) -> list:
-        """What the run has written so far, to be compared: (text, place, the objects there)."""
-        changed = [t for t in self.stored.values() if self._is_changed(t)] + self.contents.targets()
+    def _is_repeated(self, t) -> bool:
+        """Return whether each call makes this write; raise if it cannot be repeated. Caches, and variables that are set now
+        and then, may get any value: the next recording finds it there."""
+        is_identical = (id(t.owner) not in self._known.given or isinstance(t.owner, Module)
+                        or type(t.owner).__eq__ is object.__eq__)
+        is_simple = is_identical and t.is_plain
+        if is_simple and is_repeatable(t.value(), self._contents):
+            return True
+        what = "what a trace could not make again (numbers, tensors, and containers of them it can)"
+        instead = "return the value instead, or keep it in a tensor that is updated in place"
+        if t.kind not in (EXTEND, WHOLE) and (t.was is MISSING or t.was is None):
+            self.verdict.filled = f"the call put into {t.text} {what}, as caches do; where every call does so, {instead}"
+            return False
+        if is_simple and t.kind in ("attr", "cell", "item") and _holds_attributes(t.value()):
+            self.verdict.replaced = f"it puts another {type(t.value()).__name__} into {t.text}"
+            return False
+        raise TraceError(f"this function cannot be traced: it assigns to {t.text} {what}; {instead}")
+
+    def state(self) -> list:
+        """Return what has been written so far, for comparison: (text, place, ids of the values)."""
+        changed = self.changed() + self._contents.targets()
         return [(t.text, t.place, [*map(id, t.value())] if t.kind in (EXTEND, WHOLE) else id(t.value())) for t in changed]
 
-    def check_still_written(self: Any, before):
-        """Raises if the run has written more than `before`: the backward that comes after the call did so, which is recorded
-        with it and runs no hooks."""
-        now = self.written()
+    def check_still(self, before):
+        """Raise if more was written than the `state` from before: a hook did so, in a backward pass that is recorded with the
+        call although it runs later. Replays run no hooks there."""
+        now = self.state()
         if now != before:
             text = next((text for text, *written in now if (text, *written) not in before), "what it had written")
             raise TraceError(f"this function cannot be traced: a hook that runs when backward() comes, after the call, writes "
                              f"to {text}; call backward() inside of the traced function")
 
-    def _is_repeated(self: Any, t) -> bool:
-        """Whether a write is one that every call makes; raises if it cannot be repeated. What a cache is filled with, or a
-        variable is set to now and then, may be anything: it is there when the next call is recorded."""
-        is_identical = id(t.owner) not in self.given or isinstance(t.owner, Module) or type(t.owner).__eq__ is object.__eq__
-        is_simple = is_identical and t.is_plain
-        if is_simple and is_repeatable(t.value(), self.contents):
-            return True
-        what = "what a trace could not make again (numbers, tensors, and containers of them it can)"
-        instead = "return the value instead, or keep it in a tensor that is updated in place"
-        if t.kind not in (EXTEND, WHOLE) and (t.was is MISSING or t.was is None):
-            self.filled = f"the call put into {t.text} {what}, as caches do; where every call does so, {instead}"
-            return False
-        if is_simple and t.kind in ("attr", "cell", "item") and _holds_attributes(t.value()):
-            self.replaced = f"it puts another {type(t.value()).__name__} into {t.text}"
-            return False
-        raise TraceError(f"this function cannot be traced: it assigns to {t.text} {what}; {instead}")
-
-    def guard_what_stayed(self: Any, written):
-        """Guards what the function may have assigned to, and nobody else guards, if it holds what it held: calls that find
-        something else there may have to write."""
-        for at, g in self.guards.items():       # read for the first time after it was assigned to, and put back since
-            t = self.stored.get(g.places_on_the_way()[-1])
-            if t is not None and t.place not in written and not t.is_changed and not self.contents.was(g.value(), g.expected):
-                self.guards[at] = replace(g, expected=t.before)
-        known = {place for g in self.guards.values() for place in g.places_on_the_way()}
-        for t in self.stored.values():
-            if t.place in known or t.place in written or t.was is MISSING or isinstance(t.owner, Module):
-                continue
-            name, _, where = t.text.rstrip(")").partition(" (in ")
-            chain = {"attr": Chain(ARGUMENT, name.rpartition(".")[0], (("attr", t.key),)), "cell": Chain(FREE, name, ()),
-                     "item": Chain(GLOBAL, t.key, ())}[t.kind]
-            self.guards[id(t.owner), chain] = Guard(chain, t.owner, t.before, where)
-
-    def settle(self: Any):
-        """Leaves plain numbers where the function has written symbolic ones."""
-        for t in self.stored.values():
+    def settle(self):
+        """Leave plain numbers where the function has written symbolic ones."""
+        for t in self.targets.values():
             t.settle()
-            if self.replaced and t.is_changed:
+            if self.verdict.replaced and t.is_changed:
                 self._settle_object(t.value())
-        self.contents.settle()
+        self._contents.settle()
 
-    def _settle_object(self: Any, x):
-        """The same in an object that the function has made, and in what it has put there."""
-        stack, seen = [x], dict(self.outside)
+    def _settle_object(self, x):
+        """Do the same in an object that the function has made, and in the values that it has put there."""
+        stack, seen = [x], dict(self._known.outside)
         while stack:
             x = stack.pop()
             if id(x) in seen or isinstance(x, Module):
@@ -161,14 +189,39 @@ class Stores:
                     put(key, mapped(v, now))
                 stack.append(items[key])
 
+    def close(self):
+        """Drop references to containers and objects."""
+        self.copies, self.targets = {}, {}
+
+
+def _plain_copy(container):
+    """Return a copy of a container of a user class, past its methods; None for containers that `Contents` tracks."""
+    if type(container) in CONTAINERS:
+        return None
+    if isinstance(container, dict):
+        return dict(dict.items(container))
+    return list(list.__iter__(container)) if isinstance(container, list) else set(set.__iter__(container))
+
+
+def _items(container) -> list:
+    """Return the ids of a container's items, in order."""
+    if isinstance(container, dict):
+        return [tuple(map(id, item)) for item in dict.items(container)]
+    return list(map(id, list.__iter__(container) if isinstance(container, list) else set.__iter__(container)))
+
+
+def _is_still(before, now) -> bool:
+    """Return whether a variable holds the same object; a number that was symbolic meanwhile is equal."""
+    return before is now or (is_symbol(before) and hint(before) == now)
+
 
 def _holds_attributes(x) -> bool:
-    """Whether something is an object whose attributes are all that it holds, as far as anybody sees."""
+    """Return whether an object consists of its attributes alone."""
     return type(getattr(x, "__dict__", None)) is dict and not isinstance(
         x, (type, types.FunctionType, types.ModuleType, Module, Tensor, dict, list, set, tuple, BaseException))
 
 
 def _has_setter(owner, name) -> bool:
-    """Whether assigning to an attribute calls a function of the user's, who is watched like others."""
+    """Return whether assigning to an attribute calls a function of user code, which is tracked itself."""
     found = inspect.getattr_static(type(owner), str(name), None)
     return isinstance(found, property) and type(found.fset) is types.FunctionType and is_users(found.fset)

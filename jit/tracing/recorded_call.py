@@ -30,7 +30,7 @@ from ..proxies.numpy_scalars import now, with_kind
 from ..proxies.thread_overlay import mapped
 from ..python_state.patched_builtins import StandIns
 from ..python_state.patched_casts import STAND_INS
-from ..python_state.tracker import Watch
+from ..python_state.tracker import Tracker
 from ..recorder.record import Recorder
 from ..side_effects.given_containers import GivenContainers
 from ..side_effects.output_template import Outcome
@@ -159,7 +159,7 @@ class Run:
                              "that calls could not repeat (for plain lists and dictionaries they can); return the new contents "
                              "instead")
 
-    def _called(self, watch, args, kwargs):
+    def _called(self, tracker, args, kwargs):
         """What the function returns."""
         try:
             return self.fn(*args, **kwargs)
@@ -168,13 +168,13 @@ class Run:
                 self.given.settle()
                 raise
             is_said = any(kind.__name__ in str(error) for kind in STAND_INS)
-            if not is_said and (not self._has_stand_ins or self._has_written(watch)):
+            if not is_said and (not self._has_stand_ins or self._has_written(tracker)):
                 raise
             refused = StandInError(f"this function cannot be traced: {error}{at(_line_of(error))}. While a call is recorded, "
                                    "numbers that change are objects, which Python takes for numbers, but some code in C does "
                                    "not; do that in a function marked with jit.host, or outside")
             refused.reads = ReadNumber.__name__ in str(error) or (not is_said and self.symbols is None)
-            refused.may_repeat = not self._has_written(watch)
+            refused.may_repeat = not self._has_written(tracker)
             raise refused from error
 
     @property
@@ -182,10 +182,10 @@ class Run:
         """Whether something stands for a number that may be another one at other calls."""
         return self.symbols is not None or self.recorder.reads.has_numbers
 
-    def _has_written(self, watch) -> bool:
+    def _has_written(self, tracker) -> bool:
         """Whether the function, so far, has done anything that running it again would do twice."""
         try:
-            return self.given.has_changed_callers or bool(watch.effects()) or self.recorder.finish([]).has_effects
+            return self.given.has_changed_callers or bool(tracker.effects()) or self.recorder.finish([]).has_effects
         except TraceError:
             return True
 
@@ -208,17 +208,16 @@ class Run:
         """Runs the function on the arguments of a call, alone in the process: it marks the tensors that it meets."""
         m, recorder, held = tls.m, self.recorder, call.held(self.symbols)
         lookups = Lookups(None if self.symbols is None else self.symbols.scope, held, self.tables)
-        watch = Watch(held)
-        recorder.watch = watch
-        watch.scheduled, recorder.casts = recorder.optimizers.schedules.scheduled, watch.casts
+        tracker = recorder.tracker = Tracker(held, recorder.optimizers.schedules.scheduled)
+        recorder.casts = tracker.casts
         args, kwargs = call.arguments(self.symbols)
-        watch.called(self.fn, args, kwargs, call.leaves[: call.given[0]])
+        tracker.called(self.fn, args, kwargs, call.leaves[: call.given[0]])
         given: list = []
         for g in call.arrays:
             recorder.inputs.arrays[id(g.array)] = g.tensor
         met = Met()
         before = flatten((args, kwargs), given, read=recorder.reads.handed_out.part, met=met)
-        watch.arguments = [*met.containers, *[g.array for g in call.arrays]]
+        tracker.hosts.arguments = [*met.containers, *[g.array for g in call.arrays]]
         if call.containers is not None:
             self.given, self.keeps_identity = GivenContainers(met.containers, call.containers), True
         if self.symbols is not None:
@@ -231,23 +230,23 @@ class Run:
             for g in call.arrays:
                 if g.sizes_are_read:
                     recorder.pin_sizes(g.tensor)
-            with lookups, held, StandIns(watch), watch:
-                self.result = self._called(watch, args, kwargs)
+            with lookups, held, StandIns(tracker), tracker:
+                self.result = self._called(tracker, args, kwargs)
                 if not recorder.runs_as_it_is:
-                    recorder.runs_as_it_is = unwatched(watch.against_order, recorder)
+                    recorder.runs_as_it_is = unwatched(tracker.hosts.against_order, recorder)
                 if recorder.runs_as_it_is:
                     raise AsItIsError(recorder.runs_as_it_is)
-                effects = [t for t in unwatched(watch.effects) if not recorder.optimizers.schedules.explains(t)]
-                attributes, read = MadeObjects(recorder, watch.made).attributes, recorder.reads.handed_out.part
-                self.outcome, tensors = self._outcome(effects, watch.contents, attributes, read)
+                effects = [t for t in unwatched(tracker.effects) if not recorder.optimizers.schedules.explains(t)]
+                attributes, read = MadeObjects(recorder, tracker.known.made).attributes, recorder.reads.handed_out.part
+                self.outcome, tensors = self._outcome(effects, tracker.contents, attributes, read)
                 recorder.reads.handed_out.settle()
                 devices = self._devices(call)
-                written = unwatched(watch.written)
+                written = unwatched(tracker.writes.state)
                 self.recording = recorder.finish(tensors)
                 if self.recording.backward is not None:
-                    unwatched(watch.check_still_written, written)
+                    unwatched(tracker.writes.check_still, written)
                 self.recording.outcome = self.outcome
-                self.recording.reached = watch.contents.containers() if self.given.were() else []
+                self.recording.reached = tracker.contents.containers() if self.given.were() else []
             self._check_containers(before, given, (args, kwargs), recorder.reads.handed_out.part,
                                    self.given.were())
         except AsItIsError:
@@ -258,33 +257,33 @@ class Run:
             if self.symbols is not None:
                 self.symbols.scope.printer = None
             recorder.release()
-            watch.settle()
+            tracker.writes.settle()
             m.refresh()
         self.keeps_plain = lookups.is_written
         if self.outcome.had_stand_ins or self.outcome.has_reads or self.given.are_copies:
             self.result = self.outcome.given(tensors, call.containers)
-        first_time = recorder.first_time or watch.first_time
+        first_time = recorder.first_time or tracker.verdict.first_time
         if first_time:
             raise FirstTimeError(f"{first_time}, which later calls don't repeat")
         if len(devices) > 1:
             raise SeveralDevicesError(f"it works on {' and '.join(sorted(devices))}, and a compiled call works on one device")
         if self.keeps_plain:
             raise DisturbedError("it writes to a list that it looks up by a number, as it did not before")
-        if watch.filled:
-            raise DisturbedError(watch.filled)
-        if watch.replaced:
-            raise ReplacedError(watch.replaced)
-        self.guards = [*recorder.guards, *watch.finish(effects, recorder.gradients.turned_tensors(), recorder.links.touched)]
-        watch.check_caches()
-        targets = placed(self.outcome.effects, watch.contents.alone)
+        if tracker.verdict.filled:
+            raise DisturbedError(tracker.verdict.filled)
+        if tracker.verdict.replaced:
+            raise ReplacedError(tracker.verdict.replaced)
+        self.guards = [*recorder.guards, *tracker.finish(effects, recorder.gradients.turned_tensors(), recorder.links.touched)]
+        tracker.chains.caches.check()
+        targets = placed(self.outcome.effects, tracker.contents.alone)
         self.outcome = self.recording.outcome = replace(self.outcome, effects=targets)
-        self.recording.hosted = watch.hosted(recorder, self.guards, targets, [o.value for o in self.recording.outputs])
+        self.recording.hosted = tracker.hosts.hosted(recorder, self.guards, targets, [o.value for o in self.recording.outputs])
         for guard in recorder.guards:
-            watch.tensors.update(guard.tensors())
-        self.recording.same = watch.found_outside(call.leaves)
-        fixed = recorder.gradients.guards(watch.tensors)
+            tracker.known.tensors.update(guard.tensors())
+        self.recording.same = tracker.found_outside(call.leaves)
+        fixed = recorder.gradients.guards(tracker.known.tensors)
         self.guards += fixed
         self.recording.same += [(i, t) for i, t in enumerate(call.leaves) if any(guard.leaf is t for guard in fixed)]
-        self.looked_up = lookups.places(self.guards, watch.contents)
+        self.looked_up = lookups.places(self.guards, tracker.contents)
         held.close()
-        watch.close()
+        tracker.close()

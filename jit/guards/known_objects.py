@@ -1,0 +1,67 @@
+"""Objects that a recorded call has met, sorted by origin: made by the function, passed to it, or there before."""
+
+from ..errors.errors import Verdict
+from .arg_structure import Parts
+from .instances import attributes_of, is_users, is_users_space
+
+
+class KnownObjects:
+    """Objects that a recorded call has met, by their ids.
+
+    made         ids of objects of the function's own: their `__init__` ran inside, or they are copies
+    passed       ids of the arguments of the traced function, and of the tensors in them
+    given        ids of those that the first frame of user code received
+    parts        containers and dataclasses of which the arguments consist
+    outside      {id: (object, its name, names of its attributes)} of reached objects that were there before the call
+    modules      {id: module} of modules that ran or were read
+    tensors      {id: tensor} of tensors from before the call that are reached on other ways than as arguments
+    containers   lists, dicts, sets and views of them that were read
+    """
+
+    def __init__(self, verdict: Verdict):
+        self._verdict = verdict
+        self.made: set = set()
+        self.passed: set = set()
+        self.given: set = set()
+        self.parts = Parts()
+        self.outside: dict = {}
+        self.modules: dict = {}
+        self.tensors: dict = {}
+        self.containers: list = []
+        self._alive: list = []          # objects whose ids are in use
+
+    def add_made(self, x):
+        """Note an object that the function has made."""
+        if hasattr(type(x), "__del__") and is_users(type(x)):
+            self._verdict.refuse(f"it makes a {type(x).__name__}, whose __del__ would not run at later calls; do without that "
+                                 "method, or make the object outside")
+        self.made.add(id(x))
+        self.keep(x)
+
+    def keep(self, x):
+        """Keep an object alive, so that no other one gets its id."""
+        self._alive.append(x)
+
+    def add_outside(self, x, text: str):
+        """Note an object that was there before, under a name."""
+        self.outside[id(x)] = x, text, tuple(attributes_of(x))
+
+    def existed(self, owner) -> bool:
+        """Return whether an object that code has reached was there before the call."""
+        if is_users_space(owner):
+            return True
+        return id(owner) in self.outside or id(owner) in self.modules or id(owner) in self.tensors
+
+    def name_of(self, owner) -> str:
+        """Return the name of such an object for messages."""
+        if isinstance(owner, type):
+            return owner.__qualname__
+        return self.outside[id(owner)][1] if id(owner) in self.outside else getattr(owner, "__name__", type(owner).__name__)
+
+    def lacked(self, owner, name) -> bool:
+        """Return whether neither an object, when it was reached, nor its class had an attribute."""
+        return id(owner) in self.outside and name not in self.outside[id(owner)][2] and not hasattr(type(owner), name)
+
+    def close(self):
+        """Drop references that would raise reference counts, which `relocated_containers.py` reads."""
+        self.containers, self._alive = [], []

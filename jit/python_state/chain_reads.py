@@ -1,0 +1,319 @@
+"""Chains of names in user code, such as `self.layers[0].scale`, turned into guards when the code starts."""
+
+import io
+import sys
+import types
+import weakref
+from collections import deque
+from dataclasses import replace
+
+import numpy as np
+
+from ...runtime.core.tensor import Tensor
+from ...runtime.nn.base.module import Module
+from ..bytecode.attribute_queries import imported, imports_of
+from ..bytecode.reads import (
+    ARGUMENT,
+    FREE,
+    GLOBAL,
+    LENGTH_OF,
+    MISSING,
+    Chain,
+    computed_at,
+    counts_back,
+    follow,
+    is_length,
+    reads_of,
+)
+from ..bytecode.uses import CONTAINED, SINGLE, uses_of
+from ..guards.frames import RunningFunctions, cells_of
+from ..guards.instances import is_instance
+from ..guards.known_objects import KnownObjects
+from ..guards.locations import RESTORED, Held, read, root_value
+from ..guards.snapshot import CONTAINERS, PLAIN_CONTAINERS, is_changeable, is_container, is_item, is_plain, looks_like
+from ..proxies.symbolic_tables import real_table
+from ..side_effects.contents import Contents, item_of
+from ..side_effects.effects import is_repeatable
+from ..side_effects.passed_containers import calls_of, note_arguments
+from ..side_effects.writes import WriteLog
+from .function_caches import FunctionCaches
+from .implicit_reads import known_in_class
+from .patched_builtins import real
+from .random_generators import RandomGenerators
+from .reachable import Reachable
+from .read_log import ReadLog
+from .tensor_attributes import TensorAttributes
+
+
+class ChainReads:
+    """Reads of user code that chains of names show.
+
+    reads        log of the guards
+    caches       cached functions that chains lead to
+    generators   random generators that chains lead to
+    set_rates    locations that learning rate schedulers set
+    """
+
+    def __init__(self, known: KnownObjects, held: Held, contents: Contents, functions: RunningFunctions, reads: ReadLog,
+                 writes: WriteLog, tensors: TensorAttributes, reachable: Reachable, generators: RandomGenerators, set_rates):
+        self._known, self._held, self._contents, self._functions = known, held, contents, functions
+        self.reads, self._writes, self._tensors, self._reachable = reads, writes, tensors, reachable
+        self.caches, self.generators, self.set_rates = FunctionCaches(reads, tensors), generators, set_rates
+        self._uses: dict = {}           # chain -> use of its value in the code that is looked at
+        self._calls: dict = {}          # chain -> calls that take its value there
+        self._unwalked: dict = {}       # by id: (name, container of which code only asked for membership or single items)
+        self._imports: list = []        # (module and level, steps, package) of what code reads of modules that it imports
+        self._is_first = True
+
+    # Code that starts.
+
+    def add_frame(self, frame, own):
+        """Guard what the chains of code that starts lead to; `own` names the free variables that the function made."""
+        code, local = frame.f_code, frame.f_locals
+        self._uses, self._calls = uses_of(code), calls_of(code)
+        note_arguments(frame, self._held, self._contents, self._uses)
+        for chain in reads_of(code):
+            self.reads.order.at = code, chain
+            if chain.root == GLOBAL:
+                self.add(chain, frame.f_globals, root_value(frame.f_globals, chain.name))
+            elif chain.name in local:       # the call may have made the variable itself; its value was there before
+                is_own = chain.root == FREE and chain.name in own
+                self._add_local(replace(chain, root=ARGUMENT) if is_own else chain, frame, local[chain.name])
+        self.reads.order.at = None
+
+    def add_imports(self, code=None, package=None):
+        """Guard what code reads of modules that it imports itself, as far as these are loaded."""
+        if code is not None:
+            self._imports += [(what, steps, package) for what, steps in imports_of(code)]
+        for (module, level), steps, where in self._imports:
+            found = imported(module, level, where)
+            if found is not None and hasattr(found, steps[0]):
+                self.add(Chain(GLOBAL, steps[0], ()), vars(found), vars(found).get(steps[0], MISSING))
+
+    def add_defaults(self, frame):
+        """Note containers and objects that are the defaults of parameters: they outlive the call. All that the first function
+        receives comes from outside."""
+        code, local = frame.f_code, frame.f_locals
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        known = self._known
+        if self._is_first:
+            self._is_first = False
+            passed = [name for name in names if not is_changeable(local.get(name)) or id(local[name]) in known.passed]
+            known.given = {id(local.get(name)) for name in passed}
+            for name in passed:
+                self._reachable.walk(name, local.get(name), is_given=True)
+        lasting = [name for name in names if id(local.get(name)) not in known.made and (is_changeable(local.get(name)) or (
+            is_instance(local.get(name)) and id(local[name]) not in known.outside))]
+        if not lasting:
+            return
+        functions = self._functions.of(frame)
+        defaults = {id(v) for f in functions for v in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values())}
+        for name in lasting:
+            value = local[name]
+            if id(value) in defaults and is_changeable(value):
+                self.add(Chain(ARGUMENT, name, ()), value, value)
+            elif id(value) in defaults:
+                self._reachable.walk(name, value)
+
+    def names_past_made(self, frame, own) -> frozenset:
+        """Return the attributes that code reads by way of properties, of objects that the function made, and of its own
+        variables: other objects may be behind these by then."""
+        local = frame.f_locals
+        found = []
+        for chain in reads_of(frame.f_code):
+            root = root_value(frame.f_globals, chain.name) if chain.root == GLOBAL else local.get(chain.name)
+            is_late = (chain.root == FREE and chain.name in own) or (chain.root != GLOBAL and id(root) in self._known.made)
+            at = 0 if is_late else computed_at(root, chain.steps)
+            found += chain.steps[at:] if at is not None else ()
+        return frozenset(key for kind, key in found if kind == "attr")
+
+    # Chains.
+
+    def _add_local(self, chain, frame, value):
+        """Guard a chain that starts at a local variable or one of an enclosing function."""
+        if chain.root == FREE:
+            for cell in cells_of(self._functions.of(frame), frame.f_code, chain.name, value) or [{chain.name: value}]:
+                self.add(chain, cell, value)
+        elif isinstance(value, Tensor):
+            is_others = id(value) in self._known.passed or id(value) in self._known.tensors
+            if is_others and chain.steps and chain.steps[0][1] in value.__dict__:
+                self._tensors.add_read(value, chain.steps[0][1])
+        elif id(value) not in self._known.made:
+            chain, value = self._past_containers(chain, value)
+            if chain.steps or not is_container(value):
+                self.add(chain, value, value)
+
+    def _past_containers(self, chain, value):
+        """Return (chain, its start) from the first object on the way that is no container. The items of containers are guarded
+        at their source, and nobody else sees containers that the function has made."""
+        at, steps = value, chain.steps
+        while steps and is_item(at, *steps[0]):
+            at, steps = follow(at, steps[:1]), steps[1:]
+        if at is value and not is_container(at):
+            return chain, value
+        found = follow(at, steps)
+        if id(found) in self._writes.copies:
+            self._note_use(chain, value, found, self._uses.get(chain), self._calls.get(chain, ()))
+        if not steps or type(at) in PLAIN_CONTAINERS:
+            return Chain(ARGUMENT, chain.name, ()), ()
+        return Chain(ARGUMENT, str(replace(chain, steps=chain.steps[: len(chain.steps) - len(steps)])), steps), at
+
+    def add(self, chain, root, base):
+        """Guard what a chain leads to from the object `base`, which `root` holds."""
+        how, calls = self._uses.get(chain), self._calls.get(chain, ())
+        only_asks = how in (CONTAINED, *SINGLE) and not calls
+        if self._unwalked and not only_asks:
+            late = self._unwalked.pop(id(follow(base, chain.steps)), None)
+            if late is not None:
+                self._reachable.walk(*late)
+        at = computed_at(base, chain.steps)
+        if at is not None:
+            self._add_computed(follow(base, chain.steps[:at]), *chain.steps[at])
+            chain = replace(chain, steps=chain.steps[:at])
+        past = self._past_modules(chain, root, base)
+        if past is None and real_table(follow(base, chain.steps)).__class__ is tuple:
+            self._note_use(chain, base, follow(base, chain.steps), how, calls)
+        if past is None or (base is None and chain.root == ARGUMENT):
+            return
+        chain, root, base = past
+        found = follow(base, chain.steps)
+        self.caches.add(found)
+        self._note_use(chain, base, found, how, calls)
+        key = (id(root), chain)
+        self.reads.order.reads(key, real_table(found), how, bool(calls))
+        if (key in self.reads.guards or self._tensors.is_on_the_way(base, chain.steps)
+                or self._counts_elsewhere(base, chain.steps)):
+            return
+        value = self._first_at(base, chain.steps)
+        if value is sys.modules:        # any import adds to it, those within ingot, too
+            return
+        parts = self._known.parts
+        if chain.root == ARGUMENT and parts.leads_to(base, chain.steps, value):
+            return
+        if self._is_own_item(base, chain.steps, value):
+            return
+        kind = parts.class_with(base, chain.steps, value)
+        if kind is not None:
+            self.add(Chain(ARGUMENT, kind.__name__, chain.steps[-1:]), kind, kind)
+            return
+        self._known.keep(root)
+        if value is MISSING or is_plain(value) or looks_like(read(base, chain.steps), value):
+            self._guard(chain, root, base, real_table(real(value)), only_asks)
+
+    def _guard(self, chain, root, base, value, only_asks):
+        """Guard the value of a chain, and follow it."""
+        if chain.root != ARGUMENT or id(base) in self._known.outside:
+            self._tensors.add(value)
+            self.reads.add_library(str(chain), value)
+        self.reads.add(chain, root, value)
+        self.reads.add_hidden(value)
+        self.generators.add(value)
+        self._follow(chain, value, only_asks)
+
+    def _follow(self, chain, value, only_asks):
+        """Visit the objects behind a value. A container of which code only asks for membership or single items, which chains
+        of their own lead to, is visited once other code does more with it."""
+        owner = getattr(value, "__self__", None) if isinstance(value, types.BuiltinMethodType) else value
+        if type(owner) in CONTAINERS:
+            self._known.containers.append(owner)
+        if hasattr(type(value), "__next__") and not issubclass(type(value), (io.IOBase, Tensor, Module, *weakref.ProxyTypes)):
+            self._writes.verdict.refuse(f"it reads {chain}, an iterator that lives outside of it and moves on with each call; "
+                                        "pass the value as an argument")
+        if only_asks and type(value) in CONTAINERS:
+            self._unwalked[id(value)] = str(chain), value
+        else:
+            self._reachable.walk(str(chain), value)
+
+    def _counts_elsewhere(self, base, steps) -> bool:
+        """Return whether a chain leads to the length or last items of an object that is guarded as a whole, or into a list or
+        dictionary that the function has made."""
+        owner = follow(base, steps[:-1])
+        if steps and steps[-1][0] != "attr" and type(owner) in RESTORED and not self._contents.has_seen(owner):
+            return not self._known.parts.leads_to(base, steps[:-1], owner)
+        return (is_length(steps) and type(owner) is not list) or (counts_back(steps) and isinstance(owner, np.ndarray))
+
+    def _first_at(self, base, steps):
+        """Return what a chain leads to. The length and the last items of a list, and its emptiness, are those from before the
+        function appended to it."""
+        if is_length(steps):
+            values = follow(base, steps[:-1])
+            before = self._contents.before(values)
+            return self._held.first_length(before, values) if steps[-1:] == LENGTH_OF else bool(before)
+        owner = follow(base, steps[:-1]) if counts_back(steps) or self._is_appended(base, steps) else None
+        return item_of(self._contents.before(owner), steps[-1][1]) if type(owner) in (list, deque) else read(base, steps)
+
+    def _is_appended(self, base, steps) -> bool:
+        """Return whether a chain leads to an item of a list that was not there before."""
+        owner, (kind, key) = follow(base, steps[:-1]), steps[-1] if steps else ("", "")
+        return kind == "item" and type(owner) is list and type(key) is int and key >= len(self._contents.before(owner))
+
+    def _is_own_item(self, base, steps, value) -> bool:
+        """Return whether a chain leads to an item or attribute that the function, or a scheduler of it, has set: the source of
+        the value is guarded."""
+        if steps and self.set_rates and (id(follow(base, steps[:-1])), steps[-1][1]) in self.set_rates:
+            return True
+        if not steps or not is_repeatable(value, self._contents):
+            return False
+        if steps[-1][0] == "attr":
+            target = self._writes.at(follow(base, steps[:-1]), steps[-1][1])
+            return target is not None and target.kind == "attr" and self._writes.is_changed(target)
+        if counts_back(steps) or is_length(steps) or self._is_appended(base, steps):     # it counts what was before
+            return False
+        return self._contents.is_written(follow(base, steps[:-1]), steps[-1][1])
+
+    def _add_computed(self, owner, step, name):
+        """Guard that an attribute or item of an object is computed by this code of the user's."""
+        kind, text = type(owner), type(owner).__qualname__
+        if step == "attr" and known_in_class(kind, name):
+            self.reads.add_attributes(text, kind, (name,))
+        elif step == "attr":
+            self.reads.add_attributes(text, kind, ("__getattr__",))
+            self.reads.add_absent(text, owner, {name})
+            self.reads.add_absent(text, kind, {name})
+        else:
+            self.reads.add_attributes(text, kind, ("__getitem__",))
+
+    def _note_use(self, chain, base, value, how, calls):
+        """Remember a list or dictionary before anything changes in it, and note how code uses it."""
+        value = self._held.given(value, how, calls)
+        is_given = chain.root == ARGUMENT and self._known.parts.leads_to(base, chain.steps, value)
+        if type(value) in RESTORED and not is_given and not self._is_own_item(base, chain.steps, value):
+            self._contents.see(value, str(chain), self._held)
+            self._contents.used(value, how, calls)
+        elif type(value) in (tuple, np.ndarray):
+            self._contents.used(value, how, calls)
+
+    def _past_modules(self, chain, root, base):
+        """Return (chain, root, base) from the first object on a chain that is no module; modules on the way are guarded as a
+        whole. Return None if that is all."""
+        steps, value, owner, first = chain.steps, base, base, ()
+        while isinstance(value, Module) and steps:
+            self._reachable.see_module(value)
+            self.reads.module_reads.add((id(value), steps[0][1]))
+            self.reads.order.reads((id(value), steps[0][1]))
+            if steps[0][0] == "attr":
+                self.reads.add_class_attribute(value, steps[0][1])
+            owner, first = value, steps[:1]
+            value, steps = follow(value, steps[:1]), steps[1:]
+        if isinstance(value, Module):
+            self._reachable.see_module(value)
+        elif value is not base:
+            self.caches.add(value)
+            self._follow_attribute(chain, len(chain.steps) - len(steps), value)
+        if value is base:
+            return chain, root, base
+        if value is None or value is MISSING or not (steps or is_changeable(value)):
+            return None
+        text = str(Chain(chain.root, chain.name, chain.steps[: len(chain.steps) - len(steps) - 1]))
+        return Chain(ARGUMENT, text, (*first, *steps)), owner, owner
+
+    def _follow_attribute(self, chain, depth, value):
+        """Visit an object that is an attribute of a module, to which `depth` steps of a chain lead."""
+        text = str(Chain(chain.root, chain.name, chain.steps[:depth]))
+        if is_instance(value) and id(value) not in self._known.outside and id(value) not in self._known.made:
+            self._reachable.walk(text, value)
+        self.reads.add_library(text, value)
+
+    def close(self):
+        """Drop references to containers."""
+        self._unwalked = {}
