@@ -3,8 +3,10 @@ below what the rounding of sums makes. For float32 they take two thirds of the i
 for float64, and where special units compute these, they are those functions.
 """
 
+from math import inf
+
 from ...ir import dtype as dt
-from .scalars import apply
+from .scalars import Builder, Val, apply
 from .scalars import coefficients as C
 from .scalars import constants as K
 
@@ -43,3 +45,15 @@ def tanh(s, x):
     power = s.power_of_two(i)
     d = s.fma(rest, power, power - 1.0)
     return s.copysign(d / (d + 2.0), x)
+
+
+def log_sum(s: Builder, *logs: Val) -> Val:
+    """The log of the sum of what numbers are the logs of; of nothing but -infinity it is that."""
+    most, kind = logs[0], logs[0].dtype
+    for x in logs[1:]:
+        most = s.maximum(most, x)
+    base = s.select(most.eq(-inf), s.const(kind, 0.0), most)
+    total, *others = [exp_below(s, x - base) for x in logs]
+    for x in others:
+        total = total + x
+    return s.select(most.eq(inf), most, apply(s, "log", total) + base)

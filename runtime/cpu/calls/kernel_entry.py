@@ -9,7 +9,7 @@ import numpy as np
 from ....ir.kernel.kernel import Kernel
 from ....ir.target import Target, host
 from ....passes.codegen.llvm.ir.emit import Module
-from ....passes.codegen.llvm.loops import strategies as code
+from ....passes.codegen.llvm.loops import strategies
 from ....passes.codegen.llvm.pool import call_adapters as native_doors
 from ..compiler import compile
 from ..compiler.ir_cache import Text, text_of
@@ -30,7 +30,7 @@ class WrittenKernel:
     def text(self) -> str:
         """The module as LLVM IR."""
         module = Module(self.target)
-        code.write(module, self.kernel, self.how)
+        strategies.write(module, self.kernel, self.how)
         for name, ranks, rules in self.doors:
             native_doors.write_door(module, name, self.kernel, ranks, dict(rules))
         return module.text()
@@ -38,7 +38,7 @@ class WrittenKernel:
 
 def kernel_text(kernel: Kernel, how=None, doors: tuple = ()) -> str | Text:
     """The LLVM IR of a kernel, by a strategy, for this machine; from the disk where it was written before."""
-    return text_of(WrittenKernel(host(), kernel, "" if how is None else how.__name__, doors, how))
+    return text_of(WrittenKernel(host(), kernel, "" if how is None else how.name, doors, how))
 
 
 def entries(kernel: Kernel, ranks_of_doors: dict, rules: dict, how=None) -> dict:

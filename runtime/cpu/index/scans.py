@@ -8,7 +8,7 @@ import numpy as np
 from ....ir import dtype as dt
 from ....ir.ops.core import scan as scan_ops
 from ....ir.target import host
-from ....passes.codegen.llvm.index import leave_one_out_products
+from ....passes.codegen.llvm.index import scans
 from ....passes.codegen.llvm.index import scans as codegen
 from ....passes.codegen.llvm.ir.types import F32, F64, I32, I64
 from ..calls import jobs, pool
@@ -23,7 +23,7 @@ _KEPT = 512
 # The step of each operator of one array.
 STEPS = {scan_ops.cumsum: codegen.ADD, scan_ops.cumprod: codegen.MUL, scan_ops.logcumsumexp: codegen.LOG_ADD,
          scan_ops.cummax: codegen.MOST, scan_ops.cummin: codegen.LEAST,
-         scan_ops.products_of_others: leave_one_out_products.OTHERS}
+         scan_ops.products_of_others: scans.OTHERS}
 
 
 def can_scan(x) -> bool:
@@ -42,7 +42,7 @@ def plan(how: str, dtype, shape: tuple, dim: int, threads: int) -> jobs.JobsPlan
     outer, size, inner = sizes(shape, dim)
     if dtype in dt.NP_PARTS:
         dtype, inner = dt.NP_PARTS[dtype], 2 * inner
-    kind = leave_one_out_products.OtherProducts if how == leave_one_out_products.OTHERS else codegen.ScanKernel
+    kind = scans.OtherProducts if how == scans.OTHERS else codegen.ScanKernel
     kernel = kind(host(), _ELEMENTS[dtype], how)
     symbol = kernel.along if inner == 1 else kernel.across
     items = -(-outer // kernel.rows) if inner == 1 else outer * -(-inner // kernel.block)

@@ -19,9 +19,8 @@ from ....ir.ops.nn.attention import distances_summed
 from ....ir.target import host
 from ....passes.codegen.llvm.attention import attention as codegen
 from ....passes.codegen.llvm.attention import attention_grad as codegen_grad
-from ....passes.codegen.llvm.attention.attention_bounds import RANGE
 from ....passes.codegen.llvm.attention.attention_few import FEW_ROWS
-from ....passes.codegen.llvm.attention.attention_softmax import ADDED_MASK, BOOL_MASK, NO_MASK
+from ....passes.codegen.llvm.attention.attention_softmax import ADDED_MASK, BOOL_MASK, NO_MASK, RANGE
 from ....passes.codegen.llvm.ir.types import F32, F64
 from ....passes.layout.plain_operands import ROWS
 from ..calls import jobs, pool

@@ -22,7 +22,7 @@ from ....passes.codegen.llvm.contract.int8_products import LINE, PAIR
 from ....passes.codegen.llvm.ir.types import F32, F64, bytes_of
 from ....passes.codegen.llvm.sequence import recurrent as codegen
 from ....passes.codegen.llvm.sequence import recurrent_grad as codegen_grad
-from ....passes.codegen.llvm.sequence.recurrent_pack import PackKernel
+from ....passes.codegen.llvm.sequence.recurrent import PackKernel
 from ....passes.codegen.recurrent_cells import CELLS
 from ..calls import jobs, pool
 from ..calls.kernel_steps import fill, move, step

@@ -17,9 +17,8 @@ from ..contract.packing import PACK_TRANSPOSED, packers
 from ..ir.emit import Module
 from ..ir.types import F32, F64, I64, PTR, VOID, bytes_of, constant, null, vector, zero
 from ..pool.tasks import Words, chunk_share, write_task
-from .attention_bounds import BOUND_WORDS, RANGE, note_ranges, range_of, row_bounds
 from .attention_few import write_scores
-from .attention_softmax import NO_MASK, places, write_softmax
+from .attention_softmax import BOUND_WORDS, NO_MASK, RANGE, note_ranges, places, range_of, row_bounds, write_softmax
 
 ARRAYS = ("q", "k", "v", "mask", "o", "lse", "bounds")
 WORDS = (*ARRAYS, "scratch", "turn", "offsets", "items", "chunks", "blocks", "heads", "rows", "keys", "causal", "size",

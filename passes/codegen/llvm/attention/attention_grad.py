@@ -16,19 +16,24 @@ from ...fast_activations import exp_below
 from ..contract.inline_gemm import write_product
 from ..contract.microkernel import Precision, TileShape, tile_shape
 from ..ir.emit import Module
+from ..ir.instructions import joined
 from ..ir.spelling import LlvmBuilder
-from ..ir.split_vectors import joined
 from ..ir.types import F32, F64, I64, PTR, VOID, bytes_of, constant, null, vector, zero
 from ..pool.tasks import Words, chunk_share, write_task
 from .attention import TILE_ROWS, kind_of, open_head, write_panels
-from .attention_bounds import BOUND_WORDS, RANGE, edges_of, note_ranges, range_of, row_bounds
 from .attention_softmax import (
+    BOUND_WORDS,
     DTYPES,
     NO_MASK,
+    RANGE,
     SQUASH,
     TOGETHER,
     add_mask,
     edge_numbers,
+    edges_of,
+    note_ranges,
+    range_of,
+    row_bounds,
     squasher,
 )
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .....ir.target import Target
-from ..ir.bfloat import to_bfloat
 from ..ir.emit import Function
+from ..ir.spelling import to_bfloat
 from ..ir.types import BF16, F16, F32, F64, I16, I32, Value, bytes_of, element_of, lanes_of, like, mangled, vector, zero
 
 TURN = 8                                         # rows that `Lines` may go along side by side, a power of two

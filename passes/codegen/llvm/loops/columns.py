@@ -7,7 +7,7 @@ A scan keeps a running value per lane, in float64 for floats (rounded at each el
 
 from .....ir import dtype as dt
 from .....ir.kernel.kernel import SWEEP, Kernel
-from ..ir.emit import Module
+from ...cost import kernel_cost
 from ..ir.memory_types import memory_element
 from ..ir.spelling import LlvmBuilder
 from .nest import Nest, Where
@@ -16,6 +16,7 @@ from .reduce import CHAINS, CHUNK, Counter, Fold, Stack, combine_all, folds_of, 
 WIDE_LANES = 64  # lanes of a short body: several registers side by side read whole cache lines
 SHORT_BODY = 16
 PREFETCH_ROWS = 8
+FEW = 32            # parallel points up to which one vector at a time is enough
 
 
 class Columns(Nest):
@@ -176,8 +177,13 @@ class Columns(Nest):
                     f.prefetch(f.at(ahead, line))
 
 
-def write(module: Module, kernel: Kernel) -> Nest:
-    """Adds the kernel's functions to the module."""
-    nest = Columns(module, kernel)
-    nest.write()
-    return nest
+class FewColumns(Columns):
+    """A nest over few parallel points with a short body: one vector of lanes, since more registers would be masked."""
+
+    def wide(self) -> int:
+        return self.lanes()
+
+
+def are_few(kernel: Kernel, across: int) -> bool:
+    """Return whether `FewColumns` should write a kernel over `across` adjacent parallel points."""
+    return across <= FEW and kernel_cost(kernel) < SHORT_BODY

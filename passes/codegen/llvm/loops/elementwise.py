@@ -7,12 +7,13 @@ costs little beside it.
 """
 
 from .....ir.kernel.kernel import Kernel
-from ..ir.emit import Module
+from ...cost import kernel_cost
 from ..ir.spelling import LlvmBuilder
 from .nest import Nest, Where
 
 BLOCK = 8192
 CHAIN = 13      # instructions from which two vectors go side by side
+SHORT = 16      # elements of a row that one vector holds
 LONG_BODY = 50  # instructions from which one masked loop is better than two copies
 
 
@@ -95,8 +96,13 @@ class Elementwise(Nest):
             self.run(LlvmBuilder(self.f, lanes), stage.body, {}, where)
 
 
-def write(module: Module, kernel: Kernel) -> Nest:
-    """Adds the kernel's functions to the module."""
-    nest = Elementwise(module, kernel)
-    nest.write()
-    return nest
+class ShortRows(Elementwise):
+    """A nest of a chain of instructions over rows that one vector holds: a second vector would be empty."""
+
+    def width(self) -> int:
+        return self.lanes()
+
+
+def are_short(kernel: Kernel, extents) -> bool:
+    """Return whether `ShortRows` should write a kernel over these extents."""
+    return len(extents) > 1 and extents[-1] <= SHORT and kernel_cost(kernel) >= CHAIN

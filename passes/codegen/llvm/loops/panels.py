@@ -13,7 +13,6 @@ from typing import Any
 
 from .....ir.kernel.kernel import SWEEP, Kernel
 from ...cost import instr_cost
-from ..ir.emit import Module
 from ..ir.memory_types import memory_element
 from ..ir.spelling import LlvmBuilder
 from .columns import SHORT_BODY
@@ -324,10 +323,3 @@ def suits(kernel: Kernel, across: int) -> bool:
 
 def _is_short(body) -> bool:
     return sum(map(instr_cost, body)) < SHORT_BODY
-
-
-def write(module: Module, kernel: Kernel) -> Nest:
-    """Adds the kernel's functions to the module."""
-    nest = Panels(module, kernel)
-    nest.write()
-    return nest

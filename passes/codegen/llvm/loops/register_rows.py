@@ -2,11 +2,8 @@
 written out, and chains stay in registers also where a row ends, so nothing but the row itself passes through memory.
 """
 
-from dataclasses import dataclass
-
 from .....ir.kernel.kernel import FOLD, Kernel
 from ..ir.emit import Module
-from .nest import Nest
 from .reduce import CHAINS, combine_all, fold_vectors, identities
 from .rows import Rows
 
@@ -16,7 +13,7 @@ INDEXED = 16        # the same where places are found, whose states take longest
 LONGEST = 128       # elements of a row that vectors are written out for
 
 
-class HeldRows(Rows):
+class RegisterRows(Rows):
     """Writes the task and the launch of a kernel for rows of more than `longest - STEP` elements, up to `longest`."""
 
     def __init__(self, module: Module, kernel: Kernel, longest: int):
@@ -52,26 +49,9 @@ class HeldRows(Rows):
         return fold_vectors(self.f, s, folds, rows)
 
 
-@dataclass(frozen=True)
-class UpTo:
-    """The strategy for rows of more than `longest - STEP` elements, up to `longest`."""
-
-    longest: int
-
-    @property
-    def __name__(self):
-        return f"{__name__}_{self.longest}"
-
-    def write(self, module: Module, kernel: Kernel) -> Nest:
-        """Adds the kernel's functions to the module."""
-        nest = HeldRows(module, kernel, self.longest)
-        nest.write()
-        return nest
-
-
-def strategy(length: int) -> UpTo:
-    """The strategy for rows of a length."""
-    return UpTo(-(-max(length, 1) // STEP) * STEP)
+def longest_row(length: int) -> int:
+    """Return the `longest` of rows of a length."""
+    return -(-max(length, 1) // STEP) * STEP
 
 
 def suits(kernel: Kernel, extents) -> bool:

@@ -9,9 +9,8 @@ a node of the very tree that combines chunks, so groups change no bit.
 The second sweep works in the cache while memory is idle, so it asks for the row after this one.
 """
 
-from .....ir.kernel.kernel import SWEEP, Kernel, Stage
+from .....ir.kernel.kernel import SWEEP, Stage
 from ...cost import instr_cost
-from ..ir.emit import Module
 from ..ir.memory_types import memory_element
 from ..ir.spelling import LlvmBuilder
 from ..ir.types import I64, PTR, VOID
@@ -300,10 +299,3 @@ class Rows(Nest):
         self.cut(groups, f.mul(self.rows(), f.mul(self.row_chunks(), CHUNK)), f"{kernel}_partial")
         self.cut(self.rows(), groups, f"{kernel}_finish")
         f.ret()
-
-
-def write(module: Module, kernel: Kernel) -> Nest:
-    """Adds the kernel's functions to the module."""
-    nest = Rows(module, kernel)
-    nest.write()
-    return nest

@@ -6,7 +6,6 @@ those of `elementwise.py`.
 """
 
 from .....ir.kernel.kernel import Kernel
-from ..ir.emit import Module
 from ..ir.memory_types import memory_element
 from ..ir.types import I64, VOID, bytes_of
 from .elementwise import Elementwise
@@ -61,10 +60,3 @@ def suits(kernel: Kernel, points: int) -> bool:
     """Whether a kernel over so many points should take this way."""
     buffer = streamed_buffer(kernel)
     return buffer is not None and points * buffer.dtype.itemsize >= WORTH
-
-
-def write(module: Module, kernel: Kernel):
-    """Adds the kernel's functions to the module."""
-    nest = Streaming(module, kernel)
-    nest.write()
-    return nest

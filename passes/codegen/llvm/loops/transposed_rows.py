@@ -23,15 +23,15 @@ LONGEST = 40        # the same of more, than what rows take one by one
 FEWEST = 8          # rows from which some lanes may stay empty
 
 
-class TurnedRows(Columns):
+class TransposedRows(Columns):
     """Writes the task and the launch of a kernel whose lanes are rows that lie one after the other."""
 
     def __init__(self, module: Module, kernel: Kernel):
         super().__init__(module, kernel)
-        self.lying = {b.name: b for b in _turned(kernel)}
+        self.row_buffers = {b.name: b for b in _along_rows(kernel)}
         strides = [0] * len(kernel.dims)
         strides[-1], strides[len(kernel.parallel) - 1] = self.lanes(), 1
-        standing = [replace(b, strides=tuple(strides)) if b.name in self.lying else b for b in kernel.buffers]
+        standing = [replace(b, strides=tuple(strides)) if b.name in self.row_buffers else b for b in kernel.buffers]
         self.kernel = replace(kernel, buffers=tuple(standing))
         self.panels: dict = {}      # of the block that is being written
 
@@ -39,7 +39,7 @@ class TurnedRows(Columns):
         return self.lanes()
 
     def write(self):
-        for item in {b.dtype.itemsize for b in self.lying.values()}:
+        for item in {b.dtype.itemsize for b in self.row_buffers.values()}:
             write_turn_square(self.module, _element(item), self.lanes())
         super().write()
 
@@ -47,15 +47,16 @@ class TurnedRows(Columns):
         """All stages for the rows from `place` on, between turning what they read and what they wrote."""
         f, across = self.f, self.kernel.parallel[-1]
         rows = f.min(f.sub(self.number(across.extent), place.indices[across.name]), self.width)
-        corners = {name: self.pointer(b, super(TurnedRows, self).offset(b, place.indices)) for name, b in self.lying.items()}
+        corners = {name: self.pointer(b, super(TransposedRows, self).offset(b, place.indices))
+                   for name, b in self.row_buffers.items()}
         room = -(-LONGEST // self.width) * self.width ** 2      # whole squares
-        self.panels = {name: f.local(room * b.dtype.itemsize) for name, b in self.lying.items()}
+        self.panels = {name: f.local(room * b.dtype.itemsize) for name, b in self.row_buffers.items()}
         self.loaded |= self.panels
-        for name, buffer in self.lying.items():
+        for name, buffer in self.row_buffers.items():
             if buffer.role != "out":
                 self.turn(turn_in, buffer, corners[name], rows)
         super().block(Where(self, place.indices, place.lane_dim, place.mask))
-        for name, buffer in self.lying.items():
+        for name, buffer in self.row_buffers.items():
             if buffer.written:
                 self.turn(turn_out, buffer, corners[name], rows)
 
@@ -89,7 +90,7 @@ def _element(item: int) -> str:
     return f"i{8 * item}"
 
 
-def _turned(kernel: Kernel) -> list:
+def _along_rows(kernel: Kernel) -> list:
     """The buffers that lie along the rows; not those that are read at computed rows, too."""
     across, inner = len(kernel.parallel) - 1, kernel.reduce[-1].name
     elsewhere = {buffer_of(i) for i in kernel.instructions() if i.op == "load" and i.args and i.attr[1:] != (inner,)}
@@ -103,11 +104,4 @@ def suits(kernel: Kernel, extents) -> bool:
         return False
     once = [i for stage in kernel.stages if stage.over == POINT for i in stage.body]
     return (any(instr_cost(i) >= CHAIN for i in once) and SHORTEST <= extents[-1] <= LONGEST
-            and extents[len(kernel.parallel) - 1] >= FEWEST and bool(_turned(kernel)))
-
-
-def write(module: Module, kernel: Kernel):
-    """Adds the kernel's functions to the module."""
-    nest = TurnedRows(module, kernel)
-    nest.write()
-    return nest
+            and extents[len(kernel.parallel) - 1] >= FEWEST and bool(_along_rows(kernel)))

@@ -13,7 +13,7 @@ two before, else -infinity. A row holds the log probabilities of all states at o
 from dataclasses import dataclass
 
 from .....ir.target import Target
-from ...logsumexp import log_sum
+from ...fast_activations import log_sum
 from ...scalars import apply
 from ..attention.attention_softmax import DTYPES
 from ..contract.microkernel import add_lanes

@@ -31,11 +31,11 @@ import functools
 from dataclasses import dataclass, replace
 
 from .....ir import dtype as dt
+from .....ir.reference import philox
 from ..ir.dots import stated_dot
-from ..ir.nest import POINTER, SIZE, Parameter, Source
+from ..ir.nest import NUMBER, POINTER, SIZE, Parameter, Source
 from ..ir.row_indexing import made
 from ..ir.spelling import TYPE
-from . import attention_dropout as drops
 
 NO_MASK, BOOLS, ADDED = "none", "bools", "added"
 LOADS, COPIES = "", "copies"   # roads
@@ -50,6 +50,47 @@ CONSTANTS = ("INDEX", "E", "V", "BE", "BV", "BM", "BN", "SCALE")
 PIECE = 16                     # numbers of a vector in a piece
 NEAR = 32 << 20                # bytes of what blocks of several heads read, which a large chip's cache holds
 FORWARD, QUERIES, KEYS = "forward", "queries", "keys"
+
+NO_DROPOUT, ALIGNED_DRAWS, SHIFTED_DRAWS = "", "drops", "shifted_drops"
+DRAW_WORDS = 4               # of a block of Philox
+DRAW_POINTERS = (Parameter("draws", POINTER, dt.uint64),)                  # (seed, call)
+# What a word must be below for its element to be kept, and what that is multiplied by.
+DRAW_NUMBERS = (Parameter("kept", NUMBER, dt.uint32), Parameter("share", NUMBER, dt.float32))
+
+
+def _philox_rounds() -> str:
+    lines = []
+    for turn in range(philox.ROUNDS):
+        low, high = (f"k{n} + tl.full([], {turn * w % 2 ** 32}, tl.uint32)" for n, w in ((0, philox.W0), (1, philox.W1)))
+        lines += [f"p0 = c0.to(tl.uint64) * {philox.M0}", f"p1 = c2.to(tl.uint64) * {philox.M1}",
+                  f"c0, c2 = (p1 >> 32).to(tl.uint32) ^ c1 ^ ({low}), (p0 >> 32).to(tl.uint32) ^ c3 ^ ({high})",
+                  "c1, c3 = p1.to(tl.uint32), p0.to(tl.uint32)"]
+    return "".join(f"    {x}\n" for x in lines)
+
+
+DRAW_HELPERS = f"""@triton.jit
+def kept_of_block(block, k0, k1, c2, c3, kept):
+    c0, c1 = block.to(tl.uint32), (block >> 32).to(tl.uint32)
+{_philox_rounds()}    low = (c0 < kept).to(tl.int32) | (c1 < kept).to(tl.int32) << 1
+    return low | (c2 < kept).to(tl.int32) << 2 | (c3 < kept).to(tl.int32) << 3
+
+
+"""
+DRAW_KEY = ["seed, call = tl.load(draws), tl.load(draws + 1)", "k0, k1 = seed.to(tl.uint32), (seed >> 32).to(tl.uint32)",
+            "c2, c3 = call.to(tl.uint32), (call >> 32).to(tl.uint32)"]
+
+
+def kept_scores(how: str) -> list:
+    """Lines: `stays` of a block of scores [BM, BN], of rows `i` of a `group` and of columns from `from_j`."""
+    start = "((group * L + i).to(tl.int64) * S)[:, None] + (from_j + tl.arange(0, BN // 4) * 4)[None, :]"
+    key = "k0, k1, c2, c3, kept"
+    if how == ALIGNED_DRAWS:
+        drawn, first = [f"bits = kept_of_block(({start}) >> 2, {key})"], ""
+    else:
+        drawn = [f"words = {start}", f"bits = kept_of_block(words >> 2, {key}) | kept_of_block((words >> 2) + 1, {key}) << 4"]
+        first = "(words & 3).to(tl.int32)[:, :, None] + "
+    return [*drawn, f"bits = bits[:, :, None] >> ({first}tl.arange(0, 4)[None, None, :])",
+            "stays = tl.reshape(bits & 1, [BM, BN]) != 0"]
 
 
 def strides_of(name: str) -> tuple:
@@ -70,7 +111,7 @@ class Kind:
     late: bool = False         # scores are scaled when they are read, which their order allows
     strided: tuple = ()        # names of operands and results that have strides: those of rows are compiled in
     road: str = LOADS
-    drops: str = drops.NONE    # whether probabilities are dropped, and how their words lie
+    drops: str = NO_DROPOUT    # whether probabilities are dropped, and how their words lie
     depths: tuple = ()         # pieces of the vectors of queries and of values, where products round as float32 does
     keys_down: bool = False    # whether keys are the rows of blocks of scores, and queries the columns
 
@@ -134,22 +175,22 @@ class Kind:
         pointers = [Parameter(n, POINTER, self.dtype_of(n)) for n in reads]
         if self.mask != NO_MASK:
             pointers.append(Parameter("mask", POINTER, dt.uint8 if self.mask == BOOLS else self.dtype))
-        pointers += drops.POINTERS if self.drops else ()
+        pointers += DRAW_POINTERS if self.drops else ()
         pointers += [Parameter(n, POINTER, self.dtype_of(n)) for n in writes]
         strides = [*(_MASK_STRIDES if self.mask != NO_MASK else ()),
                    *[x for name in self.strided for x in strides_of(name)[:2]]]
-        numbers = drops.NUMBERS if self.drops else ()
+        numbers = DRAW_NUMBERS if self.drops else ()
         return [*pointers, *[Parameter(n, SIZE) for n in ("L", "S", "H", "G", *strides)], *numbers]
 
     @property
     def key(self) -> list:
         """Lines: what is drawn from."""
-        return drops.KEY if self.drops else []
+        return DRAW_KEY if self.drops else []
 
     @property
     def drawn(self) -> list:
         """Lines: which of a block's probabilities stay."""
-        return drops.kept(self.drops) if self.drops else []
+        return kept_scores(self.drops) if self.drops else []
 
     def dropped(self, x, shared=True) -> str:
         """What stays of a block, in its share unless whoever sums it sees to that."""
@@ -161,7 +202,7 @@ class Kind:
 
     def made(self, what, parameters, lines) -> Source:
         """The file of a kernel."""
-        return made(self.name(what), parameters, self.constants, [*self.key, *lines], True, drops.HELPERS if self.drops else "")
+        return made(self.name(what), parameters, self.constants, [*self.key, *lines], True, DRAW_HELPERS if self.drops else "")
 
     def scores(self, rows, columns, masked=True) -> list:
         """Lines: `s` of a block, from what it has as rows and as columns, in units of log2(e) (or not scaled yet), -inf where

@@ -2,8 +2,7 @@
 
 from .....ir import dtype as dt
 from ..loops.configs import has_warp_groups, power_of_two
-from . import attention_dropout as drops
-from .attention import ADDED, COPIES, FORWARD, KEYS, NO_MASK, PIECE, QUERIES, Kind
+from .attention import ADDED, ALIGNED_DRAWS, COPIES, FORWARD, KEYS, NO_MASK, PIECE, QUERIES, Kind
 
 ALIGNED = 16                   # bytes on which rows begin that bulk copies bring
 LEAST_WORK = 1 << 25           # multiplications of queries and keys from which these are turned
@@ -92,7 +91,7 @@ def _exact(part, wide, arch) -> list:
 
 def _where_drawn(kind, part, wide, arch) -> list:
     """Candidates of kernels that draw: fewer scores a thread, since what is drawn takes registers."""
-    large = wide <= 64 and has_warp_groups(arch) and kind.drops == drops.ALIGNED
+    large = wide <= 64 and has_warp_groups(arch) and kind.drops == ALIGNED_DRAWS
     crowded = wide > 64 and kind.mask != NO_MASK
     if part == FORWARD:
         found = [(64, 64, 8, 3), (128, 32, 8, 3), (64, 32, 4, 3)]

@@ -12,7 +12,7 @@ be, a status word is set, and such a sequence has no labels.
 import functools
 
 from .....ir import dtype as dt
-from ...logsumexp import log_sum
+from ...fast_activations import log_sum
 from ..ir.nest import POINTER, SIZE, Parameter, Source
 from ..ir.row_indexing import made
 from ..ir.spelling import TYPE, Text, TritonBuilder

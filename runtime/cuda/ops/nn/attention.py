@@ -16,7 +16,6 @@ from .....ir.ops.linalg.products import matmul, transpose_last
 from .....ir.ops.nn import attention as at
 from .....passes.codegen.triton.attention import attention as text
 from .....passes.codegen.triton.attention import attention_configs as tiles
-from .....passes.codegen.triton.attention import attention_dropout
 from .....passes.codegen.triton.attention import attention_split_kv as shared
 from .....passes.codegen.triton.loops.configs import has_warp_groups
 from ....core.device_array import DeviceArray, contiguous_strides
@@ -151,8 +150,8 @@ class Shapes:
             return              # every word is below that
         self.draws = _there(key, self.device),
         self.numbers = {"kept": kept, "share": 1.0 / (1.0 - p)}
-        shifted = self.keys % attention_dropout.WORDS
-        self.kind = replace(self.kind, drops=attention_dropout.SHIFTED if shifted else attention_dropout.ALIGNED)
+        shifted = self.keys % text.DRAW_WORDS
+        self.kind = replace(self.kind, drops=text.SHIFTED_DRAWS if shifted else text.ALIGNED_DRAWS)
 
     def _mask(self, mask, lead):
         """(the mask, elements between its batches, heads, queries and keys)."""

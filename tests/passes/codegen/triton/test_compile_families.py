@@ -12,7 +12,7 @@ import pytest
 from covering import thinned
 from ingot.ir import dtype as dt
 from ingot.ir.reference import philox
-from ingot.passes.codegen.triton.attention import attention, attention_configs, attention_dropout, attention_split_kv
+from ingot.passes.codegen.triton.attention import attention, attention_configs, attention_split_kv
 from ingot.passes.codegen.triton.contract import grouped_matmul
 from ingot.passes.codegen.triton.conv import conv, conv_channels_last, conv_depthwise, conv_packed, pooling
 from ingot.passes.codegen.triton.index import linear_maps, row_scans, scans, sorting
@@ -284,16 +284,16 @@ def test_masked_attention(mask):
 
 
 @pytest.mark.parametrize("arch, drops, mask", [
-    (90, attention_dropout.ALIGNED, attention.NO_MASK), (80, attention_dropout.SHIFTED, attention.NO_MASK),
+    (90, attention.ALIGNED_DRAWS, attention.NO_MASK), (80, attention.SHIFTED_DRAWS, attention.NO_MASK),
     *[pytest.param(arch, drops, mask, marks=pytest.mark.slow) for arch, drops, mask in (
-        (80, attention_dropout.ALIGNED, attention.NO_MASK), (90, attention_dropout.SHIFTED, attention.NO_MASK),
-        (90, attention_dropout.SHIFTED, attention.BOOLS), (90, attention_dropout.ALIGNED, attention.ADDED),
-        (80, attention_dropout.SHIFTED, attention.BOOLS), (80, attention_dropout.ALIGNED, attention.ADDED))]])
+        (80, attention.ALIGNED_DRAWS, attention.NO_MASK), (90, attention.SHIFTED_DRAWS, attention.NO_MASK),
+        (90, attention.SHIFTED_DRAWS, attention.BOOLS), (90, attention.ALIGNED_DRAWS, attention.ADDED),
+        (80, attention.SHIFTED_DRAWS, attention.BOOLS), (80, attention.ALIGNED_DRAWS, attention.ADDED))]])
 @pytest.mark.parametrize("size", [64, pytest.param(128, marks=pytest.mark.slow)])
 def test_attention_with_dropout(size, arch, drops, mask):
     """Ten rounds of two products draw four elements, or, where rows begin within a block of Philox, two on the average. (Before
     3.9 each thread drew what it reads: two, or four, drew the same.)"""
-    full = arch == 90 and drops == attention_dropout.ALIGNED
+    full = arch == 90 and drops == attention.ALIGNED_DRAWS
     how = attention.Kind(dt.bfloat16, mask, mask == attention.NO_MASK, even=True, full=full, late=mask != attention.ADDED,
                          drops=drops)
     for part, write, names in ATTENTION:
@@ -303,17 +303,17 @@ def test_attention_with_dropout(size, arch, drops, mask):
         rows = tuple([(attention.strides_of(n)[2], 768 if n in ("g", "out") else 2304) for n in names])
         _, ptx = compiled(write(replace(how, strided=tuple(names))), (*constants, *rows), warps, arch, stages)
         tile = dict(constants)
-        words = tile["BM"] * tile["BN"] // (32 * warps) * (2 if drops == attention_dropout.SHIFTED else 1)
+        words = tile["BM"] * tile["BN"] // (32 * warps) * (2 if drops == attention.SHIFTED_DRAWS else 1)
         factors = [str(m) for m in (philox.M0, philox.M1, philox.M0 - 2 ** 32, philox.M1 - 2 ** 32)]
         products = len(re.findall(rf"mul\.\S+ .*, (?:{'|'.join(factors)});", ptx))
-        rounds = 2 * philox.ROUNDS * words // attention_dropout.WORDS
+        rounds = 2 * philox.ROUNDS * words // attention.DRAW_WORDS
         assert 0.9 * rounds <= products <= (1.1 if IS_NEW else 4) * rounds, (part, products, rounds)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("size", [64, 128])
-@pytest.mark.parametrize("drops", [attention_dropout.ALIGNED, attention_dropout.SHIFTED])
+@pytest.mark.parametrize("drops", [attention.ALIGNED_DRAWS, attention.SHIFTED_DRAWS])
 def test_attention_with_dropout_in_tf32(drops, size, arch):
     how = attention.Kind(dt.float32, attention.NO_MASK, True, "tf32", even=True, late=True, drops=drops)
     for part, write, _ in ATTENTION:

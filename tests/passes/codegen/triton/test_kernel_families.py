@@ -15,7 +15,7 @@ from ingot.ir.ops.packed import conv_channels_last as of_last
 from ingot.nn import functional as F
 from ingot.nn.utils import stateless
 from ingot.passes.codegen.triton.attention import attention as attention_text
-from ingot.passes.codegen.triton.attention import attention_configs, attention_dropout
+from ingot.passes.codegen.triton.attention import attention_configs
 from ingot.passes.codegen.triton.conv import conv as conv_text
 from ingot.passes.codegen.triton.conv import conv_channels_last as last_text
 from ingot.runtime.backends import cudnn
@@ -414,7 +414,7 @@ def test_every_candidate_of_attention_has_tiles_of_powers_of_two(kind):
     """Triton makes blocks of no other sizes, and a program may try any of them (`INGOT_CUDA_TUNE`)."""
     parts = attention_text.FORWARD, attention_text.QUERIES, attention_text.KEYS
     masks = attention_text.NO_MASK, attention_text.BOOLS, attention_text.ADDED
-    drawn = attention_dropout.NONE, attention_dropout.ALIGNED
+    drawn = attention_text.NO_DROPOUT, attention_text.ALIGNED_DRAWS
     for mask, causal, full, drops in itertools.product(masks, (False, True), (False, True), drawn):
         for depths, precision in (((), "ieee"), ((), "tf32"), ((2, 2), "ieee")):
             how = attention_text.Kind(getattr(ingot, kind), mask, causal, precision, full=full, drops=drops, depths=depths)

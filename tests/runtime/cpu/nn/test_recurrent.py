@@ -13,7 +13,7 @@ from ingot.ir.ops.core.elementwise import neg
 from ingot.ir.ops.nn import recurrent as ops
 from ingot.passes.codegen.llvm.sequence import recurrent as codegen
 from ingot.passes.codegen.llvm.sequence import recurrent_grad as codegen_grad
-from ingot.passes.codegen.llvm.sequence.recurrent_pack import PackKernel
+from ingot.passes.codegen.llvm.sequence.recurrent import PackKernel
 from ingot.passes.codegen.recurrent_cells import CELLS
 from ingot.runtime.core.dispatch import kernel_of
 from ingot.runtime.cpu.compiler import compile as compiler

@@ -6,7 +6,8 @@ import pytest
 
 from ingot.ir import dtype as dt
 from ingot.passes.codegen import reduction_kernels, row_kernels
-from ingot.passes.codegen.llvm.loops import columns, few_columns, panels, rows, strategies
+from ingot.passes.codegen.llvm.loops import strategies
+from ingot.passes.codegen.llvm.loops.strategies import COLUMNS, FEW_COLUMNS, PANELS, ROWS
 from ingot.runtime.cpu.calls import pool
 from ingot.runtime.cpu.loops import kernels as eager
 from kernel_runs import LEVELS, run
@@ -30,10 +31,10 @@ def numbers(seed, shape, dtype=np.float32):
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 9, 33, 63, 64, 65, 127, 257, 4096, 4097, 8193])
 @pytest.mark.parametrize("kind", ["sum", "prod", "max", "argmax", "var"])
 def test_bits_are_those_of_columns(kind, n):
-    for width, how in (*((width, panels) for width in (1, 70, 300, 1025)), (3, few_columns), (32, few_columns), (4, rows)):
+    for width, how in (*((width, PANELS) for width in (1, 70, 300, 1025)), (3, FEW_COLUMNS), (32, FEW_COLUMNS), (4, ROWS)):
         x = numbers(n, (2, n, width))
         x[0, n // 2, width // 2] = np.nan if kind in ("max", "argmax") else 1
-        want, got = (reduced(kind, x, "PRP", way) for way in (columns, how))
+        want, got = (reduced(kind, x, "PRP", way) for way in (COLUMNS, how))
         assert want.tobytes() == got.tobytes(), f"{kind} over {n} rows of {width} columns, seed {n}"
 
 
@@ -42,7 +43,7 @@ def test_bits_are_those_of_columns(kind, n):
 def test_several_runs_of_rows(pattern, shape):
     x = numbers(5, shape)
     for kind in ("sum", "argmin", "var"):
-        want, got = (reduced(kind, x, pattern, how) for how in (columns, panels))
+        want, got = (reduced(kind, x, pattern, how) for how in (COLUMNS, PANELS))
         assert want.tobytes() == got.tobytes(), f"{kind} of {pattern}{shape}, seed 5"
 
 
@@ -50,14 +51,14 @@ def test_several_runs_of_rows(pattern, shape):
 def test_other_dtypes(dtype):
     x = (numbers(6, (1, 130, 700)) * 3).astype(dtype)
     for kind in ("sum", "max"):
-        want, got = (reduced(kind, x, "PRP", how) for how in (columns, panels))
+        want, got = (reduced(kind, x, "PRP", how) for how in (COLUMNS, PANELS))
         assert want.tobytes() == got.tobytes(), f"{kind} of {x.dtype}, seed 6"
 
 
 def test_every_instruction_set_gives_the_same_bits():
     x = numbers(7, (1, 300, 515))
     for kind in ("sum", "var"):
-        seen = [reduced(kind, x, "PRP", panels, level).tobytes() for level in LEVELS]
+        seen = [reduced(kind, x, "PRP", PANELS, level).tobytes() for level in LEVELS]
         assert len(set(seen)) == 1, f"{kind} on {LEVELS}, seed 7"
 
 
@@ -67,7 +68,7 @@ def test_gradients_of_norms_and_threads():
     mean, rstd = rng.standard_normal((2, 4500)).astype(np.float32)
     kernel = row_kernels.norm_weight_backward("dw", dt.float32, "columns")
     seen, before = [], pool.get_num_threads()
-    for how, threads in ((columns, 1), (panels, 1), (panels, 2)):
+    for how, threads in ((COLUMNS, 1), (PANELS, 1), (PANELS, 2)):
         outs = np.empty((2, 1030), np.float32)
         pool.set_num_threads(threads)
         run(kernel, [g, x, mean, rstd, *outs], how=how, A=1, B=1030, R=4500, RB=4500 * 1030)
@@ -81,24 +82,24 @@ def test_which_way_is_chosen():
         kernel = reduction_kernels.reduction("k", kind, dt.float32, pattern, len(pattern) - 1)
         return strategies.suited(kernel, [n for letter in "PR" for n, c in zip(merged, pattern) if c == letter])
 
-    assert way("PRP", (1, 64, 5000)) is panels
+    assert way("PRP", (1, 64, 5000)) is PANELS
     assert way("PRP", (1, 64, 100)) is None
     assert way("PRP", (1, 64, 33)) is None
-    assert way("PRP", (1, 64, 32)) is way("PRP", (1, 64, 4)) is way("PRP", (1, 8, 4)) is few_columns
-    assert way("PRP", (1, 64, 2)) is rows
+    assert way("PRP", (1, 64, 32)) is way("PRP", (1, 64, 4)) is way("PRP", (1, 8, 4)) is FEW_COLUMNS
+    assert way("PRP", (1, 64, 2)) is ROWS
     softmax = row_kernels.softmax("softmax", dt.float32, "columns")
-    assert [strategies.suited(softmax, (1, across, 64)) for across in (5, 6)] == [rows, None]
-    assert way("PR", (1000, 4)) is columns
+    assert [strategies.suited(softmax, (1, across, 64)) for across in (5, 6)] == [ROWS, None]
+    assert way("PR", (1000, 4)) is COLUMNS
     assert way("PR", (1000, 400)) is None
     scan = row_kernels.scan("scan", dt.float32, "columns")
     assert strategies.suited(scan, (1, 5000, 64)) is None
     dw = row_kernels.norm_weight_backward("dw", dt.float32, "columns")
-    assert strategies.strategy(dw) is columns, "a value for each row is no reason to go along the rows"
+    assert strategies.strategy(dw) is COLUMNS, "a value for each row is no reason to go along the rows"
 
 
 def test_eager_sums_take_it():
     x = numbers(9, (70, 3000))
     total = eager.reduction("sum", dt.float32)
-    want = reduced("sum", x[None], "PRP", columns)[0]
+    want = reduced("sum", x[None], "PRP", COLUMNS)[0]
     assert total(x, 0).tobytes() == want.tobytes()
     assert total(np.asfortranarray(x.T), 1).tobytes() == want.tobytes()

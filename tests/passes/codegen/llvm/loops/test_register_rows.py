@@ -13,7 +13,8 @@ from ingot import jit, nn
 from ingot.ir import dtype as dt
 from ingot.ir.target import host
 from ingot.passes.codegen import reduction_kernels, row_kernels
-from ingot.passes.codegen.llvm.loops import columns, register_rows, rows, strategies, transposed_rows
+from ingot.passes.codegen.llvm.loops import strategies, transposed_rows
+from ingot.passes.codegen.llvm.loops.strategies import COLUMNS, ROWS, TRANSPOSED_ROWS, in_registers
 from ingot.runtime.cpu.calls import pool
 from kernel_runs import LEVELS, run
 
@@ -24,7 +25,7 @@ OPERATORS = sorted(set(row_kernels.ROW_KERNELS) - {"scan", "norm_weight_backward
 
 
 def ways(n):
-    return {"held": register_rows.strategy(n)} | ({"turned": transposed_rows} if n <= transposed_rows.LONGEST else {})
+    return {"held": in_registers(n)} | ({"turned": TRANSPOSED_ROWS} if n <= transposed_rows.LONGEST else {})
 
 
 def reduced(kind, x, how, level=None):
@@ -54,7 +55,7 @@ def test_bits_are_those_of_rows(kind, n):
     for count in (1, 7, 16, 35):
         x = np.round(2 * rng.standard_normal((count, n)), 1).astype(np.float32)
         x[0, n // 2] = np.nan if "max" in kind else -0.0
-        want = reduced(kind, x, rows)
+        want = reduced(kind, x, ROWS)
         for name, how in ways(n).items():
             assert reduced(kind, x, how).tobytes() == want.tobytes(), f"{kind} of {count} rows of {n}, {name}, seed {n}"
 
@@ -64,7 +65,7 @@ def test_other_dtypes_and_rows_that_lie_apart(dtype):
     for n in (6, 16, 29, 40, 87):
         x = np.random.default_rng(n).integers(-3, 4, (21, 110)).astype(dtype)[:, 3:3 + n]
         for kind in ("sum", "max", "argmin"):
-            want = reduced(kind, x, rows)
+            want = reduced(kind, x, ROWS)
             for name, how in ways(n).items():
                 assert reduced(kind, x, how).tobytes() == want.tobytes(), f"{kind} of rows of {n} {x.dtype}, {name}, seed {n}"
 
@@ -74,7 +75,7 @@ def test_operators_over_rows(name, dtype):
     for n in (1, 6, 16, 23, 40, 57, 90):
         for count in (1, 17, 40):
             found = {}
-            for way, how in {"rows": rows, **ways(n)}.items():
+            for way, how in {"rows": ROWS, **ways(n)}.items():
                 kernel, arrays = operands(name, dtype, (count, n), seed=n)
                 run(kernel, arrays, how=how, A=count, R=n)
                 found[way] = b"".join(a.tobytes() for a in arrays)
@@ -86,7 +87,7 @@ def test_instruction_sets(level):
     for n in (7, 20, 40, 61, 113):
         x = np.random.default_rng(n).standard_normal((19, n)).astype(np.float32)
         for kind in ("sum", "argmax", "var"):
-            want = reduced(kind, x, rows)
+            want = reduced(kind, x, ROWS)
             for name, how in ways(n).items():
                 assert reduced(kind, x, how, level).tobytes() == want.tobytes(), f"{kind} of rows of {n}, {name}, seed {n}"
 
@@ -103,7 +104,7 @@ def test_no_memory_beside_the_rows_is_touched(name, at_end):
 
 def test_threads_share_the_rows():
     before, found = pool.get_num_threads(), {}
-    for name, how in {"rows": rows, **ways(24)}.items():
+    for name, how in {"rows": ROWS, **ways(24)}.items():
         for threads in (1, 2):
             pool.set_num_threads(threads)
             kernel, arrays = operands("log_softmax", dt.float32, (5001, 24), seed=3)
@@ -117,16 +118,16 @@ def test_which_way_is_chosen():
     def way(kind, *extents):
         return strategies.suited(reduction_kernels.reduction("k", kind, dt.float32, "PR", 1), extents)
 
-    assert way("sum", 1000, 6) == way("sum", 1, 16) == register_rows.UpTo(16)
-    assert way("sum", 1000, 17) == way("argmax", 1000, 32) == register_rows.UpTo(32)
-    assert way("sum", 1000, 127) == register_rows.UpTo(128)
-    assert way("sum", 1000, 5) is way("argmax", 1000, 15) is columns
+    assert way("sum", 1000, 6) == way("sum", 1, 16) == in_registers(16)
+    assert way("sum", 1000, 17) == way("argmax", 1000, 32) == in_registers(32)
+    assert way("sum", 1000, 127) == in_registers(128)
+    assert way("sum", 1000, 5) is way("argmax", 1000, 15) is COLUMNS
     assert way("sum", 1000, 64) is way("sum", 1000, 128) is way("sum", 1000, 129) is None
     entropy, softmax = (row_kernels.ROW_KERNELS[name](name, dt.float32, "rows") for name in ("cross_entropy", "softmax"))
-    squares = transposed_rows if host().vector_registers >= 32 else register_rows.UpTo(16)
+    squares = TRANSPOSED_ROWS if host().vector_registers >= 32 else in_registers(16)
     assert strategies.suited(entropy, (100, 10)) == strategies.suited(entropy, (8, 16)) == squares
-    assert strategies.suited(entropy, (7, 10)) == strategies.suited(softmax, (100, 10)) == register_rows.UpTo(16)
-    assert strategies.suited(entropy, (100, 41)) == register_rows.UpTo(48)
+    assert strategies.suited(entropy, (7, 10)) == strategies.suited(softmax, (100, 10)) == in_registers(16)
+    assert strategies.suited(entropy, (100, 41)) == in_registers(48)
 
 
 def test_compiled_code_that_serves_other_lengths_holds_for_them():

@@ -10,7 +10,7 @@ from ingot import jit
 from ingot.ir import dtype as dt
 from ingot.ir.kernel.kernel_builder import KernelBuilder
 from ingot.passes.codegen.llvm.loops import streaming
-from ingot.passes.codegen.llvm.loops.strategies import suited
+from ingot.passes.codegen.llvm.loops.strategies import STREAMING, suited
 from ingot.runtime.cpu.graph import plan_runner
 from ingot.runtime.cpu.loops import kernels
 
@@ -61,7 +61,7 @@ def kernel_of(role="out", stride=1):
 
 def test_only_large_results_that_are_not_read():
     many = streaming.WORTH // 4
-    assert suited(kernel_of(), [many]) is streaming
+    assert suited(kernel_of(), [many]) is STREAMING
     assert suited(kernel_of(), [many - 1]) is None
     assert suited(kernel_of("inout"), [many]) is None
     assert suited(kernel_of(stride="s"), [many]) is None
@@ -75,7 +75,7 @@ def test_traced_results_are_eager_ones_and_updates_stay_in_the_cache(monkeypatch
     x = ingot.tensor(np.random.default_rng(4).standard_normal(70_000).astype(np.float32))
     fresh = jit.trace(lambda x: x * 2 + ingot.exp(x))
     want = fresh(x).numpy()
-    assert fresh(x).numpy().tobytes() == want.tobytes() and used[-1] is streaming
+    assert fresh(x).numpy().tobytes() == want.tobytes() and used[-1] is STREAMING
 
     @jit.trace
     def update(x):

@@ -6,8 +6,8 @@ import pytest
 import ingot
 from ingot import jit
 from ingot.ir import dtype as dt
-from ingot.passes.codegen.llvm.loops import nest, short_rows
-from ingot.passes.codegen.llvm.loops.strategies import suited
+from ingot.passes.codegen.llvm.loops import nest
+from ingot.passes.codegen.llvm.loops.strategies import SHORT_ROWS, suited
 from ingot.runtime.cpu.calls import pool
 from ingot.runtime.cpu.loops import kernels
 
@@ -69,7 +69,7 @@ def test_indices_along_every_dim(shape):
 
 def test_only_chains_over_short_rows_take_one_vector():
     of = {chain: made(dt.float32, chain, "which").kernel(2) for chain in (False, True)}
-    assert suited(of[True], (100, 16)) is short_rows
+    assert suited(of[True], (100, 16)) is SHORT_ROWS
     assert suited(of[True], (100, 17)) is suited(of[True], (16,)) is suited(of[False], (100, 16)) is None
 
 
