@@ -15,7 +15,7 @@ from ...ir.kernel.kernel import LOAD, STORE, Instr
 from ...ir.ops.linalg.products import matmul
 from ...ir.ops.packed.conv_channels_last import conv_last, conv_last_input_grad
 from ...ir.ops.quantized.scaled_products import matmul8
-from ..codegen.llvm.contract.fused_epilogue import ACCUMULATED, Fused, Operand
+from ..codegen.epilogue_program import ACCUMULATED, EpilogueProgram, Operand
 from ..rewrite.kernel_body import CALL, Body, Unfit, source_of
 from ..rewrite.strided import Pattern, row_major
 from .fuse import Group, size_of
@@ -44,7 +44,7 @@ class Epilogue:
     node: Node
     group: Any
     result: Value
-    fused: Fused | None
+    fused: EpilogueProgram | None
     operands: tuple
     others: tuple
     before: tuple = (None, None)
@@ -183,7 +183,7 @@ def _make(group, node, result, mixed):
     lines = [line_of(t, buffers) for t in body.terms]
     lines += [Instr(f"w{i}", STORE, v.dtype, (f"v{body.results[v].number}",), o.name)
               for i, (v, o) in enumerate(zip(others, operands[len(beside):]))]
-    fused = Fused(product.dtype, tuple(operands), tuple(lines), f"v{body.results[result].number}")
+    fused = EpilogueProgram(product.dtype, tuple(operands), tuple(lines), f"v{body.results[result].number}")
     return Epilogue(node, group, result, fused, tuple(places), tuple(others))
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from ...ir.graph.graph import Node, Value
 from ...ir.ops.linalg.products import matmul
 from ...ir.symbols.symbolic import judged
-from ..codegen.llvm.contract.fused_epilogue import Fused, Operand
+from ..codegen.epilogue_program import EpilogueProgram, Operand
 from ..rewrite.kernel_body import Body, Unfit, source_of
 from .fuse_epilogue import Epilogue, faces, line_of, steps_of
 
@@ -32,7 +32,7 @@ class Prologue:
 
     group: Any
     value: Value
-    fused: Fused
+    fused: EpilogueProgram
     operands: tuple
     turned: bool = False
 
@@ -139,7 +139,7 @@ def _made(group, value, body, loads, places, letter, turned):
     names = {key: o.name for key, o in zip(loads, operands)}
     lines = tuple([line_of(t, names) for t in body.terms])
     result, = body.results.values()
-    fused = Fused(value.dtype, operands, lines, f"v{result.number}")
+    fused = EpilogueProgram(value.dtype, operands, lines, f"v{result.number}")
     return Prologue(group, value, fused, tuple([(v, p.offset, row, batch) for (v, p), (batch, row, _) in zip(loads, places)]),
                     turned)
 

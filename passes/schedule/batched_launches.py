@@ -16,7 +16,7 @@ from ...ir.kernel.kernel import LOAD, POINT, STORE, Kernel, buffer_of
 from ...ir.ops.core.shape import later
 from ...ir.symbols.substitute import is_same
 from ...ir.symbols.symbolic import judged
-from ..codegen.triton.ir.nest import POINTER
+from ..codegen.triton.ir.source import POINTER
 from ..codegen.triton.loops import configs
 from ..codegen.triton.loops.multi_tensor import SLOTS
 from ..fusion.fuse import waits_for

@@ -19,13 +19,13 @@ from ...ir.kernel.kernel import Kernel
 from ...ir.opdef.aval import Aval
 from ...ir.symbols.substitute import evaluator, has_symbols, replaced, valuer
 from ...ir.symbols.symbolic import SymInt, is_symbol, names_of
-from ..codegen.llvm.contract.fused_epilogue import Fused as FusedEpilogue
+from ..codegen.epilogue_program import EpilogueProgram
 from ..fusion.fuse import Group
 from ..fusion.lower import Lowered
 from ..rewrite.kernel_body import is_free
 from .plan_steps import Plan
 
-_PLAIN = frozenset((Kernel, FusedEpilogue, Graph))
+_PLAIN = frozenset((Kernel, EpilogueProgram, Graph))
 
 
 def bind_graph(graph: Graph, values: dict) -> Graph:

@@ -20,8 +20,7 @@ from ingot.ir.kernel.kernel_builder import KernelBuilder
 from ingot.ir.reference import float8
 from ingot.passes.codegen import scalars
 from ingot.passes.codegen.triton.contract import matmul, matmul_hopper
-from ingot.passes.codegen.triton.ir.dots import FAST, Kinds
-from ingot.passes.codegen.triton.ir.nest import SIZE
+from ingot.passes.codegen.triton.ir.source import FAST, SIZE, Kinds
 from ingot.passes.codegen.triton.loops import configs
 from ingot.runtime.cuda.compiler import compile as compiler
 from tests.passes.codegen.triton.test_compile_loops import built, caches, variant  # noqa: F401 (a fixture)

@@ -10,6 +10,7 @@ from ....ir.ops.linalg import products
 from ....ir.target import host
 from ....passes.codegen.llvm.contract import gemm as codegen
 from ....passes.codegen.llvm.contract.epilogue import ColumnBias, Outside
+from ....passes.codegen.llvm.contract.fused_epilogue import epilogue_text
 from ....passes.codegen.llvm.ir.memory_types import ELEMENT
 from ....passes.layout.plain_operands import STRIDED
 from ....passes.schedule.plan_steps import LINE
@@ -191,7 +192,7 @@ def _text_of(fused) -> "str | Text":
     if found is None:
         while len(_texts) >= MOST_TEXTS:
             del _texts[next(iter(_texts))]
-        found = _texts[key] = text_by(type(fused).text, fused, host())
+        found = _texts[key] = text_by(epilogue_text, fused, host())
     return found
 
 

@@ -25,7 +25,7 @@ from ....ir import config
 from ....ir import dtype as dt
 from ....ir.errors import DeviceError, IngotError
 from ....ir.symbols.substitute import PARSING
-from ....passes.codegen.triton.ir.nest import NUMBER, NUMBERS_AS, POINTER, Source
+from ....passes.codegen.triton.ir.source import NUMBER, NUMBERS_AS, POINTER, Source
 from ...cpu.compiler import cache
 from ..driver.workers import Threads
 

@@ -10,7 +10,7 @@ from ....ir import dtype as dt
 from ....ir.kernel.kernel import Kernel
 from ....ir.symbols.substitute import function_of
 from ....ir.symbols.symbolic import hint, is_symbol
-from ....passes.codegen.triton.ir.nest import POINTER, SIZE
+from ....passes.codegen.triton.ir.source import POINTER, SIZE
 from ....passes.codegen.triton.loops import configs
 from ....passes.codegen.triton.loops.configs import Launch
 from ..driver import context as contexts

@@ -8,7 +8,7 @@ import pytest
 import ingot
 import mock_cuda
 from graphs import graph_of
-from ingot.passes.codegen.llvm.contract.fused_epilogue import Fused
+from ingot.passes.codegen.epilogue_program import EpilogueProgram
 from ingot.passes.schedule.plan_memory import plan
 from ingot.passes.schedule.plan_steps import Call, Product, Run
 from ingot.runtime.core.dispatch import kernel_of
@@ -145,7 +145,7 @@ def test_operands_in_any_layout():
 def test_equal_epilogues_are_one_function():
     texts = [product_graph(BODIES["bias and activation"][0], m, 8, 32) for m in (3, 9)]
     fused = [plan(g).steps[0].epilogue.fused for g in texts]
-    assert all(type(f) is Fused for f in fused)
+    assert all(type(f) is EpilogueProgram for f in fused)
     assert fused[0].name == fused[1].name
 
 

@@ -17,7 +17,7 @@ from ingot.ir.ops.core import elementwise as ew
 from ingot.ir.ops.core.reduce import sum_
 from ingot.ir.ops.core.shape import expand
 from ingot.ir.symbols.scope import Scope
-from ingot.passes.codegen.triton.ir.nest import POINTER
+from ingot.passes.codegen.triton.ir.source import POINTER
 from ingot.passes.codegen.triton.loops import configs
 from ingot.passes.fusion.fuse import fuse
 from ingot.passes.fusion.lower import lower

@@ -11,7 +11,7 @@ import mock_cuda
 from ingot.ir import config
 from ingot.ir import dtype as dt
 from ingot.ir.errors import DeviceError
-from ingot.passes.codegen.triton.ir.nest import NUMBER, POINTER, SIZE, Parameter, Source
+from ingot.passes.codegen.triton.ir.source import NUMBER, POINTER, SIZE, Parameter, Source
 from ingot.runtime.cuda.compiler import compile as compiler
 from ingot.runtime.cuda.compiler import launch
 from ingot.runtime.cuda.driver import context, driver, streams

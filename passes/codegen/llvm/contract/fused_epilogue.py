@@ -5,14 +5,11 @@ the value, and the load called `ACCUMULATED` is the product itself. Operand word
 its pointer, and its row and batch strides in bytes; a buffer lies along the columns or is one number for all of them.
 """
 
-import functools
-import hashlib
-from dataclasses import dataclass
-
-from .....ir.dtype import DType, bool_
-from .....ir.kernel.kernel import CAST, CONST, LOAD, STORE, instr_text
+from .....ir.dtype import bool_
+from .....ir.kernel.kernel import CAST, CONST, LOAD, STORE
 from .....ir.target import Target
 from ... import scalars
+from ...epilogue_program import ACCUMULATED, EpilogueProgram, Operand
 from ..ir.emit import Function, Module
 from ..ir.memory_types import ELEMENT
 from ..ir.spelling import LlvmBuilder
@@ -20,78 +17,28 @@ from ..ir.types import I64, PTR, Value, vector
 from .epilogue import Place
 from .microkernel import memory_type
 
-ACCUMULATED = "accumulated"
 WORDS_EACH = 3
 
 
-@dataclass(frozen=True)
-class Operand:
-    """A buffer beside the product, read or written; one that does not lie along the rows is the same for all of them."""
+def epilogue_text(program: EpilogueProgram, target: Target) -> str:
+    """The module of the function that `epilogue.Outside` describes: a vector of columns after the other, down the rows, so
+    that what is the same in all rows is done once."""
+    module = Module(target)
+    f = module.function(program.name, [(PTR, "operands"), (PTR, "c"), (I64, "c_row"), (I64, "row"), (I64, "column"),
+                                    (I64, "height"), (I64, "width"), (I64, "batch")])
+    operands, c, c_row, row, column, height, width, batch = f.params
+    lanes, stored = target.lanes(program.dtype.itemsize), ELEMENT[program.dtype]
+    buffers = [_Buffer(f, o, number, Place(operands, batch, row, column, None)) for number, o in enumerate(program.operands)]
 
-    name: str
-    dtype: DType
-    along_columns: bool
-    along_rows: bool = True
+    def work(index, mask):
+        down = _Columns(program, LlvmBuilder(f, lanes), buffers, f.at(c, index, stored), index, mask)
+        with f.loop(0, height) as line:
+            down.ask_beside(line.index, width)
+            down.one_row(line.index, f.mul(c_row, line.index))
 
-
-@dataclass(frozen=True)
-class Fused:
-    """An epilogue: `result` names the value that takes the product's place; stores write others beside it."""
-
-    dtype: DType
-    operands: tuple
-    body: tuple
-    result: str
-
-    @functools.cached_property
-    def name(self) -> str:
-        """What tells it from all others."""
-        said = "\n".join([str(self.dtype), *map(str, self.operands), *map(instr_text, self.body), self.result])
-        return f"epilogue_{hashlib.sha256(said.encode()).hexdigest()[:12]}"
-
-    @property
-    def stored(self) -> DType:
-        """The dtype of the result."""
-        return next(i.dtype for i in self.body if i.name == self.result)
-
-    @property
-    def is_bias(self) -> bool:
-        """Whether it does nothing but add one vector along the columns, the same in all rows."""
-        if len(self.operands) != 1 or [i.op for i in self.body] != [LOAD, LOAD, "add"]:
-            return False
-        operand, (first, second, last) = self.operands[0], self.body
-        return (operand.along_columns and not operand.along_rows and operand.dtype is self.dtype is last.dtype
-                and {first.attr, second.attr} == {ACCUMULATED, operand.name}
-                and set(last.args) == {first.name, second.name} and self.result == last.name)
-
-    def text(self, target: Target) -> str:
-        """The module of the function that `epilogue.Outside` describes: a vector of columns after the other, down the rows, so
-        that what is the same in all rows is done once."""
-        module = Module(target)
-        f = module.function(self.name, [(PTR, "operands"), (PTR, "c"), (I64, "c_row"), (I64, "row"), (I64, "column"),
-                                        (I64, "height"), (I64, "width"), (I64, "batch")])
-        operands, c, c_row, row, column, height, width, batch = f.params
-        lanes, stored = target.lanes(self.dtype.itemsize), ELEMENT[self.dtype]
-        buffers = [_Buffer(f, o, number, Place(operands, batch, row, column, None)) for number, o in enumerate(self.operands)]
-
-        def work(index, mask):
-            down = _Columns(self, LlvmBuilder(f, lanes), buffers, f.at(c, index, stored), index, mask)
-            with f.loop(0, height) as line:
-                down.ask_beside(line.index, width)
-                down.one_row(line.index, f.mul(c_row, line.index))
-
-        f.vectors(width, lanes, work)
-        f.ret()
-        return module.text()
-
-    @functools.cached_property
-    def steady(self) -> frozenset:
-        """The names of values that are the same in all rows."""
-        same, found = {o.name for o in self.operands if not o.along_rows}, set()
-        for i in self.body:
-            if i.op != STORE and (i.attr in same if i.op == LOAD else all(a in found for a in i.args)):
-                found.add(i.name)
-        return frozenset(found)
+    f.vectors(width, lanes, work)
+    f.ret()
+    return module.text()
 
 
 class _Buffer:
@@ -114,12 +61,12 @@ class _Buffer:
 class _Columns:
     """A vector of columns of a tile, row after row."""
 
-    def __init__(self, fused: Fused, s: LlvmBuilder, buffers: list, c: Value, column: Value, mask: Value | None):
-        self.fused, self.s, self.c, self.column, self.mask = fused, s, c, column, mask
+    def __init__(self, program: EpilogueProgram, s: LlvmBuilder, buffers: list, c: Value, column: Value, mask: Value | None):
+        self.program, self.s, self.c, self.column, self.mask = program, s, c, column, mask
         self.buffers = {b.operand.name: b for b in buffers}
-        self.written = {i.attr for i in fused.body if i.op == STORE}
+        self.written = {i.attr for i in program.body if i.op == STORE}
         self.env: dict = {}
-        self._run([i for i in fused.body if i.name in fused.steady], self.env, None)
+        self._run([i for i in program.body if i.name in program.row_invariant], self.env, None)
 
     def ask_beside(self, row: Value, width: Value):
         """Prefetches what the tile beside this one, the next, will read and write in a row."""
@@ -130,11 +77,11 @@ class _Columns:
 
     def one_row(self, row: Value, offset: Value):
         """What happens to a row that lies `offset` bytes after the first one."""
-        fused, spot, env = self.fused, self.s.f.at(self.c, offset), dict(self.env)
-        value = self.s.wrap(fused.dtype, self._load(vector(self.s.lanes, ELEMENT[fused.dtype]), spot))
-        env |= {i.name: value for i in fused.body if i.op == LOAD and i.attr == ACCUMULATED}
-        self._run([i for i in fused.body if i.name not in env], env, row)
-        self._store(env[fused.result].ref, spot)
+        program, spot, env = self.program, self.s.f.at(self.c, offset), dict(self.env)
+        value = self.s.wrap(program.dtype, self._load(vector(self.s.lanes, ELEMENT[program.dtype]), spot))
+        env |= {i.name: value for i in program.body if i.op == LOAD and i.attr == ACCUMULATED}
+        self._run([i for i in program.body if i.name not in env], env, row)
+        self._store(env[program.result].ref, spot)
 
     def _run(self, body, env, row):
         """Instructions, of which those that load and store do so in a row, or in any of them (None)."""

@@ -32,9 +32,7 @@ from dataclasses import dataclass, replace
 
 from .....ir import dtype as dt
 from .....ir.reference import philox
-from ..ir.dots import stated_dot
-from ..ir.nest import NUMBER, POINTER, SIZE, Parameter, Source
-from ..ir.row_indexing import made
+from ..ir.source import NUMBER, POINTER, SIZE, Parameter, Source, emit, stated_dot
 from ..ir.spelling import TYPE
 
 NO_MASK, BOOLS, ADDED = "none", "bools", "added"
@@ -200,9 +198,9 @@ class Kind:
         """A sum of what stayed, in its share."""
         return f"({x} * share)" if self.drops else x
 
-    def made(self, what, parameters, lines) -> Source:
+    def emit(self, what, parameters, lines) -> Source:
         """The file of a kernel."""
-        return made(self.name(what), parameters, self.constants, [*self.key, *lines], True, DRAW_HELPERS if self.drops else "")
+        return emit(self.name(what), parameters, self.constants, [*self.key, *lines], True, DRAW_HELPERS if self.drops else "")
 
     def scores(self, rows, columns, masked=True) -> list:
         """Lines: `s` of a block, from what it has as rows and as columns, in units of log2(e) (or not scaled yet), -inf where
@@ -372,7 +370,7 @@ def forward(kind: Kind) -> Source:
              f'sums = tl.where(none, float("inf"), top * {LN2} + tl.log(total))',
              kind.put("out", "group * L", "i", "L", "V", "acc"),
              "tl.store(lse + (group * L + i), sums, i < L)"]
-    return kind.made("attention", kind.parameters(kind.reads(FORWARD), ("out", "lse")), lines)
+    return kind.emit("attention", kind.parameters(kind.reads(FORWARD), ("out", "lse")), lines)
 
 
 def _slopes(kind, rows, columns, there=True) -> list:
@@ -413,7 +411,7 @@ def query_grad(kind: Kind, slopes: bool) -> Source:
              kind.put("gq", "group * L", "i", "L", "E", "acc")]
     writes = ("gq", "ds_out") if slopes else ("gq",)
     what = "attention_query_grad" + ("_slopes" if slopes else "")
-    return kind.made(what, kind.parameters(kind.reads(QUERIES), writes), lines)
+    return kind.emit(what, kind.parameters(kind.reads(QUERIES), writes), lines)
 
 
 @functools.lru_cache(64)
@@ -450,4 +448,4 @@ def key_grad(kind: Kind) -> Source:
              *_indent(kind.over_queries(body)), "to_key = to_key * SCALE",
              kind.put("gk", "under * S", "j", "S", "E", "to_key"),
              kind.put("gv", "under * S", "j", "S", "V", kind.shared("to_value"))]
-    return kind.made("attention_key_grad", kind.parameters(kind.reads(KEYS), ("gk", "gv")), lines)
+    return kind.emit("attention_key_grad", kind.parameters(kind.reads(KEYS), ("gk", "gv")), lines)

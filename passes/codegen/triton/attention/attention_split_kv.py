@@ -15,8 +15,7 @@ import functools
 
 from .....ir.symbols.substitute import choice
 from .....ir.symbols.symbolic import power_of_two
-from ..ir.nest import SIZE, Parameter, Source
-from ..ir.row_indexing import made
+from ..ir.source import SIZE, Parameter, Source, emit
 from ..ir.spelling import TYPE
 from .attention import BOOLS, CONSTANTS, LN2, LOG2E, NO_MASK, UNITS, Kind, strides_of
 from .attention_configs import constants
@@ -140,7 +139,7 @@ def parts(kind: Kind, alone: bool) -> Source:
         lines += ["tl.store(stats + 2 * at, top, there)", "tl.store(stats + (2 * at + 1), total, there)",
                   f"tl.store(sums + (at[:, None] * {_ROOM} + f[None, :]), acc, there[:, None] & (f < V)[None, :])"]
     parameters = [*kind.parameters(READS, LEAVES), Parameter("PART", SIZE)]
-    return made(kind.name("attention_of_one" if alone else "attention_of_few"), parameters, kind.constants, lines, True)
+    return emit(kind.name("attention_of_one" if alone else "attention_of_few"), parameters, kind.constants, lines, True)
 
 
 # Lines: the statistics and values of the places of a tile as those of the row.
@@ -167,5 +166,5 @@ def join(kind: Kind) -> Source:
              f"tl.store(out + ({_start(kind, 'out')} + f), (tl.sum(acc, 0) / whole).to({TYPE[kind.dtype]}), f < V)",
              f'tl.store(lse + row, tl.where(none, float("inf"), best * {LN2} + tl.log(whole)))']
     steps = kind.constants[len(CONSTANTS):]
-    return made(kind.name("attention_join"), [*kind.parameters(LEAVES, ("out", "lse")), Parameter("COUNT", SIZE)],
+    return emit(kind.name("attention_join"), [*kind.parameters(LEAVES, ("out", "lse")), Parameter("COUNT", SIZE)],
                 ("INDEX", "V", "BV", "BP", *steps), lines, True)

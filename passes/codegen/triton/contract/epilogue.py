@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from .....ir import dtype as dt
 from .....ir.kernel.kernel import CAST, CONST, LOAD, STORE, Instr
-from ...llvm.contract.fused_epilogue import ACCUMULATED
-from ..ir.nest import POINTER, SIZE, Parameter, applied
+from ...epilogue_program import ACCUMULATED
+from ..ir.nest import applied
+from ..ir.source import POINTER, SIZE, Parameter
 from ..ir.spelling import Text, TritonBuilder, memory
 
 

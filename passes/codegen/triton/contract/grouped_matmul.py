@@ -9,9 +9,7 @@ cut their vectors. Ends that do not rise are noted in a status word, and nothing
 import functools
 
 from .....ir import dtype as dt
-from ..ir.dots import stated_dot
-from ..ir.nest import POINTER, SIZE, Parameter, Source
-from ..ir.row_indexing import made
+from ..ir.source import POINTER, SIZE, Parameter, Source, emit, stated_dot
 from ..ir.spelling import TYPE
 from . import matmul, prologue
 
@@ -88,7 +86,7 @@ def source(kind: dt.DType, ends: dt.DType, precision: str, units: tuple, depth: 
     mark = "_".join("".join("1" if u else "s" for u in pair) for pair in units)
     name = f"grouped_{'depth' if depth else 'rows'}_{kind.short}_{ends.short}_{mark}"
     name += "" if precision == "ieee" else "_" + precision
-    return made(name, (*pointers, *sizes, *x.sizes, *y.sizes), CONSTANTS, [*lines, *body.splitlines()])
+    return emit(name, (*pointers, *sizes, *x.sizes, *y.sizes), CONSTANTS, [*lines, *body.splitlines()])
 
 
 def candidates(kind: dt.DType, sizes: tuple, groups: int, depth: bool, fast: bool, shared: int) -> list:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from .....ir import dtype as dt
 from .....ir.symbols.substitute import choice
-from ..ir.dots import kinds_of, stated_dot
-from ..ir.nest import POINTER, SIZE, Parameter, Source, memory
+from ..ir.nest import memory
+from ..ir.source import POINTER, SIZE, Parameter, Source, kinds_of, stated_dot
 from ..ir.spelling import TYPE
 from ..loops.configs import has_warp_groups, power_of_two
 from . import epilogue, matmul_hopper, prologue

@@ -13,9 +13,8 @@ beyond the edges come as zeros.
 import functools
 
 from .....ir import dtype as dt
-from ..ir.dots import kinds_of, stated_dot
-from ..ir.nest import POINTER, SIZE, Parameter, Source, memory
-from ..ir.row_indexing import made
+from ..ir.nest import memory
+from ..ir.source import POINTER, SIZE, Parameter, Source, emit, kinds_of, stated_dot
 from ..ir.spelling import TYPE
 from . import epilogue
 
@@ -100,7 +99,7 @@ def source(dtype, precision: str, x_units: tuple, y_units: tuple, constants: tup
     marks = "".join("1" if u else "s" for u in (*x_units, *y_units))
     name = f"matmul_{road}_{kinds.short}_{marks}" + ("" if precision == "ieee" else "_" + precision)
     name += "" if fused is None else "_" + fused.name
-    return made(name, parameters, constants, lines, helpers="" if after is None else after.helpers)
+    return emit(name, parameters, constants, lines, helpers="" if after is None else after.helpers)
 
 
 def _starts(road) -> list:

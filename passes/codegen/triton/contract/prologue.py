@@ -8,8 +8,8 @@ beyond the edges are 0, whatever is computed there.
 from dataclasses import dataclass
 
 from .....ir import dtype as dt
-from ...llvm.contract.fused_epilogue import Fused
-from ..ir.nest import SIZE, Parameter
+from ...epilogue_program import EpilogueProgram
+from ..ir.source import SIZE, Parameter
 from ..ir.spelling import TYPE
 from . import epilogue
 
@@ -25,7 +25,7 @@ class Before:
     turned   whether the factor's last dim but one counts as columns, which memory follows
     """
 
-    fused: Fused
+    fused: EpilogueProgram
     along: tuple
     turned: bool = False
 

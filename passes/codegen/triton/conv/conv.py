@@ -15,9 +15,8 @@ from dataclasses import dataclass, replace
 
 from .....ir import dtype as dt
 from ..contract import epilogue, prologue
-from ..ir.dots import stated_dot
-from ..ir.nest import POINTER, SIZE, Parameter, Source, memory
-from ..ir.row_indexing import made
+from ..ir.nest import memory
+from ..ir.source import POINTER, SIZE, Parameter, Source, emit, stated_dot
 from ..ir.spelling import TYPE
 from ..loops.configs import power_of_two
 
@@ -173,7 +172,7 @@ def forward(kind: dt.DType, precision: str, bias: bool, fused=None, along: tuple
     own = own if tile is None else [*tile.pointers, *own, *tile.sizes]
     helpers = TURNS + epilogue.together("" if tile is None else tile.helpers, end.helpers)
     name = named("conv_bias" if bias else "conv", kind, precision, fused) + ("" if before is None else "_" + before.name)
-    return made(name, end.parameters(own), CONSTANTS, lines, helpers=helpers)
+    return emit(name, end.parameters(own), CONSTANTS, lines, helpers=helpers)
 
 
 _INNER, _INPUTS = "(m < N * inner)", "(c < C)"
@@ -200,7 +199,7 @@ def input_grad(kind: dt.DType, precision: str, fused=None, along: tuple = ()) ->
     lines += ["    " + x for x in row]
     end = ended(kind, "((n * GROUPS + cg) * C + c) * inner + pixel", f"{_INNER} & {_INPUTS}", fused, along, _BACKWARD)
     lines += ["pixel = (iD * IH + iH) * IW + iW", *end.lines]
-    return made(named("conv_input_grad", kind, precision, fused),
+    return emit(named("conv_input_grad", kind, precision, fused),
                 end.parameters(shared_parameters(kind, ("g", "w"), "out", kind)), CONSTANTS, lines,
                 helpers=TURNS + end.helpers)
 
@@ -232,7 +231,7 @@ def phase_grad(kind: dt.DType, precision: str, fused=None, along: tuple = ()) ->
     end = ended(kind, "((n * GROUPS + cg) * C + c) * inner + pixel", f"{_PHASE} & {_INPUTS}", fused, along, _BY_PHASES)
     lines += ["pixel = ((RD + uD * SD) * IH + RH + uH * SH) * IW + RW + uW * SW", *end.lines]
     parameters = [*shared_parameters(kind, ("g", "w"), "out", kind), *[Parameter(n, SIZE) for n in COUNTS]]
-    return made(named("conv_phase_grad", kind, precision, fused), end.parameters(parameters), (*CONSTANTS, *PHASE), lines,
+    return emit(named("conv_phase_grad", kind, precision, fused), end.parameters(parameters), (*CONSTANTS, *PHASE), lines,
                 helpers=TURNS + end.helpers)
 
 
@@ -278,7 +277,7 @@ def weight_grad(kind: dt.DType, precision: str) -> Source:
     lines += ["    " + x for x in row]
     lines.append("tl.store(out + (((part * GROUPS + cg) * O + o[:, None]) * width + at[None, :]), total, "
                  "(o[:, None] < O) & (at[None, :] < width))")
-    return made(named("conv_weight_grad", kind, precision), shared_parameters(kind, ("g", "x"), "out", wide),
+    return emit(named("conv_weight_grad", kind, precision), shared_parameters(kind, ("g", "x"), "out", wide),
                 (*CONSTANTS, "PARTS"), lines, helpers=TURNS)
 
 

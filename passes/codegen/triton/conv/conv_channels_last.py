@@ -13,9 +13,7 @@ from math import prod
 from .....ir import dtype as dt
 from ..contract.epilogue import Site
 from ..contract.matmul import HOPPER_SHARED, WAVE
-from ..ir.dots import stated_dot
-from ..ir.nest import POINTER, SIZE, Parameter, Source
-from ..ir.row_indexing import made
+from ..ir.source import POINTER, SIZE, Parameter, Source, emit, stated_dot
 from ..loops.configs import power_of_two
 from .conv import COUNTS, DIMS, PHASE, TILE, TURNS, WINDOW, ended, named, shared_parameters, split, wide_type, within
 
@@ -61,7 +59,7 @@ def product(kind: dt.DType, precision: str, back: bool, bias: bool = False, fuse
     lines += ["n = m // outer", "pixel = m - n * outer", *end.lines]
     own = shared_parameters(kind, ("x", "w", *(("bias",) if bias else ())), "out", kind)
     name = named(f"conv_last{'_back' if back else ''}{'_bias' if bias else ''}", kind, precision, fused)
-    return made(name, end.parameters(own), ("LAST", *CONSTANTS), lines, helpers=TURNS + end.helpers)
+    return emit(name, end.parameters(own), ("LAST", *CONSTANTS), lines, helpers=TURNS + end.helpers)
 
 
 ROWS = "(m < N * pixels)"
@@ -104,7 +102,7 @@ def product_last(kind: dt.DType, precision: str, back: bool, bias: bool = False,
     own += [Parameter(n, SIZE) for n in COUNTS] if back else []
     name = named(f"conv_rows{'_back' if back else ''}{'_turned' if turned else ''}{'_bias' if bias else ''}", kind, precision,
                  fused)
-    return made(name, end.parameters(own), (*CONSTANTS, *(PHASE if back else ())), [*lines, *end.lines], helpers=end.helpers)
+    return emit(name, end.parameters(own), (*CONSTANTS, *(PHASE if back else ())), [*lines, *end.lines], helpers=end.helpers)
 
 
 @functools.lru_cache(32)
@@ -131,7 +129,7 @@ def weight_grad(kind: dt.DType, precision: str, last: bool = False) -> Source:
              "rows, columns = tl.trans(o), c",
              f"tl.store(out + ({place}), total, (rows < O) & (columns < C))"]
     name = named(f"conv_{'rows' if last else 'last'}_weight_grad", kind, precision)
-    return made(name, shared_parameters(kind, ("g", "x"), "out", wide), (*CONSTANTS, "PARTS"), lines)
+    return emit(name, shared_parameters(kind, ("g", "x"), "out", wide), (*CONSTANTS, "PARTS"), lines)
 
 
 POINT_CONSTANTS = ("INDEX", *TILE, "PARTS")
@@ -154,7 +152,7 @@ def point_weight_grad(kind: dt.DType, precision: str) -> Source:
              "column = tl.trans(c)", "tl.store(out + ((part * O + o) * C + column), total, (o < O) & (column < C))"]
     parameters = [Parameter("g", POINTER, kind), Parameter("x", POINTER, kind), Parameter("out", POINTER, wide),
                   *[Parameter(n, SIZE) for n in "NCOPQ"]]
-    return made(named("point_weight_grad", kind, precision), parameters, POINT_CONSTANTS, lines)
+    return emit(named("point_weight_grad", kind, precision), parameters, POINT_CONSTANTS, lines)
 
 
 def suits(w: tuple, groups: int) -> bool:

@@ -8,8 +8,7 @@ import functools
 
 from .....ir import dtype as dt
 from ..contract import epilogue
-from ..ir.nest import SIZE, Parameter, Source
-from ..ir.row_indexing import made
+from ..ir.source import SIZE, Parameter, Source, emit
 from ..ir.spelling import TYPE
 from ..loops.configs import power_of_two
 from .conv import DIMS, WINDOW, ended, named, shared_parameters, split, wide_type, within
@@ -44,7 +43,7 @@ def forward(kind: dt.DType, bias: bool, fused=None, along: tuple = ()) -> Source
     reads = ("x", "w", "bias") if bias else ("x", "w")
     parameters = end.parameters([*shared_parameters(kind, reads, "out", kind), Parameter("TOTAL", SIZE)])
     name = named(f"conv_depthwise{'_bias' if bias else ''}", kind, "ieee", fused)
-    return made(name, parameters, CONSTANTS, [*lines, *end.lines], helpers=end.helpers)
+    return emit(name, parameters, CONSTANTS, [*lines, *end.lines], helpers=end.helpers)
 
 
 _BACK = epilogue.Site(("image", "there"), ("c", "there"), ("pixel", "there"))
@@ -68,7 +67,7 @@ def input_grad(kind: dt.DType, fused=None, along: tuple = ()) -> Source:
     lines += ["    " + x for x in row]
     end = ended(kind, "at", "there", fused, along, _BACK)
     parameters = end.parameters([*shared_parameters(kind, ("g", "w"), "out", kind), Parameter("TOTAL", SIZE)])
-    return made(named("conv_depthwise_input_grad", kind, "ieee", fused), parameters, CONSTANTS, [*lines, *end.lines],
+    return emit(named("conv_depthwise_input_grad", kind, "ieee", fused), parameters, CONSTANTS, [*lines, *end.lines],
                 helpers=end.helpers)
 
 
@@ -91,7 +90,7 @@ def weight_grad(kind: dt.DType) -> Source:
     lines += ["    " + x for x in row]
     lines += ["taken = tl.arange(0, BT)", "place = (part * (GROUPS * O) + o) * taps + taken",
               "tl.store(out + place, tl.sum(total, 1), taken < taps)"]
-    return made(named("conv_depthwise_weight_grad", kind, "ieee"), shared_parameters(kind, ("g", "x"), "out", wide),
+    return emit(named("conv_depthwise_weight_grad", kind, "ieee"), shared_parameters(kind, ("g", "x"), "out", wide),
                 (*CONSTANTS, "BT", "PARTS"), lines)
 
 

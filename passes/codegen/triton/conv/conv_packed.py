@@ -12,9 +12,7 @@ from dataclasses import replace
 from math import prod
 
 from .....ir import dtype as dt
-from ..ir.dots import stated_dot
-from ..ir.nest import POINTER, SIZE, Parameter, Source
-from ..ir.row_indexing import BITS, made
+from ..ir.source import BITS, POINTER, SIZE, Parameter, Source, emit, stated_dot
 from ..loops.configs import power_of_two
 from . import conv_channels_last
 from .conv import DIMS, TILE, TURNS, WINDOW, ended, named, shared_parameters, split, wide_type
@@ -45,7 +43,7 @@ def pack(itemsize: int) -> Source:
              "at = (n * C * ID + aD) * IH * IW + aH * IW + aW + c * (ID * IH * IW)",
              "value = tl.load(x + at, inside & (c < C), 0)",
              "tl.store(out + (m * PACK + c), value, (m < N * (QD * QH * QW)) & (c < PACK))"]
-    return made(f"pack_{8 * itemsize}", parameters, ("INDEX", "BLOCK", "PACK", "WIDE"), lines)
+    return emit(f"pack_{8 * itemsize}", parameters, ("INDEX", "BLOCK", "PACK", "WIDE"), lines)
 
 
 _ROWS, _OUTPUTS = conv_channels_last.ROWS, conv_channels_last.OUTPUTS
@@ -78,7 +76,7 @@ def product(kind: dt.DType, precision: str, last: bool, bias: bool = False, fuse
     own = shared_parameters(kind, ("x", "w", *(("bias",) if bias else ())), "out", kind)
     name = named(f"conv_packed{'_rows' if last else ''}{'_bias' if bias else ''}", kind, precision, fused)
     constants = CONSTANTS if last else ("LAST", *CONSTANTS)
-    return made(name, end.parameters(own), constants, [*lines, *end.lines], helpers=("" if last else TURNS) + end.helpers)
+    return emit(name, end.parameters(own), constants, [*lines, *end.lines], helpers=("" if last else TURNS) + end.helpers)
 
 
 @functools.lru_cache(32)
@@ -105,7 +103,7 @@ def weight_grad(kind: dt.DType, precision: str, last: bool) -> Source:
                                     f"total = tl.dot(tl.trans(left), right, total{stated_dot(kind, precision)})"]],
              "rows = tl.trans(to)", f"tl.store(out + ({place}), total, {there})"]
     name = named(f"conv_packed_{'rows_' if last else ''}weight_grad", kind, precision)
-    return made(name, shared_parameters(kind, ("g", "x"), "out", wide), (*CONSTANTS, "PARTS"), lines)
+    return emit(name, shared_parameters(kind, ("g", "x"), "out", wide), (*CONSTANTS, "PARTS"), lines)
 
 
 def suits(w: tuple, groups: int) -> bool:

@@ -12,8 +12,7 @@ import numpy as np
 
 from .....ir import dtype as dt
 from .....ir.symbols.symbolic import power_of_two
-from ..ir.nest import POINTER, SIZE, Parameter, Source
-from ..ir.row_indexing import made
+from ..ir.source import POINTER, SIZE, Parameter, Source, emit
 from ..ir.spelling import TYPE
 from .conv import DIMS, WINDOW
 
@@ -78,7 +77,7 @@ def _maximum(name, kind, pointers, before, at, inside, short) -> Source:
              "    which = tl.where(take, place, which)",
              f"tl.store(out + at, best.to({TYPE[dt.uint8 if kind is dt.bool_ else kind]}), there)",
              "tl.store(places + at, which.to(tl.int64), there)"]
-    return made(name + _SAID[short], _parameters(pointers), ("INDEX", *WINDOW, *TILE), lines)
+    return emit(name + _SAID[short], _parameters(pointers), ("INDEX", *WINDOW, *TILE), lines)
 
 
 @functools.lru_cache(32)
@@ -131,7 +130,7 @@ def maximum_grad(kind: dt.DType, short: bool) -> Source:
              f"    total = total + tl.load(g + window, mine, 0).to({TYPE[work]})",
              f"tl.store(out + at, total.to({TYPE[kind]}), there)"]
     pointers = (("g", kind), ("places", dt.int64), ("out", kind))
-    return made(f"max_pool_grad_{kind.short}{_SAID[short]}", _parameters(pointers), ("INDEX", *WINDOW, *TILE), lines)
+    return emit(f"max_pool_grad_{kind.short}{_SAID[short]}", _parameters(pointers), ("INDEX", *WINDOW, *TILE), lines)
 
 
 def _count(divisor: bool) -> list:
@@ -166,7 +165,7 @@ def average(kind: dt.DType, short: bool, divisor: bool) -> Source:
     lines += [f"total = {_divided(kind, 'total')}", f"tl.store(out + at, total.to({TYPE[kind]}), there)"]
     constants = ("INDEX", *WINDOW, *COUNTED, "DIVISOR", *TILE)
     name = f"avg_pool_{kind.short}{_SAID[short]}{'_by' if divisor else ''}"
-    return made(name, _parameters((("x", kind), ("out", kind))), constants, lines)
+    return emit(name, _parameters((("x", kind), ("out", kind))), constants, lines)
 
 
 @functools.lru_cache(32)
@@ -183,4 +182,4 @@ def average_grad(kind: dt.DType, short: bool, divisor: bool) -> Source:
               f"    total = total + {_divided(kind, 'v')}", f"tl.store(out + at, total.to({TYPE[kind]}), there)"]
     constants = ("INDEX", *WINDOW, *COUNTED, "DIVISOR", *TILE)
     name = f"avg_pool_grad_{kind.short}{_SAID[short]}{'_by' if divisor else ''}"
-    return made(name, _parameters((("g", kind), ("out", kind))), constants, lines)
+    return emit(name, _parameters((("g", kind), ("out", kind))), constants, lines)

@@ -3,15 +3,15 @@
 import functools
 
 from .....ir import dtype as dt
-from ..ir.nest import POINTER, SIZE, Parameter, Source, memory
-from ..ir.row_indexing import BITS, made
+from ..ir.nest import memory
+from ..ir.source import BITS, POINTER, SIZE, Parameter, Source, emit
 from ..ir.spelling import TYPE
 
 _AT = ["at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK).to(INDEX)"]
 
 
 @functools.lru_cache(64)
-def mapped(dtype: dt.DType, weighted: bool, skips: bool = False) -> Source:
+def map_source(dtype: dt.DType, weighted: bool, skips: bool = False) -> Source:
     """out[o, j, c] = sum over t of weights[t, j] * x[o, places[t, j], c], added in this order; without weights there is one
     place, whose bits are copied. What has no weight is not read if it `skips`."""
     wide = dt.float64 if dtype is dt.float64 else dt.float32
@@ -30,19 +30,4 @@ def mapped(dtype: dt.DType, weighted: bool, skips: bool = False) -> Source:
     else:
         lines.append(f"tl.store(out + at, tl.load(x + ((row + {place.format('j')}) * C + c), there), there)")
     mark = dtype.short if weighted else 8 * dtype.itemsize
-    return made(f"map_{'part_' if skips else ''}{mark}", parameters, ("INDEX", "BLOCK"), lines)
-
-
-# What of a number is wrong, by what the number is.
-_WRONG = {"divisor": "x == 0", "length": "x < 0", "rate": "~(x >= 0)", "concentration": "~(x > 0)",
-          "count": "~((x >= 0) & (x == tl.floor(x)))", "probability": "~((x >= 0) & (x <= 1))", "fault": "x > 0"}
-
-
-@functools.lru_cache(64)
-def noted(dtype: dt.DType, what: str) -> Source:
-    """Notes in a status word whether a number is none that a divisor (a length, a rate ...) can be."""
-    parameters = (Parameter("numbers", POINTER, dtype), Parameter("status", POINTER, dt.int32), Parameter("TOTAL", SIZE))
-    wide = ".to(tl.float32)" if dtype in (dt.float16, dt.bfloat16) else ""
-    lines = [*_AT, "there = at < TOTAL", f"x = tl.load(numbers + at, there, 1){wide}", f"wrong = there & ({_WRONG[what]})",
-             "if tl.max(wrong.to(tl.int32)) > 0:", "    tl.atomic_max(status + SLOT, 1)"]
-    return made(f"noted_{what}_{dtype.short}", parameters, ("INDEX", "BLOCK", "SLOT"), lines)
+    return emit(f"map_{'part_' if skips else ''}{mark}", parameters, ("INDEX", "BLOCK"), lines)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .....ir import dtype as dt
-from ..ir.nest import POINTER, SIZE, Parameter, Source, memory
-from ..ir.row_indexing import made
+from ..ir.nest import memory
+from ..ir.source import POINTER, SIZE, Parameter, Source, emit
 from ..ir.spelling import TYPE, filled
 
 WHOLE, ENDS, PARTS = "rows", "ends", "parts"     # rows at once; the states of parts; parts that begin with these
@@ -84,7 +84,7 @@ def source(scan: Scan, how: str) -> Source:
     sizes = [Parameter(n, SIZE) for n in ("N", "L", *(("COUNT",) if how != WHOLE else ()))]
     constants = ("INDEX", "ROWS", "COLS", *(("PART",) if how != WHOLE else ()), *(("WIDTH",) if how == PARTS else ()))
     helper = [f"def joined({pair(f'{x}{n}' for x in 'ab' for n in numbers)}):", *["    " + x for x in scan.join]]
-    return made(f"{scan.name}_{scan.dtype.short}_{how}", (Parameter("x", POINTER, memory(scan.dtype)), *ends, *outs, *sizes),
+    return emit(f"{scan.name}_{scan.dtype.short}_{how}", (Parameter("x", POINTER, memory(scan.dtype)), *ends, *outs, *sizes),
                 constants, lines, helpers="@triton.jit\n" + "\n".join(helper) + "\n\n\n")
 
 

@@ -7,8 +7,8 @@ neighbouring elements wherever the scan is not along the last dim.
 import functools
 
 from .....ir import dtype as dt
-from ..ir.nest import POINTER, SIZE, Parameter, Source, memory
-from ..ir.row_indexing import made
+from ..ir.nest import memory
+from ..ir.source import POINTER, SIZE, Parameter, Source, emit
 from ..ir.spelling import TYPE
 
 _LANE = ["at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK).to(INDEX)", "there = at < ROWS * C",
@@ -27,7 +27,7 @@ def _source(name, dtype, reads, writes, before, step) -> Source:
                   *[Parameter(n, SIZE) for n in _SIZES])
     loads = [f"v_{n} = tl.load({n} + place, there, 0).to({work})" for n in reads]
     lines = [*_LANE, *before, "for t in range(0, L):", *["    " + x for x in ("place = first + t * C", *loads, *step)]]
-    return made(f"{name}_{dtype.short}", parameters, ("INDEX", "BLOCK"), lines)
+    return emit(f"{name}_{dtype.short}", parameters, ("INDEX", "BLOCK"), lines)
 
 
 @functools.lru_cache(16)
@@ -75,4 +75,4 @@ def found(rank: int) -> Source:
              "there = there & (tl.load(hit + at, there, 0) != 0) & (place < COUNT)", "rest = at"]
     for d in range(rank - 1, -1, -1):
         lines += [f"tl.store(out{d} + place, rest % n{d}, there)", f"rest = rest // n{d}"]
-    return made(f"found_{rank}", parameters, ("INDEX", "BLOCK"), lines)
+    return emit(f"found_{rank}", parameters, ("INDEX", "BLOCK"), lines)

@@ -9,8 +9,7 @@ by their low halves first, then, in that order, by their high halves.
 import functools
 
 from .....ir import dtype as dt
-from ..ir.nest import POINTER, SIZE, Parameter, Source
-from ..ir.row_indexing import made
+from ..ir.source import POINTER, SIZE, Parameter, Source, emit
 from ..ir.spelling import TYPE
 
 SHORT = 256           # longest row that is sorted by counting
@@ -59,7 +58,7 @@ def keys(kind: dt.DType, descending: bool) -> Source:
         lines += [f"k = k & {2 ** cut - 1}"]
     lines += [f"tl.store(out + at, k.to({TYPE[key]}, bitcast=True), inside)"]
     parameters = [Parameter("x", POINTER, memory), Parameter("out", POINTER, key), Parameter("N", SIZE)]
-    return made(f"keys_{kind.short}{'_down' if descending else ''}", parameters, ("INDEX", "BLOCK"), lines)
+    return emit(f"keys_{kind.short}{'_down' if descending else ''}", parameters, ("INDEX", "BLOCK"), lines)
 
 
 @functools.lru_cache(8)
@@ -74,7 +73,7 @@ def ranked(key: dt.DType) -> Source:
              "tl.store(out + (row * K + rank), i.to(tl.int64), inside & (rank < K))"]
     parameters = [Parameter("keys", POINTER, key), Parameter("out", POINTER, dt.int64), Parameter("N", SIZE), Parameter("K",
                                                                                                                         SIZE)]
-    return made(f"ranked_{key.short}", parameters, ("INDEX", "LENGTH", "STEP"), lines)
+    return emit(f"ranked_{key.short}", parameters, ("INDEX", "LENGTH", "STEP"), lines)
 
 
 WHOLE, LOW, HIGH = "whole", "low", "high"
@@ -103,7 +102,7 @@ def blocks(key: dt.DType, half: str, last: bool) -> Source:
     lines += _last("pair", "at", "inside", half == HIGH) if last else ["tl.store(pairs + (row * N + at), pair, inside)"]
     order = [Parameter("order", POINTER, dt.int64)] if half == HIGH else []
     made_there = Parameter("out", POINTER, dt.int64) if last else Parameter(*_PAIRS)
-    return made(f"sort_blocks_{key.short}_{half}{'_last' if last else ''}",
+    return emit(f"sort_blocks_{key.short}_{half}{'_last' if last else ''}",
                 [Parameter("keys", POINTER, key), *order, made_there, Parameter("N", SIZE)], ("INDEX", "LENGTH"), lines)
 
 
@@ -121,7 +120,7 @@ def merged(last: bool, composed: bool) -> Source:
     lines += _last("mine", "place", "inside", composed) if last else ["tl.store(out + (row * N + place), mine, inside)"]
     order = [Parameter("order", POINTER, dt.int64)] if composed else []
     out = Parameter("out", POINTER, dt.int64 if last else dt.uint64)
-    return made(f"merge_runs{'_last' if last else ''}{'_composed' if composed else ''}",
+    return emit(f"merge_runs{'_last' if last else ''}{'_composed' if composed else ''}",
                 [Parameter(*_PAIRS), *order, out, Parameter("N", SIZE)], ("INDEX", "BLOCK", "LENGTH", "STEPS"), lines)
 
 
@@ -137,7 +136,7 @@ def counted(key: dt.DType) -> Source:
     """counts[row, digit, block]: how many keys of a block have each digit."""
     lines = [*_DIGITS, "tl.store(counts + slot, tl.sum(mine, 0))"]
     parameters = [Parameter("keys", POINTER, key), Parameter("counts", POINTER, dt.int32), Parameter("N", SIZE)]
-    return made(f"count_digits_{key.short}", parameters, ("INDEX", "BLOCK", "SHIFT"), lines)
+    return emit(f"count_digits_{key.short}", parameters, ("INDEX", "BLOCK", "SHIFT"), lines)
 
 
 @functools.lru_cache(1)
@@ -147,7 +146,7 @@ def added() -> Source:
              "for start in range(0, N, BLOCK):", "    at = start + tl.arange(0, BLOCK)",
              "    count = tl.load(counts + (row * N + at), at < N, 0)", "    upto = tl.cumsum(count, 0)",
              "    tl.store(counts + (row * N + at), upto - count + carry, at < N)", "    carry += tl.sum(count)"]
-    return made("add_counts", [Parameter("counts", POINTER, dt.int32), Parameter("N", SIZE)], ("INDEX", "BLOCK"), lines)
+    return emit("add_counts", [Parameter("counts", POINTER, dt.int32), Parameter("N", SIZE)], ("INDEX", "BLOCK"), lines)
 
 
 @functools.lru_cache(16)
@@ -161,7 +160,7 @@ def spread(key: dt.DType, first: bool) -> Source:
     parameters = [Parameter("keys", POINTER, key), *([] if first else [Parameter("order", POINTER, dt.int64)]),
                   Parameter("counts", POINTER, dt.int32), Parameter("keys_out", POINTER, key),
                   Parameter("order_out", POINTER, dt.int64), Parameter("N", SIZE)]
-    return made(f"spread_digits_{key.short}{'_first' if first else ''}", parameters, ("INDEX", "BLOCK", "SHIFT"), lines)
+    return emit(f"spread_digits_{key.short}{'_first' if first else ''}", parameters, ("INDEX", "BLOCK", "SHIFT"), lines)
 
 
 @functools.lru_cache(16)
@@ -178,4 +177,4 @@ def searched(key: dt.DType, right: bool, shared: bool) -> Source:
     parameters = [Parameter("keys", POINTER, key), Parameter("x", POINTER, key), Parameter("out", POINTER, dt.int64),
                   *[Parameter(n, SIZE) for n in ("N", "L", "W")]]
     name = f"search_{key.short}{'_right' if right else ''}{'_shared' if shared else ''}"
-    return made(name, parameters, ("INDEX", "BLOCK"), lines)
+    return emit(name, parameters, ("INDEX", "BLOCK"), lines)

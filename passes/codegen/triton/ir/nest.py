@@ -9,66 +9,18 @@ Buffers in `numbers` are not memory: the launch gives their one element itself.
 """
 
 import functools
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from .....ir import dtype as dt
 from .....ir.kernel.kernel import Instr, Kernel, buffer_of
 from ... import scalars
 from ...scalars import Val
+from .source import HEADER, NUMBER, NUMBERS_AS, POINTER, SIZE, Parameter, Source
 from .spelling import TYPE, Text, TritonBuilder, memory, of_one_shape
 
 SHORT = 5      # lines up to which a function is written where it is used
 _BLOCKS = "for ", "if ", "while "         # how lines begin that others stand under
-# What numbers of narrow types are given as.
-NUMBERS_AS = {**dict.fromkeys(dt.NARROW, dt.float32), dt.bool_: dt.int32}
-POINTER, NUMBER, SIZE = "pointer", "number", "size"
 ROW_AXIS, COLUMN_AXIS = 0, 1
-_HEADER = '"""Made by ingot."""\n\nimport triton\nimport triton.language as tl\n'
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One run-time parameter: a pointer to elements of a dtype, a number of a dtype, or a size or stride."""
-
-    name: str
-    kind: str
-    dtype: dt.DType = dt.int64
-
-
-@dataclass(frozen=True)
-class Source:
-    """A kernel as a file of Python text.
-
-    name        the function's name
-    constants   names of the constants that are given when it is compiled
-    flush       whether the chip's library of functions may take subnormal numbers for 0, as quick exponentials do
-    """
-
-    name: str
-    text: str
-    parameters: tuple[Parameter, ...]
-    constants: tuple[str, ...] = field(default=())
-    flush: bool = False
-
-    @property
-    def copies_in_bulk(self) -> bool:
-        """Whether the copy engine of Hopper chips brings its tiles: such a kernel asks for memory of its own."""
-        return "make_tensor_descriptor" in self.text
-
-    @functools.cached_property
-    def pointers(self) -> tuple[str, ...]:
-        """The names of the parameters that are addresses."""
-        return tuple([p.name for p in self.parameters if p.kind == POINTER])
-
-    @functools.cached_property
-    def numbers(self) -> tuple[str, ...]:
-        """The names of the parameters that are numbers."""
-        return tuple([p.name for p in self.parameters if p.kind == NUMBER])
-
-    @functools.cached_property
-    def sizes(self) -> tuple[str, ...]:
-        """The names of the parameters that are sizes or strides."""
-        return tuple([p.name for p in self.parameters if p.kind == SIZE])
 
 
 @dataclass(frozen=True)
@@ -165,7 +117,7 @@ class Nest:
         names = [p.name for p in parameters] + [f"{c}: tl.constexpr" for c in self.constants]
         helpers = "".join(f"\n\n@triton.jit\n{text}" for text in self.text.helpers.values())
         head = f"\n\n@triton.jit\ndef {name}({', '.join(names)}):"
-        return Source(name, _HEADER + helpers + head + "\n" + "\n".join(self.text.lines) + "\n", parameters, self.constants)
+        return Source(name, HEADER + helpers + head + "\n" + "\n".join(self.text.lines) + "\n", parameters, self.constants)
 
     def name(self) -> str:
         """The function's name."""

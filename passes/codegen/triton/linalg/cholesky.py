@@ -8,8 +8,7 @@ there.
 import functools
 
 from .....ir import dtype as dt
-from ..ir.nest import POINTER, SIZE, Parameter, Source
-from ..ir.row_indexing import made
+from ..ir.source import POINTER, SIZE, Parameter, Source, emit
 from .triangular import quotient, strides
 
 BLOCK = 64          # rows that one program factors
@@ -47,7 +46,7 @@ def whole(kind: dt.DType) -> Source:
              "tl.store(info + batch, bad.to(tl.int32))"]
     parameters = [Parameter("x", POINTER, kind), Parameter("out", POINTER, kind), Parameter("info", POINTER, dt.int32),
                   Parameter("N", SIZE), *strides("x")]
-    return made(f"cholesky_{kind.short}", parameters, ("INDEX", "BN"), lines)
+    return emit(f"cholesky_{kind.short}", parameters, ("INDEX", "BN"), lines)
 
 
 @functools.lru_cache(4)
@@ -59,7 +58,7 @@ def block(kind: dt.DType) -> Source:
              "bad = tl.where(bad > 0, bad + start, bad).to(tl.int32)",
              "tl.store(info + batch, tl.where(before == 0, bad, before))"]
     sizes = [Parameter(n, SIZE) for n in ("N", "W", "start")]
-    return made(f"cholesky_block_{kind.short}", [Parameter("a", POINTER, kind), Parameter("info", POINTER, dt.int32), *sizes],
+    return emit(f"cholesky_block_{kind.short}", [Parameter("a", POINTER, kind), Parameter("info", POINTER, dt.int32), *sizes],
                 ("INDEX", "BN"), lines)
 
 
@@ -73,4 +72,4 @@ def finished(kind: dt.DType) -> Source:
              "tl.store(a + at, v, again | (on & (c > r)))"]
     parameters = [Parameter("x", POINTER, kind), Parameter("a", POINTER, kind), Parameter("info", POINTER, dt.int32),
                   Parameter("TOTAL", SIZE), Parameter("N", SIZE), *strides("x")]
-    return made(f"cholesky_finish_{kind.short}", parameters, ("INDEX", "BLOCK"), lines)
+    return emit(f"cholesky_finish_{kind.short}", parameters, ("INDEX", "BLOCK"), lines)

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from math import prod
 
 from .....ir import dtype as dt
-from ..ir.nest import POINTER, SIZE, Parameter, Source
-from ..ir.row_indexing import made
+from ..ir.source import POINTER, SIZE, Parameter, Source, emit
 from ..ir.spelling import Text, TritonBuilder, memory
 from ..loops.configs import power_of_two
 from .butterflies import transform, turned
@@ -100,7 +99,7 @@ def rows(how: Transform) -> Source:
         sizes += [f"{n}_outer", *([f"{n}_step"] if n in how.beside else [])]
     writer = _Writer(how, {p.name for p in pointers} | set(sizes))
     writer.write()
-    return made(how.name, (*pointers, *[Parameter(n, SIZE) for n in sizes]), ("INDEX",), writer.text.lines)
+    return emit(how.name, (*pointers, *[Parameter(n, SIZE) for n in sizes]), ("INDEX",), writer.text.lines)
 
 
 class _Writer:
@@ -405,4 +404,4 @@ def _alone(name, part, count, places, scale):
         found = [("q * (N + 1) + k", low), ("q * (N + 1) + other", high)]
     for place, pair in found:
         s.store(s.whole(*pair), "out", place, "there")
-    return made(f"frequencies_{name}_{part.short}", (*pointers, *sizes), ("INDEX", "BLOCK"), text.lines)
+    return emit(f"frequencies_{name}_{part.short}", (*pointers, *sizes), ("INDEX", "BLOCK"), text.lines)

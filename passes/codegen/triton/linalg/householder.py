@@ -8,8 +8,7 @@ Beside the panel and the taus come V, with ones and zeros on and above its diago
 import functools
 
 from .....ir import dtype as dt
-from ..ir.nest import POINTER, SIZE, Parameter, Source
-from ..ir.row_indexing import made
+from ..ir.source import POINTER, SIZE, Parameter, Source, emit
 from ..ir.spelling import TYPE
 from .triangular import quotient, strides
 
@@ -76,7 +75,7 @@ def held(kind: dt.DType) -> Source:
                  "v = tl.where(r >= k, tl.where(c > k, rest, tl.where(c == k, own, v)), v)")],
              "tl.debug_barrier()", "tl.store(out + (batch * out_b + r * out_r + c * out_c), v, inside)",
              _stored_v(kind), _STORE_T]
-    return made(f"reflect_{kind.short}", _parameters(kind, "x", "out"), ("INDEX", "BM", "BN"), lines)
+    return emit(f"reflect_{kind.short}", _parameters(kind, "x", "out"), ("INDEX", "BM", "BN"), lines)
 
 
 @functools.lru_cache(8)
@@ -109,4 +108,4 @@ def tall(kind: dt.DType) -> Source:
              "    tl.debug_barrier()", "for first in range(0, M, BM):",
              *["    " + line for line in ("i = first + tl.arange(0, BM).to(INDEX)", "on = i < M", *whole,
                                           _stored_v(kind))], _STORE_T]
-    return made(f"reflect_tall_{kind.short}", _parameters(kind, "a"), ("INDEX", "BM", "BN"), lines)
+    return emit(f"reflect_tall_{kind.short}", _parameters(kind, "a"), ("INDEX", "BM", "BN"), lines)

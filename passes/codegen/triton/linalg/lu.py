@@ -8,8 +8,7 @@ import functools
 
 from .....ir import dtype as dt
 from .....ir.symbols.symbolic import power_of_two
-from ..ir.nest import POINTER, SIZE, Parameter, Source
-from ..ir.row_indexing import BITS, made
+from ..ir.source import BITS, POINTER, SIZE, Parameter, Source, emit
 from ..ir.spelling import TYPE
 from .triangular import quotient, strides
 
@@ -58,7 +57,7 @@ def held(kind: dt.DType, first: bool) -> Source:
                  "v = tl.where((r > k) & (c > k), rest, tl.where((r > k) & (c == k), column[:, None], v))",
                  "tl.store(pivots + k, (at + start + 1).to(tl.int32))")],
              "tl.debug_barrier()", "tl.store(out + (batch * out_b + r * out_r + c * out_c), v, inside)", *_NOTED]
-    return made(f"lu_{kind.short}{'' if first else '_panel'}", _parameters(kind, "x", "out"), ("INDEX", "BM", "BN"), lines)
+    return emit(f"lu_{kind.short}{'' if first else '_panel'}", _parameters(kind, "x", "out"), ("INDEX", "BM", "BN"), lines)
 
 
 @functools.lru_cache(8)
@@ -96,7 +95,7 @@ def tall(kind: dt.DType) -> Source:
                  "column = tl.load(a + (i * a_r + k * a_c), on, 0)", "tl.debug_barrier()",
                  f"tl.store(a + (i * a_r + k * a_c), {quotient(kind, 'column', 'pivot')}, on)")],
              "    tl.debug_barrier()", *_NOTED]
-    return made(f"lu_tall_{kind.short}", _parameters(kind, "a"), ("INDEX", "BM", "BN"), lines)
+    return emit(f"lu_tall_{kind.short}", _parameters(kind, "a"), ("INDEX", "BM", "BN"), lines)
 
 
 @functools.lru_cache(8)
@@ -118,7 +117,7 @@ def exchanged(itemsize: int) -> Source:
              "v = tl.load(x + (source[:, None] * x_r + c * x_c), moved, 0)", "tl.debug_barrier()",
              "tl.store(x + (place[:, None] * x_r + c * x_c), v, moved)"]
     sizes = [Parameter(n, SIZE) for n in ("N", "K", "C", "start", "low", "high")]
-    return made(f"exchange_rows_{8 * itemsize}", [Parameter("x", POINTER, kind), Parameter("pivots", POINTER, dt.int32),
+    return emit(f"exchange_rows_{8 * itemsize}", [Parameter("x", POINTER, kind), Parameter("pivots", POINTER, dt.int32),
                                                  *sizes, *strides("x")], ("INDEX", "BN", "BC"), lines)
 
 

@@ -4,8 +4,7 @@ import functools
 
 from .....ir import dtype as dt
 from ...small_matrices import ROUTINES
-from ..ir.nest import POINTER, SIZE, Parameter, Source
-from ..ir.row_indexing import made
+from ..ir.source import POINTER, SIZE, Parameter, Source, emit
 from ..ir.spelling import Text, TritonBuilder
 
 OPERANDS, RESULTS = ("x", "b"), ("first", "second", "third", "fourth")
@@ -28,5 +27,5 @@ def source(routine: str, kind: dt.DType, shapes: tuple) -> Source:
             s.store(value, name, f"at * {len(values)} + {i}", "inside")
     heading = ["at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)", "inside = at < N"]
     sizes = "_".join(f"{rows}x{columns}" for rows, columns in shapes)
-    return made(f"{routine}_{sizes}_{kind.short}", [*parameters, Parameter("N", SIZE)], ("BLOCK", "INDEX"),
+    return emit(f"{routine}_{sizes}_{kind.short}", [*parameters, Parameter("N", SIZE)], ("BLOCK", "INDEX"),
                 [*heading, *[line.removeprefix("    ") for line in text.lines]])

@@ -9,9 +9,7 @@ import functools
 
 from .....ir import dtype as dt
 from .....ir.symbols.symbolic import power_of_two
-from ..ir.dots import stated_dot
-from ..ir.nest import POINTER, SIZE, Parameter, Source
-from ..ir.row_indexing import made
+from ..ir.source import POINTER, SIZE, Parameter, Source, emit, stated_dot
 from ..ir.spelling import TYPE
 
 BLOCK = 64                          # unknowns of a block
@@ -46,7 +44,7 @@ def solved(kind: dt.DType, upper: bool, unit: bool) -> Source:
     parameters = [Parameter("a", POINTER, kind), Parameter("x", POINTER, kind), Parameter("N", SIZE), Parameter("C", SIZE),
                   *strides("a"), *strides("x")]
     name = f"solve_block_{kind.short}_{'upper' if upper else 'lower'}{'_unit' if unit else ''}"
-    return made(name, parameters, ("INDEX", "BN", "BC"), lines)
+    return emit(name, parameters, ("INDEX", "BN", "BC"), lines)
 
 
 @functools.lru_cache(16)
@@ -69,7 +67,7 @@ def taken_off(kind: dt.DType, lower: bool) -> Source:
         lines += work
     parameters = [*[Parameter(n, POINTER, kind) for n in "xyz"], *[Parameter(n, SIZE) for n in "MNK"],
                   *strides("x"), *strides("y"), *strides("z")]
-    return made(f"take_off_{kind.short}{'_lower' if lower else ''}", parameters, ("INDEX", "BM", "BN", "BK"), lines)
+    return emit(f"take_off_{kind.short}{'_lower' if lower else ''}", parameters, ("INDEX", "BM", "BN", "BK"), lines)
 
 
 def tile(kind: dt.DType, m: int, n: int, batch: int = 1) -> tuple:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from .....ir.kernel.kernel import POINT, Kernel, buffer_of
 from .....ir.symbols.symbolic import power_of_two
 from ...combiners import folds_of, has_scan
-from ..ir.nest import Source, memory
+from ..ir.nest import memory
+from ..ir.source import Source
 from . import elementwise, reduction_loops
 from . import multi_tensor as many_arrays
 

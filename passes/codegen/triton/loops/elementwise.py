@@ -3,7 +3,8 @@ written in another, over the last dims of both.
 """
 
 from .....ir.kernel.kernel import Kernel, buffer_of
-from ..ir.nest import COLUMN_AXIS, ROW_AXIS, Nest, Place, Source
+from ..ir.nest import COLUMN_AXIS, ROW_AXIS, Nest, Place
+from ..ir.source import Source
 
 
 def crossed(kernel: Kernel) -> int | None:

@@ -2,7 +2,8 @@
 programs those before it have. What it does there is what the kernel's own strategy writes.
 """
 
-from ..ir.nest import SIZE, Nest, Parameter, Source
+from ..ir.nest import Nest
+from ..ir.source import SIZE, Parameter, Source
 
 SLOTS = 16                  # sets that a launch serves at most
 PROGRAMS = "programs"       # the parameter that says how many programs a set has

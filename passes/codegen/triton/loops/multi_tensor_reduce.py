@@ -7,8 +7,7 @@ lie behind each other.
 import functools
 
 from .....ir import dtype as dt
-from ..ir.nest import POINTER, SIZE, Parameter, Source
-from ..ir.row_indexing import made
+from ..ir.source import POINTER, SIZE, Parameter, Source, emit
 from ..ir.spelling import TYPE, Text
 from .multi_tensor import SLOTS, choose, slotted
 
@@ -39,7 +38,7 @@ def parts(what: str, dtype: dt.DType) -> Source:
     text.put("tl.store(made + (at + own_program), tl.sum(total, 0))")
     sets = slotted([Parameter("x", POINTER, dtype)], [Parameter("n", SIZE), Parameter("at", SIZE)], SLOTS)
     name = f"{what}_parts_{dtype.short}_many"
-    return made(name, (Parameter("made", POINTER, wide(dtype)), *sets), ("INDEX", "COLS", "PART"), _unindented(text))
+    return emit(name, (Parameter("made", POINTER, wide(dtype)), *sets), ("INDEX", "COLS", "PART"), _unindented(text))
 
 
 @functools.lru_cache(64)
@@ -62,7 +61,7 @@ def combined(what: str, dtype: dt.DType, out: dt.DType) -> Source:
     text.put(f"tl.store(made + own, ({found}).to({TYPE[out]}))")
     parameters = (Parameter("parts", POINTER, dtype), Parameter("made", POINTER, out),
                   *[Parameter(f"at_{i}", SIZE) for i in range(LISTED + 1)])
-    return made(f"{what}_of_parts_{out.short}", parameters, ("INDEX", "COLS"), _unindented(text))
+    return emit(f"{what}_of_parts_{out.short}", parameters, ("INDEX", "COLS"), _unindented(text))
 
 
 def _unindented(text) -> list:

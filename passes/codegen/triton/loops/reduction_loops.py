@@ -21,7 +21,8 @@ from .....ir import dtype as dt
 from .....ir.kernel.kernel import EXP_SUM, SPREAD, SWEEP, Kernel, buffer_of
 from ...combiners import Fold, folds_of
 from ...scalars import Val
-from ..ir.nest import COLUMN_AXIS, POINTER, ROW_AXIS, SIZE, Nest, Parameter, Place, Source
+from ..ir.nest import COLUMN_AXIS, ROW_AXIS, Nest, Place
+from ..ir.source import POINTER, SIZE, Parameter, Source
 from ..ir.spelling import TYPE, Text, TritonBuilder, filled, memory
 from . import online_logsumexp, single_pass_variance
 

@@ -7,8 +7,7 @@ noted in a status word, and never reaches an address.
 import functools
 
 from .....ir import dtype as dt
-from ..ir.nest import POINTER, SIZE, Parameter, Source
-from ..ir.row_indexing import made
+from ..ir.source import POINTER, SIZE, Parameter, Source, emit
 from ..ir.spelling import TYPE
 
 _FLAT = ["at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)", "inside = at < ROWS",
@@ -27,7 +26,7 @@ def checked(target: dt.DType) -> Source:
     """Targets as int64, once it is known that all are classes or the one to ignore."""
     parameters = (Parameter("target", POINTER, target), Parameter("out", POINTER, dt.int64),
                   Parameter("status", POINTER, dt.int32), *[Parameter(n, SIZE) for n in ("ROWS", "CLASSES", "IGNORED")])
-    return made(f"classes_{target.short}", parameters, ("INDEX", "BLOCK", "SLOT"),
+    return emit(f"classes_{target.short}", parameters, ("INDEX", "BLOCK", "SLOT"),
                 [*_FLAT, *_CHECK, "tl.store(out + at, x, inside)"])
 
 
@@ -38,7 +37,7 @@ def weights(target: dt.DType, dtype: dt.DType, weighted: bool) -> Source:
     parameters = (*[Parameter(n, POINTER, d) for n, d in pointers],
                   *[Parameter(n, SIZE) for n in ("ROWS", "CLASSES", "IGNORED")])
     weight = "tl.load(weight + tl.where(kept, x, 0), kept, 0)" if weighted else f"kept.to({TYPE[dtype]})"
-    return made(f"class_weight_{target.short}_{dtype.short}{'_weighted' if weighted else ''}", parameters,
+    return emit(f"class_weight_{target.short}_{dtype.short}{'_weighted' if weighted else ''}", parameters,
                 ("INDEX", "BLOCK", "SLOT"),
                 [*_FLAT, *_CHECK, _IS_CLASS, "kept = there & (x != IGNORED)", f"tl.store(out + at, {weight}, inside)"])
 
@@ -50,7 +49,7 @@ def taken(target: dt.DType, dtype: dt.DType) -> Source:
     parameters = (Parameter("x", POINTER, kind), Parameter("target", POINTER, target), Parameter("out", POINTER, kind),
                   *[Parameter(n, SIZE) for n in ("ROWS", "CLASSES", "INNER")])
     flat = [line.replace("x = ", "c = ") for line in _FLAT]
-    return made(f"take_class_{target.short}_{dtype.short}", parameters, ("INDEX", "BLOCK"),
+    return emit(f"take_class_{target.short}_{dtype.short}", parameters, ("INDEX", "BLOCK"),
                 [*flat, _IS_CLASS.replace("x ", "c "),
                  "place = (at // INNER * CLASSES + tl.where(there, c, 0)) * INNER + at % INNER",
                  "tl.store(out + at, tl.load(x + place, there, 0), inside)"])
@@ -62,7 +61,7 @@ def put(target: dt.DType, dtype: dt.DType) -> Source:
     kind = _memory(dtype)
     parameters = (Parameter("v", POINTER, kind), Parameter("target", POINTER, target), Parameter("out", POINTER, kind),
                   *[Parameter(n, SIZE) for n in ("TOTAL", "CLASSES", "INNER")])
-    return made(f"put_class_{target.short}_{dtype.short}", parameters, ("INDEX", "BLOCK"),
+    return emit(f"put_class_{target.short}_{dtype.short}", parameters, ("INDEX", "BLOCK"),
                 ["at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)", "inside = at < TOTAL",
                  "row = at // (CLASSES * INNER) * INNER + at % INNER",
                  "hit = inside & (tl.load(target + row, inside, 0).to(tl.int64) == at // INNER % CLASSES)",

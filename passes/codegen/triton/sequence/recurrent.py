@@ -25,9 +25,8 @@ from ...recurrent_cells import BEFORE, CELLS, Cell
 from ...scalars import Val
 from ..contract.matmul import best_order, is_worth_turning
 from ..contract.prologue import zero_of
-from ..ir.dots import stated_dot
-from ..ir.nest import NUMBER, POINTER, SIZE, Parameter, Source, memory
-from ..ir.row_indexing import made
+from ..ir.nest import memory
+from ..ir.source import NUMBER, POINTER, SIZE, Parameter, Source, emit, stated_dot
 from ..ir.spelling import TYPE, Text, TritonBuilder
 from ..loops.configs import power_of_two
 
@@ -229,7 +228,7 @@ class Point:
         pointers = [Parameter(n, POINTER, memory(kind)) for n, kind in self.arrays.items()]
         numbers = [Parameter(n, NUMBER, dt.int32) for n in STEPS if n in self.steps]
         helpers = "".join(f"@triton.jit\n{text}\n\n" for text in self.text.helpers.values())
-        return made(name, (*pointers, *numbers, *[Parameter(n, SIZE) for n in SIZES]), CONSTANTS, lines, helpers=helpers)
+        return emit(name, (*pointers, *numbers, *[Parameter(n, SIZE) for n in SIZES]), CONSTANTS, lines, helpers=helpers)
 
     def product(self, weights) -> list:
         """Lines that make the sums total0, total1 ... of `state` by the weights at these places."""

@@ -5,7 +5,8 @@ from math import prod
 from .....ir.opdef.op import OPS
 from .....ir.ops.core import shape as sh
 from .....ir.ops.index import assign
-from .....passes.codegen.triton.ir import row_indexing as text
+from .....passes.codegen.triton.index import row_indexing as text
+from .....passes.codegen.triton.ir.source import BITS
 from .....passes.codegen.triton.loops.configs import power_of_two
 from ....core.device_array import DeviceArray
 from ...compiler import copies
@@ -43,19 +44,20 @@ def cat(inputs, params, device, into=(None,)):
 
 def _join(out, pieces, dim, device):
     """Writes (array, position) pairs into an array."""
-    if len(pieces) == 1 or out.itemsize not in text.BITS:
+    if len(pieces) == 1 or out.itemsize not in BITS:
         for x, at in pieces:
             cuts = _whole(x.shape)
             cuts[dim] = (at, x.shape[dim], 1)
             copies.write(window(out, cuts), x)
         return
-    inner, kind = prod(out.shape[dim + 1:]), text.BITS[out.itemsize].np
+    inner, kind = prod(out.shape[dim + 1:]), BITS[out.itemsize].np
     sizes = {}
     for j, (x, at) in enumerate(pieces):
         sizes |= {f"n{j}": x.size, f"width{j}": x.shape[dim] * inner, f"from{j}": at * inner}
     arrays = [contiguous(x).view(kind) for x, _ in pieces]
     longest = max(x.size for x, _ in pieces)
-    launch(device, text.joined(out.itemsize, len(pieces)), (*arrays, out.view(kind)), sizes | {"W": out.shape[dim] * inner},
+    sizes["W"] = out.shape[dim] * inner
+    launch(device, text.concatenate(out.itemsize, len(pieces)), (*arrays, out.view(kind)), sizes,
            flat_blocks(longest, max(32, power_of_two(min(_BLOCK, longest)))))
 
 

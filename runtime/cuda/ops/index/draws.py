@@ -12,7 +12,7 @@ from .....ir.kernel.kernel_builder import KernelBuilder
 from .....ir.ops.core import random as rn
 from .....ir.ops.math import gamma
 from .....passes.codegen import rejection_kernels
-from .....passes.codegen.triton.index import linear_maps as text
+from .....passes.codegen.triton.index.value_checks import check_values
 from ....core.device_array import DeviceArray
 from ...compiler.kernels import Prepared, launch
 from ...driver import streams
@@ -144,7 +144,7 @@ def _rejecting(write, rules):
         first = given[0]
         if first.size:
             for x, rule in zip(given, rules):
-                source, (constants, warps, grid) = text.noted(dt.from_numpy(x.dtype), rule), flat_blocks(x.size)
+                source, (constants, warps, grid) = check_values(dt.from_numpy(x.dtype), rule), flat_blocks(x.size)
                 how = (*constants, ("SLOT", status_words.slot(write.__name__))), warps, grid
                 launch(device, source, (x, status_words.words(device)), {"TOTAL": x.size}, how)
         return draw(key, first.shape, dt.from_numpy(first.dtype), device, write, given=given)

@@ -15,8 +15,9 @@ from .....ir.ops.index import indexing as ix
 from .....ir.ops.nn import embedding as em
 from .....ir.ops.nn import pool
 from .....ir.symbols.symbolic import power_of_two
+from .....passes.codegen.triton.index import row_indexing as text
 from .....passes.codegen.triton.index import sorting
-from .....passes.codegen.triton.ir import row_indexing as text
+from .....passes.codegen.triton.ir.source import BITS
 from ....core.device_array import DeviceArray
 from ...compiler import copies
 from ...compiler.kernels import launch
@@ -36,7 +37,7 @@ def row_numbers(name, device, indices, coordinates=(), wrap=False, missing=0) ->
     """
     count = indices[0][0].size if indices else prod([extent for extent, _ in coordinates])
     out = empty(device, (count,), np.int64)
-    source = text.numbers(tuple([dt.from_numpy(a.dtype) for a, _, _ in indices]), len(coordinates), wrap)
+    source = text.row_numbers(tuple([dt.from_numpy(a.dtype) for a, _, _ in indices]), len(coordinates), wrap)
     sizes = {"N": count, "missing": missing}
     for k, (_, size, step) in enumerate(indices):
         sizes |= {f"size{k}": size, f"step{k}": step}
@@ -52,7 +53,7 @@ def _bits(a: DeviceArray, columns: int) -> tuple:
     """(the array as bits, columns of them)."""
     if a.itemsize == 16:
         return a.look((*a.shape, 2), (*a.strides, 8), 0, np.dtype(np.uint64)), columns * 2
-    return a.look(a.shape, a.strides, 0, text.BITS[a.itemsize].np), columns
+    return a.look(a.shape, a.strides, 0, BITS[a.itemsize].np), columns
 
 
 def take_rows(x, rows, out, groups, height, columns):
@@ -68,7 +69,7 @@ def put_rows(x, rows, out, groups, height, columns):
 def _move(x, rows, out, groups, height, columns, put):
     (source, wide), (target, _) = _bits(x, columns), _bits(out, columns)
     sizes = {"P": rows.size, "R": height, "C": wide}
-    launch(out.device, text.moved(source.itemsize, put), (source, rows, target), sizes, text.tile(rows.size, wide, groups))
+    launch(out.device, text.move_rows(source.itemsize, put), (source, rows, target), sizes, text.tile(rows.size, wide, groups))
 
 
 def merge_rows(x, rows, out, groups, height, columns, mode):
@@ -87,7 +88,7 @@ def merge_rows(x, rows, out, groups, height, columns, mode):
     kind = dt.from_numpy(out.dtype)
     if kind.is_complex:
         x, out = as_reals(x), as_reals(out)
-    launch(out.device, text.merged(kind, mode, paired), (x, *order, out), sizes, text.tile(rows.size, columns, groups))
+    launch(out.device, text.merge_rows(kind, mode, paired), (x, *order, out), sizes, text.tile(rows.size, columns, groups))
 
 
 def add_strided(x, strides, out):

@@ -18,9 +18,9 @@ from .....ir.ops.index import indexing as ix
 from .....ir.ops.index.sort import searchsorted
 from .....ir.ops.nn import embedding as em
 from .....ir.symbols.symbolic import power_of_two
-from .....passes.codegen.triton.index import linear_maps as checks_text
 from .....passes.codegen.triton.index import row_scans
 from .....passes.codegen.triton.index import scans as text
+from .....passes.codegen.triton.index.value_checks import check_values
 from ....core.device_array import DeviceArray
 from ...compiler.kernels import Prepared, launch
 from ...driver import streams
@@ -235,7 +235,7 @@ def repeat_index(inputs, params, device):
     if kind.is_signed:
         constants, warps, grid = flat_blocks(repeats.size)
         how = (*constants, ("SLOT", status_words.slot("repeat_interleave"))), warps, grid
-        launch(device, checks_text.noted(kind, "length"), (repeats, status_words.words(device)), {"TOTAL": repeats.size}, how)
+        launch(device, check_values(kind, "length"), (repeats, status_words.words(device)), {"TOTAL": repeats.size}, how)
     ends = _counts((run(ew.cast, (repeats,), {"dtype": dt.int64}),), {"dim": 0}, device)
     return run(searchsorted, (ends, _counted(total, ends)), {"right": True})
 

@@ -5,7 +5,7 @@ is captured, or planned for a file, it cannot; there a status word says so, and 
 from .....ir import dtype as dt
 from .....ir.errors import LinAlgError
 from .....ir.ops.linalg import triangular as systems
-from .....passes.codegen.triton.index import linear_maps as text
+from .....passes.codegen.triton.index.value_checks import check_values
 from ....core.device_array import DeviceArray
 from ...compiler.kernels import launch
 from ...driver.driver_state import thread as noting
@@ -39,4 +39,4 @@ def note(found: DeviceArray, name: str):
     """Has an operator's status word say whether one of some numbers is positive."""
     constants, warps, grid = flat_blocks(found.size)
     how = (*constants, ("SLOT", status_words.slot(name))), warps, grid
-    launch(found.device, text.noted(dt.int32, "fault"), (found, status_words.words(found.device)), {"TOTAL": found.size}, how)
+    launch(found.device, check_values(dt.int32, "fault"), (found, status_words.words(found.device)), {"TOTAL": found.size}, how)

@@ -12,7 +12,7 @@ from .....ir.ops.core.reduce import sum_
 from .....ir.ops.core.shape import expand, permute, reshape
 from .....ir.ops.linalg.products import matmul
 from .....ir.reference.scalar_functions import refuse_zero
-from .....passes.codegen.triton.index import linear_maps as text
+from .....passes.codegen.triton.index.value_checks import check_values
 from ....core.device_array import DeviceArray
 from ...compiler.kernels import Prepared, as_number, launch
 from ...driver import streams
@@ -54,7 +54,7 @@ def _note_zeros(op, b, kind, device):
     if isinstance(b, DeviceArray):
         constants, warps, grid = flat_blocks(b.size)
         how = (*constants, ("SLOT", status_words.slot(op.name))), warps, grid
-        launch(device, text.noted(kind, "divisor"), (contiguous(b), status_words.words(device)), {"TOTAL": b.size}, how)
+        launch(device, check_values(kind, "divisor"), (contiguous(b), status_words.words(device)), {"TOTAL": b.size}, how)
     else:
         refuse_zero(op.name, np.ones(1, np.int64), np.asarray(b))
 

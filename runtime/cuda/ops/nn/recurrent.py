@@ -19,7 +19,7 @@ from .....ir.ops.nn import recurrent as rc
 from .....ir.ops.nn.recurrent import plus
 from .....passes import pipelines
 from .....passes.codegen.recurrent_cells import CELLS
-from .....passes.codegen.triton.ir.nest import NUMBER, POINTER
+from .....passes.codegen.triton.ir.source import NUMBER, POINTER
 from .....passes.codegen.triton.sequence import recurrent as text
 from .....passes.rewrite import pass_manager
 from ....core.device_array import DeviceArray

@@ -33,7 +33,7 @@ def mapped(x: DeviceArray, axis: int, table: tuple, skips: bool = False) -> Devi
         bits = out if weighted else out.view(text.BITS[x.itemsize].np)
         x = contiguous(x)
         arrays = (x if weighted else x.view(bits.dtype), *_uploaded(table, kind, x.device), bits)
-        launch(x.device, text.mapped(kind, weighted, skips), arrays, sizes, flat_blocks(out.size))
+        launch(x.device, text.map_source(kind, weighted, skips), arrays, sizes, flat_blocks(out.size))
     return out
 
 

@@ -1,7 +1,7 @@
 """Kernels that serve many sets of operands in one launch (`passes/codegen/triton/loops/multi_tensor.py`)."""
 
 from .....ir.symbols.symbolic import hint
-from .....passes.codegen.triton.ir.nest import POINTER, SIZE
+from .....passes.codegen.triton.ir.source import POINTER, SIZE
 from .....passes.codegen.triton.loops import configs
 from ...compiler import compile as compiler
 from ...compiler import launch

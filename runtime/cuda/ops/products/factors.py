@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from .....ir import dtype as dt
 from .....passes.codegen.triton.contract.prologue import Before
-from .....passes.codegen.triton.ir.dots import Kinds
+from .....passes.codegen.triton.ir.source import Kinds
 
 
 class Beside:

@@ -15,10 +15,10 @@ from .....ir.ops.core.elementwise import cast
 from .....ir.ops.core.reduce import sum_
 from .....ir.ops.linalg.products import matmul
 from .....ir.ops.quantized.scaled_products import matmul8
-from .....passes.codegen.llvm.contract.fused_epilogue import Fused, Operand
+from .....passes.codegen.epilogue_program import EpilogueProgram, Operand
 from .....passes.codegen.triton.contract import matmul as template
 from .....passes.codegen.triton.contract import matmul_hopper as hopper
-from .....passes.codegen.triton.ir.dots import FAST
+from .....passes.codegen.triton.ir.source import FAST
 from .....passes.codegen.triton.loops.configs import Launch
 from .....passes.fusion.lower import lower
 from .....passes.rewrite.kernel_body import Body
@@ -218,7 +218,7 @@ def _widened(kind, last, letter) -> Computed:
     """Factors of float8 as float16, which has all of their numbers, for chips that do not multiply them."""
     name, turned = f"{letter}0", last[1] != 1
     lines = Instr("v0", LOAD, kind, (), name), Instr("v1", CAST, dt.float16, ("v0",))
-    fused = Fused(dt.float16, (Operand(name, kind, True, True),), lines, "v1")
+    fused = EpilogueProgram(dt.float16, (Operand(name, kind, True, True),), lines, "v1")
     return Computed(Beside(fused, [(last[1] if turned else last[0], 0)]), turned)
 
 

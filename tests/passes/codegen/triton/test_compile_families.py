@@ -15,9 +15,9 @@ from ingot.ir.reference import philox
 from ingot.passes.codegen.triton.attention import attention, attention_configs, attention_split_kv
 from ingot.passes.codegen.triton.contract import grouped_matmul
 from ingot.passes.codegen.triton.conv import conv, conv_channels_last, conv_depthwise, conv_packed, pooling
-from ingot.passes.codegen.triton.index import linear_maps, row_scans, scans, sorting
-from ingot.passes.codegen.triton.ir import row_indexing
-from ingot.passes.codegen.triton.ir.nest import SIZE
+from ingot.passes.codegen.triton.index import linear_maps, row_indexing, row_scans, scans, sorting
+from ingot.passes.codegen.triton.index.value_checks import check_values
+from ingot.passes.codegen.triton.ir.source import SIZE
 from ingot.passes.codegen.triton.linalg import cholesky, fourier, householder, lu, triangular
 from ingot.passes.codegen.triton.loops import configs
 from ingot.passes.codegen.triton.sequence import class_targets, ctc
@@ -33,10 +33,10 @@ def compiled(source, constants, warps, arch, stages=3, size=1024, spills=0):
     return built(configs.Launch(source, constants, warps, (1, 1, 1), stages=stages), sizes, arch, spills)
 
 
-ROWS = {"numbers": row_indexing.numbers((dt.int64, dt.int32), 2, True), "take": row_indexing.moved(4, False),
-        "put": row_indexing.moved(2, True), "add": row_indexing.merged(dt.bfloat16, "add"),
-        "paired": row_indexing.merged(dt.bfloat16, "add", True), "bools": row_indexing.merged(dt.bool_, "add"),
-        "complex": row_indexing.merged(dt.complex64, "amax")}
+ROWS = {"numbers": row_indexing.row_numbers((dt.int64, dt.int32), 2, True), "take": row_indexing.move_rows(4, False),
+        "put": row_indexing.move_rows(2, True), "add": row_indexing.merge_rows(dt.bfloat16, "add"),
+        "paired": row_indexing.merge_rows(dt.bfloat16, "add", True), "bools": row_indexing.merge_rows(dt.bool_, "add"),
+        "complex": row_indexing.merge_rows(dt.complex64, "amax")}
 
 
 @pytest.mark.parametrize("arch", ARCHS)
@@ -82,7 +82,7 @@ def test_frequencies_of_long_rows():
 
 CLASSES = {"checked": class_targets.checked(dt.int64), "weights": class_targets.weights(dt.int32, dt.bfloat16, True),
            "taken": class_targets.taken(dt.int64, dt.float32), "put": class_targets.put(dt.int64, dt.bfloat16),
-           "joined": row_indexing.joined(2, 16)}
+           "joined": row_indexing.concatenate(2, 16)}
 
 
 @pytest.mark.parametrize("arch", ARCHS)
@@ -92,10 +92,10 @@ def test_classes_and_joining(name, arch):
     compiled(CLASSES[name], (("BLOCK", 1024), *marked), 4, arch)
 
 
-ONE_LANE = {"map": linear_maps.mapped(dt.bfloat16, True), "map_wide": linear_maps.mapped(dt.float64, True, True),
-            "bits": linear_maps.mapped(dt.bool_, False), "zeros": linear_maps.noted(dt.int64, "divisor"),
-            "negatives": linear_maps.noted(dt.int8, "length"), "chances": linear_maps.noted(dt.bfloat16, "probability"),
-            "whole": linear_maps.noted(dt.float64, "count"), "found": scans.found(3),
+ONE_LANE = {"map": linear_maps.map_source(dt.bfloat16, True), "map_wide": linear_maps.map_source(dt.float64, True, True),
+            "bits": linear_maps.map_source(dt.bool_, False), "zeros": check_values(dt.int64, "divisor"),
+            "negatives": check_values(dt.int8, "length"), "chances": check_values(dt.bfloat16, "probability"),
+            "whole": check_values(dt.float64, "count"), "found": scans.found(3),
             "recurrence": scans.recurrence(dt.bfloat16), "recurrence_wide": scans.recurrence(dt.float64),
             "log_sums": scans.log_sums(dt.float16), "log_sums_wide": scans.log_sums(dt.float64),
             "running_max": scans.extreme(dt.bfloat16, ">"), "running_min_of_integers": scans.extreme(dt.int64, "<"),

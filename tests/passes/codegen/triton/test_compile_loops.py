@@ -16,7 +16,7 @@ from ingot.ir import dtype as dt
 from ingot.ir.kernel.kernel_builder import KernelBuilder
 from ingot.passes.codegen import rejection_kernels, row_kernels, scalars
 from ingot.passes.codegen.triton.contract import matmul
-from ingot.passes.codegen.triton.ir.nest import POINTER, SIZE, Source
+from ingot.passes.codegen.triton.ir.source import POINTER, SIZE, Source
 from ingot.passes.codegen.triton.linalg import small_matrices
 from ingot.passes.codegen.triton.loops import configs, elementwise, reduction_loops
 from ingot.passes.codegen.triton.loops import multi_tensor_reduce as list_texts

@@ -11,7 +11,7 @@ from ingot.ir import config
 from ingot.ir import dtype as dt
 from ingot.passes.codegen.triton.contract import matmul, matmul_hopper
 from ingot.passes.codegen.triton.conv import conv
-from ingot.passes.codegen.triton.ir.nest import POINTER
+from ingot.passes.codegen.triton.ir.source import POINTER
 from ingot.runtime.cuda.compiler import compile as compiler
 from ingot.runtime.cuda.compiler import tuning
 

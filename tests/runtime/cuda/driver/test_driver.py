@@ -18,7 +18,7 @@ import mock_cuda
 from cuda_header import header, number_in_header
 from ingot.ir import dtype as dt
 from ingot.ir.errors import DeviceError
-from ingot.passes.codegen.triton.ir.nest import POINTER, Parameter, Source
+from ingot.passes.codegen.triton.ir.source import POINTER, Parameter, Source
 from ingot.runtime.cuda import backend
 from ingot.runtime.cuda.compiler import compile as compiler
 from ingot.runtime.cuda.compiler import launch

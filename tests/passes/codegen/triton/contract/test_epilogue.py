@@ -23,7 +23,7 @@ from ingot.nn import functional as F
 from ingot.passes import pipelines
 from ingot.passes.codegen.triton.contract import matmul, matmul_hopper
 from ingot.passes.codegen.triton.conv import conv, conv_depthwise
-from ingot.passes.codegen.triton.ir.nest import SIZE
+from ingot.passes.codegen.triton.ir.source import SIZE
 from ingot.passes.codegen.triton.loops import configs
 from ingot.passes.rewrite import pass_manager
 from ingot.passes.schedule.device_plan import CallStep, KernelStep, ProductStep, plan

@@ -8,8 +8,7 @@ import mock_cuda
 import mock_cuda_triton
 from ingot.ir import dtype as dt
 from ingot.passes.codegen.triton.contract import matmul, matmul_hopper
-from ingot.passes.codegen.triton.ir.dots import FAST, Kinds
-from ingot.passes.codegen.triton.ir.nest import POINTER
+from ingot.passes.codegen.triton.ir.source import FAST, POINTER, Kinds
 from ingot.runtime.cuda import backend
 from ingot.runtime.cuda.ops.products import products
 

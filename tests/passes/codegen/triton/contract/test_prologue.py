@@ -21,7 +21,7 @@ from ingot.nn import functional as F
 from ingot.passes import pipelines
 from ingot.passes.codegen.triton.contract import matmul
 from ingot.passes.codegen.triton.conv import conv
-from ingot.passes.codegen.triton.ir.nest import SIZE
+from ingot.passes.codegen.triton.ir.source import SIZE
 from ingot.passes.codegen.triton.loops import configs
 from ingot.passes.fusion import fuse_prologue
 from ingot.passes.rewrite import pass_manager

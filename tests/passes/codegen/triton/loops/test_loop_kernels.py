@@ -11,7 +11,7 @@ from ingot.ir.kernel.kernel_builder import BOOL_RESULTS, KernelBuilder
 from ingot.ir.kernel.kernel_reference import run_reference
 from ingot.ir.reference import philox
 from ingot.passes.codegen import row_kernels, scalars
-from ingot.passes.codegen.triton.ir.nest import POINTER
+from ingot.passes.codegen.triton.ir.source import POINTER
 from ingot.passes.codegen.triton.loops import configs, reduction_loops
 from special_units import Units
 

@@ -9,12 +9,10 @@ import functools
 
 from .....ir import dtype as dt
 from .....ir.symbols.symbolic import power_of_two
-from .nest import POINTER, SIZE, Parameter, Source, memory
-from .spelling import TYPE
+from ..ir.source import BITS, POINTER, SIZE, Parameter, Source, emit
+from ..ir.spelling import TYPE, memory
 
-BITS = {1: dt.uint8, 2: dt.uint16, 4: dt.uint32, 8: dt.uint64}     # elements that are only moved, by their bytes
 BLOCK = 1024
-_HEADER = '"""Made by ingot."""\n\nimport triton\nimport triton.language as tl\n\n\n'
 # How a value joins what is there; nan wins where it is one of the two.
 _JOIN = {"add": "total + value", "mul": "total * value", "set": "value",
          "amax": "tl.where((value > total) | (value != value), value, total)",
@@ -27,16 +25,8 @@ _BEYOND = {mode: "(total_re == total_re) & (total_im == total_im) & "
            for mode, sign in (("amax", ">"), ("amin", "<"))}
 
 
-def made(name: str, parameters, constants, lines, flush: bool = False, helpers: str = "") -> Source:
-    """A file with one kernel, and before it functions that it calls."""
-    heading = ", ".join([p.name for p in parameters] + [f"{c}: tl.constexpr" for c in constants])
-    body = "".join(f"    {x}\n" for x in lines)
-    text = f"{_HEADER}{helpers}@triton.jit\ndef {name}({heading}):\n{body}"
-    return Source(name, text, tuple(parameters), tuple(constants), flush)
-
-
 @functools.lru_cache(256)
-def numbers(kinds: tuple, rank: int, wrap: bool) -> Source:
+def row_numbers(kinds: tuple, rank: int, wrap: bool) -> Source:
     """Row numbers from index tensors: sum of index * step, and of each of `rank` coordinates * stride.
 
     kinds   dtypes of the index tensors
@@ -63,7 +53,7 @@ def numbers(kinds: tuple, rank: int, wrap: bool) -> Source:
     lines += ["tl.store(out + at, tl.where(wrong, at * 0 + missing, total), inside)",
               "if tl.max(wrong.to(tl.int32)) > 0:", "    tl.atomic_max(status + SLOT, 1)"]
     mark = "_".join([*(k.short for k in kinds), str(rank), *(["wrapped"] if wrap else [])])
-    return made(f"row_numbers_{mark}", parameters, ("INDEX", "BLOCK", "SLOT"), lines)
+    return emit(f"row_numbers_{mark}", parameters, ("INDEX", "BLOCK", "SLOT"), lines)
 
 
 _PLACE = ["across = tl.cdiv(C, BC)", "down = tl.cdiv(P, BP)", "program = tl.program_id(0)",
@@ -73,7 +63,7 @@ _PLACE = ["across = tl.cdiv(C, BC)", "down = tl.cdiv(P, BP)", "program = tl.prog
 
 
 @functools.lru_cache(64)
-def moved(itemsize: int, put: bool) -> Source:
+def move_rows(itemsize: int, put: bool) -> Source:
     """out[o, p, c] = x[o, rows[p], c], or (`put`) out[o, rows[p], c] = x[o, p, c] for rows that differ (and are rows)."""
     kind = BITS[itemsize]
     parameters = [Parameter("x", POINTER, kind), Parameter("rows", POINTER, dt.int64), Parameter("out", POINTER, kind),
@@ -83,11 +73,11 @@ def moved(itemsize: int, put: bool) -> Source:
     there = "(in_p & (row < R))" if put else "in_p"
     lines = [*_PLACE, "row = tl.load(rows + p, in_p, 0).to(INDEX)", f"inside = {there}[:, None] & in_c",
              f"value = tl.load(x + ({source}), inside)", f"tl.store(out + ({target}), value, inside)"]
-    return made(f"{'put' if put else 'take'}_rows_{8 * itemsize}", parameters, ("INDEX", "BP", "BC"), lines)
+    return emit(f"{'put' if put else 'take'}_rows_{8 * itemsize}", parameters, ("INDEX", "BP", "BC"), lines)
 
 
 @functools.lru_cache(64)
-def merged(dtype: dt.DType, mode: str, paired: bool = False) -> Source:
+def merge_rows(dtype: dt.DType, mode: str, paired: bool = False) -> Source:
     """out[o, keys[p], c] joined by x[o, order[p], c] for all p in turn; `keys` are sorted, `order` says from where; `paired` if
     both come as one number, the key above. Complex numbers are pairs in memory, and come here to be multiplied or compared:
     what else is done to them is done to real numbers."""
@@ -121,11 +111,11 @@ def merged(dtype: dt.DType, mode: str, paired: bool = False) -> Source:
              "    q = q + 1", "    on = on & (q < P)", f"    following = tl.load(keys + q, on, 0){key}",
              "    on = on & (following == key)",
              *[f"tl.store(out + ({at.format('place')}), total{n}.to({TYPE[stored]}), inside)" for n, at in parts.items()]]
-    return made(f"merge_rows_{mode}_{dtype.short}{'_paired' if paired else ''}", parameters, ("INDEX", "BP", "BC"), lines)
+    return emit(f"merge_rows_{mode}_{dtype.short}{'_paired' if paired else ''}", parameters, ("INDEX", "BP", "BC"), lines)
 
 
 @functools.lru_cache(64)
-def joined(itemsize: int, count: int) -> Source:
+def concatenate(itemsize: int, count: int) -> Source:
     """out[o, from_j + c] = x_j[o, c] for `count` arrays x_j of rows of `width_j` elements, out of rows of W."""
     kind = BITS[itemsize]
     parameters = [*[Parameter(f"x{j}", POINTER, kind) for j in range(count)], Parameter("out", POINTER, kind)]
@@ -135,7 +125,7 @@ def joined(itemsize: int, count: int) -> Source:
     for j in range(count):
         lines += [f"v{j} = tl.load(x{j} + at, at < n{j}, 0)",
                   f"tl.store(out + (at // width{j} * W + from{j} + at % width{j}), v{j}, at < n{j})"]
-    return made(f"join_{count}_{8 * itemsize}", parameters, ("INDEX", "BLOCK"), lines)
+    return emit(f"join_{count}_{8 * itemsize}", parameters, ("INDEX", "BLOCK"), lines)
 
 
 def tile(positions: int, columns: int, groups: int) -> tuple:

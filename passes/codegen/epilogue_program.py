@@ -1,0 +1,64 @@
+"""Elementwise computations fused into matrix products, as data: an SSA program on each finished sum or each factor.
+
+A program is a list of instructions as kernels have them (`ir/kernel/kernel.py`). `load` reads an operand at the place of the
+value; the load called `ACCUMULATED` is the product itself.
+"""
+
+import functools
+import hashlib
+from dataclasses import dataclass
+
+from ...ir.dtype import DType
+from ...ir.kernel.kernel import LOAD, STORE, instr_text
+
+ACCUMULATED = "accumulated"
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A buffer beside the product, read or written; one that does not lie along the rows is the same for all of them."""
+
+    name: str
+    dtype: DType
+    along_columns: bool
+    along_rows: bool = True
+
+
+@dataclass(frozen=True)
+class EpilogueProgram:
+    """An epilogue: `result` names the value that takes the product's place; stores write others beside it."""
+
+    dtype: DType
+    operands: tuple
+    body: tuple
+    result: str
+
+    @functools.cached_property
+    def name(self) -> str:
+        """What tells it from all others."""
+        said = "\n".join([str(self.dtype), *map(str, self.operands), *map(instr_text, self.body), self.result])
+        return f"epilogue_{hashlib.sha256(said.encode()).hexdigest()[:12]}"
+
+    @property
+    def stored(self) -> DType:
+        """The dtype of the result."""
+        return next(i.dtype for i in self.body if i.name == self.result)
+
+    @property
+    def is_bias(self) -> bool:
+        """Whether it does nothing but add one vector along the columns, the same in all rows."""
+        if len(self.operands) != 1 or [i.op for i in self.body] != [LOAD, LOAD, "add"]:
+            return False
+        operand, (first, second, last) = self.operands[0], self.body
+        return (operand.along_columns and not operand.along_rows and operand.dtype is self.dtype is last.dtype
+                and {first.attr, second.attr} == {ACCUMULATED, operand.name}
+                and set(last.args) == {first.name, second.name} and self.result == last.name)
+
+    @functools.cached_property
+    def row_invariant(self) -> frozenset:
+        """The names of values that are the same in all rows."""
+        same, found = {o.name for o in self.operands if not o.along_rows}, set()
+        for i in self.body:
+            if i.op != STORE and (i.attr in same if i.op == LOAD else all(a in found for a in i.args)):
+                found.add(i.name)
+        return frozenset(found)

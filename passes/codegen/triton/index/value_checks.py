@@ -1,0 +1,22 @@
+"""Checks of numbers in memory: a kernel sets a status word if one of them is invalid, and the host raises the error."""
+
+import functools
+
+from .....ir import dtype as dt
+from ..ir.source import POINTER, SIZE, Parameter, Source, emit
+
+# Conditions of invalid values, by the role of the number.
+_WRONG = {"divisor": "x == 0", "length": "x < 0", "rate": "~(x >= 0)", "concentration": "~(x > 0)",
+          "count": "~((x >= 0) & (x == tl.floor(x)))", "probability": "~((x >= 0) & (x <= 1))", "fault": "x > 0"}
+
+
+@functools.lru_cache(64)
+def check_values(dtype: dt.DType, what: str) -> Source:
+    """Notes in a status word whether a number is none that a divisor (a length, a rate ...) can be."""
+    parameters = (Parameter("numbers", POINTER, dtype), Parameter("status", POINTER, dt.int32), Parameter("TOTAL", SIZE))
+    wide = ".to(tl.float32)" if dtype in (dt.float16, dt.bfloat16) else ""
+    lines = ["at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK).to(INDEX)", "there = at < TOTAL",
+             f"x = tl.load(numbers + at, there, 1){wide}",
+             f"wrong = there & ({_WRONG[what]})",
+             "if tl.max(wrong.to(tl.int32)) > 0:", "    tl.atomic_max(status + SLOT, 1)"]
+    return emit(f"noted_{what}_{dtype.short}", parameters, ("INDEX", "BLOCK", "SLOT"), lines)
