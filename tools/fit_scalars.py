@@ -7,6 +7,7 @@ tables the coefficients are rounded one by one from the constant term, each time
 """
 
 import sys
+import textwrap
 
 import numpy as np
 from mpmath import mp, mpf
@@ -174,10 +175,8 @@ def two_over_pi_words(count: int) -> list[int]:
 
 
 def emit_tuple(name, values, form):
-    print(f"{name} = (")
-    for v in values:
-        print(f"    {form(v)},")
-    print(")")
+    lines = textwrap.wrap(", ".join(map(form, values)), 120, break_on_hyphens=False)
+    print(f"{name} = (\n    " + "\n    ".join(lines) + ")")
 
 
 def main():

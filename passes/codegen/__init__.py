@@ -1,6 +1,5 @@
-"""Kernels as text: one definition of every scalar function, and how each backend spells a kernel.
+"""Kernels as text: every scalar function defined once, and the code generators of both backends.
 
 Rooms, from the bottom to the top: scalars, the files here, llvm, triton.
-
-A room imports itself and the rooms before it.
+A room imports itself and the rooms before it. Generators take sizes, dtypes and kernels of `ir/kernel`; they know no graphs and no passes.
 """

@@ -1,4 +1,4 @@
-"""Reductions as states that combine: what every backend's reductions share."""
+"""Reductions as states that combine, shared by all backends."""
 
 from ...ir import dtype as dt
 from ...ir.kernel.kernel import EXP_SUM, SPREAD, SWEEP, Kernel, Stage
@@ -6,22 +6,22 @@ from .scalars import Builder, apply
 
 
 def folds_of(stage: Stage) -> list:
-    """The reduce instructions of a sweep."""
+    """Return the reduce instructions of a sweep."""
     return [i for i in stage.body if i.op == "reduce"] if stage.over == SWEEP else []
 
 
 def has_scan(kernel: Kernel) -> bool:
-    """Whether a kernel keeps running results."""
+    """Return whether a kernel keeps running results."""
     return any(i.op == "scan" for i in kernel.instructions())
 
 
 def lowest(dtype):
-    """The number below all others."""
+    """Return the number below all others."""
     return float("-inf") if dtype.is_floating_point else False if dtype is dt.bool_ else _limits(dtype)[0]
 
 
 def highest(dtype):
-    """The number above all others."""
+    """Return the number above all others."""
     return float("inf") if dtype.is_floating_point else True if dtype is dt.bool_ else _limits(dtype)[1]
 
 
@@ -37,9 +37,11 @@ _NO_INDEX = (1 << 63) - 1
 
 
 class Fold:
-    """One reduction: its kind and the dtype of the values it folds. A state is a tuple of values that are not complex. Those of
-    a spread and of an exp_sum, which are never combined in pairs, are described in `loops/single_pass_variance.py` and
-    `online_logsumexp.py`."""
+    """One reduction: its kind and the dtype of the values it folds. A state is a tuple of values that are not complex.
+
+    States of a spread and of an exp_sum are never combined in pairs; `loops/single_pass_variance.py` and
+    `loops/online_logsumexp.py` describe them.
+    """
 
     def __init__(self, kind: str, dtype):
         self.kind, self.dtype = kind, dtype
@@ -58,11 +60,11 @@ class Fold:
         return (first, _NO_INDEX) if self.indexed else (first, 0) if self.dtype.is_complex else (first,)
 
     def identity(self, s: Builder) -> tuple:
-        """The state before the first element."""
+        """Return the state before the first element."""
         return tuple([s.const(d, n) for d, n in zip(self.dtypes, self.start)])
 
     def combine(self, s, a: tuple, b: tuple) -> tuple:
-        """The fold of two states, `a` the earlier."""
+        """Combine two states, `a` the earlier."""
         if self.indexed:
             return self._better(s, a, b)
         if self.dtype.is_complex:
@@ -79,7 +81,7 @@ class Fold:
         return (s.maximum(x, y) if self.kind == "max" else s.minimum(x, y),)
 
     def _better(self, s, a, b):
-        """The larger (smaller) value, nan first of all, at its lowest index."""
+        """Choose the larger (smaller) value, nan before all numbers, at its lowest index."""
         (x, i), (y, j) = a, b
         if self.dtype is dt.bool_:
             x8, y8 = x.to(dt.uint8), y.to(dt.uint8)
@@ -94,11 +96,11 @@ class Fold:
         return s.select(take, y, x), s.select(take, j, i)
 
     def state(self, s, value) -> tuple:
-        """The state of one value, but for its index."""
+        """Return the state of one value, without its index."""
         return s.parts(value) if self.dtype.is_complex else (value,)
 
     def result(self, s, state):
-        """The value of the reduction. That of an exp_sum is nan where the largest is infinite, as exp(x - that) is."""
+        """Return the value of the reduction. An exp_sum is nan where the largest value is infinite, like exp(x - max)."""
         if self.kind == EXP_SUM:
             return state[1] + (state[0] - state[0])
         return s.whole(*state) if self.dtype.is_complex else state[1] if self.indexed else state[-1]

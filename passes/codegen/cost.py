@@ -1,4 +1,4 @@
-"""How much work an instruction is, counted by running its scalar function against a builder that only counts."""
+"""Cost model of instructions: scalar functions run against a builder that only counts."""
 
 import functools
 
@@ -9,11 +9,11 @@ from .scalars import Builder, Val
 
 _MEMORY = frozenset({"load", "store"})
 _FREE = frozenset({"const", "index", "size", "cast", "reduce", "scan", "complex"})
-_TURNS = 16         # of a loop that ends when it is done
+_TURNS = 16         # assumed of a loop that ends when all lanes are done
 
 
 class Counter(Builder):
-    """Counts the instructions of a scalar function."""
+    """A builder that counts the instructions of a scalar function."""
 
     def __init__(self):
         self.count = 0
@@ -29,7 +29,7 @@ class Counter(Builder):
         return usual
 
     def iterate(self, most, live, state, step):
-        """As if a lane took some turns."""
+        """Count a few turns."""
         return self.repeat(_TURNS, (live, *state), lambda *before: self._lived(before, step))[1:]
 
     def scale(self, y, n, i):
@@ -39,7 +39,7 @@ class Counter(Builder):
 
 @functools.lru_cache(None)
 def function_cost(name: str, arity: int, dtype) -> int:
-    """Instructions of a scalar function, doubled where it computes in float64."""
+    """Return the instruction count of a scalar function, doubled where it computes in float64."""
     counter = Counter()
     first = dt.bool_ if name == "where" else dtype
     scalars.apply(counter, name, Val(counter, first, None), *(Val(counter, dtype, None) for _ in range(arity - 1)))
@@ -48,13 +48,13 @@ def function_cost(name: str, arity: int, dtype) -> int:
 
 
 def kernel_cost(kernel: Kernel) -> int:
-    """Simple instructions per point of the iteration space; what is done once for a row counts for nothing beside that."""
+    """Return the simple instructions per point of the iteration space. Work done once per row does not count."""
     stages = [s for s in kernel.stages if s.over == SWEEP] if kernel.reduce else kernel.stages
     return max(1, sum(instr_cost(i) for stage in stages for i in stage.body))
 
 
 def instr_cost(i: Instr) -> int:
-    """Work of one instruction on one element."""
+    """Return the work of one instruction on one element."""
     if i.op in _MEMORY or i.op in _FREE or i.op not in (scalars.COMPLEX if i.dtype.is_complex else scalars.FUNCTIONS):
         return 1
     kind = dt.float32 if i.dtype is dt.bool_ else i.dtype

@@ -16,7 +16,7 @@ ACCUMULATED = "accumulated"
 
 @dataclass(frozen=True)
 class Operand:
-    """A buffer beside the product, read or written; one that does not lie along the rows is the same for all of them."""
+    """A buffer beside the product, read or written. Without `along_rows` it is the same in all rows."""
 
     name: str
     dtype: DType
@@ -26,7 +26,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class EpilogueProgram:
-    """An epilogue: `result` names the value that takes the product's place; stores write others beside it."""
+    """An epilogue: `result` names the value that replaces the product; stores write further values."""
 
     dtype: DType
     operands: tuple
@@ -35,9 +35,9 @@ class EpilogueProgram:
 
     @functools.cached_property
     def name(self) -> str:
-        """What tells it from all others."""
-        said = "\n".join([str(self.dtype), *map(str, self.operands), *map(instr_text, self.body), self.result])
-        return f"epilogue_{hashlib.sha256(said.encode()).hexdigest()[:12]}"
+        """A name made of a digest of all fields."""
+        text = "\n".join([str(self.dtype), *map(str, self.operands), *map(instr_text, self.body), self.result])
+        return f"epilogue_{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
     @property
     def stored(self) -> DType:
@@ -46,7 +46,7 @@ class EpilogueProgram:
 
     @property
     def is_bias(self) -> bool:
-        """Whether it does nothing but add one vector along the columns, the same in all rows."""
+        """Whether the program only adds one vector along the columns, the same in all rows."""
         if len(self.operands) != 1 or [i.op for i in self.body] != [LOAD, LOAD, "add"]:
             return False
         operand, (first, second, last) = self.operands[0], self.body
@@ -56,7 +56,7 @@ class EpilogueProgram:
 
     @functools.cached_property
     def row_invariant(self) -> frozenset:
-        """The names of values that are the same in all rows."""
+        """Names of values that are the same in all rows."""
         same, found = {o.name for o in self.operands if not o.along_rows}, set()
         for i in self.body:
             if i.op != STORE and (i.attr in same if i.op == LOAD else all(a in found for a in i.args)):

@@ -1,6 +1,7 @@
-"""Exponentials, sigmoids and hyperbolic tangents for the epilogues of contractions, where a few units of the last place are
-below what the rounding of sums makes. For float32 they take two thirds of the instructions of the functions of those names;
-for float64, and where special units compute these, they are those functions.
+"""Fast exponentials, sigmoids and tanh for kernels whose sums round more than these functions err.
+
+In float32 they take two thirds of the instructions of the exact functions. In float64, and on chips with special function
+units, they are the exact functions.
 """
 
 from math import inf
@@ -12,7 +13,7 @@ from .scalars import constants as K
 
 
 def _reduced(s, x):
-    """(n as a number, n as an integer, exp(r) - 1) of x = n ln 2 + r."""
+    """Return (n as a number, n as an integer, exp(r) - 1) for x = n ln 2 + r."""
     t = s.fma(x, K.LOG2E, K.MAGIC_32)
     n, i = t - K.MAGIC_32, t.bits() - s.const(dt.float32, K.MAGIC_32).bits()
     r = s.fma(n, -K.LN2, x)
@@ -20,8 +21,7 @@ def _reduced(s, x):
 
 
 def exp_below(s, x):
-    """exp(x) within 1.2 units of the last place above -10, within 5 anywhere below; 0 below -104; nan stays; not for x far
-    above 0."""
+    """Return exp(x) for x not far above 0: within 1.2 ulp above -10 and 5 ulp below, 0 below -104, nan for nan."""
     if x.dtype is not dt.float32 or s.has_units:
         return apply(s, "exp", x)
     n, i, rest = _reduced(s, s.select(x < -104.0, -104.0, x))
@@ -29,7 +29,7 @@ def exp_below(s, x):
 
 
 def sigmoid(s, x):
-    """1 / (1 + exp(-x)), within 3 units of the last place above -40, within 5 below."""
+    """Return 1 / (1 + exp(-x)), within 3 ulp above -40 and 5 ulp below."""
     if x.dtype is not dt.float32 or s.has_units:
         return apply(s, "sigmoid", x)
     e = exp_below(s, -abs(x))
@@ -37,7 +37,7 @@ def sigmoid(s, x):
 
 
 def tanh(s, x):
-    """Hyperbolic tangent within 2.5 units of the last place: d / (d + 2) for d = exp(-2 |x|) - 1, exact near 0."""
+    """Return tanh(x) within 2.5 ulp as d / (d + 2) for d = exp(-2 |x|) - 1, exact near 0."""
     if x.dtype is not dt.float32 or s.has_units:
         return apply(s, "tanh", x)
     double = abs(x) * -2.0
@@ -48,7 +48,7 @@ def tanh(s, x):
 
 
 def log_sum(s: Builder, *logs: Val) -> Val:
-    """The log of the sum of what numbers are the logs of; of nothing but -infinity it is that."""
+    """Return the logarithm of a sum given by the logarithms of its terms; -inf if all are -inf."""
     most, kind = logs[0], logs[0].dtype
     for x in logs[1:]:
         most = s.maximum(most, x)

@@ -1,21 +1,22 @@
-"""The cells of recurrent layers, once for every backend: what becomes of the sums of a step, and of the gradient of a state.
+"""Cells of recurrent layers, shared by all backends: state updates of a step, and gradients of its gates.
 
-Functions work on a point: one unit of one row at one step, or as many as a backend does side by side. A backend's points have
+Functions work on a point: one unit of one row at one step, or as many as a backend computes side by side. A backend's point
+class has
 
     s                      its scalar instructions
-    input(gate)            what the input gave to a gate
-    biased(gate, sum)      a recurrent sum, with its bias where there is one
-    before(state)          the state "h" or "c" that the step starts from
-    state(name, value)     keeps a new state ("y", "cells"), or the one before where the step is not real
-    give(name, values)     keeps the parts of an array of all steps ("gates", "dz", "da")
+    input(gate)            the contribution of the input to a gate
+    biased(gate, sum)      a recurrent sum, with its bias if there is one
+    before(state)          the state "h" or "c" at the start of the step
+    state(name, value)     stores a new state ("y", "cells"), or the old one where the step is padding
+    give(name, values)     stores the parts of an array over all steps ("gates", "dz", "da")
 
 and in the backward walk
 
-    parts(name, count), kept(name)      the parts of what was kept, or all of it
-    plus(name, value, parts, part)      a gradient from outside plus a value; the value alone where there is none
-    carried(name), carry(name, value)   what a step hands to the one before it
-    inside(gradient)                    what of it goes into the step: nothing where the step is not real
-    past(value, gradient)               a value, or all of the gradient where the step is not real
+    parts(name, count), kept(name)      the parts of a saved array, or all of it
+    plus(name, value, parts, part)      value plus an outside gradient, if there is one
+    carried(name), carry(name, value)   gradients passed to the step before
+    inside(gradient)                    the gradient that enters the step: zero where the step is padding
+    past(value, gradient)               a value, or the whole gradient where the step is padding
     nothing()                           zeros
 """
 
@@ -25,20 +26,20 @@ from dataclasses import dataclass, field
 from .fast_activations import sigmoid, tanh
 from .scalars.activations import relu
 
-BEFORE = {"y": "h", "cells": "c"}       # what the states of a step are before it
+BEFORE = {"y": "h", "cells": "c"}       # a state of a step -> its name at the start of the step
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A kind of layer.
+    """A kind of recurrent layer.
 
-    gates, kept   how many gates there are in z, and how many parts of them are kept for gradients
-    has_cells     whether there are states that only the cell sees
-    apart         whether the gradient of the recurrent product, da, is not that of z
-    passes        whether something of a state's gradient goes past the recurrent product, though the step is real
-    adds_up       the state that steps may change by little, if there is one, so that rounding it at each of them would count
-    step          step(p, sums) makes the states
-    slopes        slopes(p, gradient of the state) makes the gates' gradients, and gives what goes past the product
+        gates, kept   number of gates in z, and of their parts saved for gradients
+        has_cells     whether the layer has cell states beside its output
+        apart         whether the gradient of the recurrent product, da, differs from that of z
+        passes        whether part of a state's gradient bypasses the recurrent product
+        adds_up       the state that many steps change by little, if there is one: rounding it at each step would add up
+        step          step(p, sums) computes the states
+        slopes        slopes(p, gradient of the state) computes the gates' gradients, and returns what bypasses the product
     """
 
     name: str

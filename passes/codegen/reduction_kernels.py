@@ -1,5 +1,8 @@
-"""The kernels of plain reductions: x of merged dims, named by a pattern such as "PRP" (parallel, reduced, parallel), with one
-dim, `unit`, whose elements lie side by side. Shape-generic, as those of `row_kernels.py`."""
+"""Kernels of plain reductions over merged dims.
+
+A pattern such as "PRP" (parallel, reduced, parallel) names the dims of x; the elements of the dim `unit` are contiguous.
+Kernels are shape-generic, like those of `row_kernels.py`.
+"""
 
 from typing import Any
 
@@ -31,7 +34,7 @@ def _count(k, dtype):
 
 
 def reduction_dtypes(kind: str, dtype):
-    """(dtype that is reduced, dtype of the result): integers and bool sum in int64, any and all see bools."""
+    """Return (dtype that is reduced, dtype of the result): integers and bool sum in int64, any and all take bools."""
     if kind in LOGICAL:
         return dt.bool_, dt.bool_
     if kind in COUNTED and not dtype.is_inexact:
@@ -40,7 +43,7 @@ def reduction_dtypes(kind: str, dtype):
 
 
 def reduction(name, kind, dtype, pattern, unit, *, correction=1) -> Kernel:
-    """x -> y: the reduction over the "R" dims of the pattern. Kinds: those of the IR, mean, var, std, norm, sumsq."""
+    """Return the kernel x -> y that reduces the "R" dims: kinds of the IR, mean, var, std, norm, sumsq."""
     work, result = reduction_dtypes(kind, dtype)
     k = _reduction_frame(name, dtype, pattern, unit, result)
 

@@ -1,8 +1,8 @@
-"""The kernels of composite operators along rows: softmax, norms, losses, their gradients, and scans.
+"""Kernels of composite operators along rows: softmax, norms, losses, their gradients, and scans.
 
-Each maker gives a shape-generic Kernel. Row operators work on x seen as [A, R] (layout "rows") or [A, R, B] ("columns"), and
-run along R. They say in full how the operator is computed, one rounding per instruction; fused code that wants the same bits
-does the same. float16 and bfloat16 load to float32, and round when they are stored.
+Each maker returns a shape-generic Kernel. Row operators see x as [A, R] (layout "rows") or [A, R, B] ("columns") and run along
+R. The kernels define how an operator is computed, one rounding per instruction; fused code that promises the same bits computes
+the same steps. float16 and bfloat16 load to float32 and round when they are stored.
 """
 
 from collections.abc import Callable
@@ -15,9 +15,13 @@ ROWS, COLUMNS = "rows", "columns"
 
 
 class RowKernel:
-    """A kernel over rows of length R, being written; buffers are "full" [A, R(, B)], "row" [A(, B)] or "along" [R]."""
+    """A kernel over rows of length R, being written.
 
-    def __init__(self, name: str, dtype, layout: str = ROWS):
+    `buffers` declares inputs and outputs of the kernel's dtype: "g x:row w:along -> y". A buffer is "full" [A, R(, B)], "row"
+    [A(, B)] or "along" [R]; full is the default.
+    """
+
+    def __init__(self, name: str, dtype, layout: str, buffers: str):
         self.k = KernelBuilder(name)
         self.dtype, self.work = dtype, dt.accumulator(dtype)
         columns = layout == COLUMNS
@@ -30,35 +34,33 @@ class RowKernel:
             "row": ("B", 1, 0) if columns else (1, 0),
             "along": (0, 0, 1) if columns else (0, 1),
         }
-        self.sweep, self.point, self.fn = self.k.sweep, self.k.point, self.k.fn
+        self.sweep, self.point, self.fn, self.fold, self.build = (
+            self.k.sweep, self.k.point, self.k.fn, self.k.fold, self.k.build)
+        for declare, part in zip((self.input, self.output), buffers.split("->")):
+            for text in part.split():
+                declare(*text.split(":"))
 
     def input(self, name, shape="full", dtype=None):
-        return self.k.input(name, dtype or self.dtype, self.strides[shape])
+        self.k.input(name, dtype or self.dtype, self.strides[shape])
 
     def output(self, name, shape="full", dtype=None):
-        return self.k.output(name, dtype or self.dtype, self.strides[shape])
+        self.k.output(name, dtype or self.dtype, self.strides[shape])
 
     def load(self, buffer, **at) -> Name:
-        """An element, in the dtype that the kernel computes with."""
+        """Load an element in the working dtype."""
         x = self.k.load(buffer, **at)
         return x.to(dt.accumulator(x.dtype))
 
     def store(self, value, buffer):
         self.k.store(value.to(next(b.dtype for b in self.k.buffers if b.name == buffer)), buffer)
 
-    def fold(self, kind, value):
-        return self.k.fold(kind, value)
-
     def count(self):
-        """R as a number of the working dtype."""
+        """Return R as a number of the working dtype."""
         return self.k.size("r").to(self.work)
-
-    def build(self) -> Kernel:
-        return self.k.build()
 
 
 def _shifted_exp_sum(k: RowKernel, keep: str | None = None):
-    """(max, sum of exp(x - max)) of each row; the exponentials are kept in a buffer where its dtype holds them."""
+    """Return (max, sum of exp(x - max)) of each row; `keep` stores the exponentials if its dtype holds them."""
     with k.sweep():
         top = k.fold("max", k.load("x"))
     with k.sweep():
@@ -71,9 +73,7 @@ def _shifted_exp_sum(k: RowKernel, keep: str | None = None):
 
 def softmax(name, dtype, layout) -> Kernel:
     """x -> y"""
-    k = RowKernel(name, dtype, layout)
-    k.input("x")
-    k.output("y")
+    k = RowKernel(name, dtype, layout, "x -> y")
     top, total = _shifted_exp_sum(k, "y")
     with k.point():
         scale = 1.0 / total
@@ -85,9 +85,7 @@ def softmax(name, dtype, layout) -> Kernel:
 
 def log_softmax(name, dtype, layout) -> Kernel:
     """x -> y"""
-    k = RowKernel(name, dtype, layout)
-    k.input("x")
-    k.output("y")
+    k = RowKernel(name, dtype, layout, "x -> y")
     top, total = _shifted_exp_sum(k)
     with k.point():
         log_total = k.fn.log(total)
@@ -98,9 +96,7 @@ def log_softmax(name, dtype, layout) -> Kernel:
 
 def logsumexp(name, dtype, layout) -> Kernel:
     """x -> y per row"""
-    k = RowKernel(name, dtype, layout)
-    k.input("x")
-    k.output("y", "row")
+    k = RowKernel(name, dtype, layout, "x -> y:row")
     with k.sweep():
         top = k.fold("max", k.load("x"))
     with k.point():
@@ -114,10 +110,7 @@ def logsumexp(name, dtype, layout) -> Kernel:
 
 def softmax_backward(name, dtype, layout) -> Kernel:
     """g, y -> dx"""
-    k = RowKernel(name, dtype, layout)
-    k.input("g")
-    k.input("y")
-    k.output("dx")
+    k = RowKernel(name, dtype, layout, "g y -> dx")
     with k.sweep():
         dot = k.fold("sum", k.load("g") * k.load("y"))
     with k.sweep():
@@ -127,10 +120,7 @@ def softmax_backward(name, dtype, layout) -> Kernel:
 
 def log_softmax_backward(name, dtype, layout) -> Kernel:
     """g, y -> dx"""
-    k = RowKernel(name, dtype, layout)
-    k.input("g")
-    k.input("y")
-    k.output("dx")
+    k = RowKernel(name, dtype, layout, "g y -> dx")
     with k.sweep():
         total = k.fold("sum", k.load("g"))
     with k.sweep():
@@ -145,7 +135,7 @@ def _affine(k, value, weight, bias):
 
 
 def _row_statistics(k, eps):
-    """Mean and inverse deviation of each row of x, stored."""
+    """Store the mean and inverse deviation of each row of x."""
     k.output("mean", "row", k.work)
     k.output("rstd", "row", k.work)
     with k.sweep():
@@ -164,13 +154,7 @@ def _row_statistics(k, eps):
 
 def layer_norm(name, dtype, layout, *, eps=1e-5, weight=True, bias=True) -> Kernel:
     """x(, w)(, b) -> y, mean and rstd per row"""
-    k = RowKernel(name, dtype, layout)
-    k.input("x")
-    if weight:
-        k.input("w", "along")
-    if bias:
-        k.input("b", "along")
-    k.output("y")
+    k = RowKernel(name, dtype, layout, "x" + " w:along" * weight + " b:along" * bias + " -> y")
     mean, rstd = _row_statistics(k, eps)
     with k.sweep():
         k.store(_affine(k, (k.load("x") - mean) * rstd, weight, bias), "y")
@@ -179,12 +163,7 @@ def layer_norm(name, dtype, layout, *, eps=1e-5, weight=True, bias=True) -> Kern
 
 def layer_norm_backward(name, dtype, layout, *, eps=1e-5, weight=True) -> Kernel:
     """g, x(, w) -> dx, mean and rstd per row"""
-    k = RowKernel(name, dtype, layout)
-    k.input("g")
-    k.input("x")
-    if weight:
-        k.input("w", "along")
-    k.output("dx")
+    k = RowKernel(name, dtype, layout, "g x" + " w:along" * weight + " -> dx")
     mean, rstd = _row_statistics(k, eps)
     with k.sweep():
         g = _affine(k, k.load("g"), weight, False)
@@ -200,7 +179,7 @@ def layer_norm_backward(name, dtype, layout, *, eps=1e-5, weight=True) -> Kernel
 
 
 def _row_scale(k, eps):
-    """The inverse of the root of the mean square of each row of x, stored."""
+    """Store the inverse root mean square of each row of x."""
     k.output("rstd", "row", k.work)
     with k.sweep():
         x = k.load("x")
@@ -213,11 +192,7 @@ def _row_scale(k, eps):
 
 def rms_norm(name, dtype, layout, *, eps=1e-6, weight=True) -> Kernel:
     """x(, w) -> y, rstd per row"""
-    k = RowKernel(name, dtype, layout)
-    k.input("x")
-    if weight:
-        k.input("w", "along")
-    k.output("y")
+    k = RowKernel(name, dtype, layout, "x" + " w:along" * weight + " -> y")
     rstd = _row_scale(k, eps)
     with k.sweep():
         k.store(_affine(k, k.load("x") * rstd, weight, False), "y")
@@ -226,12 +201,7 @@ def rms_norm(name, dtype, layout, *, eps=1e-6, weight=True) -> Kernel:
 
 def rms_norm_backward(name, dtype, layout, *, eps=1e-6, weight=True) -> Kernel:
     """g, x(, w) -> dx, rstd per row"""
-    k = RowKernel(name, dtype, layout)
-    k.input("g")
-    k.input("x")
-    if weight:
-        k.input("w", "along")
-    k.output("dx")
+    k = RowKernel(name, dtype, layout, "g x" + " w:along" * weight + " -> dx")
     rstd = _row_scale(k, eps)
     with k.sweep():
         dot = k.fold("sum", _affine(k, k.load("g"), weight, False) * (k.load("x") * rstd))
@@ -243,15 +213,13 @@ def rms_norm_backward(name, dtype, layout, *, eps=1e-6, weight=True) -> Kernel:
 
 
 def norm_weight_backward(name, dtype, layout, *, centred=True, bias=True) -> Kernel:
-    """g, x, (mean, )rstd -> dw(, db): sums over the rows of what a norm multiplied by its weight. R counts the rows here,
-    A is 1 and B the length of a row: layout "columns" only."""
-    k = RowKernel(name, dtype, COLUMNS)
-    work = k.work
-    k.input("g")
-    k.input("x")
-    if centred:
-        k.k.input("mean", work, (0, 0, 1))
-    k.k.input("rstd", work, (0, 0, 1))
+    """g, x, (mean, )rstd -> dw(, db): gradients of a norm's weight and bias, summed over rows.
+
+    R counts the rows here, A is 1 and B is the length of a row; so the layout is always "columns".
+    """
+    k = RowKernel(name, dtype, COLUMNS, "g x")
+    for statistic in ("mean", "rstd")[not centred:]:
+        k.input(statistic, "along", k.work)
     k.output("dw", "row")
     if bias:
         k.output("db", "row")
@@ -271,8 +239,7 @@ def norm_weight_backward(name, dtype, layout, *, centred=True, bias=True) -> Ker
 def cross_entropy(name, dtype, layout, *, ignore_index=-100) -> Kernel:
     """x, target (i64 per row) -> loss and logsumexp per row. A target outside of [0, R) reads nothing and gives nan;
     ignore_index gives 0."""
-    k = RowKernel(name, dtype, layout)
-    k.input("x")
+    k = RowKernel(name, dtype, layout, "x")
     k.input("target", "row", dt.int64)
     k.output("loss", "row")
     k.output("lse", "row", k.work)
@@ -290,9 +257,7 @@ def cross_entropy(name, dtype, layout, *, ignore_index=-100) -> Kernel:
 
 def cross_entropy_backward(name, dtype, layout, *, ignore_index=-100) -> Kernel:
     """g per row, x, lse per row, target -> dx"""
-    k = RowKernel(name, dtype, layout)
-    k.input("g", "row")
-    k.input("x")
+    k = RowKernel(name, dtype, layout, "g:row x")
     k.input("lse", "row", k.work)
     k.input("target", "row", dt.int64)
     k.output("dx")
@@ -307,11 +272,8 @@ def cross_entropy_backward(name, dtype, layout, *, ignore_index=-100) -> Kernel:
 
 
 def softmax_minus_onehot(name, dtype, layout) -> Kernel:
-    """x, lse, a, b per row, target -> a * exp(x - lse), less b at the target; by exponentials of x - max, as a loss has them"""
-    k = RowKernel(name, dtype, layout)
-    k.input("x")
-    for each in ("lse", "a", "b"):
-        k.input(each, "row")
+    """x, lse, a, b per row, target -> a * exp(x - lse), less b at the target. Exponentials are of x - max, as in losses."""
+    k = RowKernel(name, dtype, layout, "x lse:row a:row b:row")
     k.input("target", "row", dt.int64)
     k.output("dx")
     with k.point():
@@ -328,9 +290,7 @@ def softmax_minus_onehot(name, dtype, layout) -> Kernel:
 
 def scan(name, dtype, layout, *, kind="sum") -> Kernel:
     """x -> y, the running sum or product along R"""
-    k = RowKernel(name, dtype, layout)
-    k.input("x")
-    k.output("y")
+    k = RowKernel(name, dtype, layout, "x -> y")
     with k.sweep():
         k.store(k.k.scan(kind, k.load("x")), "y")
     return k.build()

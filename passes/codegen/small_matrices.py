@@ -1,8 +1,8 @@
-"""Factorisations of matrices of a few rows, in plain scalar instructions: each lane is a matrix of its own.
+"""Factorisations of matrices of a few rows in scalar instructions: one matrix per lane.
 
-A matrix is a list of rows of values; each routine gives a tuple of them (vectors and numbers are matrices of one row). Loops
-over rows and columns are written out; only sweeps of rotations are loops, which end when no lane needs another. Eigenvectors
-and singular vectors come from Jacobi's rotations, whose errors are a few roundings; solutions from elimination with pivots.
+A matrix is a list of rows of values, and each routine returns a tuple of matrices (vectors and numbers have one row). Loops
+over rows and columns are unrolled; only sweeps of rotations are loops, which end when no lane needs another. Eigenvectors and
+singular vectors come from Jacobi rotations, with errors of a few roundings; solutions come from elimination with pivots.
 """
 
 from collections.abc import Callable
@@ -11,16 +11,16 @@ from itertools import combinations
 from ...ir import dtype as dt
 from .scalars import Builder, apply
 
-SWEEPS = 30                 # of rotations at most; half a dozen are enough where numbers are finite
-_ROUNDING = 2.0**-53        # of float64, in which rotations are made
-_NOTHING = 2.0**-200        # squares of columns without a direction, beside elements up to 1
+SWEEPS = 30                 # most sweeps of rotations; finite numbers need about six
+_ROUNDING = 2.0**-53        # of float64, the type of rotations
+_ZERO_SQUARE = 2.0**-200        # squared norms below it mean a zero column, with elements up to 1
 INF = float("inf")
-_DIGITS, _BIAS = 52, 1023    # of its bits
+_DIGITS, _BIAS = 52, 1023    # bits of a float64's fraction, and its exponent's bias
 
 
 def eigh(s: Builder, x: list) -> tuple:
-    """(eigenvalues, rising; eigenvectors in columns; as i32, 1 where an eigenvalue is not finite, else 0) of a symmetric
-    matrix, of which the lower triangle is read."""
+    """Return (eigenvalues, rising; eigenvectors in columns; an i32 that is 1 if an eigenvalue is not finite) of a symmetric
+    matrix. Only its lower triangle is read."""
     n, kind = len(x), x[0][0].dtype
     upper = {(i, j): x[j][i] for i in range(n) for j in range(i, n)}
     places, vectors = list(upper), _identity(s, kind, n)
@@ -28,7 +28,7 @@ def eigh(s: Builder, x: list) -> tuple:
     def sweep(*state):
         a, v = dict(zip(places, state)), _rows(state[len(places):], n)
         for p, q in combinations(range(n), 2):
-            _turn_symmetric(s, a, v, p, q)
+            _rotate_symmetric(s, a, v, p, q)
         far = _largest(s, [a[p] for p in places if p[0] != p[1]])
         return far > _largest(s, [a[i, i] for i in range(n)]) * _ROUNDING ** 2, *a.values(), *_flat(v)
 
@@ -38,11 +38,11 @@ def eigh(s: Builder, x: list) -> tuple:
     columns = [[upper[i, i], *(row[i] for row in vectors)] for i in range(n)]
     _sort(s, columns, lambda a, b: a[0] > b[0])
     values = [c[0] for c in columns]
-    return [values], [[c[1 + i] for c in columns] for i in range(n)], _odd(s, values)
+    return [values], [[c[1 + i] for c in columns] for i in range(n)], _not_finite(s, values)
 
 
-def _turn_symmetric(s, a, v, p, q):
-    """The rotation that makes the element (p, q) of a symmetric matrix 0; of the eigenvectors, too."""
+def _rotate_symmetric(s, a, v, p, q):
+    """Rotate a symmetric matrix and its eigenvectors so that the element (p, q) becomes 0."""
     off, n = a[p, q], len(v)
     t = _tangent(s, a[q, q] - a[p, p], off)
     a[p, p], a[q, q], a[p, q] = a[p, p] - t * off, a[q, q] + t * off, s.const(off.dtype, 0.0)
@@ -50,32 +50,32 @@ def _turn_symmetric(s, a, v, p, q):
     for r in range(n):
         if r not in (p, q):
             at, beside = (min(r, p), max(r, p)), (min(r, q), max(r, q))
-            a[at], a[beside] = _turned(s, a[at], a[beside], sine, half)
-        v[r][p], v[r][q] = _turned(s, v[r][p], v[r][q], sine, half)
+            a[at], a[beside] = _rotated(s, a[at], a[beside], sine, half)
+        v[r][p], v[r][q] = _rotated(s, v[r][p], v[r][q], sine, half)
 
 
 def _tangent(s, difference, off):
-    """Of the smaller angle that makes off, beside a difference of its diagonal elements, 0; 0 where it is."""
+    """Return the tangent of the smaller rotation angle that zeroes `off`; 0 where `off` is 0."""
     theta = difference / (off * 2.0)
     t = s.copysign(1.0 / (abs(theta) + s.sqrt(s.fma(theta, theta, 1.0))), theta)
     return s.select(off.eq(0.0), 0.0, t)
 
 
 def _sine(s, tangent):
-    """(the sine of an angle, sine / (1 + cosine))"""
+    """Return (sine of an angle, sine / (1 + cosine))."""
     cosine = 1.0 / s.sqrt(s.fma(tangent, tangent, 1.0))
     sine = tangent * cosine
     return sine, sine / (1.0 + cosine)
 
 
-def _turned(s, a, b, sine, half):
-    """(a cos - b sin, a sin + b cos), with half = sin / (1 + cos), so that small angles change little."""
+def _rotated(s, a, b, sine, half):
+    """Return (a cos - b sin, a sin + b cos) from half = sin / (1 + cos), which is exact for small angles."""
     return a - sine * s.fma(half, a, b), b + sine * s.fma(-half, b, a)
 
 
 def svd(s: Builder, x: list, full: bool = False) -> tuple:
-    """(U; singular values, falling; V^T; as i32, 1 where a singular value is not finite, else 0) of a matrix with at least as
-    many rows as columns; a `full` U is square."""
+    """Return (U; singular values, falling; V^T; an i32 that is 1 if a singular value is not finite) of a matrix with at least
+    as many rows as columns. A `full` U is square."""
     kind, m, n = x[0][0].dtype, len(x), len(x[0])
     down, exponent = _scale(s, _largest(s, _flat(x)))
     columns = [[x[i][j] * down for i in range(m)] + axis for j, axis in enumerate(_identity(s, kind, n))]
@@ -83,7 +83,7 @@ def svd(s: Builder, x: list, full: bool = False) -> tuple:
     def sweep(*state):
         c, live = _rows(state, n), None
         for p, q in combinations(range(n), 2):
-            again = _turn_columns(s, c, p, q, m)
+            again = _rotate_columns(s, c, p, q, m)
             live = again if live is None else live | again
         return live, *_flat(c)
 
@@ -95,29 +95,29 @@ def svd(s: Builder, x: list, full: bool = False) -> tuple:
     values = [s.sqrt(a) for a in squares]
     u: list = []
     for square, value, side in zip(squares, values, sides):
-        there = square >= _NOTHING
+        there = square >= _ZERO_SQUARE
         usual = tuple([a / s.select(there, value, 1.0) for a in side])
-        u.append(list(s.rare(~there, usual, lambda: tuple(_further(s, u, m, kind)))))
+        u.append(list(s.rare(~there, usual, lambda: tuple(_orthogonal_unit(s, u, m, kind)))))
     for _ in range(m - n if full else 0):
-        u.append(_further(s, u, m, kind))
+        u.append(_orthogonal_unit(s, u, m, kind))
     up = s.power_of_two(exponent)
     values = [a * up for a in values]
-    return [[c[i] for c in u] for i in range(m)], [values], [c[1 + m:] for c in columns], _odd(s, values)
+    return [[c[i] for c in u] for i in range(m)], [values], [c[1 + m:] for c in columns], _not_finite(s, values)
 
 
-def _turn_columns(s, columns, p, q, m):
-    """The rotation that makes two columns orthogonal in their first m elements; whether they were not."""
+def _rotate_columns(s, columns, p, q, m):
+    """Rotate two columns until their first m elements are orthogonal; return whether they were not."""
     a, b = columns[p], columns[q]
     alpha, beta, gamma = _dot(s, a[:m], a[:m]), _dot(s, b[:m], b[:m]), _dot(s, a[:m], b[:m])
     t = _tangent(s, beta - alpha, gamma)
     sine, half = _sine(s, t)
     for i, (left, right) in enumerate(zip(a, b)):
-        a[i], b[i] = _turned(s, left, right, sine, half)
+        a[i], b[i] = _rotated(s, left, right, sine, half)
     return abs(gamma) > s.sqrt(alpha) * s.sqrt(beta) * (2.0 * m * _ROUNDING)
 
 
-def _further(s, u, m, kind) -> list:
-    """A unit vector orthogonal to the columns u: what they leave of the axis that they leave most of."""
+def _orthogonal_unit(s, u, m, kind) -> list:
+    """Return a unit vector orthogonal to the columns u: the axis farthest from them, orthogonalised twice."""
     left = [1.0 - _dot(s, [c[i] for c in u], [c[i] for c in u]) if u else s.const(kind, 1.0) for i in range(m)]
     most, found = left[0], [s.const(kind, float(i == 0)) for i in range(m)]
     for i in range(1, m):
@@ -132,8 +132,7 @@ def _further(s, u, m, kind) -> list:
 
 
 def lu(s: Builder, x: list) -> tuple:
-    """(L and U in one matrix; the place, as i32, of the row that each was exchanged with; -1 where rows were exchanged an odd
-    number of times and 1 elsewhere)"""
+    """Return (L and U in one matrix; the i32 row that each row was exchanged with; the sign of the permutation)."""
     kind, n = x[0][0].dtype, len(x)
     rows, pivots, sign = [list(row) for row in x], [], s.const(kind, 1.0)
     for k in range(n):
@@ -154,7 +153,7 @@ def lu(s: Builder, x: list) -> tuple:
 
 
 def det(s: Builder, x: list) -> tuple:
-    """The product of U's diagonal."""
+    """Return the determinant."""
     rows, _, [[product]] = lu(s, x)
     for k, row in enumerate(rows):
         product = product * row[k]
@@ -162,7 +161,7 @@ def det(s: Builder, x: list) -> tuple:
 
 
 def slogdet(s: Builder, x: list) -> tuple:
-    """(sign; logarithm of the size of the determinant)"""
+    """Return (sign, logarithm of the absolute value) of the determinant."""
     rows, _, [[sign]] = lu(s, x)
     size = s.const(sign.dtype, 0.0)
     for k, row in enumerate(rows):
@@ -171,7 +170,7 @@ def slogdet(s: Builder, x: list) -> tuple:
 
 
 def solve(s: Builder, x: list, b: list) -> tuple:
-    """(y with x @ y = b; the place from 1 of U's first zero as i32, or 0)"""
+    """Return (y with x @ y = b; the i32 place of U's first zero counted from 1, or 0)."""
     n = len(x)
     rows, [pivots], _ = lu(s, x)
     y, info = [list(row) for row in b], s.const(dt.int32, 0)
@@ -190,13 +189,13 @@ def solve(s: Builder, x: list, b: list) -> tuple:
 
 
 def inv(s: Builder, x: list) -> tuple:
-    """The inverse, as of `solve`."""
+    """Return the inverse, with the info of `solve`."""
     return solve(s, x, _identity(s, x[0][0].dtype, len(x)))
 
 
 def cholesky(s: Builder, x: list) -> tuple:
-    """(L with L @ L^T = x, of which the lower triangle is read; the place from 1 of what is not positive as i32, or 0). From
-    that row on L is what x is."""
+    """Return (L with L @ L^T = x; the i32 place of the first pivot that is not positive, counted from 1, or 0). Only the lower
+    triangle of x is read. From that row on, L holds x."""
     kind, n = x[0][0].dtype, len(x)
     rows, info = [[s.const(kind, 0.0)] * n for _ in range(n)], s.const(dt.int32, 0)
     for j in range(n):
@@ -215,8 +214,8 @@ def _identity(s, kind, n):
     return [[s.const(kind, float(i == j)) for j in range(n)] for i in range(n)]
 
 
-def _odd(s, values):
-    """1 where one of some values is no finite number."""
+def _not_finite(s, values):
+    """Return 1 where some value is not finite, else 0."""
     fine = abs(values[0]) < INF
     for a in values[1:]:
         fine = fine & (abs(a) < INF)
@@ -231,7 +230,7 @@ def _dot(s, a, b):
 
 
 def _largest(s, values):
-    """The largest size; nan counts as nothing."""
+    """Return the largest absolute value; nan is ignored."""
     size = abs(values[0])
     for a in values[1:]:
         size = s.select(abs(a) > size, abs(a), size)
@@ -239,21 +238,21 @@ def _largest(s, values):
 
 
 def _scale(s, size):
-    """(2**-e, e) for an e with size / 2**e about 1."""
+    """Return (2**-e, e) for an e with size / 2**e about 1."""
     e = (size.bits() >> _DIGITS) - _BIAS
     e = s.select(e > _BIAS - 1, _BIAS - 1, s.select(e < 1 - _BIAS, 1 - _BIAS, e))
     return s.power_of_two(0 - e), e
 
 
 def _sort(s, columns, follows):
-    """Exchanges columns where the first of two should follow the second, until none should."""
+    """Bubble-sort columns: exchange two neighbours where the first follows the second."""
     for end in range(len(columns) - 1, 0, -1):
         for i in range(end):
             columns[i:i + 2] = _exchanged(s, follows(columns[i], columns[i + 1]), columns[i], columns[i + 1])
 
 
 def _exchanged(s, where, a, b) -> tuple:
-    """Two rows, in the other order where that is so."""
+    """Return two rows, exchanged where the condition holds."""
     return [s.select(where, y, x) for x, y in zip(a, b)], [s.select(where, x, y) for x, y in zip(a, b)]
 
 
@@ -262,14 +261,12 @@ def _flat(rows) -> list:
 
 
 def _rows(values, count) -> list:
-    """Values as so many rows."""
     width = len(values) // count
     return [list(values[i * width:(i + 1) * width]) for i in range(count)]
 
 
 def _wide(routine) -> Callable[..., tuple]:
-    """A routine of rotations, for float32 in float64: what is small beside the largest value keeps its digits, which powers of
-    singular values show."""
+    """Wrap a rotation routine so that float32 computes in float64: values small beside the largest keep their digits."""
     def run(s, x):
         kind = x[0][0].dtype
         found = routine(s, [[a.to(dt.float64) for a in row] for row in x])
@@ -278,7 +275,7 @@ def _wide(routine) -> Callable[..., tuple]:
     return run
 
 
-# By name, each of a builder and its operands.
+# Routines by name; each takes a builder and its operands.
 ROUTINES: dict[str, Callable[..., tuple]] = {
     "eigh": _wide(eigh), "eigvalsh": _wide(lambda s, x: eigh(s, x)[::2]), "svd": _wide(svd),
     "svd_full": _wide(lambda s, x: svd(s, x, True)), "svdvals": _wide(lambda s, x: svd(s, x)[1::2]),

@@ -1,15 +1,15 @@
-"""The scalar functions, written once for every backend in the instructions of `builder.Builder`.
+"""Scalar functions, written once for all backends in the instructions of `builder.Builder`.
 
-`apply(s, name, *values)` is how a code generator uses them: it picks the precision, casts, and rounds the result once.
-float16 and bfloat16 compute in float32 (as float8 would). Functions in `VIA_DOUBLE` compute in float64 for float32 as well
-(their float32 result is correctly rounded but for about one in 10^7); the others have float32 forms of their own.
+Code generators call `apply(s, name, *values)`, which picks the precision, casts, and rounds the result once. float16 and
+bfloat16 compute in float32, as float8 would. Functions in `VIA_DOUBLE` compute float32 in float64: about one result in 10^7 is
+then not correctly rounded. All others have float32 forms of their own.
 
-There is no fast-math and no contraction: each instruction rounds once, and `fma` is there only where the function says so.
-Zeros keep their sign, subnormals are computed (never flushed), infinities, nan and domain errors give what numpy gives.
+There is no fast-math and no contraction: each instruction rounds once, and only an explicit `fma` fuses. Zeros keep their sign,
+subnormals are never flushed, and infinities, nan and domain errors give the results of numpy.
 """
 
-# Largest error seen, in units of the last place, over dense samples of the whole domain
-# (tests/passes/codegen/scalars/test_scalar_functions.py holds them):
+# Largest error in units of the last place, over dense samples of the whole domain
+# (checked by tests/passes/codegen/scalars/test_scalar_functions.py):
 #
 #     function     f32    f64      function   f32    f64      function    f32    f64
 #     exp          0.8    1.0      sin cos    0.51   1.0      erf         2.0    1.5
@@ -72,7 +72,7 @@ DRAWS = (philox.random_bits, philox.random_uniform, philox.random_uniform_double
 
 
 def _own_functions(module):
-    """The public functions of a module, by name; a trailing underscore only avoids Python's own word."""
+    """Return the public functions of a module by name, without the underscore that avoids a Python keyword or builtin."""
     found = {n: f for n, f in vars(module).items()
              if callable(f) and not n.startswith("_") and f.__module__ == module.__name__}
     return {n.rstrip("_"): f for n, f in found.items()}
@@ -80,16 +80,16 @@ def _own_functions(module):
 
 FUNCTIONS = _own_functions(basic) | {f.__name__: f for f in DOUBLE_ONLY + EITHER + DRAWS}
 VIA_DOUBLE = frozenset(f.__name__ for f in DOUBLE_ONLY)
-COMPLEX = _own_functions(complex_numbers)      # those of complex numbers, and `complex`, which makes one of two real numbers
-# Those with as many turns as their arguments ask for.
+COMPLEX = _own_functions(complex_numbers)      # includes `complex`, which takes two real numbers
+# Functions whose number of iterations depends on their arguments.
 ITERATED = frozenset({"gammainc", "gammaincc", "hurwitz_zeta", "polygamma", "zeta", *series.FAMILY})
 DRAW_NAMES = frozenset(f.__name__ for f in DRAWS)
-_IN_SINGLE = frozenset({exponential.expm1.__name__})      # of those, what `units` computes in float32
+_IN_SINGLE = frozenset({exponential.expm1.__name__})      # of those, the one that special function units compute in float32
 _AS_GIVEN = frozenset({basic.where.__name__, basic.nextafter.__name__})  # never widened here
 
 
 def apply(s: Builder, name: str, *args: Val) -> Val:
-    """The named function of values of one dtype (`where`: bool, then one dtype), computed as its precision asks."""
+    """Apply a scalar function to values of one dtype (`where`: bool, then one dtype), in the precision that it needs."""
     kind = args[-1].dtype
     if kind.is_complex or name == complex_numbers.complex.__name__:
         return COMPLEX[name](s, *args)

@@ -1,4 +1,4 @@
-"""Activation functions of neural networks and their kin, in float32 and float64."""
+"""Activation functions of neural networks, in float32 and float64."""
 
 from ....ir import dtype as dt
 from . import constants as K
@@ -16,7 +16,7 @@ def sigmoid(s, x):
 
 
 def _log1p_exp(s, x):
-    """log(1 + exp(-|x|)): 2 atanh(q) of q = e / (e + 2), where q's own rounding counts, too."""
+    """log(1 + exp(-|x|)) as 2 atanh(q) for q = e / (e + 2), corrected for the rounding of q."""
     e = exp(s, -abs(x))
     if x.dtype is dt.float64:
         return log1p(s, e)
@@ -77,5 +77,5 @@ def gelu_tanh(s, x):
 
 
 def relu(s, x):
-    """max(x, 0); nan stays."""
+    """max(x, 0); nan stays nan."""
     return s.maximum(x, s.const(x.dtype, 0))

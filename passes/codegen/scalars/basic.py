@@ -1,4 +1,4 @@
-"""Elementwise functions that are a few instructions: arithmetic, comparison, logic, classification."""
+"""Elementwise functions of a few instructions: arithmetic, comparison, logic, classification."""
 
 from ....ir import dtype as dt
 from . import constants as K
@@ -109,12 +109,12 @@ def minimum(s, a, b):
 
 
 def fmax(s, a, b):
-    """The larger; a number wins over nan."""
+    """The larger value; a number is preferred to nan."""
     return s.select((a >= b) | b.ne(b), a, b)
 
 
 def fmin(s, a, b):
-    """The smaller; a number wins over nan."""
+    """The smaller value; a number is preferred to nan."""
     return s.select((a <= b) | b.ne(b), a, b)
 
 
@@ -187,7 +187,7 @@ def bitwise_not(s, x):
 
 
 def _in_range(s, b):
-    """Whether a shift count is below the width."""
+    """Return whether a shift count is below the width."""
     width = 8 * b.dtype.itemsize
     return (b >= 0) & (b < width) if b.dtype.is_signed else b < width
 
@@ -199,7 +199,7 @@ def bitwise_left_shift(s, a, b):
 
 
 def bitwise_right_shift(s, a, b):
-    """a >> b with the sign kept; counts outside of the width shift everything out."""
+    """a >> b with the sign kept; counts outside of the width shift all bits out."""
     ok = _in_range(s, b)
     last = 8 * a.dtype.itemsize - 1
     kept = a >> s.select(ok, b, last)
@@ -231,7 +231,7 @@ def signbit(s, x):
 
 
 def lerp(s, a, b, w):
-    """a + w (b - a), from the nearer end."""
+    """a + w (b - a), computed from the nearer end."""
     d = b - a
     return s.select(abs(w) < 0.5, s.fma(w, d, a), s.fma(w - 1.0, d, b))
 
@@ -257,7 +257,7 @@ def logaddexp2(s, a, b):
 
 
 def _log_sum(s, a, b, powers, factor):
-    """The larger and what the other adds to it; of float32 in float64, to float32's precision."""
+    """The larger plus the share of the other; float32 computes in float64, to float32's precision."""
     wide, short = [x.to(dt.float64) for x in (a, b)], a.dtype is dt.float32
     top = s.maximum(*wide)
     gap = s.select(wide[0].eq(wide[1]), 0.0, -abs(wide[0] - wide[1]))
@@ -315,8 +315,8 @@ def nextafter(s, a, b):
 
 
 def _normal_parts(s, x):
-    """(bits of x, times a power of two where it is subnormal; how many bits its mantissa has; that power; the largest biased
-    exponent below 1), and whether x has parts: neither 0 nor infinite nor nan."""
+    """Return (bits of x, scaled by a power of two where it is subnormal; mantissa width; that power; the largest biased
+    exponent below 1; whether x is neither 0 nor infinite nor nan)."""
     wide = x.dtype is dt.float64
     mantissa, below_one = (52, 1022) if wide else (23, 126)
     tiny = abs(x) < 2.0 ** (1 - below_one)
@@ -325,14 +325,14 @@ def _normal_parts(s, x):
 
 
 def frexp_mantissa(s, x):
-    """The number whose size is in [0.5, 1) and that is x times a power of two; 0, infinities and nan as they are."""
+    """The mantissa of x, in [0.5, 1) in size; 0, infinities and nan stay."""
     bits, mantissa, _, below_one, has_parts = _normal_parts(s, x)
     kept = bits & (sign_mask(x.dtype) | ((1 << mantissa) - 1))
     return s.select(has_parts, (kept | (below_one << mantissa)).as_(x.dtype), x)
 
 
 def frexp_exponent(s, x):
-    """The power of two, i32, that makes x of its mantissa; 0 for 0, infinities and nan."""
+    """The i32 exponent that turns the mantissa into x; 0 for 0, infinities and nan."""
     bits, mantissa, lifted, below_one, has_parts = _normal_parts(s, x)
     power = ((bits >> mantissa) & (2 * below_one + 3)) - lifted - below_one
     return s.select(has_parts, power, 0).to(dt.int32)

@@ -1,8 +1,8 @@
-"""Bessel's functions of orders 0 and 1, and Airy's: Chebyshev series (`bessel_series.py`, made by tools/fit_bessel.py).
+"""Bessel functions of orders 0 and 1, and Airy's Ai, by Chebyshev series (`bessel_series.py`, from tools/fit_bessel.py).
 
-Near 0 of what is left of an entire function once its logarithm, and the first zeros of J, are taken out; far away of the slowly
-varying factors beside exponentials or waves. Beyond its first two zeros a wave is exact to the last places of its amplitude.
-float32 numbers are computed in float64, with polynomials that are as long as their results show (`short`).
+Near 0 the series approximate the entire part, without the logarithm and the first zeros of J. Far away they approximate the
+slowly varying factors of exponentials or waves. Beyond its first two zeros, a wave is accurate to the last places of its
+amplitude. float32 computes in float64, with polynomials as long as its results need (`short`).
 """
 
 import functools
@@ -18,7 +18,7 @@ AIRY_FROM, AIRY_DECAY_FROM = 16 / 3, 2 / 3 * 2 ** 1.5
 
 
 def _for_both(fn):
-    """`fn(s, x, short)` of float64 numbers as a function of those of both widths."""
+    """Turn `fn(s, x, short)` of float64 numbers into a function of both widths."""
 
     @functools.wraps(fn)
     def run(s, x):
@@ -29,8 +29,20 @@ def _for_both(fn):
     return run
 
 
+def _of_orders(name, fn, *options) -> list:
+    """Return the functions `name` + "0" and "1" that call fn(s, x, order, *options, short)."""
+    found = []
+    for order in range(2):
+        def of_order(s, x, short, order=order):
+            return fn(s, x, order, *options, short)
+
+        of_order.__name__ = f"{name}{order}"
+        found.append(_for_both(of_order))
+    return found
+
+
 def _series(s, t, table, short):
-    """A Chebyshev series at t (Clenshaw), or the shorter polynomial."""
+    """Evaluate a Chebyshev series at t (Clenshaw), or the shorter polynomial."""
     if short:
         return s.poly(t, table[1])
     coefficients = table[0]
@@ -42,13 +54,13 @@ def _series(s, t, table, short):
 
 
 def _between(s, x, low, high, table, short):
-    """A series of x in [low, high]; any value elsewhere."""
+    """Evaluate a series of x in [low, high]; elsewhere the result is any value."""
     inside = s.select(x < low, low, s.select(x > high, high, x))
     return _series(s, (inside - (low + high) / 2) * (2 / (high - low)), table, short)
 
 
 def _beyond(s, x, start, table, short):
-    """A series of 1 / x for x >= start."""
+    """Evaluate a series of 1 / x for x >= start."""
     return _series(s, s.select(x < start, 1.0, 2 * start / x - 1.0), table, short)
 
 
@@ -93,7 +105,7 @@ def i1e(s, x, short):
 
 
 def _times_exp(s, y, a):
-    """y exp(a), where the exponential alone may be too large."""
+    """y exp(a), where exp(a) alone may overflow."""
     half = exp(s, a * 0.5)
     return s.select(a.eq(INF), s.copysign(s.const(y.dtype, INF), y), y * half * half)
 
@@ -129,28 +141,9 @@ def _k(s, x, order, scaled, short):
     return s.select(x.ne(x), x, y)
 
 
-@_for_both
-def modified_bessel_k0(s, x, short):
-    """The modified Bessel function of the second kind, order 0; nan below 0."""
-    return _k(s, x, 0, False, short)
-
-
-@_for_both
-def modified_bessel_k1(s, x, short):
-    """The modified Bessel function of the second kind, order 1; nan below 0."""
-    return _k(s, x, 1, False, short)
-
-
-@_for_both
-def scaled_modified_bessel_k0(s, x, short):
-    """exp(x) K0(x)"""
-    return _k(s, x, 0, True, short)
-
-
-@_for_both
-def scaled_modified_bessel_k1(s, x, short):
-    """exp(x) K1(x)"""
-    return _k(s, x, 1, True, short)
+# Modified Bessel functions of the second kind, nan below 0; scaled by exp(x) to stay finite.
+modified_bessel_k0, modified_bessel_k1 = _of_orders("modified_bessel_k", _k, False)
+scaled_modified_bessel_k0, scaled_modified_bessel_k1 = _of_orders("scaled_modified_bessel_k", _k, True)
 
 
 def _j_near(s, a, order, short):
@@ -163,7 +156,7 @@ def _j_near(s, a, order, short):
 
 
 def _waves(s, a, order, short):
-    """(P cos - Q sin, P sin + Q cos) sqrt(2 / pi a) of the phase a - (2 order + 1) pi / 4, for a >= 8."""
+    """(P cos - Q sin, P sin + Q cos) sqrt(2 / pi a) at the phase a - (2 order + 1) pi / 4, for a >= 8."""
     inside = s.select(a < 8.0, 8.0, s.select(a.eq(INF), 8.0, a))
     p = _beyond_squared(s, inside, 8.0, (B.P0, B.P1)[order], short)
     q = _beyond_squared(s, inside, 8.0, (B.Q0, B.Q1)[order], short) / inside
@@ -182,18 +175,6 @@ def _j(s, x, order, short):
     return s.select(x.ne(x), x, y)
 
 
-@_for_both
-def bessel_j0(s, x, short):
-    """The Bessel function of the first kind, order 0."""
-    return _j(s, x, 0, short)
-
-
-@_for_both
-def bessel_j1(s, x, short):
-    """The Bessel function of the first kind, order 1."""
-    return _j(s, x, 1, short)
-
-
 def _y(s, x, order, short):
     inside = s.select(x > 8.0, 8.0, s.select(x > 0, x, 8.0))
     left = _between(s, inside * inside, 0.0, 64.0, (B.Y0_NEAR, B.Y1_NEAR)[order], short)
@@ -204,16 +185,9 @@ def _y(s, x, order, short):
     return s.select(x.ne(x), x, y)
 
 
-@_for_both
-def bessel_y0(s, x, short):
-    """The Bessel function of the second kind, order 0; nan below 0."""
-    return _y(s, x, 0, short)
-
-
-@_for_both
-def bessel_y1(s, x, short):
-    """The Bessel function of the second kind, order 1; nan below 0."""
-    return _y(s, x, 1, short)
+# Bessel functions of the first kind, and of the second kind, nan below 0.
+bessel_j0, bessel_j1 = _of_orders("bessel_j", _j)
+bessel_y0, bessel_y1 = _of_orders("bessel_y", _y)
 
 
 def spherical_bessel_j0(s, x):

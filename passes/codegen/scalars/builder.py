@@ -1,9 +1,8 @@
-"""The scalar instructions that a backend must spell, and values that read like arithmetic.
+"""Scalar instructions that a backend spells, and values that read like arithmetic.
 
-A `Builder` turns each instruction into whatever its backend needs: LLVM text for a vector of lanes, a numpy array, a line
-of Triton. It has one duty, `emit`; everything else here is written on top. Every function of `scalars` is a Python function
-of a builder's values, so its meaning is the same on every backend: IEEE operations in the order written, each rounded once,
-fused only where `fma` is called by name.
+A `Builder` turns each instruction into LLVM text for a vector of lanes, a numpy array, or a line of Triton. A backend
+implements `emit`; all else builds on it. Every function of `scalars` is a Python function of a builder's values, so its meaning
+is the same on every backend: IEEE operations in the order written, each rounded once, fused only where `fma` is called by name.
 
 Instructions (`emit(op, dtype, args, attr)`; operands share a dtype unless said):
 
@@ -18,16 +17,16 @@ Instructions (`emit(op, dtype, args, attr)`; operands share a dtype unless said)
     bitcast               to the dtype of the same size;  cast: between all dtypes (see below)
     lookup                attr: a tuple of u64 words; the argument is an i64 index in range; the result is u64
 
-Casts: float to float rounds to nearest even; float to integer truncates (out of range: the machine's x86 answer, the
-smallest integer, cut to the narrower type); integer to integer wraps; anything to bool is `!= 0`. f16 and bf16 values only
-load, store, bitcast, cast to and from f32, and select: arithmetic on them is done in f32 and rounded once. f8 values do as
-well, but their casts are written here (`float8.py`), so that no backend has to spell them. Complex values are pairs, whose
-instructions are those of their parts (`complex_numbers.py`): no `emit` ever sees one.
+Casts: float to float rounds to nearest even; float to integer truncates (out of range: the machine's x86 answer, the smallest
+integer, cut to the narrower type); integer to integer wraps; anything to bool is `!= 0`. f16 and bf16 values only load, store,
+bitcast, cast to and from f32, and select: arithmetic on them is done in f32 and rounded once. f8 values do as well, but their
+casts are shared code (`float8.py`). Complex values are pairs, whose instructions are those of their parts
+(`complex_numbers.py`): no `emit` ever sees one.
 
-A backend whose processor has units for them (`has_units`) spells four more, of f32:
+A backend for chips with special function units (`has_units`) spells four more instructions of f32:
 
-    power reciprocal      2**x within 2 units of the last place (1 of 0) and 1 / x within 1; what is subnormal may count as 0
-    smaller larger        of two numbers, or the one of a number and nan; of two zeros either
+    power reciprocal      2**x within 2 units of the last place (1 for 0) and 1 / x within 1; subnormals may count as 0
+    smaller larger        minimum and maximum: a number is preferred to nan, and either of two zeros may result
 """
 
 from abc import ABC, abstractmethod
@@ -41,8 +40,8 @@ LOW_PRECISION = dt.NARROW
 
 
 class Val:
-    """One scalar (or lane-wise) value of a builder. Python numbers beside it become constants of its dtype. What stands for
-    a complex value (`ref`) is a pair."""
+    """One scalar (or lane-wise) value of a builder. Python numbers beside it become constants of its dtype. The `ref` of a
+    complex value is a pair."""
 
     __slots__ = ("dtype", "ref", "s")
 
@@ -110,82 +109,84 @@ class Val:
         return self.s.compare("ge", self, o)
 
     def eq(self, o):
-        """Equality, lane by lane (`==` keeps its Python meaning)."""
+        """Compare lane by lane (`==` keeps its Python meaning)."""
         return self.s.compare("eq", self, o)
 
     def ne(self, o):
-        """Inequality, lane by lane; true where either is nan."""
+        """Compare lane by lane; true where either is nan."""
         return self.s.compare("ne", self, o)
 
     def bits(self):
-        """The value's bits as the signed integer of its size."""
+        """Return the bits as the signed integer of the same size."""
         return self.s.emit("bitcast", SIGNED_OF[self.dtype.itemsize], (self,))
 
     def ubits(self):
-        """The value's bits as the unsigned integer of its size."""
+        """Return the bits as the unsigned integer of the same size."""
         return self.s.emit("bitcast", UNSIGNED_OF[self.dtype.itemsize], (self,))
 
     def as_(self, dtype):
-        """The same bits read as `dtype`."""
+        """Reinterpret the bits as `dtype`."""
         return self.s.emit("bitcast", dtype, (self,))
 
     def to(self, dtype):
-        """Converted to `dtype`."""
+        """Convert to `dtype`."""
         return self.s.cast(self, dtype)
 
 
 class Builder(ABC):
-    """Base of every backend's scalar builder: `emit` is theirs, the rest is shared.
+    """Base of every backend's scalar builder: a backend implements `emit`, the rest is shared.
 
-    has_units   whether it spells the instructions of special units
+        has_units   whether the backend spells the instructions of special function units
     """
 
     has_units = False
 
     @abstractmethod
     def emit(self, op: str, dtype, args: tuple, attr=None) -> Val:
-        """Spells one instruction and returns its result."""
+        """Spell one instruction and return its result."""
 
     def rare(self, cond: Val, usual: Val | tuple, slow, *given: Val):
-        """`slow(self, *given)` where `cond`, else `usual`. A backend may branch round the slow part when no lane needs it. One
-        that is `given` all that it reads, and is needed once in a thousand times or less, may be a function of its own; a slow
-        part that reads more is given nothing, not the builder either."""
+        """Return `slow(self, *given)` where `cond` holds, else `usual`; a backend may branch around the slow part.
+
+        A slow part that is `given` all that it reads must be needed at most once in a thousand calls: it may become a function
+        of its own. A slow part without `given` takes no arguments and may read anything.
+        """
         return self.choose(cond, slow(self, *given) if given else slow(), usual)
 
     def repeat(self, times: int, state: tuple, step, numbered=False) -> tuple:
-        """The state after `state = step(*state)`, `times` times; if `numbered`, with the number of the turn (i64) before the
-        state. A backend may make a loop of it."""
+        """Return the state after `times` times `state = step(*state)`. If `numbered`, the step takes the iteration (i64) before
+        the state. A backend may write a loop."""
         for turn in range(times):
             state = step(*[self.const(dt.int64, turn)] * numbered, *state)
         return state
 
     def iterate(self, most: int, live: Val, state: tuple, step) -> tuple:
-        """The state of each lane after `live, *state = step(*state)` for as long as it is live, at most so many times. A
-        backend makes a loop of it, which ends when no lane is live."""
+        """Return each lane's state after `live, *state = step(*state)` while the lane is live, at most `most` times. A backend
+        writes a loop that ends when no lane is live."""
         return self.repeat(most, (live, *state), lambda *before: self._lived(before, step))[1:]
 
     def _lived(self, before, step) -> tuple:
-        """(live, *state) after a step, which only those make that are live."""
+        """Return (live, *state) after a step that only live lanes take."""
         live = before[0]
         goes_on, *after = step(*before[1:])
         return live & goes_on, *[self.select(live, a, b) for a, b in zip(after, before[1:])]
 
     def choose(self, cond, a, b):
-        """`select` on values or on tuples of values."""
+        """Apply `select` to values or to tuples of values."""
         if isinstance(a, tuple):
             return tuple(self.select(cond, x, y) for x, y in zip(a, b))
         return self.select(cond, a, b)
 
     def parts(self, z: Val) -> tuple:
-        """The real and the imaginary part of a complex value."""
+        """Return the real and the imaginary part of a complex value."""
         return tuple([Val(self, dt.PARTS[z.dtype], ref) for ref in z.ref])
 
     def pieces(self, value: Val) -> tuple:
-        """What of a value has a name of its own: the parts of a complex one, else itself."""
+        """Return the parts of a complex value, or a real value alone, as a tuple."""
         return self.parts(value) if value.dtype.is_complex else (value,)
 
     def whole(self, re: Val, im: Val) -> Val:
-        """The complex value of two parts."""
+        """Return the complex value of two parts."""
         return Val(self, dt.WHOLES[re.dtype], (re.ref, im.ref))
 
     def const(self, dtype, number) -> Val:
@@ -194,7 +195,7 @@ class Builder(ABC):
         return self.emit("const", dtype, (), number)
 
     def lift(self, like: Val, x) -> Val:
-        """`x`, or the constant `x` of the dtype of `like`."""
+        """Return `x`, or the constant `x` in the dtype of `like`."""
         return x if isinstance(x, Val) else self.const(like.dtype, x)
 
     def binary(self, op, a, b):
@@ -220,27 +221,27 @@ class Builder(ABC):
         return self.emit("sqrt", x.dtype, (x,))
 
     def by_units(self, x) -> bool:
-        """Whether functions of `x` are those of `units`."""
+        """Return whether functions of `x` use special function units."""
         return self.has_units and x.dtype is dt.float32
 
     def power(self, x):
-        """2**x by a special unit."""
+        """2**x by a special function unit."""
         return self.emit("power", x.dtype, (x,))
 
     def reciprocal(self, x):
-        """1 / x by a special unit."""
+        """1 / x by a special function unit."""
         return self.emit("reciprocal", x.dtype, (x,))
 
     def smaller(self, x, limit):
-        """x, or `limit` if that is less or x is nan, where there are special units."""
+        """min(x, limit), or `limit` if x is nan; only with special function units."""
         return self.binary("smaller", x, limit)
 
     def larger(self, x, limit):
-        """x, or `limit` if that is more or x is nan, where there are special units."""
+        """max(x, limit), or `limit` if x is nan; only with special function units."""
         return self.binary("larger", x, limit)
 
     def quotient(self, a, b):
-        """a / b of finite a, for b from 1 to 2**120: rounded correctly, or nearly so by a special unit."""
+        """a / b for finite a and b from 1 to 2**120: correctly rounded, or nearly so by a special function unit."""
         if not self.by_units(b):
             return a / b
         r = self.reciprocal(b)
@@ -257,7 +258,7 @@ class Builder(ABC):
         return self.emit("trunc", x.dtype, (x,))
 
     def round(self, x):
-        """To the nearest integer, ties to even."""
+        """Round to the nearest integer, ties to even."""
         return self.emit("round", x.dtype, (x,))
 
     def quo(self, a, b):
@@ -285,17 +286,17 @@ class Builder(ABC):
         return self.convert(x, dtype)
 
     def convert(self, x: Val, dtype) -> Val:
-        """One conversion of a backend, or that of a float8 from or to f32."""
+        """Convert by one instruction of the backend, or between float8 and f32."""
         if dtype in dt.FLOAT8:
             return float8.narrowed(self, x, dtype)
         return float8.widened(self, x) if x.dtype in dt.FLOAT8 else self.emit("cast", dtype, (x,))
 
     def widen(self, x: Val) -> Val:
-        """f16, bf16 and f8 as f32; other values as they are."""
+        """Convert f16, bf16 and f8 to f32; other values stay."""
         return self.cast(x, dt.float32) if x.dtype in LOW_PRECISION else x
 
     def odd_f32(self, x: Val) -> Val:
-        """f64 to f32 rounded to odd, so that a second rounding to a narrower type is correct."""
+        """Round f64 to f32 to odd, so that a second rounding to a narrower type is correct."""
         near = self.emit("cast", dt.float32, (x,))
         back = self.emit("cast", dt.float64, (near,))
         bits = near.bits()
@@ -304,26 +305,26 @@ class Builder(ABC):
         return self.select(inexact, bits + step, bits).as_(dt.float32)
 
     def poly(self, x, coefficients):
-        """Horner's rule with fma; coefficients from the constant term up."""
+        """Evaluate a polynomial by Horner's rule with fma; coefficients from the constant term up."""
         acc = self.const(x.dtype, coefficients[-1])
         for c in reversed(coefficients[:-1]):
             acc = self.fma(acc, x, c)
         return acc
 
     def maximum(self, a, b):
-        """The larger; nan if either is."""
+        """Return the larger; nan if either is nan."""
         a, b = (a, self.lift(a, b)) if isinstance(a, Val) else (self.lift(b, a), b)
         take = a > b
         return self.select(take | a.ne(a) if a.dtype.is_floating_point else take, a, b)
 
     def minimum(self, a, b):
-        """The smaller; nan if either is."""
+        """Return the smaller; nan if either is nan."""
         a, b = (a, self.lift(a, b)) if isinstance(a, Val) else (self.lift(b, a), b)
         take = a < b
         return self.select(take | a.ne(a) if a.dtype.is_floating_point else take, a, b)
 
     def sign_bit(self, x):
-        """The sign bit of a float, in place, as an integer."""
+        """Return the sign bit of a float, in place, as an integer."""
         return x.bits() & sign_mask(x.dtype)
 
     def copysign(self, x, sign):
@@ -351,7 +352,7 @@ class Builder(ABC):
         return s, (a - (s - t)) + (b - t)
 
     def fast_two_sum(self, a, b):
-        """As two_sum, for |a| >= |b| or a = 0."""
+        """`two_sum` for |a| >= |b| or a = 0."""
         s = a + b
         return s, b - (s - a)
 
@@ -361,5 +362,5 @@ class Builder(ABC):
 
 
 def sign_mask(dtype) -> int:
-    """The integer with only the sign bit of a float dtype set, as a signed number."""
+    """Return the signed integer with only the sign bit of a float dtype set."""
     return -(1 << (8 * dtype.itemsize - 1))

@@ -1,16 +1,215 @@
-"""Scalar functions of complex numbers, in the real ones: a complex value is a pair of real values (`Builder.parts`).
+"""Scalar functions of complex numbers: a complex value is a pair of real values (`Builder.parts`).
 
-What is more than a few instructions is computed in float64 for complex64 as well: nothing overflows then that has a result,
-and what cancels cancels behind the digits that count. Infinities and nan give what numpy gives (C's Annex G).
+Functions of more than a few instructions compute in float64 for complex64 too: intermediate results then do not overflow, and
+cancellation leaves enough digits. Infinities and nan give the results of numpy (C's Annex G).
+
+Private functions take and return real and imaginary parts, in float64 unless stated. Public ones take complex values.
 """
 
+import functools
+
 from ....ir import dtype as dt
-from . import complex_pairs as on
 from . import constants as K
 from . import exponential as ex
+from . import hyperbolic as hy
 from . import trigonometric as tr
 
 INF, NAN = float("inf"), float("nan")
+LARGE = 2.0 ** 500        # from here on 1 + z is z
+MOST_WHOLE = 100          # whole powers below it are products
+
+
+def _wide(fn):
+    """Turn a function of float64 parts into one of complex values."""
+
+    @functools.wraps(fn)
+    def of_complex(s, *args):
+        kind = dt.PARTS[args[0].dtype]
+        parts = [s.cast(x, dt.float64) for z in args for x in s.parts(z)]
+        return s.whole(*[s.cast(x, kind) for x in fn(s, *parts)])
+
+    return of_complex
+
+
+def _is_finite(x):
+    return abs(x) < INF
+
+
+def _quotient(s, ar, ai, br, bi):
+    """Divide by the ratio of the divisor's parts (Smith), so that no step overflows."""
+    first = abs(br) >= abs(bi)
+    big, small = s.select(first, br, bi), s.select(first, bi, br)
+    ratio = small / big
+    scale = 1.0 / (big + small * ratio)
+    along, across = s.select(first, ar, ai), s.select(first, ai, ar)
+    rotated = across - along * ratio
+    re, im = (along + across * ratio) * scale, s.select(first, rotated, -rotated) * scale
+    nothing = abs(br).eq(0) & abs(bi).eq(0)
+    return s.select(nothing, ar / abs(br), re), s.select(nothing, ai / abs(br), im)
+
+
+def _product(ar, ai, br, bi):
+    return ar * br - ai * bi, ar * bi + ai * br
+
+
+def _root(s, x, y):
+    """The square root whose real part is not negative."""
+    one, size = s.const(x.dtype, 1.0), s.maximum(abs(x), abs(y))
+    large, small = size > 2.0 ** 1000, size < 2.0 ** -900
+    a, b = (p * s.select(large, 0.0625, s.select(small, 2.0 ** 108, one)) for p in (x, y))
+    t = s.sqrt((abs(a) + ex.hypot(s, a, b)) * 0.5)
+    other = b / (2.0 * s.select(t.eq(0), 1.0, t))
+    right = a >= 0
+    re, im = s.select(right, t, abs(other)), s.select(right, other, s.copysign(t, b))
+    back = s.select(large, 4.0, s.select(small, 2.0 ** -54, one))
+    re, im = re * back, im * back
+    zero, endless = x.eq(0) & y.eq(0), s.is_inf(x)
+    re, im = s.select(zero, 0.0, re), s.select(zero, y, im)
+    left = endless & (x < 0)
+    straight = s.select(y.ne(y), y, s.copysign(s.const(x.dtype, 0.0), y))
+    re = s.select(endless, s.select(left, abs(straight), x), re)
+    im = s.select(endless, s.select(left, s.copysign(s.const(x.dtype, INF), y), straight), im)
+    re, im = s.select(x.ne(x), x, re), s.select(x.ne(x), x, im)
+    return s.select(s.is_inf(y), INF, re), s.select(s.is_inf(y), y, im)
+
+
+def _exp(s, x, y):
+    """exp(z) in two halves, so that a small sine or cosine can keep the result finite."""
+    half = ex.exp(s, x * 0.5)
+    re, im = (half * tr.cos(s, y)) * half, (half * tr.sin(s, y)) * half
+    lost = s.is_inf(x) & ~_is_finite(y)
+    re = s.select(lost, s.select(x < 0, s.const(x.dtype, 0.0), INF), re)
+    im = s.select(lost, s.select(x < 0, s.const(x.dtype, 0.0), NAN), im)
+    flat = y.eq(0)
+    return s.select(flat, half * half, re), s.select(flat, y, im)
+
+
+def _log_modulus(s, x, y):
+    """log |x + iy|; near 1 by log1p of |x + iy|^2 - 1."""
+    a, b = abs(x), abs(y)
+    big, small = s.select(a > b, a, b), s.select(a > b, b, a)
+    huge = big > 2.0 ** 1000
+    factor = s.select(huge, s.const(x.dtype, 0.5), 1.0)
+    far = ex.log(s, ex.hypot(s, x * factor, y * factor)) + s.select(huge, s.const(x.dtype, K.LN2), 0.0)
+    near = (big > 0.5) & (big < 2.0)
+    big, small = s.select(near, big, 1.0), s.select(near, small, 0.0)
+    (p, p_low), (q, q_low) = s.two_product(big, big), s.two_product(small, small)
+    more, low = s.two_sum(p - 1.0, q)
+    return s.select(near, 0.5 * ex.log1p(s, more + (low + p_low + q_low)), far)
+
+
+def _log(s, x, y):
+    return _log_modulus(s, x, y), tr.atan2(s, y, x)
+
+
+def _log1p(s, x, y):
+    """log(1 + z), near 0 without adding the 1."""
+    near = (abs(x) < 0.5) & (abs(y) < 0.5)
+    small, other = s.select(near, x, 0.0), s.select(near, y, 0.0)
+    close = 0.5 * ex.log1p(s, small * (2.0 + small) + other * other)
+    return s.select(near, close, _log_modulus(s, x + 1.0, y)), tr.atan2(s, y, x + 1.0)
+
+
+def _times(s, a, b):
+    """a * b, and 0 where b is 0 and a infinite."""
+    return s.select(b.eq(0), b, a * b)
+
+
+def _sinh(s, x, y):
+    lost = ~_is_finite(y) & (s.is_inf(x) | x.eq(0))
+    return s.select(lost, abs(x), _times(s, hy.sinh(s, x), tr.cos(s, y))), _times(s, hy.cosh(s, x), tr.sin(s, y))
+
+
+def _cosh(s, x, y):
+    lost = ~_is_finite(y) & s.is_inf(x)
+    flat = x.eq(0) & ~_is_finite(y)
+    im = hy.sinh(s, x) * s.select(flat, 0.0, tr.sin(s, y))
+    return s.select(lost, INF, hy.cosh(s, x) * tr.cos(s, y)), s.select(y.eq(0), s.select(x.ne(x), 0.0, s.copysign(y, x)), im)
+
+
+def _tanh(s, x, y):
+    far = abs(x) > 22.0
+    t, sh = tr.tan(s, y), hy.sinh(s, s.select(far, 0.0, x))
+    slope = 1.0 + t * t
+    below = 1.0 + slope * sh * sh
+    sides = slope * s.sqrt(1.0 + sh * sh) * sh
+    upright = s.is_inf(slope)            # (tangents of float64 are finite, their squares may not be)
+    re, im = s.select(upright, 1.0 / sh, sides / below), s.select(upright, 0.0, t / below)
+    one, decay = s.const(x.dtype, 1.0), ex.exp(s, -abs(x))
+    distant = 4.0 * tr.sin(s, y) * tr.cos(s, y) * decay * decay
+    re = s.select(far, s.copysign(one, x), re)
+    im = s.select(far, s.select(s.is_inf(x) & ~_is_finite(y), 0.0, distant), im)
+    re = s.select(x.eq(0) & ~_is_finite(y), x, re)
+    return s.select(x.ne(x), x, re), s.select(y.eq(0), y, im)
+
+
+def _circular(fn):
+    """Return the function -i fn(iz): circular functions from hyperbolic ones."""
+
+    def circular(s, x, y):
+        re, im = fn(s, -y, x)
+        return im, -re
+
+    return circular
+
+
+def _one_minus_plus(s, x, y):
+    """Return the roots of 1 - z and 1 + z, and whether z is so large that the 1 is lost (Kahan)."""
+    large = ~((abs(x) < LARGE) & (abs(y) < LARGE))
+    x, y = s.select(large, 0.0, x), s.select(large, 0.0, y)
+    return _root(s, 1.0 - x, -y), _root(s, 1.0 + x, y), large
+
+
+def _asin(s, x, y):
+    (ar, ai), (br, bi), large = _one_minus_plus(s, x, y)
+    re, im = tr.atan2(s, x, ar * br - ai * bi), hy.asinh(s, ar * bi - ai * br)
+    size = s.copysign(_log_modulus(s, x, y) + K.LN2, y)
+    re = s.select(large, tr.atan2(s, x, abs(y)), re)
+    return s.select(x.eq(0), x, re), s.select(large, size, im)
+
+
+def _acos(s, x, y):
+    (ar, ai), (br, bi), large = _one_minus_plus(s, x, y)
+    re, im = 2.0 * tr.atan2(s, ar, br), hy.asinh(s, br * ai - bi * ar)
+    size = s.copysign(_log_modulus(s, x, y) + K.LN2, -y)
+    re = s.select(large, tr.atan2(s, abs(y), x), re)
+    return s.select(x.eq(0), K.PI / 2, re), s.select(large, size, im)
+
+
+def _atanh(s, x, y):
+    """log((1 + z) / (1 - z)) / 2."""
+    large = ~((abs(x) < LARGE) & (abs(y) < LARGE))
+    a, b = s.select(large, 0.0, x), s.select(large, 0.0, y)
+    less = 1.0 - abs(a)
+    below = less * less + b * b
+    re = s.copysign(0.25 * ex.log1p(s, 4.0 * abs(a) / below), x)
+    im = 0.5 * tr.atan2(s, 2.0 * b, less * (1.0 + abs(a)) - b * b)
+    gone = s.select(s.is_inf(y) | _is_finite(x) | s.is_inf(x), s.copysign(s.const(x.dtype, 0.0), x), x)
+    re, im = s.select(large, gone, re), s.select(large, s.copysign(s.const(x.dtype, K.PI / 2), y), im)
+    lost = y.ne(y) & ~s.is_inf(x)
+    return s.select(lost & x.ne(0), NAN, re), s.select(y.ne(y) | (x.ne(x) & _is_finite(y)), NAN, im)
+
+
+def _sigmoid(s, x, y):
+    """1 / (1 + exp(-z))."""
+    re, im = _exp(s, -x, -y)
+    one = s.const(dt.float64, 1.0)
+    return _quotient(s, one, one - 1.0, 1.0 + re, im)
+
+
+def _whole_power(s, x, y, n):
+    """z^n by repeated squaring, for whole |n| below `MOST_WHOLE`."""
+
+    def step(re, im, ar, ai, left):
+        half = s.floor(left * 0.5)
+        odd = half.ne(left * 0.5)
+        by = _product(re, im, ar, ai)
+        return s.select(odd, by[0], re), s.select(odd, by[1], im), *_product(ar, ai, ar, ai), half
+
+    one = s.const(dt.float64, 1.0) + x * 0.0
+    re, im, *_ = s.repeat(MOST_WHOLE.bit_length(), (one, one - 1.0, x, y, abs(n)), step)
+    inverse = _quotient(s, one, one - 1.0, re, im)
+    return s.choose(n < 0, inverse, (re, im))
 
 
 # Parts.
@@ -42,7 +241,7 @@ def copy(s, z):
 
 
 def cast(s, x, dtype):
-    """To or from a complex dtype: a missing imaginary part is 0, one that has no place is dropped, and counts for a bool."""
+    """Convert to or from a complex dtype: an imaginary part is 0, or dropped; bool tests both parts."""
     if not x.dtype.is_complex:
         re = s.cast(x, dt.PARTS[dtype])
         return s.whole(re, s.const(re.dtype, 0.0))
@@ -54,7 +253,7 @@ def cast(s, x, dtype):
     return s.cast(re, dtype)
 
 
-# Arithmetic, step by step as numpy does it.
+# Arithmetic in the steps of numpy.
 
 
 def add(s, a, b):
@@ -71,7 +270,7 @@ def neg(s, z):
 
 def mul(s, a, b):
     (ar, ai), (br, bi) = s.parts(a), s.parts(b)
-    return s.whole(ar * br - ai * bi, ar * bi + ai * br)
+    return s.whole(*_product(ar, ai, br, bi))
 
 
 def square(s, z):
@@ -79,9 +278,9 @@ def square(s, z):
 
 
 def div(s, a, b):
-    """By the ratio of the divisor's parts, so that nothing overflows on the way (Smith)."""
+    """Divide by Smith's method."""
     (ar, ai), (br, bi) = s.parts(a), s.parts(b)
-    return s.whole(*on.quotient(s, ar, ai, br, bi))
+    return s.whole(*_quotient(s, ar, ai, br, bi))
 
 
 def reciprocal(s, z):
@@ -122,7 +321,7 @@ def isinf(s, z):
 
 def isfinite(s, z):
     re, im = s.parts(z)
-    return (abs(re) < INF) & (abs(im) < INF)
+    return _is_finite(re) & _is_finite(im)
 
 
 def isposinf(s, z):
@@ -154,181 +353,115 @@ def logical_not(s, z):
 # Roots, exponentials, logarithms.
 
 
-@on.wide
-def sqrt(s, z):
-    return on.root(s, *z)
-
-
-@on.wide
-def rsqrt(s, z):
-    one = s.const(dt.float64, 1.0)
-    return on.quotient(s, one, one - 1.0, *on.root(s, *z))
-
-
 def exp(s, z):
-    re, im = s.parts(z)
-    return s.whole(*on.exp(s, re, im))
+    return s.whole(*_exp(s, *s.parts(z)))
 
 
-@on.wide
-def exp2(s, z):
-    return on.exp(s, z[0] * K.LN2, z[1] * K.LN2)
+@_wide
+def rsqrt(s, x, y):
+    one = s.const(dt.float64, 1.0)
+    return _quotient(s, one, one - 1.0, *_root(s, x, y))
 
 
-@on.wide
-def expm1(s, z):
-    x, y = z
+@_wide
+def exp2(s, x, y):
+    return _exp(s, x * K.LN2, y * K.LN2)
+
+
+@_wide
+def expm1(s, x, y):
     half = tr.sin(s, y * 0.5)
     less = ex.expm1(s, x)
     re, im = less * tr.cos(s, y) - 2.0 * half * half, ex.exp(s, x) * tr.sin(s, y)
-    turning, flat = s.is_inf(x) & ~on.is_finite(y), y.eq(0)
+    turning, flat = s.is_inf(x) & ~_is_finite(y), y.eq(0)
     im = s.select(turning, s.select(x > 0, s.const(x.dtype, NAN), 0.0), im)
     return s.select(flat | turning, less, re), s.select(flat, y, im)
 
 
-@on.wide
-def log(s, z):
-    return on.log(s, *z)
+@_wide
+def log2(s, x, y):
+    return tuple([p * K.LOG2E for p in _log(s, x, y)])
 
 
-@on.wide
-def log2(s, z):
-    return tuple([p * K.LOG2E for p in on.log(s, *z)])
+@_wide
+def log10(s, x, y):
+    return tuple([p * K.LOG10E for p in _log(s, x, y)])
 
 
-@on.wide
-def log10(s, z):
-    return tuple([p * K.LOG10E for p in on.log(s, *z)])
-
-
-@on.wide
-def log1p(s, z):
-    return on.log1p(s, *z)
-
-
-@on.wide
-def logaddexp(s, z, w):
-    """The one with the larger real part, and what the other adds to it; of two that are both 0 or endless, by their sum."""
-    (x, y), (u, v) = z, w
+@_wide
+def logaddexp(s, x, y, u, v):
+    """The larger argument (by real part) plus log1p of the other's share; by the plain sum if both are 0 or infinite."""
     larger = x >= u
     (a, b), (c, d) = [[s.select(larger, p, q) for p, q in pair] for pair in (((x, u), (y, v)), ((u, x), (v, y)))]
-    er, ei = on.exp(s, c - a, d - b)
-    re, im = on.log1p(s, er, ei)
+    er, ei = _exp(s, c - a, d - b)
+    re, im = _log1p(s, er, ei)
     none, endless = a.eq(-INF), c.eq(INF)
-    whole = on.log(s, *[p + q for p, q in zip(on.exp(s, x, y), on.exp(s, u, v))])
+    whole = _log(s, *[p + q for p, q in zip(_exp(s, x, y), _exp(s, u, v))])
     re, im = s.select(none, a, re + a), s.select(none, d, im + b)
     unknown = x.ne(x) | y.ne(y) | u.ne(u) | v.ne(v)
     return tuple([s.select(unknown, NAN, s.select(endless, p, q)) for p, q in zip(whole, (re, im))])
 
 
-# Circular and hyperbolic functions: those of iz are i times those of z.
+sqrt, log, log1p, sigmoid = _wide(_root), _wide(_log), _wide(_log1p), _wide(_sigmoid)
 
 
-@on.wide
-def sin(s, z):
-    re, im = on.turned(on.sinh)(s, *z)
-    return re, s.select(~on.is_finite(z[0]) & s.is_inf(z[1]), INF, im)
+# Circular and hyperbolic functions, and their inverses.
 
 
-@on.wide
-def cos(s, z):
-    x, y = z
-    return on.cosh(s, -y, x)
+@_wide
+def sin(s, x, y):
+    re, im = _circular(_sinh)(s, x, y)
+    return re, s.select(~_is_finite(x) & s.is_inf(y), INF, im)
 
 
-@on.wide
-def tan(s, z):
-    return on.turned(on.tanh)(s, *z)
+@_wide
+def cos(s, x, y):
+    return _cosh(s, -y, x)
 
 
-@on.wide
-def sinh(s, z):
-    return on.sinh(s, *z)
-
-
-@on.wide
-def cosh(s, z):
-    return on.cosh(s, *z)
-
-
-@on.wide
-def tanh(s, z):
-    return on.tanh(s, *z)
-
-
-# Their inverses (Kahan).
-
-
-@on.wide
-def asin(s, z):
-    return on.asin(s, *z)
-
-
-@on.wide
-def acos(s, z):
-    return on.acos(s, *z)
-
-
-@on.wide
-def atan(s, z):
-    return on.turned(on.atanh)(s, *z)
-
-
-@on.wide
-def asinh(s, z):
-    return on.turned(on.asin)(s, *z)
-
-
-@on.wide
-def acosh(s, z):
-    """The arc cosine turned to where the real part is not negative."""
-    x, y = z
-    re, im = on.acos(s, x, y)
+@_wide
+def acosh(s, x, y):
+    """The arc cosine, rotated to a real part that is not negative."""
+    re, im = _acos(s, x, y)
     return abs(im), s.copysign(re, y)
 
 
-@on.wide
-def atanh(s, z):
-    return on.atanh(s, *z)
+sinh, cosh, tanh, tan = _wide(_sinh), _wide(_cosh), _wide(_tanh), _wide(_circular(_tanh))
+asin, acos, atan = _wide(_asin), _wide(_acos), _wide(_circular(_atanh))
+asinh, atanh = _wide(_circular(_asin)), _wide(_atanh)
 
 
 # Others.
 
 
-@on.wide
-def sigmoid(s, z):
-    return on.logistic(s, *z)
-
-
-@on.wide
-def silu(s, z):
+@_wide
+def silu(s, x, y):
     """z sigmoid(z)."""
-    return on.product(*z, *on.logistic(s, *z))
+    return _product(x, y, *_sigmoid(s, x, y))
 
 
-@on.wide
-def sinc(s, z):
+@_wide
+def sinc(s, x, y):
     """sin(pi z) / (pi z), 1 at 0."""
-    zero = z[0].eq(0) & z[1].eq(0)
-    x, y = (s.select(zero, n, p) * K.PI for p, n in zip(z, (1.0, 0.0)))
-    above, beside = on.turned(on.sinh)(s, x, y)
-    re, im = on.quotient(s, above, beside, x, y)
+    zero = x.eq(0) & y.eq(0)
+    x, y = (s.select(zero, n, p) * K.PI for p, n in ((x, 1.0), (y, 0.0)))
+    above, beside = _circular(_sinh)(s, x, y)
+    re, im = _quotient(s, above, beside, x, y)
     return s.select(zero, 1.0, re), s.select(zero, 0.0, im)
 
 
-@on.wide
-def pow(s, z, w):
-    """e to the power of w log z; whole powers of a moderate size by products."""
-    (x, y), (u, v) = z, w
+@_wide
+def pow(s, x, y, u, v):
+    """exp(w log z); whole powers below `MOST_WHOLE` by products."""
     zero = x.eq(0) & y.eq(0)
-    size, angle = on.log(s, s.select(zero, 1.0, x), y)
-    re, im = on.exp(s, u * size - v * angle, v * size + u * angle)
+    size, angle = _log(s, s.select(zero, 1.0, x), y)
+    re, im = _exp(s, u * size - v * angle, v * size + u * angle)
     none = u.eq(0) & v.eq(0)
     re, im = (s.select(zero, s.select(u > 0, s.const(p.dtype, 0.0), NAN), p) for p in (re, im))
-    whole = v.eq(0) & s.floor(u).eq(u) & (abs(u) < on.MOST_WHOLE)
+    whole = v.eq(0) & s.floor(u).eq(u) & (abs(u) < MOST_WHOLE)
 
     def products():
-        return on.whole_power(s, x, y, s.select(whole, u, 1.0))
+        return _whole_power(s, x, y, s.select(whole, u, 1.0))
 
     re, im = s.rare(whole & ~zero, (re, im), products)
     return s.select(none, 1.0, re), s.select(none, 0.0, im)

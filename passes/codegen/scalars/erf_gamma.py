@@ -1,9 +1,13 @@
-"""erf, erfc, erfcx, erfinv, lgamma, digamma and its derivative.
+"""Error functions and the gamma family: erf, erfc, erfcx, erfinv, lgamma, digamma and trigamma.
 
-erf: x + x P(x^2) below one (float32: -expm1 of log erfc everywhere); erfc above: exp(-x^2) times a polynomial in
-(x-4)/(x+4), the square of x carried in two parts. lgamma: a polynomial about 2 on [1.5, 2.5], the recurrence up to there and
-down to it, Stirling's series from 8, reflection below 1/2 (near its negative zeros the absolute error is what is small).
-What float32 numbers take instead is in `erf_gamma_float32.py`.
+In float64, erf is x + x P(x^2) below one. Beyond, erfc is exp(-x^2) times a polynomial in (x-4)/(x+4), with the square of x in
+two parts. lgamma is a polynomial about 2 on [1.5, 2.5], reached by the recurrence from both sides, Stirling's series from 8,
+and reflection below 1/2; near its negative zeros only the absolute error is small.
+
+float32 computes in plain float64 within 2**-31: no pairs, no iterations, as few divisions as possible. erf is -expm1 of log
+erfc; erfc is 1 - x P(x^2) near 0. erfinv is x times a polynomial in a root of -log(1 - x^2). lgamma is a polynomial about 2 and
+log x on [1/2, 2.5], and Stirling's formula with a polynomial of 1/x beyond. digamma and trigamma are Stirling's series at x +
+6, less six steps of the recurrence in one ratio of polynomials in x^2 + 5x. All three reflect.
 """
 
 from ....ir import dtype as dt
@@ -24,7 +28,7 @@ def _erf_near(s, x):
 
 
 def _erf32(s, x):
-    """erf as -expm1(log erfc |x|): one polynomial and one short exp, good from 0 to where erf is 1."""
+    """erf as -expm1(log erfc |x|): one polynomial and one short exp, accurate from 0 to saturation."""
     a = abs(x)
     t = s.select(a > 4.0, 4.0, a)
     log_erfc = -s.fma(t, s.poly(t, C.ERF_LOG32), t)
@@ -69,7 +73,7 @@ def erfc(s, x):
 
 
 def erfcx(s, x):
-    """exp(x^2) erfc(x), which does not vanish for large x."""
+    """exp(x^2) erfc(x), which stays above 0 for large x."""
     if x.dtype is dt.float32:
         return erfcx32(s, x)
     a = abs(x)
@@ -85,7 +89,7 @@ def erfcx(s, x):
 
 
 def erfinv(s, x):
-    """The inverse error function: a closed-form start, three Halley steps."""
+    """The inverse error function: a closed-form start and three Halley steps."""
     if x.dtype is dt.float32:
         return erfinv32(s, x)
     a = abs(x)
@@ -144,7 +148,7 @@ def lgamma(s, x):
 
 
 def digamma(s, x):
-    """The derivative of lgamma. nan at negative integers, -+inf at +-0."""
+    """The derivative of lgamma; nan at negative integers, -+inf at +-0."""
     if x.dtype is dt.float32:
         return digamma32(s, x)
     left = x < 0
@@ -187,7 +191,7 @@ def trigamma(s, x):
 
 
 STEPS32 = 6
-CENTRE = 4.0    # of the rational map of the erfc polynomial; as in tools/fit_scalars.py
+CENTRE = 4.0    # centre of the rational map of the erfc polynomial; the same in tools/fit_scalars.py
 
 
 def _erfc_near32(s, v):
@@ -202,7 +206,6 @@ def _scaled_erfc32(s, inside):
 
 
 def erfc32(s, x):
-    """1 - erf(x)."""
     v = x.to(dt.float64)
     a = abs(v)
 
@@ -215,10 +218,9 @@ def erfc32(s, x):
 
 
 def erfcx32(s, x):
-    """exp(x^2) erfc(x)."""
     v = x.to(dt.float64)
     a = abs(v)
-    bounded = s.select(a > 10.0, 10.0, a)       # where both exponentials are needed, or their place is infinity
+    bounded = s.select(a > 10.0, 10.0, a)       # beyond it the result is a tail or infinity
     growth = wide_exp(s, bounded * bounded)
 
     def beyond():
@@ -236,7 +238,6 @@ def erfcx_tail(s, x):
 
 
 def erfinv32(s, x):
-    """The inverse error function."""
     v = x.to(dt.float64)
     left = s.fma(-v, v, 1.0)
     w = -wide_log(s, s.select(left > 0, left, 1.0))
@@ -258,7 +259,6 @@ def _lgamma_right32(s, x):
 
 
 def lgamma32(s, x):
-    """log |gamma(x)|."""
     v = x.to(dt.float64)
     left = v < 0.5
     right = _lgamma_right32(s, s.select(left, 1.0 - v, v))
@@ -284,7 +284,6 @@ def _digamma_right32(s, x):
 
 
 def digamma32(s, x):
-    """The derivative of lgamma. nan at negative integers, -+inf at +-0."""
     v = x.to(dt.float64)
     left = v < 0
     right = _digamma_right32(s, s.select(left, 1.0 - v, s.select(v > 0, v, 1.0)))
@@ -313,7 +312,6 @@ def _trigamma_right32(s, x):
 
 
 def trigamma32(s, x):
-    """The second derivative of log gamma; inf at 0 and the negative integers."""
     v = x.to(dt.float64)
     left = v < 0
     right = _trigamma_right32(s, s.select(left, 1.0 - v, s.select(v > 0, v, 1.0)))

@@ -1,9 +1,9 @@
-"""exp, log and powers.
+"""exp, log, powers and roots.
 
-exp: x = n ln2 + r with |r| <= ln2/2, a polynomial in r, then the exponent is added in two steps so that results round once
-into the subnormal range. log: x = 2^k m with m in [sqrt(1/2), sqrt(2)); log m = 2 atanh(s), s = (m-1)/(m+1). pow works on a
-logarithm carried as an unevaluated sum of two numbers, so that its error is not multiplied by the exponent; for float32 plain
-float64 numbers are precise enough (`_single_log2`). What only zeros, infinities, nan and negative bases need is branched round.
+exp: x = n ln2 + r with |r| <= ln2/2, a polynomial in r, then the exponent in two steps, so that results round once into the
+subnormal range. log: x = 2^k m with m in [sqrt(1/2), sqrt(2)); log m = 2 atanh(s), s = (m-1)/(m+1). pow carries the logarithm
+as an unevaluated sum of two numbers, because the exponent multiplies its error; for float32, plain float64 is precise enough
+(`_single_log2`). Zeros, infinities, nan and negative bases take a branch of their own.
 """
 
 from ....ir import dtype as dt
@@ -16,7 +16,7 @@ INF, NAN = float("inf"), float("nan")
 
 
 def _clamp(s, x, low, high):
-    """x kept in [low, high]; nan stays."""
+    """Clamp x to [low, high]; nan stays."""
     x = s.select(x > high, high, x)
     return s.select(x < low, low, x)
 
@@ -26,14 +26,14 @@ def _magic(s, dtype):
 
 
 def round_to_int(s, x):
-    """(n, i): the nearest integer of |x| < 2**21, as a float and as an integer of the same size."""
+    """Return (n, i): the nearest integer of |x| < 2**21 as a float and as an integer of the same size."""
     magic, kind = _magic(s, x.dtype)
     t = x + magic
     return t - magic, t.bits() - s.const(kind, magic).bits()
 
 
 def _reduce(s, x):
-    """(r, c, n, i): x = n ln2 + r + c, c a correction far below r; i is n as an integer."""
+    """Return (r, c, n, i): x = n ln2 + r + c, with a correction c far below r; i is n as an integer."""
     magic, kind = _magic(s, x.dtype)
     t = s.fma(x, K.LOG2E, magic)
     n, i = t - magic, t.bits() - s.const(kind, magic).bits()
@@ -50,7 +50,7 @@ def _exp_poly(s, r):
 
 
 def exp_parts(s, x, low, extra=0):
-    """exp(x + low) * 2**extra for x in range, `low` a small correction to x."""
+    """exp(x + low) * 2**extra for x in range; `low` is a small correction of x."""
     r, c, n, i = _reduce(s, x)
     tail = _exp_poly(s, r)
     correction = c + low
@@ -72,7 +72,7 @@ def _split_single(s, x):
 
 
 def reduce_single(s, x):
-    """(r, i) with x = i ln2 + r, in float32."""
+    """Return (r, i) with x = i ln2 + r, in float32."""
     r, _, i = _split_single(s, x)
     return r, i
 
@@ -83,7 +83,7 @@ def _exp32(s, x):
 
 
 def exp_below(s, x):
-    """e**x for x <= 0 in a sum that is 1 at least: what is too small to count there is about 2**-124, and so is nan."""
+    """e**x for x <= 0 in a sum of at least 1: negligible terms and nan give about 2**-124."""
     if x.dtype is not dt.float32:
         return exp(s, s.select(x > -700.0, x, -700.0))
     if s.by_units(x):
@@ -128,7 +128,7 @@ def expm1(s, x):
 
 
 def split(s, x):
-    """(k, m): x = 2**k m with m in [sqrt(1/2), sqrt(2)), for positive finite x, subnormals included; k as a float."""
+    """Return (k, m): x = 2**k m with m in [sqrt(1/2), sqrt(2)), for positive finite x, subnormals included; k is a float."""
     wide = x.dtype is dt.float64
     shift, tiny, lift = (52, 2.2250738585072014e-308, 54) if wide else (23, 1.1754943508222875e-38, 25)
     small = x < tiny
@@ -142,14 +142,14 @@ def split(s, x):
 
 
 def log_edges(s, x, y):
-    """The logarithm's values at the ends of its domain; y elsewhere."""
+    """Return the logarithm at the ends of its domain; y elsewhere."""
     y = s.select(x.eq(INF), INF, y)
     y = s.select(x.eq(0), -INF, y)
     return s.select(x < 0, NAN, s.select(x.ne(x), x, y))
 
 
 def log_small(s, f):
-    """(f, low): log(1 + f) = f + low, for sqrt(1/2) <= 1 + f < sqrt(2), in float64."""
+    """Return (f, low) with log(1 + f) = f + low, for sqrt(1/2) <= 1 + f < sqrt(2), in float64."""
     q = f / (f + 2.0)
     z = q * q
     half = 0.5 * f * f
@@ -169,7 +169,7 @@ def log(s, x):
 
 
 def log_pair(s, x):
-    """(high, low) with log(x) = high + low to about 2**-66 relative, for positive finite x in float64."""
+    """Return (high, low) with log(x) = high + low to about 2**-66 relative, for positive finite x in float64."""
     k, m = split(s, x)
     f, g = m - 1.0, m + 1.0
     q = f / g
@@ -190,7 +190,7 @@ def log_pair(s, x):
 
 
 def _log_times(s, x, factor, factor_low):
-    """log(x) * (factor + factor_low) rounded once or nearly."""
+    """log(x) * (factor + factor_low), rounded once or nearly so."""
     high, low = log_pair(s, x)
     p, e = s.two_product(high, factor)
     return p + (e + s.fma(low, factor, high * factor_low))
@@ -211,13 +211,13 @@ def _near_one(s, f, coefficients=C.LOG_SHORT):
 
 
 def wide_log(s, x):
-    """log of positive finite float64 numbers that are normal, within 2**-36."""
+    """log of positive normal float64 numbers, within 2**-36."""
     k, m = _wide_split(s, x)
     return s.fma(k, K.LN2, _near_one(s, m - 1.0))
 
 
 def wide_log1p(s, x):
-    """log(1 + x) in float64 for x >= -1 that float32 numbers could be, within 2**-36; nothing useful at -1 and infinity."""
+    """log(1 + x) in float64 within 2**-36, for x >= -1 in float32's range; undefined at -1 and infinity."""
     k, m = _wide_split(s, x + 1.0)
     return s.fma(k, K.LN2, _near_one(s, s.select(k.eq(0), x, m - 1.0)))
 
@@ -295,14 +295,14 @@ def _pair_power(s, x, y):
 
 
 def _parity(s, y):
-    """(integer, odd) as bools."""
+    """Return (is integer, is odd)."""
     whole = s.floor(y).eq(y) & s.floor(y).ne(INF) & (abs(y) < INF)
     half = y * 0.5
     return whole, whole & s.floor(half).ne(half)
 
 
 def pow(s, x, y):
-    """x**y with C's special cases; of integers, by repeated squaring."""
+    """x**y with C's special cases; integers by repeated squaring."""
     if not x.dtype.is_floating_point:
         return integer_pow(s, x, y)
     r = (_single_power if x.dtype is dt.float32 else _pair_power)(s, abs(x), y)
@@ -311,7 +311,7 @@ def pow(s, x, y):
 
 
 def _power_edges(s, x, y, r):
-    """x**y of any numbers, r that of |x| where it is finite and not 0."""
+    """x**y with special cases; r is |x|**y for finite |x| other than 0."""
     ax = abs(x)
     whole, odd = _parity(s, y)
     zero_or_inf = s.select((ax.eq(0)) ^ (y < 0), s.const(x.dtype, 0.0), s.const(x.dtype, INF))
@@ -324,7 +324,7 @@ def _power_edges(s, x, y, r):
 
 
 def cbrt(s, x):
-    """Cube root, sign kept."""
+    """Cube root with the sign of x."""
     a = abs(x)
     usual = (a > 0) & (a < INF)
     k, m = split(s, s.select(usual, a, 1.0))
@@ -342,7 +342,7 @@ def cbrt(s, x):
 
 
 def hypot(s, x, y):
-    """sqrt(x*x + y*y) without overflow or underflow on the way."""
+    """sqrt(x*x + y*y) without intermediate overflow or underflow."""
     if x.dtype is dt.float32:
         a, b = x.to(dt.float64), y.to(dt.float64)
         r = s.sqrt(s.fma(a, a, b * b)).to(dt.float32)

@@ -1,5 +1,4 @@
-"""Casts between the floats of 8 bits and f32, in the instructions of `builder.Builder`; `ir/reference/float8.py` says what they
-mean."""
+"""Casts between float8 and f32 in instructions of `builder.Builder`; `ir/reference/float8.py` defines them."""
 
 from dataclasses import dataclass
 
@@ -8,12 +7,12 @@ from ....ir import dtype as dt
 
 @dataclass(frozen=True)
 class Format:
-    """How a float8 has its bits, beside those of f32.
+    """Layout of a float8 format, compared with f32.
 
-    mantissa   bits of the mantissa
-    bias       what the exponent field of 1 has
-    beyond     the least f32 from which on all become the largest
-    largest    that: the largest finite number, or infinity
+        mantissa   bits of the mantissa
+        bias       bias of the exponent
+        beyond     the least f32 that becomes `largest`
+        largest    bits of the largest finite number, or of infinity
     """
 
     mantissa: int
@@ -23,7 +22,7 @@ class Format:
 
     @property
     def dropped(self) -> int:
-        """Bits of the mantissa of f32 that are rounded away."""
+        """Mantissa bits of f32 that rounding drops."""
         return 23 - self.mantissa
 
 
@@ -33,7 +32,7 @@ _INF32, _NAN32 = 0x7F800000, 0x7FC00000
 
 
 def _bits32(x: float) -> int:
-    """The bits of a float that is a power of two times a short integer, and positive."""
+    """Return the bits of a positive float that is a power of two times a short integer."""
     mantissa, exponent = x, 127
     while mantissa >= 2.0:
         mantissa, exponent = mantissa / 2.0, exponent + 1
@@ -43,8 +42,7 @@ def _bits32(x: float) -> int:
 
 
 def widened(s, x):
-    """f8 as f32, exactly. The bits, moved to where f32 has them, are too small by a power of two, also where they are
-    subnormal."""
+    """Convert f8 to f32 exactly. The bits, shifted to f32's positions, are too small by a power of two, for subnormals too."""
     form = FORMATS[x.dtype]
     bits = s.cast(x.as_(dt.uint8), dt.uint32)
     size = bits & 0x7F
@@ -56,9 +54,12 @@ def widened(s, x):
 
 
 def narrowed(s, x, dtype, signed=None):
-    """f32 as f8, to nearest even. Bit 7 of `signed` is the sign, if x may have lost it (GPUs widen each nan of f16 to the same
-    one). Where results are subnormal, adding a power of two puts their last bit at the end of the
-    mantissa, so that the addition rounds; elsewhere half of what is dropped is added, less one where the last bit is 0."""
+    """Round f32 to f8, to nearest even.
+
+    Bit 7 of `signed` is the sign, for an x that may have lost it: GPUs widen every nan of f16 to the same one. Where results
+    are subnormal, adding a power of two aligns their last bit with the end of the mantissa, so the addition rounds. Elsewhere
+    half of the dropped range is added, less one where the last bit is 0.
+    """
     form = FORMATS[dtype]
     bits = x.ubits()
     size = bits & 0x7FFFFFFF

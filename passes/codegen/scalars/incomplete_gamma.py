@@ -1,8 +1,8 @@
-"""The incomplete gamma functions, and how gamma numbers move with their concentration.
+"""Incomplete gamma functions, and the derivative of gamma numbers by their concentration.
 
-Below a + 1 the share is a series, above a continued fraction (Steed); both go on until a turn adds nothing that counts. The
-slope is the integral of the density's derivative over the lower part of the numbers, or over the upper one, whichever does not
-cancel: ten nodes of Gauss and Legendre in each of ten pieces.
+Below a + 1 they sum a series, above a continued fraction (Steed), until a term no longer counts. The derivative integrates the
+density's derivative over the lower or the upper tail, whichever does not cancel: ten Gauss-Legendre nodes in each of ten
+pieces.
 """
 
 import math
@@ -17,7 +17,7 @@ from .exponential import exp, expm1, log, log1p
 
 INF, NAN = float("inf"), float("nan")
 TURNS = 10000
-_LEFT = {dt.float32: 2.0 ** -34, dt.float64: 2.0 ** -56}        # of a sum, below which a turn is the last one
+_LEFT = {dt.float32: 2.0 ** -34, dt.float64: 2.0 ** -56}        # share of a sum below which the last term was added
 
 
 def _series(s, live, a, x, left):
@@ -48,7 +48,7 @@ def _fraction(s, live, a, x, left):
 
 
 def _rest_of_small(s, a, x):
-    """Q(a, x) where 1 - P would have no digits: -expm1 of log P."""
+    """Q(a, x) as -expm1(log P), where 1 - P would lose all digits."""
     power = a * log(s, x) - a * gamma.horner(gamma.LOG_GAMMA, a)
     term = total = None
     for n in range(1, gamma.SMALL_TERMS):
@@ -58,7 +58,7 @@ def _rest_of_small(s, a, x):
 
 
 def _of_large(s, a, x, upper):
-    """P or Q where sums would be too long: Temme's expansion around x = a."""
+    """P or Q by Temme's expansion around x = a, where sums would be too long."""
     off = (x - a) / a
     off = s.select(off > gamma.NEAR, gamma.NEAR, s.select(off < -gamma.NEAR, -gamma.NEAR, off))
     bend = off * off * gamma.horner(gamma.OFF_LOG, off)
@@ -69,7 +69,7 @@ def _of_large(s, a, x, upper):
 
 
 def _shares(s, a, x, upper):
-    """P(a, x) or Q(a, x), for float32 as well by float64 numbers."""
+    """P(a, x) or Q(a, x); float32 computes in float64."""
     left = _LEFT[x.dtype]
     if x.dtype is dt.float32:
         return _in_double(s, a.to(dt.float64), x.to(dt.float64), left, upper).to(dt.float32)
@@ -117,7 +117,7 @@ _NODES, _WEIGHTS = _words(gamma.NODES), _words(gamma.WEIGHTS)
 
 
 def gamma_slope(s, a, x):
-    """How a gamma number x of concentration a moves with it, its quantile held fixed."""
+    """The derivative of a gamma number x by its concentration a, at a fixed quantile."""
     lower = x <= s.select(a > 1.0, a, 1.0)
     of_low = s.maximum(1.0 - x / a, 1.0 / s.sqrt(2.0 * a + 1.0))
     scale = 1.0 / s.select(lower, of_low, s.maximum(1.0 - (a - 1.0) / x, 1.0 / s.sqrt(2.0 * x)))

@@ -1,8 +1,8 @@
 """Division with torch's rounding rules, and other functions that also take integers.
 
-`floor_divide` rounds towards minus infinity and `remainder` has the divisor's sign; `trunc_divide` and `fmod` round towards
-zero. An integer divided by zero gives 0 (-1 for a floor quotient of a negative number), and the remainder is the dividend:
-no machine trap, the same on every target.
+`floor_divide` rounds towards minus infinity, and `remainder` has the divisor's sign. `trunc_divide` and `fmod` round towards
+zero. An integer divided by zero gives 0 (-1 for a floor quotient of a negative number), and the remainder is the dividend: no
+machine trap, the same on every target.
 """
 
 from ....ir import dtype as dt
@@ -59,14 +59,14 @@ def fmod(s, a, b):
 
 
 def _reduce_once(s, x, y):
-    """x mod y for a quotient that the mantissa holds: one fma, corrected by one either way."""
+    """x mod y for a quotient that fits the mantissa: one fma, corrected by one either way."""
     r = s.fma(-s.trunc(x / y), y, x)
     r = s.select(r < 0, r + y, r)
     return s.select(r >= y, r - y, r)
 
 
 def _reduce_far(s, x, y):
-    """x mod y for any quotient: multiples of y 2**k come off, k chosen so that each quotient fits in 52 bits."""
+    """x mod y for any quotient: subtract multiples of y 2**k, with k chosen so that each quotient fits in 52 bits."""
     small = y < 2.0**-900
     lifted = s.select(small, y * 2.0**60, y)
     exponent = (lifted.bits() >> 52) - s.select(small, s.const(dt.int64, 60), s.const(dt.int64, 0))
@@ -89,7 +89,7 @@ def remainder(s, a, b):
 
 
 def integer_pow(s, x, y):
-    """x**y of integers, wrapping; a negative exponent gives 1 / x cut to an integer (0 for x = 0)."""
+    """x**y of integers, wrapping; a negative exponent gives 1 / x truncated (0 for x = 0)."""
     one, zero = s.const(x.dtype, 1), s.const(x.dtype, 0)
     if x.dtype is dt.bool_:
         return x | ~y

@@ -1,8 +1,8 @@
-"""Scalar instructions spelled as numpy operations: the slow, obvious backend.
+"""Scalar instructions spelled as numpy operations: the reference backend.
 
-It runs any scalar function on arrays without a compiler, bit for bit as the compiled kernels do, so that tests can tell a
-wrong formula from a wrong spelling. `fma` is exact (numpy has none): products are split without error, and the last
-addition is rounded to odd before it is rounded to nearest.
+It runs any scalar function on arrays without a compiler, with the bits of the compiled kernels, so tests can tell a wrong
+formula from a wrong spelling. `fma` is exact although numpy has none: products are split without error, and the last addition
+rounds to odd before it rounds to nearest.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ def _two_sum(a, b):
 
 
 def _split_product(a, b):
-    """a * b as high + low, exact while nothing overflows (Dekker and Veltkamp)."""
+    """Return a * b as high + low, exact unless something overflows (Dekker and Veltkamp)."""
     p = a * b
     ca, cb = a * 134217729.0, b * 134217729.0
     ah, bh = ca - (ca - a), cb - (cb - b)
@@ -64,7 +64,7 @@ def fma64(a, b, c):
 
 
 def _scale_once(high, low, shift):
-    """(high + low) * 2**shift with one rounding, also where the result is subnormal."""
+    """(high + low) * 2**shift with one rounding, also for subnormal results."""
     total = high + low
     e = np.frexp(total)[1] + shift
     direct = np.ldexp(total, shift)
@@ -72,7 +72,7 @@ def _scale_once(high, low, shift):
     if not np.any(tiny):
         return direct
     total, rest = _two_sum(high, low)
-    units = np.ldexp(np.where(tiny, total, 0.0), shift + 1074)      # of the least number; `rest` only says which way halves go
+    units = np.ldexp(np.where(tiny, total, 0.0), shift + 1074)      # in multiples of the least number; `rest` decides ties
     whole = np.rint(units)
     beyond = np.where((units - whole == 0.5) & (rest > 0), 1.0, np.where((units - whole == -0.5) & (rest < 0), -1.0, 0.0))
     return np.where(tiny, np.ldexp(whole + beyond, -1074), direct)
@@ -87,14 +87,14 @@ def fma32(a, b, c):
 
 
 class NumpyBuilder(Builder):
-    """Evaluates scalar functions on numpy arrays."""
+    """A builder that evaluates scalar functions on numpy arrays."""
 
     def value(self, array) -> Val:
         array = np.asarray(array)
         return Val(self, dt.from_numpy(array.dtype), array)
 
     def iterate(self, most, live, state, step):
-        """As many turns as some lane needs."""
+        """Iterate until no lane is live."""
         held = (live, *state)
         for _ in range(most):
             if not np.any(held[0].ref):

@@ -1,5 +1,7 @@
-"""Philox-4x32-10 and what is drawn from it, as ir/reference/philox.py defines. Arguments: element index, seed and call, all
-i64."""
+"""Philox-4x32-10 and the numbers drawn from it, as `ir/reference/philox.py` defines.
+
+Arguments: element index, seed and call, all i64.
+"""
 
 from ....ir import dtype as dt
 from ....ir.reference.philox import M0, M1, ROUNDS, W0, W1
@@ -10,19 +12,19 @@ from .trigonometric import sin_near
 
 
 def _halves(s, x):
-    """The low and high 32 bits of an i64 as u32."""
+    """Return the low and high 32 bits of an i64 as u32."""
     bits = x.as_(dt.uint64)
     return bits.to(dt.uint32), (bits >> 32).to(dt.uint32)
 
 
 def _mul(s, constant, x):
-    """(high, low) of a 32-bit product."""
+    """Return (high, low) of a 32-bit product."""
     m = s.const(dt.uint32, constant)
     return s.emit("mulhi", dt.uint32, (m, x)), m * x
 
 
 def philox(s, b, seed, call):
-    """The four words of block `b`."""
+    """Return the four words of block `b`."""
     (c0, c1), (c2, c3), (k0, k1) = _halves(s, b), _halves(s, call), _halves(s, seed)
     for r in range(ROUNDS):
         if r:
@@ -34,14 +36,14 @@ def philox(s, b, seed, call):
 
 
 def _pair(s, index, seed, call):
-    """Words 2i and 2i + 1."""
+    """Return words 2i and 2i + 1."""
     a, b, c, d = philox(s, (index.as_(dt.uint64) >> 1).as_(dt.int64), seed, call)
     first = (index & 1).eq(0)
     return s.select(first, a, c), s.select(first, b, d)
 
 
 def random_bits(s, index, seed, call):
-    """Word i, u32."""
+    """Return word i, u32."""
     a, b, c, d = philox(s, (index.as_(dt.uint64) >> 2).as_(dt.int64), seed, call)
     even, low = (index & 1).eq(0), (index & 2).eq(0)
     return s.select(low, s.select(even, a, b), s.select(even, c, d))
@@ -53,7 +55,7 @@ def random_uniform(s, index, seed, call):
 
 
 def uniform_of(s, word):
-    """Uniform in [0, 1), f32, of a word."""
+    """Uniform in [0, 1), f32, from a word."""
     return (word >> 8).as_(dt.int32).to(dt.float32) * 2.0**-24
 
 
@@ -67,7 +69,7 @@ def random_uniform_double(s, index, seed, call):
 
 
 def uniform_double_of(s, a, b):
-    """Uniform in [0, 1), f64, of two words."""
+    """Uniform in [0, 1), f64, from two words."""
     return (_to_double(a >> 5) * 2.0**26 + _to_double(b >> 6)) * 2.0**-53
 
 
@@ -79,18 +81,18 @@ def random_normal_double(s, index, seed, call):
 
 
 def normals_double_of(s, a, b, c, d):
-    """Two numbers, standard normal, f64, of four words."""
+    """Two standard normal numbers, f64, from four words."""
     radius, turns = _radius_double(s, a, b), uniform_double_of(s, c, d)
     return radius * _cos_turns_double(s, turns), radius * _cos_turns_double(s, turns - 0.25)
 
 
 def _radius_double(s, a, b):
-    """sqrt(-2 log(1 - u)) of a uniform number of two words."""
+    """sqrt(-2 log(1 - u)) of a uniform number u given by two words."""
     return s.sqrt(-2.0 * log(s, 1.0 - uniform_double_of(s, a, b)))
 
 
 def _cos_turns_double(s, turns):
-    """cos(2 pi turns) from -1/4 to 1, a sine of a quarter turn at most."""
+    """cos(2 pi turns) for turns from -1/4 to 1, by the sine of at most a quarter turn."""
     quarters = 1.0 - 4.0 * abs(s.select(turns < 0.5, turns, turns - 1.0))
     return sin_near(s, quarters * (0.5 * K.PI))
 
@@ -107,13 +109,14 @@ def random_normal(s, index, seed, call):
 
 
 def normals_of(s, a, b):
-    """Two numbers, standard normal, f32, of two words."""
+    """Two standard normal numbers, f32, from two words."""
     radius = _radius(s, a)
     return radius * _cos_turns(s, b), radius * _cos_turns(s, b - _QUARTER)
 
 
 def _radius(s, word):
-    """sqrt(-2 log(1 - word 2**-32)), f32: the logarithm of what is missing to 1 where that is less than 0.3, precisely."""
+    """sqrt(-2 log(1 - u)), f32, for u = 1 - word 2**-32; the logarithm of the distance to 1 is accurate where it is below 0.3.
+    """
     left = ~word
     rest = s.fma((left >> 16).as_(dt.int32).to(dt.float32), 65536.0, (left & 0xFFFF).as_(dt.int32).to(dt.float32) + 1.0)
     bits = rest.bits()
@@ -126,7 +129,7 @@ def _radius(s, word):
 
 
 def _cos_turns(s, word):
-    """cos(2 pi word 2**-32), f32, by the sine of a quarter turn at most."""
+    """cos(2 pi word 2**-32), f32, by the sine of at most a quarter turn."""
     signed = word.as_(dt.int32)
     below = signed >> 31                                        # -1 where it is below 0
     quarters = ((_QUARTER + below) - (signed ^ below)).to(dt.float32) * (1.0 / _QUARTER)        # 1 - 4 |turns|
@@ -134,13 +137,13 @@ def _cos_turns(s, word):
 
 
 def random_below(s, index, seed, call, span):
-    """Integers in [0, span), i64; the span counts modulo 2^64, and 0 stands for all of it."""
+    """Integers in [0, span), i64. The span counts modulo 2^64; 0 means all 64-bit integers."""
     a, b = _pair(s, index, seed, call)
     return below_of(s, a, b, span)
 
 
 def below_of(s, a, b, span):
-    """An integer in [0, span), i64, of two words; the span counts modulo 2^64, and 0 stands for all of it."""
+    """An integer in [0, span), i64, from two words. The span counts modulo 2^64; 0 means all 64-bit integers."""
     a, b = a.to(dt.uint64), b.to(dt.uint64)
     s0, s1 = (w.to(dt.uint64) for w in _halves(s, span))
     s1 = s.select(span.eq(0), 1 << 32, s1)

@@ -1,7 +1,7 @@
-"""Random numbers without a closed form. Arguments: element index, seed and call, all i64, then float64 parameters.
+"""Random numbers by rejection. Arguments: element index, seed and call, all i64, then float64 parameters.
 
-Each element has a stream of its own, and each of its turns the seed of `of_round` (ir/ops/core/random.py), so what it is
-depends neither on who is drawn beside it nor on how many turns they take.
+Each element has a stream of its own, and each attempt the seed of `of_round` (ir/ops/core/random.py). A number therefore
+depends neither on its neighbours nor on how many attempts they take.
 """
 
 import struct
@@ -18,7 +18,7 @@ _SMALL = tuple([struct.unpack("Q", struct.pack("d", x))[0] for x in LOG_FACTORIA
 
 
 def _of_round(s, seed, turn):
-    """The seed of a turn."""
+    """Return the seed of an attempt."""
     return seed ^ (turn * s.const(dt.int64, ROUND))
 
 
@@ -33,7 +33,7 @@ def _log_factorial(s, k):
 
 
 def _few(s, index, seed, call, rate):
-    """How many uniform numbers can be multiplied before the product is below exp(-rate), for rates below 10."""
+    """Count how many uniform numbers multiply to a product not below exp(-rate), for rates below 10."""
     bound = exp(s, -rate)
 
     def step(turn, product, count):
@@ -46,7 +46,7 @@ def _few(s, index, seed, call, rate):
 
 
 def _many(s, index, seed, call, rate):
-    """Hoermann's transformed rejection (PTRS) for rates of 10 and more."""
+    """Hoermann's transformed rejection (PTRS), for rates from 10 on."""
     b = 0.931 + 2.53 * s.sqrt(rate)
     a = -0.059 + 0.02483 * b
     quick_to, slope, log_rate = 0.9277 - 3.6224 / (b - 2.0), 1.1239 + 1.1328 / (b - 3.4), log(s, rate)
@@ -66,15 +66,15 @@ def _many(s, index, seed, call, rate):
 
 
 def random_poisson(s, index, seed, call, rate):
-    """Counts of a Poisson process of a rate of at least 0."""
+    """Counts of a Poisson process, for rates from 0 on."""
     large = rate >= 10
     few = _few(s, index, seed, call, s.select(large, 0.0, rate))
     return s.rare(large, few, lambda: _many(s, index, seed, call, s.select(large, rate, 10.0)))
 
 
 def random_gamma(s, index, seed, call, alpha):
-    """Gamma numbers of a concentration above 0, by Marsaglia and Tsang's rejection. Below 1 a number of concentration + 1 is
-    scaled by a uniform to the power 1 / concentration."""
+    """Gamma numbers of a positive concentration by Marsaglia and Tsang's rejection. Below 1, a number of concentration + 1 is
+    multiplied by a uniform number to the power 1 / concentration."""
     small = alpha < 1
     d = s.select(small, alpha + 1.0, alpha) - 1 / 3
     c = 1.0 / s.sqrt(9.0 * d)
@@ -98,8 +98,8 @@ def random_gamma(s, index, seed, call, alpha):
 
 
 def random_binomial(s, index, seed, call, n, p):
-    """How many of n trials succeed: the count at which the probabilities of the likeliest one, of its neighbours, of theirs and
-    so on have added up to a uniform number."""
+    """Successes in n trials: inversion that adds probabilities from the likeliest count outwards until they reach a uniform
+    number."""
     mode = s.floor((n + 1.0) * p)
     mode = s.select(mode > n, n, s.select(mode < 0, 0.0, mode))
     size = lgamma(s, n + 1.0) - lgamma(s, mode + 1.0) - lgamma(s, n - mode + 1.0)

@@ -1,20 +1,22 @@
-"""Hurwitz's zeta function, the derivatives of digamma, and orthogonal polynomials of degrees that are data: sums and
-recurrences with as many steps as their arguments ask for."""
+"""Hurwitz's zeta function, polygamma, and orthogonal polynomials whose degree is data.
+
+They are sums and recurrences with as many steps as their arguments need.
+"""
 
 from ....ir.ops.math.polynomials import FAMILIES, MOST_DEGREE
 from ....ir.reference import scalar_functions
 from .exponential import pow
 
 INF, NAN = float("inf"), float("nan")
-# B_2j / (2j)!, of Euler and Maclaurin's sum
+# B_2j / (2j)!, the coefficients of Euler and Maclaurin's formula
 EULER = (0.08333333333333333, -0.001388888888888889, 3.306878306878307e-05, -8.267195767195768e-07, 2.08767569878681e-08,
          -5.284190138687493e-10, 1.3382536530684679e-11, -3.3896802963225827e-13)
 _FROM, _TO, TURNS = 12.0, 1000.0, scalar_functions.MOST_TERMS
 
 
 def hurwitz_zeta(s, power, x):
-    """The sum of (x + k)^-power over k from 0 on, for powers above 1: the first terms, the rest by Euler and Maclaurin; nan
-    where there would be too many of the first ones."""
+    """The sum of (x + k)^-power over k >= 0, for powers above 1: first terms, then Euler and Maclaurin's formula. nan where too
+    many first terms would be needed."""
     far = s.select(power < _FROM, _FROM, s.select(power > _TO, _TO, power))
     shift = s.ceil(far - x)
     shift = s.select(shift > TURNS, NAN, s.select(shift > 0, shift, 0.0))
@@ -34,7 +36,7 @@ def hurwitz_zeta(s, power, x):
 
 
 def zeta(s, x, q):
-    """Hurwitz's zeta function: the sum of (q + k)^-x; infinite at its poles, nan where it is not defined."""
+    """Hurwitz's zeta function, the sum of (q + k)^-x; infinite at its poles, nan where undefined."""
     pole = x.eq(1) | ((q <= 0) & s.floor(q).eq(q))
     unknown = (x < 1) | ((q <= 0) & s.floor(x).ne(x) & s.floor(q).ne(q))
     away = pole | unknown | x.eq(INF)
@@ -57,7 +59,7 @@ def polygamma(s, n, x):
 
 
 def _of_family(name, first, following):
-    """The polynomial of an orthogonal family, at x, of degree n; 0 for negative degrees, nan for too large ones."""
+    """Return the polynomial of degree n of an orthogonal family; 0 for negative degrees, nan for too large ones."""
 
     def polynomial(s, x, n):
         degree, one = s.trunc(n), s.const(x.dtype, 1.0)

@@ -1,12 +1,11 @@
-"""float32 functions on the special units of GPUs, which make powers of two and reciprocals by one instruction.
+"""float32 functions on the special function units of GPUs, which compute 2**x and 1 / x in one instruction.
 
-On a backend that has such units (`Builder.has_units`) these stand for the polynomials of `exponential`, `hyperbolic` and
-`activations`, in half of the instructions or fewer. A power of two is within two units of the last place there, a reciprocal
-within one, and what is subnormal may count as 0; so arguments are brought to where that does no harm, and exponents are added
-apart.
+On a backend with such units (`Builder.has_units`) they replace the polynomials of `exponential`, `hyperbolic` and `activations`
+in half of the instructions or fewer. A unit's power of two is within two ulp and its reciprocal within one, and it may flush
+subnormals. So arguments are reduced to a safe range, and exponents are added separately.
 
-Largest error in units of the last place, by units that round correctly and by units as far off as they may be
-(tests/passes/codegen/scalars/test_special_function_units.py holds them):
+Largest error in ulp, with units that round correctly and with units as inaccurate as permitted (checked by
+tests/passes/codegen/scalars/test_special_function_units.py):
 
     exp      1.0  2.6    sigmoid  2.3  5.2    gelu (a)        1.5  2.4
     exp2     0.8  2.1    silu     2.8  5.8    gelu_slope (b)  1.2  1.5
@@ -15,16 +14,16 @@ Largest error in units of the last place, by units that round correctly and by u
 
     (a) of max(|x|, |result|), (b) of max(1, |result|).
 
-Numbers of 16 bits are computed by the same forms: memory takes longer for them than a chip for these instructions.
+16-bit numbers use the same functions: their memory traffic takes longer than these instructions.
 """
 
 from . import coefficients as C
 from . import constants as K
 
-# A number below 2**22, and this: the low bits of the sum are the nearest integer n with the bias of exponents.
+# Added to a number below 2**22, it leaves the nearest integer n plus the exponent bias in the low bits.
 _BIASED = K.MAGIC_32 + 127.0
-_LOW, _HIGH = -126.0, 127.0     # the least and the largest n of which 2**n is normal
-_LEAST = -86.0          # the logarithm of what is as good as nothing beside 1
+_LOW, _HIGH = -126.0, 127.0     # least and largest n with a normal 2**n
+_LEAST = -86.0          # logarithm of a number negligible beside 1
 
 
 def exp(s, x):
@@ -33,31 +32,31 @@ def exp(s, x):
 
 
 def exp_negative(s, x):
-    """e**x for x <= 0, which no n is too large for."""
+    """e**x for x <= 0, where n cannot be too large."""
     return _from_parts(s, x, _biased(s, x))
 
 
 def _biased(s, x):
-    """x / ln 2 rounded to an integer that is not too small, in the low bits; of nan any."""
+    """x / ln 2 rounded to an integer not below the least exponent, in the low bits; anything for nan."""
     return s.larger(s.fma(x, K.LOG2E, _BIASED), _BIASED + _LOW)
 
 
 def _from_parts(s, x, t):
-    """2**r 2**n for x = (r + n) ln 2. Where n is at its end r goes on: the unit gives 0 or infinity there, or the product is
-    rounded once to what is subnormal."""
+    """2**r 2**n for x = (r + n) ln 2. At the limits of n, r grows instead: the unit then gives 0 or infinity, or the product
+    rounds once to a subnormal."""
     r = s.fma(x, K.LOG2E_REST_32, s.fma(x, K.LOG2E_32, _BIASED - t))
     return s.power(r) * (t.bits() << 23).as_(x.dtype)
 
 
 def exp2(s, x):
-    """2**x, in the same way."""
+    """2**x."""
     t = s.smaller(s.larger(x + _BIASED, _BIASED + _LOW), _BIASED + _HIGH)
     return s.power(x + (_BIASED - t)) * (t.bits() << 23).as_(x.dtype)
 
 
 def exp_below(s, x):
-    """e**x for x <= 0 in a sum that is 1 at least (`exponential.exp_below`): 2**p of p = x / ln 2 as it was rounded, times
-    e to what that has lost, which is next to nothing."""
+    """e**x for x <= 0 in a sum of at least 1 (`exponential.exp_below`): 2**p for the rounded p = x / ln 2, corrected by the
+    rounding error of p."""
     x = s.larger(x, _LEAST)
     p = x * K.LOG2E
     power = s.power(p)
@@ -65,8 +64,7 @@ def exp_below(s, x):
 
 
 def expm1(s, x):
-    """e**x - 1 by the polynomial, whose arithmetic is in float32 here: twice (2**(n-1) (e**r - 1) + 2**(n-1) - 1/2), so that
-    2**n may be infinity."""
+    """e**x - 1 by the float32 polynomial, as 2 (2**(n-1) (e**r - 1) + 2**(n-1) - 1/2), because 2**n may be infinite."""
     low = s.select(x < -20.0, -20.0, x)
     t = s.smaller(s.fma(low, K.LOG2E, _BIASED - 1.0), _BIASED + _HIGH)
     minus_n = (_BIASED - 1.0) - t
@@ -102,12 +100,12 @@ def gelu_tanh(s, x, u):
 
 
 def _normal_below(s, a):
-    """The normal distribution function at -a, for a >= 0: 2 to the power of a polynomial, which falls for ever."""
+    """The normal distribution function at -a for a >= 0: 2 to the power of a polynomial that falls for all a."""
     return s.power(s.fma(a, s.poly(a, C.NORMAL_LOG2_32), -1.0))
 
 
 def _normal(s, x):
-    """The normal distribution function, within 2**-24 or so, and relatively to it down to x = -3."""
+    """The normal distribution function within about 2**-24, and with small relative error down to x = -3."""
     below = _normal_below(s, abs(x))
     return s.select(x < 0, below, 1.0 - below)
 

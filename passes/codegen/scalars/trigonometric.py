@@ -1,9 +1,9 @@
 """sin, cos, tan and their inverses.
 
-Arguments are reduced to r in [-pi/4, pi/4] and a quadrant: below 2**30 by three-part Cody-Waite with fma, above by
-multiplying with the bits of 2/pi that matter (Payne and Hanek), in integers. float32 runs in float64 with shorter polynomials,
-sin and cos from half a turn, r in [-pi/2, pi/2], of which one polynomial and a sign are all: results are correctly rounded but
-for about one in a million (atan and atan2 one in a hundred thousand).
+Arguments are reduced to r in [-pi/4, pi/4] and a quadrant: below 2**30 by three-part Cody-Waite with fma, above it by integer
+multiplication with the relevant bits of 2/pi (Payne and Hanek). float32 computes in float64 with shorter polynomials; its sin
+and cos reduce to [-pi/2, pi/2], where one polynomial and a sign suffice. About one result in a million is not correctly rounded
+(one in a hundred thousand for atan and atan2).
 """
 
 from ....ir import dtype as dt
@@ -15,7 +15,7 @@ LARGE = 2.0**30
 
 
 def _quadrant(s, x):
-    """(r, low, q): x = q pi/2 + r + low."""
+    """Return (r, low, q): x = q pi/2 + r + low."""
     t = s.fma(x, K.TWO_OVER_PI_64, K.MAGIC_64)
     n, q = t - K.MAGIC_64, t.bits()
     a = s.fma(n, -K.PIO2_1, x)
@@ -26,7 +26,7 @@ def _quadrant(s, x):
 
 
 def _multiply_words(s, m, words):
-    """The low 192 bits of m (below 2**53) times (w2, w1, w0), as three u64 words, highest first."""
+    """Return the low 192 bits of m (below 2**53) times (w2, w1, w0) as three u64 words, highest first."""
     mask = 0xFFFFFFFF
     m_low, m_high = m & mask, m >> 32
     limbs = [part for w in reversed(words) for part in (w & mask, w >> 32)]
@@ -36,14 +36,14 @@ def _multiply_words(s, m, words):
         low = m_low * limb
         total = (low & mask) + (previous & mask) + carry
         out.append(total & mask)
-        # what goes on to the next limb: the upper halves, plus m_high times this limb
+        # carry to the next limb: the upper halves, plus m_high times this limb
         carry = (low >> 32) + (previous >> 32) + (total >> 32)
         previous = m_high * limb
     return tuple(out[i] | (out[i + 1] << 32) for i in (4, 2, 0))
 
 
 def _quadrant_large(s, x):
-    """As _quadrant, for 2**30 <= |x| < inf."""
+    """`_quadrant` for 2**30 <= |x| < inf."""
     bits = x.ubits()
     exponent = ((bits >> 52) & 0x7FF).to(dt.int64) - 1075
     m = (bits & 0xFFFFFFFFFFFFF) | 0x10000000000000
@@ -75,7 +75,7 @@ def _quadrant_large(s, x):
 
 
 def reduce(s, x):
-    """(r, low, quadrant) of any finite x in float64."""
+    """Return (r, low, quadrant) of any finite x in float64."""
     large = abs(x) >= LARGE
     usual = _quadrant(s, s.select(large, 0.0, x))
     return s.rare(large, usual, _quadrant_large, x)
@@ -99,7 +99,7 @@ def _cos_poly(s, r, low, short):
 
 
 def _circular(s, x, advance):
-    """sin(x + advance pi/2) of float64."""
+    """sin(x + advance pi/2) in float64."""
     y = _from_quadrant(s, reduce(s, x), advance, False)
     if advance == 0:
         y = s.select(abs(x) < 1e-300, x, y)
@@ -107,12 +107,12 @@ def _circular(s, x, advance):
 
 
 def sin_near(s, x):
-    """As `sin`, for numbers of float64 below 2**30."""
+    """sin of float64 numbers below 2**30."""
     return _from_quadrant(s, _quadrant(s, x), 0, False)
 
 
 def _from_quadrant(s, reduced, advance, short):
-    """sin(x + advance pi/2) of an x that is reduced to (r, low, quadrant)."""
+    """sin(x + advance pi/2) of a reduced x = (r, low, quadrant)."""
     r, low, q = reduced
     q = q + advance
     y = s.select((q & 1).eq(0), _sin_poly(s, r, low, short), _cos_poly(s, r, low, short))
@@ -121,19 +121,19 @@ def _from_quadrant(s, reduced, advance, short):
 
 def _circular32(s, x, advance):
     """sin(x + advance pi/2) of float32. Below 2**30 no float32 is nearer than 2**-32 to a multiple of pi/2 other than 0, so pi
-    as the sum of two numbers is precise enough."""
+    in two parts is precise enough."""
     wide, shift = x.to(dt.float64), 0.5 * advance
     t = s.fma(wide, K.INV_PI, shift) + K.MAGIC_64 if advance else s.fma(wide, K.INV_PI, K.MAGIC_64)
     turns = t - K.MAGIC_64 - shift if advance else t - K.MAGIC_64
     r = s.fma(turns, -K.PI_LO, s.fma(turns, -K.PI, wide))
     y = r * s.poly(r * r, (1.0, *C.SIN_HALF_TURN))
-    y = (y.ubits() ^ (t.ubits() << 63)).as_(dt.float64)         # the sign turns round with each half turn
+    y = (y.ubits() ^ (t.ubits() << 63)).as_(dt.float64)         # the sign changes with each half turn
 
     return s.rare(abs(x) >= LARGE, y, (_far_sine, _far_cosine)[advance], wide).to(dt.float32)
 
 
 def _far_sine(s, x, advance=0):
-    """sin(x + advance pi/2) to what float32 results show, for 2**30 <= |x|."""
+    """sin(x + advance pi/2) to float32's precision, for 2**30 <= |x|."""
     return s.select(abs(x) < INF, _from_quadrant(s, _quadrant_large(s, x), advance, True), NAN)
 
 
@@ -142,7 +142,7 @@ def _far_cosine(s, x):
 
 
 def sin_cos(s, x, short):
-    """Both of finite float64 numbers; `short`: to what float32 results show."""
+    """sin and cos of finite float64 numbers; `short` limits the precision to float32's."""
     r, low, q = reduce(s, x)
     parts, odd = (_sin_poly(s, r, low, short), _cos_poly(s, r, low, short)), (q & 1).ne(0)
     sine, cosine = s.select(odd, parts[1], parts[0]), s.select(odd, parts[0], parts[1])
@@ -175,7 +175,7 @@ def _asin_tail(s, z):
 
 
 def _half_angle(s, a):
-    """(root, low) with root + low = sqrt((1 - a) / 2), and its square, for a >= 1/2."""
+    """Return (root, low) with root + low = sqrt((1 - a) / 2), and its square, for a >= 1/2."""
     z = 0.5 - 0.5 * a
     root = s.sqrt(z)
     low = s.fma(-root, root, z) / (2.0 * s.select(root > 0, root, 1.0))
@@ -207,7 +207,7 @@ def acos(s, x):
 
 
 def _atan_ratio(s, a, b):
-    """(high, low) of atan(a / b) for a, b >= 0, both finite, not both 0."""
+    """Return (high, low) of atan(a / b) for a, b >= 0, both finite, not both 0."""
     swap = a > b
     n, d = s.select(swap, b, a), s.select(swap, a, b)
     turned = n > 0.41421356237309503 * d
@@ -250,7 +250,7 @@ def atan(s, x):
 
 
 def _balanced(s, a, b):
-    """a and b scaled by one power of two so that their ratio neither overflows nor loses bits."""
+    """Scale a and b by one power of two so that their ratio neither overflows nor loses bits."""
     big = s.maximum(a, b)
     factor = s.select(big > 1e150, s.const(dt.float64, 2.0**-500), 1.0)
     factor = s.select(big < 1e-150, s.const(dt.float64, 2.0**500), factor)

@@ -1,5 +1,6 @@
-"""Writes LLVM IR as text, without LLVM: `Module` and `Function` (emit), SSA values and types, and `LlvmBuilder`, which spells
-scalar instructions.
+"""Writer of LLVM IR as text, without LLVM.
 
-Knows how values lie in memory and nothing of loops or jobs.
+`Module` and `Function` (emit.py) append instructions and control flow. Types and SSA values are in types.py. `LlvmBuilder`
+(spelling.py) spells scalar instructions, and memory_types.py says how values lie in memory. The room knows no loops nests and
+no jobs.
 """

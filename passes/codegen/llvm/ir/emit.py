@@ -1,6 +1,6 @@
-"""Writing LLVM IR as text: `Module` gathers functions and declarations, `Function` appends instructions in SSA form.
+"""LLVM IR as text: `Module` gathers functions and declarations, `Function` appends instructions in SSA form.
 
-No LLVM is needed to make the text. Values carry their types, so an instruction is one short call:
+Writing the text needs no LLVM. Values carry their types, so an instruction is one short call:
 
     m = Module(target)
     f = m.function("axpy", [("ptr", "x"), ("ptr", "y"), ("i64", "n")])
@@ -15,7 +15,7 @@ No LLVM is needed to make the text. Values carry their types, so an instruction 
     text = m.text()
 
 Index arithmetic (`add`, `sub`, `mul`, ... on i64) folds Python ints, so sizes may be ints or run-time values alike. No
-instruction carries fast-math flags unless asked: what is written is what is computed.
+instruction carries fast-math flags unless the caller sets them.
 """
 
 from contextlib import contextmanager
@@ -29,7 +29,7 @@ _RARE = "!3 = !{!\"branch_weights\", i32 1, i32 1000}\n"
 
 
 class Module:
-    """One unit of compilation: text of functions, the declarations they need, constant tables."""
+    """One unit of compilation: functions, the declarations they need, and constant tables."""
 
     def __init__(self, target: Target):
         self.target = target
@@ -38,7 +38,7 @@ class Module:
         self._globals: dict = {}
 
     def function(self, name: str, params, ret: str = VOID, internal: bool = False) -> "Function":
-        """Start a function. `params` are (type, name) pairs; a name may carry attributes: ("ptr noalias", "x")."""
+        """Start a function. `params` are (type, name) pairs; a type may carry attributes: ("ptr noalias", "x")."""
         if name in self._functions:
             raise ValueError(f"the module has a function {name!r} already")
         function = self._functions[name] = Function(self, name, params, ret, internal)
@@ -49,42 +49,42 @@ class Module:
         return self.function(name, [(PTR, "arg"), (I64, "chunk"), (I64, "worker")])
 
     def declare(self, name: str, ret: str, types, variadic: bool = False) -> str:
-        """Declare an external function or intrinsic once; gives its name."""
+        """Declare an external function or intrinsic once, and return its name."""
         if name not in self._functions and name not in self._declared:
             tail = ["..."] if variadic else []
             self._declared[name] = f"declare {ret} @{name}({', '.join([*types, *tail])})"
         return name
 
     def table(self, name: str, element: str, numbers, align: int = 64) -> Value:
-        """A read-only array of constants; gives the pointer to it."""
+        """Define a read-only array of constants, and return its pointer."""
         numbers = list(numbers)
         items = ", ".join(str(constant(element, number)) for number in numbers)
         self._globals[name] = f"@{name} = internal constant [{len(numbers)} x {element}] [{items}], align {align}"
         return Value(PTR, f"@{name}")
 
     def function_table(self, name: str, functions) -> Value:
-        """A read-only array of pointers to functions of this module, null for None; gives the pointer to it."""
+        """Define a read-only array of pointers to functions of this module (null for None), and return its pointer."""
         items = ", ".join("ptr null" if function is None else f"ptr @{function}" for function in functions)
         self._globals[name] = f"@{name} = internal constant [{len(functions)} x ptr] [{items}], align 64"
         return Value(PTR, f"@{name}")
 
     def text_constant(self, name: str, text: bytes) -> Value:
-        """A zero-terminated string; gives the pointer to it."""
+        """Define a zero-terminated string, and return its pointer."""
         escaped = "".join(f"\\{byte:02X}" for byte in text + b"\0")
         self._globals[name] = f'@{name} = internal constant [{len(text) + 1} x i8] c"{escaped}"'
         return Value(PTR, f"@{name}")
 
     def variable(self, name: str) -> Value:
-        """An outside variable; gives the pointer to it."""
+        """Declare an external variable, and return its pointer."""
         self._globals[name] = f"@{name} = external global i8"
         return Value(PTR, f"@{name}")
 
     def has(self, name: str) -> bool:
-        """True when this module defines a function of that name."""
+        """Return whether this module defines a function."""
         return name in self._functions
 
     def text(self) -> str:
-        """The whole module as LLVM IR."""
+        """Return the module as LLVM IR."""
         attributes = (f'attributes #0 = {{ nounwind "target-cpu"="{self.target.llvm_cpu}" '
                       f'"prefer-vector-width"="{8 * self.target.vector_bytes}" "no-trapping-math"="true" }}\n')
         declared = [line for name, line in sorted(self._declared.items()) if not self.has(name)]
@@ -93,7 +93,7 @@ class Module:
 
 
 class Loop:
-    """Inside `with f.loop(...)`: `index`, `carried` values; call `next` with their successors; then read `results`."""
+    """State of `with f.loop(...)`: `index` and `carried` inside, `results` after it. The body calls `next`."""
 
     def __init__(self, index, carried):
         self.index = index
@@ -103,8 +103,8 @@ class Loop:
         self._stated = not carried
 
     def next(self, *values, again=None):
-        """State the carried values of the next round; needed once in a loop that carries any. There is none unless `again` (an
-        i1, if given) says so."""
+        """State the carried values of the next iteration, once in a loop that carries any. A false `again` (an i1) ends the
+        loop."""
         if len(values) != len(self.carried):
             raise ValueError(f"the loop carries {len(self.carried)} values, next() got {len(values)}")
         self.results, self.again = tuple(values), again
@@ -112,48 +112,30 @@ class Loop:
 
 
 class Function(Instructions):
-    """One function being written. Methods append an instruction and give its value."""
+    """One function being written. Methods append an instruction and return its value."""
 
     def __init__(self, module, name, params, ret, internal):
-        self.module, self.name, self.ret_type, self.internal = module, name, ret, internal
+        super().__init__(module)
+        self.name, self.ret_type, self.internal = name, ret, internal
         self._signature = ", ".join(f"{type_} %{param}" for type_, param in params)
         self.params = tuple(Value(type_.split()[0] if type_.startswith(PTR) else type_, f"%{param}")
                             for type_, param in params)
-        self._lines = []
-        self._entry = []
-        self._count = 0
         self.block = "entry"
 
-    # --- raw text ---
-    def op(self, type_: str, text: str) -> Value:
-        """Append an instruction that gives a value of `type_`."""
-        self._count += 1
-        name = f"%t{self._count}"
-        self._lines.append(f"  {name} = {text}")
-        return Value(type_, name)
-
-    def do(self, text: str):
-        """Append an instruction without a value."""
-        self._lines.append("  " + text)
-
-    def comment(self, text: str):
-        """Append a comment line."""
-        self._lines.append("  ; " + text)
-
     def text(self) -> str:
-        """This function as LLVM IR."""
+        """Return the function as LLVM IR."""
         linkage = "internal " if self.internal else ""
         tail = "noinline " if self.internal else ""
         head = f"define {linkage}{self.ret_type} @{self.name}({self._signature}) {tail}#0 {{\nentry:"
         return "\n".join([head, *self._entry, *self._lines, "}\n"])
 
     def lanes(self, element: str) -> int:
-        """Elements of a type that fill one vector register of the target."""
+        """Return how many elements of a type fill one vector register of the target."""
         return self.module.target.lanes(bytes_of(element))
 
     # --- control flow ---
     def new_block(self, hint: str = "b") -> str:
-        """A fresh block label, not placed yet."""
+        """Return a fresh block label, not placed yet."""
         self._count += 1
         return f"{hint}{self._count}"
 
@@ -163,11 +145,11 @@ class Function(Instructions):
         self.block = label
 
     def jump(self, label: str):
-        """Go to a block."""
+        """Branch to a block."""
         self.do(f"br label %{label}")
 
     def jump_if(self, condition: Value, yes: str, no: str, is_rare=False):
-        """Go to one of two blocks; to the first of them hardly ever if that `is_rare`."""
+        """Branch to one of two blocks; `is_rare` says that the first one is unlikely."""
         self.do(f"br i1 {condition.name}, label %{yes}, label %{no}{', !prof !3' * is_rare}")
 
     def ret(self, value: Value | None = None):
@@ -190,8 +172,8 @@ class Function(Instructions):
         self.place(done)
 
     def choose(self, condition: Value, then, otherwise=None, is_rare=False) -> tuple:
-        """if/else: each function gives a tuple of values (or None); the merged values come back. A condition that `is_rare`
-        hardly ever holds."""
+        """Branch: each function returns a tuple of values (or None); return the merged values. `is_rare` says that the
+        condition seldom holds."""
         yes, no, done = self.new_block("then"), self.new_block("else"), self.new_block("done")
         self.jump_if(condition, yes, no, is_rare)
         ends = []
@@ -206,7 +188,7 @@ class Function(Instructions):
                      for a, b in zip(left, right, strict=True))
 
     def switch(self, selector: Value, cases: dict, default=None):
-        """Run the body of the case that equals an i64 selector; bodies give no values."""
+        """Run the body of the case that equals an i64 selector; bodies return no values."""
         done = self.new_block("done")
         labels = {number: self.new_block("case") for number in cases}
         other = self.new_block("default") if default else done
@@ -224,7 +206,7 @@ class Function(Instructions):
 
     @contextmanager
     def loop(self, low, high, step=1, carry=()):
-        """for index in range(low, high, step) with positive step; may run zero times. Values may be ints or i64."""
+        """Write `for index in range(low, high, step)` with a positive step; bounds may be ints or i64."""
         if isinstance(low, int) and isinstance(high, int) and isinstance(step, int) and low < high <= low + step:
             loop = Loop(self.index(low), tuple(carry))
             yield loop
@@ -233,7 +215,7 @@ class Function(Instructions):
         yield from self._real_loop(low, high, step, tuple(carry))
 
     def vectors(self, count, lanes: int, body):
-        """body(at, mask) for each vector of `count` elements; the mask is None but for the last, where fewer are left."""
+        """Call body(at, mask) for each vector of `count` elements. The mask is None except in a last partial vector."""
         whole = self.bit_and(count, -lanes)
         with self.loop(0, whole, lanes) as loop:
             body(loop.index, None)

@@ -1,9 +1,9 @@
-"""The instructions of `emit.Function`: arithmetic, comparisons, casts, vectors, memory, calls. No control flow here.
+"""Straight-line instructions of `emit.Function`: arithmetic, comparisons, casts, vectors, memory, calls.
 
 Index arithmetic folds Python ints; a Python number beside a Value becomes a constant of its type.
 """
 
-from collections.abc import Callable
+from functools import partialmethod
 from typing import Any
 
 from .types import (
@@ -30,43 +30,58 @@ from .types import (
 
 
 class Instructions:
-    """Appends instructions through `op(type, text)` and `do(text)`, which the function being written provides."""
+    """The instructions of a function, appended as text."""
 
-    op: Callable[[str, str], Value]
-    do: Callable[[str], None]
-    module: Any
-    _entry: list[str]
-    _count: int
+    def __init__(self, module):
+        self.module = module
+        self._entry: list[str] = []
+        self._lines: list[str] = []
+        self._count = 0
+
+    def op(self, type_: str, text: str) -> Value:
+        """Append an instruction with a result of `type_`."""
+        self._count += 1
+        name = f"%t{self._count}"
+        self._lines.append(f"  {name} = {text}")
+        return Value(type_, name)
+
+    def do(self, text: str):
+        """Append an instruction without a result."""
+        self._lines.append("  " + text)
+
+    def comment(self, text: str):
+        """Append a comment line."""
+        self._lines.append("  ; " + text)
 
     # --- values ---
     def value(self, type_: str, number) -> Value:
-        """A Value as it is; a Python number as a constant of `type_`."""
+        """Return a Value as it is, a Python number as a constant of `type_`."""
         return number if isinstance(number, Value) else constant(type_, number)
 
     def index(self, number) -> Value:
-        """An i64 from an int or a Value."""
+        """Return an i64 from an int or a Value."""
         return self.value(I64, number)
 
     @staticmethod
     def typed(*values) -> str:
-        """The type of the first of `values` that is not a Python number; i64 when all are ints, double for floats."""
+        """Return the type of the first Value among `values`; i64 if all are ints, double for floats."""
         for value in values:
             if isinstance(value, Value):
                 return value.type
         return I64 if all(isinstance(value, int) for value in values) else "double"
 
     def binary(self, opcode: str, a, b) -> Value:
-        """A two-operand instruction by LLVM's opcode (flags may be part of it: "add nsw")."""
+        """Append a two-operand instruction by LLVM opcode, which may include flags: "add nsw"."""
         type_ = self.typed(a, b)
         return self.op(type_, f"{opcode} {type_} {self.value(type_, a).name}, {self.value(type_, b).name}")
 
     def intrinsic(self, name: str, type_: str, *args, ret: str | None = None) -> Value:
-        """A call of an LLVM intrinsic overloaded on one type: intrinsic("fma", "<16 x float>", a, b, c)."""
+        """Call an LLVM intrinsic overloaded on one type: intrinsic("fma", "<16 x float>", a, b, c)."""
         given = [self.value(type_, arg) for arg in args]
         return self.call(f"llvm.{name}.{mangled(type_)}", ret or type_, *given)
 
     def call(self, name: str, ret: str, *args) -> Any:
-        """Call a function by name, declaring it in the module when it is not defined there."""
+        """Call a function by name; declare it unless the module defines it."""
         self.module.declare(name, ret, (arg.type for arg in args))
         text = f"call {ret} @{name}({', '.join(map(str, args))})"
         return self.do(text) if ret == VOID else self.op(ret, text)
@@ -78,7 +93,7 @@ class Instructions:
 
     # --- integers; Python ints fold ---
     def add(self, a, b):
-        """a + b, for indices and other integers; no overflow expected."""
+        """a + b of integers that do not overflow."""
         return self._fold("add nsw", a, b, lambda x, y: x + y, right_unit=0, left_unit=0)
 
     def sub(self, a, b):
@@ -104,15 +119,15 @@ class Instructions:
         return self._fold("and", a, b, lambda x, y: x & y)
 
     def opaque(self, a):
-        """The same number, but LLVM does not see where it comes from, and so does not derive one address from another."""
+        """Return the same number behind a freeze, so that LLVM does not derive other addresses from it."""
         return a if isinstance(a, int) else self.op(a.type, f"freeze {a}")
 
     def min(self, a, b):
-        """The smaller of two signed integers."""
+        """Return the smaller of two signed integers."""
         return min(a, b) if isinstance(a, int) and isinstance(b, int) else self.intrinsic("smin", self.typed(a, b), a, b)
 
     def max(self, a, b):
-        """The larger of two signed integers."""
+        """Return the larger of two signed integers."""
         return max(a, b) if isinstance(a, int) and isinstance(b, int) else self.intrinsic("smax", self.typed(a, b), a, b)
 
     def ceil_div(self, a, b):
@@ -129,53 +144,40 @@ class Instructions:
         return self.binary(opcode, a, b)
 
     # --- floats ---
-    def fadd(self, a, b):
-        """a + b."""
-        return self.binary("fadd", a, b)
-
-    def fsub(self, a, b):
-        """a - b."""
-        return self.binary("fsub", a, b)
-
-    def fmul(self, a, b):
-        """a * b."""
-        return self.binary("fmul", a, b)
-
-    def fdiv(self, a, b):
-        """a / b."""
-        return self.binary("fdiv", a, b)
+    fadd, fsub = partialmethod(binary, "fadd"), partialmethod(binary, "fsub")
+    fmul, fdiv = partialmethod(binary, "fmul"), partialmethod(binary, "fdiv")
 
     def fneg(self, a):
         """-a."""
         return self.op(a.type, f"fneg {a}")
 
     def fma(self, a, b, c):
-        """a * b + c rounded once (on a target without the instruction: slow, but the same bits)."""
+        """a * b + c rounded once. Targets without the instruction compute the same bits slowly."""
         return self.intrinsic("fma", self.typed(a, b, c), a, b, c)
 
     def compare(self, predicate: str, a, b) -> Value:
-        """icmp or fcmp by LLVM's predicate: slt, eq, ..., olt, une, ..."""
+        """Append icmp or fcmp by LLVM's predicate: slt, eq, ..., olt, une, ..."""
         type_ = self.typed(a, b)
         opcode = "fcmp" if is_float(type_) else "icmp"
         text = f"{opcode} {predicate} {type_} {self.value(type_, a).name}, {self.value(type_, b).name}"
         return self.op(like(type_, I1), text)
 
     def select(self, condition: Value, a, b) -> Value:
-        """a where the condition holds, else b; lane by lane for a vector condition."""
+        """Return a where the condition holds, else b; lane by lane for a vector condition."""
         type_ = self.typed(a, b)
         return self.op(type_, f"select {condition}, {self.value(type_, a)}, {self.value(type_, b)}")
 
     def cast(self, opcode: str, a: Value, type_: str) -> Value:
-        """A conversion by LLVM's opcode: sext, zext, trunc, sitofp, uitofp, fptosi, fpext, fptrunc, bitcast, ..."""
+        """Convert by LLVM's opcode: sext, zext, trunc, sitofp, uitofp, fptosi, fpext, fptrunc, bitcast, ..."""
         return a if a.type == type_ else self.op(type_, f"{opcode} {a} to {type_}")
 
     def bitcast(self, a: Value, type_: str) -> Value:
-        """The same bits as another type of the same size."""
+        """Reinterpret the bits as another type of the same size."""
         return self.cast("bitcast", a, type_)
 
     # --- vectors ---
     def splat(self, a: Value, lanes: int) -> Value:
-        """A scalar in every lane."""
+        """Broadcast a scalar to every lane."""
         if lanes == 1:
             return a
         type_ = vector(lanes, a.type)
@@ -183,22 +185,22 @@ class Instructions:
         return self.op(type_, f"shufflevector {first}, {poison(type_)}, {zero(vector(lanes, I32))}")
 
     def shuffle(self, a: Value, b: Value, lanes) -> Value:
-        """Lanes of a (0 .. n-1) and b (n .. 2n-1) in the order given; -1 leaves a lane undefined."""
+        """Select lanes of a (0 .. n-1) and b (n .. 2n-1) in the given order; -1 leaves a lane undefined."""
         lanes = list(lanes)
         mask = ", ".join("i32 poison" if lane < 0 else f"i32 {lane}" for lane in lanes)
         type_ = vector(len(lanes), element_of(a.type))
         return self.op(type_, f"shufflevector {a}, {b}, <{len(lanes)} x i32> <{mask}>")
 
     def extract(self, a: Value, lane) -> Value:
-        """One lane as a scalar."""
+        """Return one lane as a scalar."""
         return a if lanes_of(a.type) == 1 else self.op(element_of(a.type), f"extractelement {a}, {self.index(lane)}")
 
     def insert(self, a: Value, scalar: Value, lane) -> Value:
-        """A vector with one lane replaced."""
+        """Replace one lane of a vector."""
         return self.op(a.type, f"insertelement {a}, {scalar}, {self.index(lane)}")
 
     def packed(self, values: list) -> Value:
-        """Some values as one that a function gives back."""
+        """Pack values into one struct value, for a function to return."""
         if len(values) == 1:
             return values[0]
         type_ = together([v.type for v in values])
@@ -208,20 +210,20 @@ class Instructions:
         return made
 
     def unpacked(self, value: Value, types: list) -> list:
-        """The values of these types that one holds."""
+        """Unpack the values of these types from a struct value."""
         if len(types) == 1:
             return [value]
         return [self.op(type_, f"extractvalue {value}, {number}") for number, type_ in enumerate(types)]
 
     def mask(self, count, lanes: int) -> Value:
-        """<lanes x i1>: true in the lanes below `count` (any i64; may be negative or more than `lanes`)."""
+        """Return <lanes x i1>, true in the lanes below `count` (any i64; may be negative or more than `lanes`)."""
         count = self.min(self.max(count, 0), lanes)
         narrow = self.cast("trunc", self.index(count), I32) if isinstance(count, Value) else constant(I32, count)
         return self.compare("slt", iota(lanes), self.splat(narrow, lanes))
 
     # --- memory ---
     def at(self, pointer: Value, offset, type_: str = I8) -> Value:
-        """The address `offset` elements of `type_` after a pointer."""
+        """Return the address `offset` elements of `type_` after a pointer."""
         if isinstance(offset, int) and offset == 0:
             return pointer
         return self.op(PTR, f"getelementptr {type_}, {pointer}, {self.index(offset)}")
@@ -236,7 +238,7 @@ class Instructions:
         self.do(f"store {a}, {pointer}, align {align or bytes_of(element_of(a.type))}{hint}")
 
     def load_masked(self, type_: str, pointer: Value, mask: Value, other=0) -> Value:
-        """Load the lanes where the mask holds; the others are `other` and their memory is not touched."""
+        """Load the lanes where the mask holds. Other lanes are `other`, and their memory is not touched."""
         other = self.value(type_, other) if other != 0 else zero(type_)
         align = Value(I32, str(bytes_of(element_of(type_))))
         return self.call(f"llvm.masked.load.{mangled(type_)}.p0", type_, pointer, align, mask, other)
@@ -254,19 +256,19 @@ class Instructions:
         return self.call(name, type_, pointers, aligned, mask, zero(type_))
 
     def prefetch(self, pointer: Value, locality: int = 3, write: bool = False):
-        """Ask for a cache line; 3 keeps it near, 0 lets it go soon."""
+        """Prefetch a cache line; locality 3 keeps it in near caches, 0 lets it go soon."""
         args = (Value(I32, str(int(write))), Value(I32, str(locality)), Value(I32, "1"))
         self.call("llvm.prefetch.p0", VOID, pointer, *args)
 
     def local(self, size: int, align: int = 64) -> Value:
-        """Room on the stack, in bytes, for the length of the function."""
+        """Allocate bytes on the stack for the lifetime of the function."""
         self._count += 1
         self._entry.append(f"  %s{self._count} = alloca [{size} x i8], align {align}")
         return Value(PTR, f"%s{self._count}")
 
 
 def pieces(f, value: Value, lanes: int) -> list[Value]:
-    """The lanes of a vector, so many at a time."""
+    """Split a vector into vectors of `lanes` lanes."""
     whole = lanes_of(value.type)
     if whole == lanes:
         return [value]
@@ -276,7 +278,7 @@ def pieces(f, value: Value, lanes: int) -> list[Value]:
 
 
 def joined(f, vectors: list[Value]) -> Value:
-    """Some vectors, a power of two, as one."""
+    """Concatenate vectors; their number is a power of two."""
     while len(vectors) > 1:
         vectors = [f.shuffle(a, b, range(2 * lanes_of(a.type))) for a, b in zip(vectors[::2], vectors[1::2])]
     return vectors[0]

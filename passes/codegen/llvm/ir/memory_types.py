@@ -1,7 +1,6 @@
-"""How values of kernels lie in memory, and how a builder reads and writes them.
+"""Memory layout of kernel values: how a builder loads, stores, gathers and scatters them.
 
-A bool takes a byte. A complex number is two values in registers, its real and its imaginary part; in memory they lie beside
-each other.
+A bool takes a byte. A complex number is two values in registers, real and imaginary; in memory they are adjacent.
 """
 
 from typing import Any
@@ -36,64 +35,64 @@ _STORED = {**ELEMENT, dt.bool_: I8, **{whole: f"[2 x {ELEMENT[part]}]" for whole
 
 
 def memory_element(dtype) -> str:
-    """The type of one element in memory, by which addresses count."""
+    """Return the type of one element in memory, by which addresses count."""
     return _STORED[dtype]
 
 
 class InMemory(Builder):
-    """The part of a builder that reads and writes: `f` is the function being written, `lanes` the width of its values."""
+    """A builder that accesses memory: `f` is the function being written, `lanes` the width of its values."""
 
     f: Any
     lanes: int
 
     def mapped(self, function, x: Val) -> Val:
-        """The value of what a function makes of the LLVM value of `x`, or of those of its parts."""
+        """Apply a function to the LLVM value of `x`, or to each of its parts."""
         if x.dtype.is_complex:
             return self.whole(*[self.mapped(function, part) for part in self.parts(x)])
         return Val(self, x.dtype, function(x.ref))
 
     def memory(self, dtype) -> str:
-        """The type of a value in memory; of complex numbers, that of all their parts."""
+        """Return the type of a value in memory; a complex value is a vector of both its parts."""
         if dtype.is_complex:
             return vector(2 * self.lanes, ELEMENT[dt.PARTS[dtype]])
         return vector(self.lanes, _STORED[dtype])
 
     def from_memory(self, dtype, loaded: Value) -> Val:
-        """A loaded value as the builder works with it."""
+        """Convert a loaded value to register form."""
         if dtype.is_complex:
-            return Val(self, dtype, tuple([self._every_second(loaded, part) for part in range(2)]))
+            return Val(self, dtype, tuple([self._deinterleaved(loaded, part) for part in range(2)]))
         return Val(self, dtype, self.f.compare("ne", loaded, 0) if dtype is dt.bool_ else loaded)
 
-    def _every_second(self, loaded, first):
+    def _deinterleaved(self, loaded, first):
         if self.lanes == 1:
             return self.f.extract(loaded, first)
         return self.f.shuffle(loaded, loaded, range(first, 2 * self.lanes, 2))
 
     def to_memory(self, value: Val) -> Value:
-        """The value as it is stored."""
+        """Convert a value to its stored form."""
         if value.dtype.is_complex:
-            return self._beside(*value.ref)
+            return self._interleaved(*value.ref)
         return self.f.cast("zext", value.ref, self.memory(value.dtype)) if value.dtype is dt.bool_ else value.ref
 
-    def _beside(self, re, im):
+    def _interleaved(self, re, im):
         if self.lanes == 1:
             return self.f.insert(self.f.insert(poison(vector(2, re.type)), re, 0), im, 1)
         return self.f.shuffle(re, im, [part * self.lanes + lane for lane in range(self.lanes) for part in range(2)])
 
     def _mask(self, dtype, mask):
-        """The mask of what a value is in memory."""
+        """Expand a mask to the parts of a value in memory."""
         if not dtype.is_complex:
             return mask
         return self.f.shuffle(mask, mask, [lane for lane in range(self.lanes) for _ in range(2)])
 
     def load(self, dtype, pointer: Value, mask=None) -> Val:
-        """Elements that follow each other, from `pointer` on."""
+        """Load contiguous elements from `pointer` on."""
         kind = self.memory(dtype)
         raw = self.f.load(kind, pointer) if mask is None else self.f.load_masked(kind, pointer, self._mask(dtype, mask))
         return self.from_memory(dtype, raw)
 
     def store(self, value: Val, pointer: Value, mask=None):
-        """Puts a value where elements follow each other."""
+        """Store a value to contiguous elements."""
         raw = self.to_memory(value)
         if mask is None:
             self.f.store(raw, pointer)
@@ -101,18 +100,18 @@ class InMemory(Builder):
             self.f.store_masked(raw, pointer, self._mask(value.dtype, mask))
 
     def gather(self, dtype, pointers: Value, mask=None) -> Val:
-        """The elements at a vector of pointers."""
+        """Load the elements at a vector of pointers."""
         if dtype is dt.complex64:           # both parts at once, in order
             both = self.f.gather(vector(self.lanes, I64), pointers, mask, bytes_of(F32))
             return self.from_memory(dtype, self.f.bitcast(both, self.memory(dtype)))
         if dtype is dt.complex128:
-            return self.whole(*[self.gather(dt.float64, at, mask) for at in self._places_of_parts(dtype, pointers)])
+            return self.whole(*[self.gather(dt.float64, at, mask) for at in self._part_pointers(dtype, pointers)])
         return self.from_memory(dtype, self.f.gather(self.memory(dtype), pointers, mask))
 
     def scatter(self, value: Val, pointers: Value, mask=None):
-        """Puts a value at a vector of pointers."""
+        """Store a value to a vector of pointers."""
         if value.dtype.is_complex:
-            for part, at in zip(self.parts(value), self._places_of_parts(value.dtype, pointers)):
+            for part, at in zip(self.parts(value), self._part_pointers(value.dtype, pointers)):
                 self.scatter(part, at, mask)
             return
         raw = self.to_memory(value)
@@ -120,11 +119,11 @@ class InMemory(Builder):
         align = Value(I32, str(bytes_of(element_of(raw.type))))
         self.f.call(f"llvm.masked.scatter.{mangled(raw.type)}.{mangled(pointers.type)}", VOID, raw, pointers, align, mask)
 
-    def _places_of_parts(self, dtype, pointers):
-        """Where the real and the imaginary parts are of the complex numbers at a vector of pointers."""
+    def _part_pointers(self, dtype, pointers):
+        """Return the pointers of the real and of the imaginary parts."""
         size = bytes_of(ELEMENT[dt.PARTS[dtype]])
         return pointers, self.f.op(pointers.type, f"getelementptr i8, {pointers}, i64 {size}")
 
     def pointers(self, first: Value, dtype, offsets: Value) -> Value:
-        """A pointer for each lane: so many elements behind the first."""
+        """Return a pointer for each lane: `offsets` elements behind the first."""
         return self.f.op(vector(self.lanes, PTR), f"getelementptr {memory_element(dtype)}, {first}, {offsets}")

@@ -1,4 +1,8 @@
-"""The scalar instructions spelled in LLVM IR, for one lane or a vector of lanes."""
+"""LLVM spelling of scalar instructions, for one lane or a vector of lanes, and rounding of floats to bfloat.
+
+Rounding to bfloat is to nearest even, keeps subnormals and quiets nan: the same bits on every target. AVX-512 BF16 flushes
+subnormals, so vectors with one are rounded by integer instructions.
+"""
 
 import zlib
 
@@ -38,32 +42,32 @@ UNSIGNED_TESTS = SIGNED_TESTS | {"lt": "ult", "le": "ule", "gt": "ugt", "ge": "u
 
 
 class LlvmBuilder(InMemory):
-    """Appends instructions to a Function; values are vectors of `lanes` (scalars for one lane)."""
+    """A builder that appends instructions to a Function; values are vectors of `lanes` (scalars for one lane)."""
 
     def __init__(self, function, lanes: int):
         self.f, self.lanes = function, lanes
         self._numbers: set = set()      # names of float constants that are not nan
 
     def wrap(self, dtype, ref: Value) -> Val:
-        """An LLVM value as a scalar value of this builder."""
+        """Return an LLVM value as a scalar value of this builder."""
         return Val(self, dtype, ref)
 
     def type(self, dtype) -> str:
-        """The LLVM type of a value of that dtype in registers."""
+        """Return the LLVM type of a dtype in registers."""
         return vector(self.lanes, ELEMENT[dtype])
 
     def maximum(self, a, b):
-        """The larger, in one comparison where one of them is a number that is known."""
+        """Return the larger, nan if one is nan; one comparison if b is a constant."""
         return self._extreme("ugt", a, b) or self._chosen("ogt", a, b) or super().maximum(a, b)
 
     def minimum(self, a, b):
-        """The smaller, as `maximum`."""
+        """Return the smaller, nan if one is nan."""
         return self._extreme("ult", a, b) or self._chosen("olt", a, b) or super().minimum(a, b)
 
     def _chosen(self, test, a, b):
-        """a where it is nan or the test holds, else b: what processors do in three instructions. None unless both are floats.
+        """Select a where it is nan or the test holds, else b, in three instructions; None unless both are floats.
 
-        LLVM would make two of them, whose load of b has a mask made of a, and so begins only when a is there: slow in a chain.
+        The freeze keeps LLVM from merging the selects: a load of b masked by a would wait for a, which is slow in a chain.
         """
         if not (isinstance(a, Val) and isinstance(b, Val) and ELEMENT[a.dtype] in FLOATS):
             return None
@@ -71,7 +75,7 @@ class LlvmBuilder(InMemory):
         return Val(self, a.dtype, self.f.select(self.f.compare("ord", a.ref, a.ref), self.f.opaque(chosen), a.ref))
 
     def _extreme(self, test, a, b):
-        """a where the test holds or a is nan, else b; None unless b is a constant float."""
+        """Select a where the test holds or a is nan, else b; None unless b is a constant float."""
         if isinstance(a, Val) and isinstance(b, Val) and b.ref.name in self._numbers and ELEMENT[a.dtype] in FLOATS:
             return Val(self, a.dtype, self.f.select(self.f.compare(test, a.ref, b.ref), a.ref, b.ref))
         return None
@@ -153,7 +157,7 @@ class LlvmBuilder(InMemory):
         return self.f.gather(self.type(dtype), pointers)
 
     def _cast(self, x: Val, dtype):
-        """One conversion; the shared `cast` has routed low precision through f32 and bool tests away."""
+        """Append one conversion. The shared `cast` has handled low precision and bool tests before."""
         source, f, to = x.dtype, self.f, self.type(dtype)
         if source in (dt.float16, dt.bfloat16):
             return self._widen(x)
@@ -180,7 +184,7 @@ class LlvmBuilder(InMemory):
         return self.f.cast("trunc", whole, self.type(dtype)) if bytes_of(via) > dtype.itemsize else whole
 
     def _widen(self, x):
-        """f16 or bf16 bits to f32."""
+        """Convert f16 or bf16 bits to f32."""
         f, wide = self.f, self.type(dt.float32)
         if x.dtype is dt.float16 and f.module.target.half_conversions:
             return f.cast("fpext", f.bitcast(x.ref, like(wide, "half")), wide)
@@ -193,7 +197,7 @@ class LlvmBuilder(InMemory):
         return (special | ((bits & 0x8000) << 16)).as_(dt.float32).ref
 
     def _narrow(self, x, dtype):
-        """f32 to f16 or bf16 bits, to nearest even."""
+        """Round f32 to f16 or bf16 bits, to nearest even."""
         f, half = self.f, self.type(dtype)
         if dtype is dt.float16 and f.module.target.half_conversions:
             return f.bitcast(f.cast("fptrunc", x.ref, like(half, "half")), half)
@@ -209,7 +213,7 @@ class LlvmBuilder(InMemory):
         return f.cast("trunc", (out | ((bits >> 16) & 0x8000)).ref, half)
 
     def scale(self, y, n, i):
-        """One instruction where AVX-512 has it; the same bits as the shared two multiplications."""
+        """Scale by one AVX-512 instruction if there is one: the same bits as the shared two multiplications."""
         wide = y.dtype is dt.float64
         full = 8 if wide else 16
         if self.f.module.target.level != "x86-64-v4" or self.lanes % full:
@@ -223,7 +227,8 @@ class LlvmBuilder(InMemory):
         return self.f.call(f"llvm.x86.avx512.mask.scalef.{kind}.512", y.type, y, n, y, every, rounding)
 
     def rare(self, cond, usual, slow, *given):
-        """Branches round the slow part unless some lane needs it; one that is given what it reads is a function apart."""
+        """Branch around the slow part unless some lane needs it. With `given` arguments the slow part is a function of its own.
+        """
         many = isinstance(usual, tuple)
         values = usual if many else (usual,)
         needed = self._of_any(cond)
@@ -241,8 +246,8 @@ class LlvmBuilder(InMemory):
         return out if many else out[0]
 
     def _apart(self, slow, given, values):
-        """What a function of the module makes of values that wait in memory, whatever their width: LLVM takes it once, and in
-        vectors that registers hold."""
+        """Call the slow part as a function on arrays on the stack, of any width. LLVM compiles it once, in vectors of the
+        registers' width."""
         f, rooms = self.f, []
         for v in (*given, *values):
             rooms.append(f.local(bytes_of(self.memory(v.dtype))))
@@ -252,7 +257,7 @@ class LlvmBuilder(InMemory):
         return [self.load(v.dtype, room) for v, room in zip(values, rooms[len(given):])]
 
     def repeat(self, times, state, step, numbered=False):
-        """A counted loop."""
+        """Write a counted loop."""
         with self.f.loop(0, times, 1, [v.ref for v in state]) as loop:
             turn = [self.splat(Val(self, dt.int64, loop.index))] if numbered else []
             after = step(*turn, *(Val(self, v.dtype, ref) for v, ref in zip(state, loop.carried)))
@@ -260,7 +265,7 @@ class LlvmBuilder(InMemory):
         return tuple(Val(self, v.dtype, ref) for v, ref in zip(state, loop.results))
 
     def iterate(self, most, live, state, step):
-        """A loop that ends when no lane is live."""
+        """Write a loop that ends when no lane is live."""
         before = (live, *state)
         with self.f.loop(0, most, 1, [v.ref for v in before]) as loop:
             after = self._lived(tuple(Val(self, v.dtype, ref) for v, ref in zip(before, loop.carried)), step)
@@ -268,16 +273,16 @@ class LlvmBuilder(InMemory):
         return tuple(Val(self, v.dtype, ref) for v, ref in zip(state, loop.results[1:]))
 
     def _of_any(self, cond: Val):
-        """Whether it is so in some lane."""
+        """Return whether the condition holds in some lane."""
         return self.f.call(f"llvm.vector.reduce.or.v{self.lanes}i1", I1, cond.ref) if self.lanes > 1 else cond.ref
 
     def splat(self, x: Val) -> Val:
-        """A one-lane value in every lane of this builder."""
+        """Broadcast a one-lane value to every lane of this builder."""
         return self.mapped(lambda ref: self.f.splat(ref, self.lanes), x)
 
 
 def _slow_function(module, slow, given, values):
-    """The name of the function that writes the results of `slow`, as `values` are typed, for arrays of arguments."""
+    """Return the name of the function that computes `slow` on arrays; write it at the first call."""
     inner = LlvmBuilder(None, module.target.lanes(bytes_of(F64)))
     name = "_".join([slow.__name__.strip("_"), *[v.dtype.name for v in (*given, *values)]])
     if module.has(name):
@@ -300,12 +305,12 @@ def _suffix(type_):
     return lanes + element_of(type_)
 
 
-LANES = 16              # that the instruction converts
-_SUBNORMAL = 0x20       # the class of numbers that it is asked about
+LANES = 16              # floats that one AVX-512 instruction converts
+_SUBNORMAL = 0x20       # flag of the class instruction
 
 
 def to_bfloat(f, value: Value) -> Value:
-    """The bits of floats rounded to bfloats, as 16-bit integers."""
+    """Return floats rounded to bfloat, as 16-bit integers."""
     if lanes_of(value.type) % LANES or not f.module.target.has("avx512bf16"):
         return _by_integers(f, value)
     parts, flags = pieces(f, value, LANES), vector(LANES, I1)

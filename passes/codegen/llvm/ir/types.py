@@ -1,7 +1,7 @@
 """LLVM types as strings, SSA values with their types, and constants spelled exactly.
 
-A type is LLVM's own text ("float", "i64", "ptr", "<16 x float>"). A `Value` is a type and a name, and prints as both
-("float %t3"), which is how most instructions want an operand. Python numbers stand for constants where a type is known.
+A type is LLVM's own text ("float", "i64", "ptr", "<16 x float>"). A `Value` is a type and a name, and prints as both ("float
+%t3"), the form of most operands. Python numbers become constants where a type is known.
 """
 
 import math
@@ -28,55 +28,55 @@ class Value(NamedTuple):
 
 @lru_cache(None)
 def vector(lanes: int, element: str) -> str:
-    """The vector type of that many elements; the element itself for one lane."""
+    """Return the vector type of `lanes` elements; the element type itself for one lane."""
     return element if lanes == 1 else f"<{lanes} x {element}>"
 
 
 @lru_cache(None)
 def lanes_of(type_: str) -> int:
-    """Lanes of a type: 1 for a scalar."""
+    """Return the lanes of a type, 1 for a scalar."""
     return int(type_[1:type_.index(" ")]) if type_[0] == "<" else 1
 
 
 @lru_cache(None)
 def element_of(type_: str) -> str:
-    """The element type of a vector type; a scalar's own type."""
+    """Return the element type of a vector type, or a scalar's own type."""
     return type_[type_.index(" x ") + 3:-1] if type_[0] == "<" else type_
 
 
 @lru_cache(None)
 def like(type_: str, element: str) -> str:
-    """`type_` with another element type and as many lanes."""
+    """Return `type_` with another element type and as many lanes."""
     return vector(lanes_of(type_), element)
 
 
 @lru_cache(None)
 def bytes_of(type_: str) -> int:
-    """Bytes that a value of this type takes in memory (i1 as a byte)."""
+    """Return the bytes of a value of this type in memory (i1 as a byte)."""
     return lanes_of(type_) * _BYTES[element_of(type_)]
 
 
 def together(types) -> str:
-    """The type of what holds a value of each of some types; of one, its own."""
+    """Return the struct type of several types; a single type stays as it is."""
     return types[0] if len(types) == 1 else f"{{ {', '.join(types)} }}"
 
 
 @lru_cache(None)
 def is_float(type_: str) -> bool:
-    """True for a float type or a vector of floats."""
+    """Return whether a type is a float or a vector of floats."""
     return element_of(type_) in FLOATS
 
 
 @lru_cache(None)
 def mangled(type_: str) -> str:
-    """LLVM's spelling of a type inside an overloaded intrinsic's name: v16f32, i64, p0."""
+    """Return LLVM's spelling of a type in the name of an overloaded intrinsic: v16f32, i64, p0."""
     element = element_of(type_)
     lanes = f"v{lanes_of(type_)}" if type_[0] == "<" else ""
     return lanes + _MANGLED.get(element, element)
 
 
 def float_text(element: str, number) -> str:
-    """A float constant of an element type, exact (hexadecimal), rounded to nearest even where the type is narrower."""
+    """Return a float constant in hexadecimal, rounded to nearest even where the type is narrower."""
     if element == F64:
         return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
     if element == F16:
@@ -98,7 +98,7 @@ def _to_f32(number):
 
 
 def scalar_text(element: str, number) -> str:
-    """LLVM's text of a scalar constant."""
+    """Return LLVM's text of a scalar constant."""
     if element in FLOATS:
         return float_text(element, float(number))
     if element == PTR:
@@ -107,13 +107,13 @@ def scalar_text(element: str, number) -> str:
 
 
 def constant(type_: str, number) -> Value:
-    """A constant; of a vector type, the same number in every lane."""
+    """Return a constant; for a vector type, the same number in every lane."""
     text = scalar_text(element_of(type_), number)
     return Value(type_, f"splat ({element_of(type_)} {text})" if type_[0] == "<" else text)
 
 
 def vector_constant(element: str, numbers) -> Value:
-    """A vector constant from one number per lane."""
+    """Return a vector constant from one number per lane."""
     numbers = list(numbers)
     if len(numbers) == 1:
         return constant(element, numbers[0])
@@ -122,20 +122,20 @@ def vector_constant(element: str, numbers) -> Value:
 
 
 def iota(lanes: int, element: str = I32, start: int = 0, step: int = 1) -> Value:
-    """The vector start, start+step, ..."""
+    """Return the vector start, start+step, ..."""
     return vector_constant(element, (start + step * lane for lane in range(lanes)))
 
 
 def zero(type_: str) -> Value:
-    """All bits zero."""
+    """Return a value of zero bits."""
     return Value(type_, "zeroinitializer") if type_[0] == "<" else constant(type_, 0)
 
 
 def poison(type_: str) -> Value:
-    """A value nobody reads."""
+    """Return an undefined value that nobody reads."""
     return Value(type_, "poison")
 
 
 def null() -> Value:
-    """The null pointer."""
+    """Return the null pointer."""
     return Value(PTR, "null")
