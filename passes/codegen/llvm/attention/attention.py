@@ -10,11 +10,10 @@ on its own operands only: not on threads, nor on the rows beside it.
 
 from dataclasses import dataclass
 
-from .....ir.target import Target
 from ..contract.inline_gemm import HEIGHTS, write_product
 from ..contract.microkernel import Precision, TileShape, tile_shape
 from ..contract.packing import PACK_TRANSPOSED, packers
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.types import F32, F64, I64, PTR, VOID, bytes_of, constant, null, vector, zero
 from ..pool.tasks import Words, chunk_share, write_task
 from .attention_few import write_scores
@@ -33,10 +32,9 @@ STATS = 2 * ROOM                    # the largest scores yet, then the sums of e
 
 
 @dataclass(frozen=True)
-class AttentionKernel:
+class AttentionKernel(ModuleWriter):
     """What a module is made for."""
 
-    target: Target
     element: str
     mask: str = NO_MASK
     bounds: bool = False                # whether rows have bounds
@@ -53,9 +51,7 @@ class AttentionKernel:
         """The task's name in the module."""
         return f"attention_{self.element}{kind_of(self)}{'_few' * self.few}"
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         write_product(module, Precision.of(self.element), steps=(bytes_of(self.element), None))
         write_softmax(module, self, ROWS, TILE_ROWS)
         if self.few:
@@ -63,7 +59,6 @@ class AttentionKernel:
         _write_strip(module, self)
         item = _write_item(module, self, None if self.few else write_panels(module, self.shape, self.element))
         write_task(module, self.symbol, item, WORDS)
-        return module.text()
 
 
 def kind_of(kernel) -> str:

@@ -11,11 +11,10 @@ bounds, squares that no row of theirs sees anything of are left out.
 
 from dataclasses import dataclass
 
-from .....ir.target import Target
 from ...fast_activations import exp_below
 from ..contract.inline_gemm import write_product
 from ..contract.microkernel import Precision, TileShape, tile_shape
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.instructions import joined
 from ..ir.spelling import LlvmBuilder
 from ..ir.types import F32, F64, I64, PTR, VOID, bytes_of, constant, null, vector, zero
@@ -50,10 +49,9 @@ GIVES_ROWS, GIVES_KEYS = 1, 2       # what a task makes: dq, and dk with dv
 
 
 @dataclass(frozen=True)
-class AttentionGradKernel:
+class AttentionGradKernel(ModuleWriter):
     """What a module is made for."""
 
-    target: Target
     element: str
     mask: str = NO_MASK
     bounds: bool = False
@@ -73,16 +71,13 @@ class AttentionGradKernel:
         """Bytes of a worker's scratch: turned keys and values, P and dS of a square."""
         return SIDE * (size + v_size + 2 * SIDE) * bytes_of(self.element)
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         write_product(module, Precision.of(self.element))
         for height in (TOGETHER, 1):
             _write_slopes(module, self, height)
         _write_square(module, self)
         panels = write_panels(module, self.shape, self.element)
         write_task(module, self.symbol, _write_item(module, self, panels), WORDS)
-        return module.text()
 
 
 def _write_item(module, kernel, panels):

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .....ir.target import Target
-from ..ir.emit import Module
+from ..ir.emit import Module, ModuleWriter
 from ..ir.types import I64, PTR, bytes_of, constant
 from ..pool.tasks import write_task
 from .epilogue import Identity, Place
@@ -78,14 +78,13 @@ def launch_text(target: Target) -> str:
 
 
 @dataclass(frozen=True)
-class GemmKernel:
+class GemmKernel(ModuleWriter):
     """What a module is made for; equal ones are the same code.
 
     variants   the widths of its register tiles, None for all: 0 for whole ones, v for v vectors, the last one masked
     turned     whether operands may have changed places, if they can on this road
     """
 
-    target: Target
     precision: Precision
     road: str = "tiles"
     epilogue: Any = field(default_factory=Identity)
@@ -125,12 +124,9 @@ class GemmKernel:
         """The task's name in the module."""
         return f"gemm_{self.road}_{self.precision}{'_' + self.epilogue.name if self.epilogue.name else ''}"
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         write = {"dots": dot_item, "vector": vector_item, "amx": amx_item}.get(self.road, _tile_item)
         write_task(module, self.symbol, write(module, self), WORDS)
-        return module.text()
 
 
 def _tile_item(module, kernel):

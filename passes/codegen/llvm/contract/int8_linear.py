@@ -6,8 +6,7 @@
 
 from dataclasses import dataclass
 
-from .....ir.target import Target
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.types import F32, I64, PTR, VOID
 from ..pool.tasks import Words, write_task
 from .int8_products import PAIR, write_products
@@ -20,10 +19,9 @@ TASKS = ("quantize", "dots")
 
 
 @dataclass(frozen=True)
-class Int8Kernel:
+class Int8Kernel(ModuleWriter):
     """What a module is made for: whether a bias is added."""
 
-    target: Target
     bias: bool
 
     @property
@@ -31,14 +29,11 @@ class Int8Kernel:
         """The tasks, in order."""
         return [f"int8_{name}" for name in TASKS]
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         write_products(module, self.bias)
         for name, symbol, write in zip(TASKS, self.symbols, (_write_quantize, _write_dots), strict=True):
             write(module.function(name, [(PTR, "job"), (I64, "number")], internal=True))
             write_task(module, symbol, name, WORDS, worker=False)
-        return module.text()
 
 
 def _row(f, job, row):

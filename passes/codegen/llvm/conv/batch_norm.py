@@ -12,9 +12,8 @@ then where the sums for weight and bias go; weight and bias may be null.
 
 from dataclasses import dataclass
 
-from .....ir.target import Target
 from ..contract.microkernel import add_lanes
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.types import F64, bytes_of, constant, mangled, null, vector, zero
 from ..pool.tasks import Words, chunk_share
 
@@ -28,11 +27,10 @@ WAYS = 4                                       # vectors summed side by side
 
 
 @dataclass(frozen=True)
-class BatchNormKernel:
+class BatchNormKernel(ModuleWriter):
     """What a module is made for; equal ones are the same code. `relu` clips the result of normalisation at zero; gradients
     then pass where the results `out` are above zero. With `rows` x is (N, C), and an item is a block of channels."""
 
-    target: Target
     kind: str
     element: str
     relu: bool = False
@@ -48,9 +46,7 @@ class BatchNormKernel:
         """Channels of an item."""
         return COLUMNS * self.target.lanes(bytes_of(self.element)) if self.rows else 1
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         f = module.task(self.symbol)
         arg, chunk, _ = f.params
         job = Words(f, arg, WORDS)
@@ -59,7 +55,6 @@ class BatchNormKernel:
             channel = (_Channels if self.rows else _Channel)(f, self, job, f.mul(loop.index, self.block))
             {TRAIN: channel.train, EVAL: channel.normalise, GRAD: channel.gradient}[self.kind]()
         f.ret()
-        return module.text()
 
 
 class _Channel:

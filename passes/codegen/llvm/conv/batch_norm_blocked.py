@@ -14,8 +14,7 @@ what the first two tasks take for a plane are a block's pixels of all images.
 
 from dataclasses import dataclass
 
-from .....ir.target import Target
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.types import F64, bytes_of, constant, lanes_of, like, mangled, null, vector, zero
 from ..pool.tasks import Words, chunk_share, split_index
 from .batch_norm import OPERANDS, RUN, WAYS
@@ -29,10 +28,9 @@ COEFFICIENTS = {TRAIN: 3, GRAD: 4}              # vectors of a block
 
 
 @dataclass(frozen=True)
-class BlockedNormKernel:
+class BlockedNormKernel(ModuleWriter):
     """What a module is made for: TRAIN or GRAD. `relu` as in `BatchNormKernel`."""
 
-    target: Target
     kind: str
     element: str
     relu: bool = False
@@ -48,9 +46,7 @@ class BlockedNormKernel:
         """The names of all tasks, in the order of STAGES."""
         return [self.symbol(stage) for stage in STAGES]
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         for stage in STAGES:
             f = module.task(self.symbol(stage))
             arg, chunk, _ = f.params
@@ -60,7 +56,6 @@ class BlockedNormKernel:
             with f.loop(first, end) as loop:
                 getattr(block, f"{self.kind}_{stage}")(loop.index)
             f.ret()
-        return module.text()
 
 
 class _Block:

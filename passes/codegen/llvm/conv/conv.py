@@ -33,7 +33,7 @@ from typing import Any, ClassVar
 from .....ir.target import Target
 from ..contract.epilogue import Identity
 from ..contract.microkernel import Operand, Precision, add_outer, add_written, zero_tile
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.types import I64, PTR, VOID, bytes_of, vector, zero
 from ..pool.tasks import WORD, Words, chunk_share, split_index
 from .conv_tile import FRAME, SEGMENT, WORDS, sum_bytes, write_ask, write_finish, write_tile
@@ -51,12 +51,11 @@ def tile_rows(target: Target, vectors: int) -> int:
 
 
 @dataclass(frozen=True)
-class ConvKernel:
+class ConvKernel(ModuleWriter):
     """What a module is made for; equal ones are the same code. In a `narrow` panel the last vector has channels in its lower
     half alone. Segments of `written` steps, if it is not 0, have them written out. Tiles are of `heights` pixels, or of all
     that there are if that is empty."""
 
-    target: Target
     precision: Precision
     vectors: int
     epilogue: Any = field(default_factory=Identity)
@@ -121,9 +120,7 @@ class ConvKernel:
         """A vector of channels of a pixel."""
         return f.load(type_, f.at(sums, f.mul(f.add(f.mul(pixel, self.vectors), number), sum_bytes(self))))
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         write_finish(module, self)
         tiles = [write_tile(module, self, pixels) if pixels in self.heights or not self.heights else None
                  for pixels in range(1, self.rows + 1)]
@@ -136,7 +133,6 @@ class ConvKernel:
         with f.loop(first, end) as loop:
             f.call(item, VOID, arg, loop.index)
         f.ret()
-        return module.text()
 
 
 def _item(module, kernel, row):

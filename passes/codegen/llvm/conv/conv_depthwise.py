@@ -20,7 +20,7 @@ from typing import Any
 from .....ir.target import Target
 from ..contract.epilogue import Identity, Place
 from ..contract.microkernel import multiply_add
-from ..ir.emit import Module
+from ..ir.emit import Module, ModuleWriter
 from ..ir.types import I64, PTR, VOID, bytes_of, lanes_of, mangled, vector, zero
 from ..pool.tasks import WORD, Words, chunk_share, split_index
 from .conv import tap_range
@@ -54,11 +54,10 @@ class Pattern:
 
 
 @dataclass(frozen=True)
-class DepthwiseKernel:
+class DepthwiseKernel(ModuleWriter):
     """What a module is made for; equal ones are the same code. An x that is `far` is asked for; groups have so many `inputs`
     (forward alone), and as many results."""
 
-    target: Target
     element: str
     pattern: Pattern
     epilogue: Any = field(default_factory=Identity)
@@ -81,9 +80,7 @@ class DepthwiseKernel:
         """The name of the weight gradient's task."""
         return f"depthwise_weight_{mangled(self.element)}"
 
-    def text(self) -> str:
-        """The forward module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         names: dict = {}
         for _, _, pixels, spans in self.pattern.tiles:
             if (pixels, spans) not in names:
@@ -95,7 +92,6 @@ class DepthwiseKernel:
         with f.loop(first, end) as loop:
             _item(f, self, job, frame, names, loop.index)
         f.ret()
-        return module.text()
 
     def weight_text(self) -> str:
         """The weight gradient's module as LLVM IR."""

@@ -10,10 +10,9 @@ channel are vectors of one number. Tiles at borders mask columns and leave out r
 from dataclasses import dataclass, field
 from typing import Any
 
-from .....ir.target import Target
 from ..contract.epilogue import Identity, Place
 from ..contract.microkernel import multiply_add
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.types import I32, Value, bytes_of, iota, lanes_of, mangled, vector, zero
 from ..pool.tasks import Words, chunk_share, split_index
 
@@ -32,11 +31,10 @@ class PlaneWindow:
 
 
 @dataclass(frozen=True)
-class PlanesKernel:
+class PlanesKernel(ModuleWriter):
     """What a module is made for: windows, the rows of a tile, the lanes of its vectors, what follows. `turned` reads
     weights from the last tap to the first."""
 
-    target: Target
     element: str
     window: PlaneWindow
     rows: int
@@ -57,9 +55,7 @@ class PlanesKernel:
         return ((self.rows - 1) * step_h + (taps_h - 1) * gap_h + 1,
                 reach + self.lanes if step_w == 1 else reach // 2 * 2 + 2 * self.lanes)
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         f = module.task(self.symbol)
         arg, chunk, _ = f.params
         job = Words(f, arg, WORDS)
@@ -67,7 +63,6 @@ class PlanesKernel:
         with f.loop(first, end) as loop:
             _item(f, self, job, loop.index)
         f.ret()
-        return module.text()
 
 
 class PlanePlace:

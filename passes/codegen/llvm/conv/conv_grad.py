@@ -12,9 +12,8 @@ Ranges of columns come in a table, one *segment* for each group of rows of a til
 
 from dataclasses import dataclass
 
-from .....ir.target import Target
 from ..contract.microkernel import Operand, Precision, add_outer, zero_tile
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.types import I64, PTR, VOID, bytes_of, vector, zero
 from ..pool.tasks import WORD, Words, chunk_share, split_index
 from .conv import tile_rows
@@ -29,10 +28,9 @@ REDUCE_WORDS = ("source", "target", "parts", "part_bytes", "vectors", "chunks")
 
 
 @dataclass(frozen=True)
-class WeightGradKernel:
+class WeightGradKernel(ModuleWriter):
     """What a module is made for; equal ones are the same code."""
 
-    target: Target
     precision: Precision
     vectors: int
 
@@ -56,9 +54,7 @@ class WeightGradKernel:
         """The name of the task that adds parts."""
         return f"conv_parts_{self.precision}"
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         tiles = module.function_table("tiles", [_tile(module, self, rows) for rows in range(1, self.rows + 1)])
         item = _item(module, self, _unit(module, self, tiles))
         f = module.task(self.symbol)
@@ -69,7 +65,6 @@ class WeightGradKernel:
             f.call(item, VOID, arg, loop.index)
         f.ret()
         _reduce(module, self)
-        return module.text()
 
 
 def _item(module, kernel, unit):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from .....ir.ops.quantized.int8_conv import BLOCK, GROUP
 from .....ir.target import Target
 from ..contract.int8_dots import add_fours, dots_bytes
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.types import F32, I32, I64, PTR, VOID, bytes_of, vector
 from ..pool.tasks import Words, chunk_share, split_index, write_task
 from .int8_requantize import FINISH, ITEM, Finish, block_mask, packed_in_order, packs_bytes
@@ -40,10 +40,9 @@ def tile_pixels(target: Target, blocks: int) -> int:
 
 
 @dataclass(frozen=True)
-class Int8ConvKernel:
+class Int8ConvKernel(ModuleWriter):
     """What a module is made for: blocks of a panel, pixels of its tiles, what is added, and the `kind` of results."""
 
-    target: Target
     blocks: int
     heights: tuple
     kind: str
@@ -55,15 +54,12 @@ class Int8ConvKernel:
         heights = "_".join(map(str, self.heights))
         return f"int8_conv_{self.blocks}_h{heights}_{self.kind}{'_beside' * self.beside}"
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         tiles = [_write_tile(module, self, pixels) if pixels in self.heights else None
                  for pixels in range(1, max(self.heights) + 1)]
         _write_row(module, module.function_table("tiles", tiles), self)
         _write_item(module, self)
         write_task(module, self.symbol, "item", WORDS, worker=False)
-        return module.text()
 
 
 def _write_item(module, kernel):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from .....ir.target import Target
 from ..contract.int8_dots import add_fours, add_ones, dots_bytes
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.types import F32, I8, I16, I32, I64, PTR, VOID, constant, like, vector
 from ..pool.tasks import Words, chunk_share, split_index, write_task
 from .int8_requantize import FINISH, ITEM, Finish, packed, packs_bytes
@@ -33,11 +33,10 @@ def goes_wide(target: Target, window: tuple, channels: int) -> bool:
 
 
 @dataclass(frozen=True)
-class Int8DepthwiseKernel:
+class Int8DepthwiseKernel(ModuleWriter):
     """What a module is made for: what is added, the `kind` of results, and for 64 channels at a time the `window` and how many
     taps a pixel is from the next one (0: any)."""
 
-    target: Target
     kind: str
     beside: bool
     window: tuple = ()
@@ -49,15 +48,12 @@ class Int8DepthwiseKernel:
         wide = "_".join(map(str, ("", *self.window, self.step))) if self.window else ""
         return f"int8_depthwise_{self.kind}{'_beside' * self.beside}{wide}"
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         _write_row(module, self)
         if self.window:
             _write_wide(module, self)
         _write_item(module, self)
         write_task(module, self.symbol, "item", WORDS, worker=False)
-        return module.text()
 
 
 def _write_item(module, kernel):

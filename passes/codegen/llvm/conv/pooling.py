@@ -6,8 +6,7 @@ columns are masked. Positions are flat within the plane.
 
 from dataclasses import dataclass
 
-from .....ir.target import Target
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.types import I1, I32, I64, PTR, Value, bytes_of, constant, iota, lanes_of, mangled, vector, zero
 from ..pool.tasks import WORD, Words, chunk_share, split_index
 from .conv import tap_range
@@ -22,10 +21,9 @@ MAX, AVERAGE, AVERAGE_GRAD, PUT = "max_pool", "avg_pool", "avg_pool_grad", "plan
 
 
 @dataclass(frozen=True)
-class PoolKernel:
+class PoolKernel(ModuleWriter):
     """What a module is made for. `spread` says how windows lie along the width."""
 
-    target: Target
     kind: str
     element: str
     spread: int = CONTIGUOUS
@@ -40,9 +38,7 @@ class PoolKernel:
         """The task's name in the module."""
         return f"{self.kind}_{mangled(self.element)}_{self.spread}"
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         f = module.task(self.symbol)
         arg, chunk, _ = f.params
         job = Words(f, arg, PUT_WORDS if self.kind == PUT else WORDS)
@@ -51,7 +47,6 @@ class PoolKernel:
         with f.loop(first, end) as loop:
             _ROWS[self.kind](f, self, job, frame, loop.index)
         f.ret()
-        return module.text()
 
 
 @dataclass(frozen=True)

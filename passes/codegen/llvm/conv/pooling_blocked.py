@@ -11,7 +11,7 @@ import itertools
 from dataclasses import dataclass
 
 from .....ir.target import Target
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.types import I1, I32, bytes_of, constant, mangled, vector, zero
 from ..pool.tasks import WORD, Words, chunk_share, split_index
 from .conv import tap_range
@@ -23,11 +23,10 @@ _MOST_WRITTEN = 9                               # taps of a window that are writ
 
 
 @dataclass(frozen=True)
-class BlockedPoolKernel:
+class BlockedPoolKernel(ModuleWriter):
     """What a module is made for: MAX, PLACES (MAX with places), AVERAGE, MAX_GRAD or AVERAGE_GRAD of an element type. `written`
     are the taps (down, across) that are written out for windows inside of x; going forward, `of` says for which that pays."""
 
-    target: Target
     kind: str
     element: str
     written: tuple | None = None
@@ -44,9 +43,7 @@ class BlockedPoolKernel:
         written = "" if self.written is None else "_{}x{}".format(*self.written)
         return f"blocked_{self.kind}_{mangled(self.element)}{written}"
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         f = module.task(self.symbol)
         arg, chunk, _ = f.params
         job, frame = Words(f, arg, WORDS), Words(f, f.local(WORD * len(_FRAME)), _FRAME)
@@ -54,7 +51,6 @@ class BlockedPoolKernel:
         with f.loop(first, end) as loop:
             _ITEMS[self.kind](f, self, job, frame, loop.index)
         f.ret()
-        return module.text()
 
 
 def _row(f, kernel, job, frame, number):

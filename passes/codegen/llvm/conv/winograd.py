@@ -20,10 +20,9 @@ plain weight, and multiplied by a factor for each output channel if U was made o
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from .....ir.target import Target
 from ..contract.epilogue import Identity
 from ..contract.microkernel import Operand, Precision, add_outer, tile_shape, zero_tile
-from ..ir.emit import Module
+from ..ir.emit import Module, ModuleWriter
 from ..ir.types import I64, PTR, VOID, bytes_of, vector
 from ..pool.tasks import WORD, Words, chunk_share, split_index
 from .winograd_tiles import (
@@ -55,11 +54,10 @@ _LINE = 64                                       # bytes of a cache line
 
 
 @dataclass(frozen=True)
-class WinogradKernel:
+class WinogradKernel(ModuleWriter):
     """What a module is made for; equal ones are the same code. A `tile` has 2 or 4 rows, and 2 or 4 columns; with a
     `stride` of 2 it has two of each."""
 
-    target: Target
     tile: tuple[int, int]
     epilogue: Any = field(default_factory=Identity)
     element: str = "float"
@@ -137,9 +135,7 @@ class WinogradKernel:
         """Function of one block of tiles and one share of the channels."""
         return _item(module, self)
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         item = self.item(module)
         f = module.task(self.symbol)
         arg, chunk, worker = f.params
@@ -148,7 +144,6 @@ class WinogradKernel:
         with f.loop(first, end) as loop:
             f.call(item, VOID, arg, loop.index, worker)
         f.ret()
-        return module.text()
 
     def filter_text(self) -> str:
         """The module of the task that transforms weights, which is the same whatever the epilogue."""

@@ -10,9 +10,8 @@ transforms them into a packed dw. What comes out with an infinity or a NaN is co
 
 from dataclasses import dataclass
 
-from .....ir.target import Target
 from ..contract.microkernel import Operand, Precision, multiply_add, outer_tile, tile_shape
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.types import I1, I64, PTR, VOID, bytes_of, vector, zero
 from ..pool.tasks import WORD, Words, chunk_share, split_index
 from .winograd import WinogradKernel
@@ -26,10 +25,9 @@ _AHEAD = 128                                     # bytes of U that each step of 
 
 
 @dataclass(frozen=True)
-class WinogradGradKernel:
+class WinogradGradKernel(ModuleWriter):
     """What a module is made for; equal ones are the same code."""
 
-    target: Target
     element: str = "float"
     symbol: str = "winograd_weight"
     finish_symbol: str = "winograd_weight_finish"
@@ -39,9 +37,7 @@ class WinogradGradKernel:
         """The kernel whose input transform this one shares."""
         return WinogradKernel(self.target, (_M, _M), element=self.element)
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         for symbol, item in ((self.symbol, _item(module, self)), (self.finish_symbol, _finish(module, self))):
             f = module.task(symbol)
             arg, chunk, worker = f.params
@@ -50,7 +46,6 @@ class WinogradGradKernel:
             with f.loop(first, end) as loop:
                 f.call(item, VOID, arg, loop.index, worker)
             f.ret()
-        return module.text()
 
 
 def _item(module, kernel):

@@ -15,10 +15,9 @@ What comes out with an infinity or a NaN is computed again tap by tap, as `winog
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from .....ir.target import Target
 from ..contract.epilogue import Identity
 from ..contract.microkernel import multiply_add, tile_shape
-from ..ir.emit import Module
+from ..ir.emit import Module, ModuleWriter
 from ..ir.types import I64, PTR, VOID, bytes_of, vector, zero
 from ..pool.tasks import Words, split_index, write_task
 from .winograd_tiles import all_finite, factors_of, store_result
@@ -34,10 +33,9 @@ _ELEMENT, _ITEM = "float", 4
 
 
 @dataclass(frozen=True)
-class RowsKernel:
+class RowsKernel(ModuleWriter):
     """What a module is made for: windows of so many `taps` along with a `stride` (down, along), `reach` taps of a phase."""
 
-    target: Target
     reach: int
     taps: int
     stride: tuple[int, int]
@@ -79,11 +77,8 @@ class RowsKernel:
         """The name of the task that transforms weights."""
         return f"winograd_rows_filter_{self.size}"
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         write_task(module, self.symbol, _item(module, self), WORDS)
-        return module.text()
 
     def filter_text(self) -> str:
         """The module of the task that transforms weights."""

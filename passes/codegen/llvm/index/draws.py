@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 from .....ir import dtype as dt
 from .....ir.reference.philox import M0, M1, ROUNDS, W0, W1
-from .....ir.target import Target
 from ...scalars import philox
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.memory_types import ELEMENT
 from ..ir.spelling import LlvmBuilder
 from ..ir.types import I32, I64, Value, bytes_of, constant, iota, like, vector
@@ -37,10 +36,9 @@ OF_BLOCK = {**dict.fromkeys(OF_WORDS, 4), **dict.fromkeys(OF_PAIRS, 2),         
 
 
 @dataclass(frozen=True)
-class DrawKernel:
+class DrawKernel(ModuleWriter):
     """What a module is made for: the function that is drawn."""
 
-    target: Target
     name: str
 
     @property
@@ -58,9 +56,7 @@ class DrawKernel:
         """How many elements a vector of blocks gives."""
         return self.target.lanes(8) * self.of_block
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         f = module.task(self.symbol)
         arg, chunk, _ = f.params
         job, lanes, numbers = Words(f, arg, WORDS), f.lanes(I64), self.numbers
@@ -91,7 +87,6 @@ class DrawKernel:
         with f.loop(whole, count) as rest:              # of the last numbers those that are asked for
             f.store(f.load(element, f.at(last, f.sub(rest.index, whole), element)), f.at(out, rest.index, element))
         f.ret()
-        return module.text()
 
     def _made(self, f, words, span) -> Value:
         """The elements of a vector of blocks, in order."""

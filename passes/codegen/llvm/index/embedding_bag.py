@@ -7,8 +7,7 @@ or of table[index[i]] * scales[i]. Indices and offsets are 64-bit and in range; 
 
 from dataclasses import dataclass
 
-from .....ir.target import Target
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.types import I64, PTR, bytes_of, vector, zero
 from ..pool.tasks import Words, write_task
 
@@ -20,10 +19,9 @@ _TOGETHER = 8                       # vectors of a row that are added up togethe
 
 
 @dataclass(frozen=True)
-class BagKernel:
+class BagKernel(ModuleWriter):
     """What a module is made for: the type of elements, and whether rows are scaled."""
 
-    target: Target
     element: str
     scaled: bool = False
 
@@ -37,13 +35,10 @@ class BagKernel:
         """The words of a job."""
         return (*(SCALED_ARRAYS if self.scaled else ARRAYS), *_OTHER_WORDS)
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         f = module.function("bag", [(PTR, "job"), (I64, "bag")], internal=True)
         _write_bag(self, f)
         write_task(module, self.symbol, "bag", self.words, worker=False)
-        return module.text()
 
 
 def _write_bag(kernel, f):

@@ -9,8 +9,7 @@ that is out of range reads and writes nothing; the word that `wrong` points at i
 
 from dataclasses import dataclass
 
-from .....ir.target import Target
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.types import I64, element_of, is_float, vector, zero
 from ..pool.tasks import Words, chunk_share
 
@@ -21,10 +20,9 @@ SET, ADD, MUL, MOST, LEAST = "set", "add", "mul", "amax", "amin"
 
 
 @dataclass(frozen=True)
-class GatherKernel:
+class GatherKernel(ModuleWriter):
     """What a module is made for: the bytes of an element. An item is one (o, j)."""
 
-    target: Target
     item: int
 
     @property
@@ -32,18 +30,14 @@ class GatherKernel:
         """The task."""
         return f"gather_{self.item}"
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         _write(module, self)
-        return module.text()
 
 
 @dataclass(frozen=True)
-class ScatterKernel:
+class ScatterKernel(ModuleWriter):
     """What a module is made for: the type of elements, and how what comes is combined with what is there. An item is one o."""
 
-    target: Target
     element: str
     how: str
 
@@ -52,11 +46,8 @@ class ScatterKernel:
         """The task."""
         return f"scatter_{self.element}_{self.how}"
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         _write_scatter(module, self)
-        return module.text()
 
 
 def _put_inside(f, size, wrong, index, at, put):

@@ -8,8 +8,7 @@ Indices are 64-bit and in range.
 
 from dataclasses import dataclass
 
-from .....ir.target import Target
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.types import F32, F64, I64, bytes_of, is_float, vector, zero
 from ..pool.tasks import Words, chunk_share
 
@@ -20,10 +19,9 @@ _COLUMNS = 16                       # columns are handed out in blocks of a cach
 
 
 @dataclass(frozen=True)
-class LookupKernel:
+class LookupKernel(ModuleWriter):
     """What a module is made for: an element type, any of that size for take, a float for add."""
 
-    target: Target
     element: str
 
     @property
@@ -41,13 +39,10 @@ class LookupKernel:
         """The task that adds rows."""
         return f"add_rows_{self.element}"
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         _write_take(module, self)
         if self.adds:
             _write_add(module, self)
-        return module.text()
 
 
 def _along(f, element, columns, each):

@@ -9,8 +9,7 @@ before the last one kept get in.
 
 from dataclasses import dataclass
 
-from .....ir.target import Target
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.types import I8, I32, I64, PTR, Value, constant, iota, vector
 from ..pool.tasks import Words, chunk_share
 
@@ -23,10 +22,9 @@ _COUNT, _LIMIT = 0, 8   # of the state of a selection: entries there are, the la
 
 
 @dataclass(frozen=True)
-class OrderKernel:
+class OrderKernel(ModuleWriter):
     """What a module is made for: a kind of element, i8 .. u64 or a float."""
 
-    target: Target
     kind: str
 
     @property
@@ -63,15 +61,12 @@ class OrderKernel:
         """What turns a signed key into an unsigned one, in the order asked for: the word `flip`."""
         return (1 << (self.bits - 1)) - 1 if descending else -(1 << (self.bits - 1))
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         _write_ranks(module, self)
         _write_radix(module, self)
         _write_sort(module, self)
         _write_append(module, self)
         _write_task(module, self)
-        return module.text()
 
 
 def _entry_at(f, kernel, buffer, index):

@@ -14,12 +14,11 @@ elements are taken row by row, block by block of inner.
 from dataclasses import dataclass
 
 from .....ir import dtype as dt
-from .....ir.target import Target
 from ... import scalars
 from ...cost import function_cost
 from ..contract.microkernel import transpose
 from ..contract.transpose_squares import rows_there
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.spelling import LlvmBuilder
 from ..ir.types import F32, F64, I1, I64, bytes_of, constant, element_of, iota, is_float, lanes_of, vector, zero
 from ..pool.tasks import Words, chunk_share
@@ -34,10 +33,9 @@ BLOCK = 4               # vectors of inner elements that run side by side
 
 
 @dataclass(frozen=True)
-class ScanKernel:
+class ScanKernel(ModuleWriter):
     """What a module is made for: the type of elements, and what a step does."""
 
-    target: Target
     element: str
     how: str = ADD
 
@@ -71,12 +69,9 @@ class ScanKernel:
         """Whether z is a result."""
         return self.how in FINDING
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         _write_along(module, self)
         _write_across(module, self)
-        return module.text()
 
 
 def _start(kernel, type_) -> list:
@@ -329,12 +324,9 @@ class OtherProducts(ScanKernel):
         """Work of a step, in simple instructions."""
         return 8
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         _write_products_along(module, self)
         _write_products_across(module, self)
-        return module.text()
 
 
 def _product_row(f, kernel, job, row):

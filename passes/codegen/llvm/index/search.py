@@ -8,8 +8,7 @@ value, so that predicting it would fail every other time. As in a sort, nan is b
 
 from dataclasses import dataclass
 
-from .....ir.target import Target
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.types import I64, constant, is_float, like, vector, zero
 from ..pool.tasks import Words, chunk_share, split_index
 
@@ -21,10 +20,9 @@ AT_ONCE = 4             # vectors that are searched for together, so that one's 
 
 
 @dataclass(frozen=True)
-class SearchKernel:
+class SearchKernel(ModuleWriter):
     """What a module is made for: the type of elements, and on which side of its equals a value is put."""
 
-    target: Target
     element: str
     right: bool
 
@@ -33,9 +31,7 @@ class SearchKernel:
         """The task."""
         return f"search_{self.element}_{'right' if self.right else 'left'}"
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         f = module.task(self.symbol)
         arg, chunk, _ = f.params
         job, element, lanes = Words(f, arg, WORDS), self.element, f.lanes(self.element)
@@ -62,7 +58,6 @@ class SearchKernel:
                 each(group.index, [None] * AT_ONCE)
             f.vectors(f.sub(number, whole), lanes, lambda at, mask: each(f.add(whole, at), [mask]))
         f.ret()
-        return module.text()
 
     def _search(self, f, table, wanted, size, halvings) -> list:
         """Vectors of places for vectors of values."""

@@ -19,6 +19,7 @@ instruction carries fast-math flags unless the caller sets them.
 """
 
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from .....ir.target import Target
 from .instructions import Instructions
@@ -90,6 +91,23 @@ class Module:
         declared = [line for name, line in sorted(self._declared.items()) if not self.has(name)]
         parts = [*self._globals.values(), *declared, *(function.text() for function in self._functions.values())]
         return "\n".join(parts) + "\n" + attributes + _NO_UNROLL + _RARE
+
+
+@dataclass(frozen=True)
+class ModuleWriter:
+    """Writer of one module; its fields determine the text."""
+
+    target: Target
+
+    def write(self, module: Module):
+        """Add the functions to the module."""
+        raise NotImplementedError
+
+    def text(self) -> str:
+        """Return the module as LLVM IR."""
+        module = Module(self.target)
+        self.write(module)
+        return module.text()
 
 
 class Loop:

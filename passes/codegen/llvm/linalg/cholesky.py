@@ -6,10 +6,9 @@ which is factored in registers; the columns to its right are a triangular system
 
 from dataclasses import dataclass
 
-from .....ir.target import Target
 from ..contract.microkernel import Operand, Precision, TileShape, multiply_add, outer_tile
 from ..contract.transpose_squares import turn_in, turn_out, write_turn_square
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.types import I32, I64, PTR, VOID, bytes_of, constant, mangled, vector, zero
 from ..pool.tasks import Words, write_task
 from .triangular import Steps, TriangularKernel, solve_tile
@@ -23,10 +22,9 @@ TASKS = ("turn", "factor", "lower")
 
 
 @dataclass(frozen=True)
-class CholeskyKernel:
+class CholeskyKernel(ModuleWriter):
     """What a module is made for: the type of elements."""
 
-    target: Target
     element: str
 
     @property
@@ -41,16 +39,13 @@ class CholeskyKernel:
         vector of rows."""
         return [f"cholesky_{name}_{mangled(self.element)}" for name in TASKS]
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         write_turn_square(module, self.element)
         writers = (_write_turn, _write_factor, _write_lower)
         for name, symbol, write in zip(TASKS, self.symbols, writers, strict=True):
             f = module.function(name, [(PTR, "job"), (I64, "number")], internal=True)
             write(module, self, f)
             write_task(module, symbol, name, WORDS, worker=False)
-        return module.text()
 
 
 def _block_of_rows(f, job, lanes):

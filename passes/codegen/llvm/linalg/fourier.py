@@ -12,9 +12,8 @@ whose frequencies k and -k are taken apart afterwards; a row of frequencies of r
 
 from dataclasses import dataclass
 
-from .....ir.target import Target
 from ..contract.microkernel import multiply_add, transpose
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.types import F64, I64, PTR, VOID, Value, bytes_of, mangled, vector
 from ..pool.tasks import Words, write_task
 from .butterflies import transform, turned
@@ -33,10 +32,9 @@ SPARE = 1                   # rows of the scratch past the last: numbers of no r
 
 
 @dataclass(frozen=True)
-class FourierKernel:
+class FourierKernel(ModuleWriter):
     """What a module is made for: the type of elements, and how many stand side by side."""
 
-    target: Target
     element: str
     lanes: int
 
@@ -50,9 +48,7 @@ class FourierKernel:
         """The tasks, in the order of TASKS."""
         return [f"fourier_{name}_{mangled(self.element)}_{self.lanes}" for name in TASKS]
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         for radix in RADICES:
             for kind in _KINDS:
                 _write_pass(module, self, radix, kind)
@@ -63,7 +59,6 @@ class FourierKernel:
             f = module.function(name, [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
             write(self, f)
             write_task(module, symbol, name, WORDS)
-        return module.text()
 
 
 # Pairs of vectors.

@@ -7,10 +7,9 @@ nothing below the diagonal stays, with tau = 0.
 
 from dataclasses import dataclass
 
-from .....ir.target import Target
 from ..contract.microkernel import add_lanes, multiply_add
 from ..contract.transpose_squares import turn_in, turn_out, write_turn_square
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.types import F32, F64, I64, PTR, VOID, Value, bytes_of, constant, mangled, vector, zero
 from ..pool.tasks import Words, write_task
 from .matrix_columns import Columns
@@ -25,10 +24,9 @@ _SAFE = {F32: (2.0 ** -100, 2.0 ** 100), F64: (2.0 ** -900, 2.0 ** 900)}    # su
 
 
 @dataclass(frozen=True)
-class HouseholderKernel:
+class HouseholderKernel(ModuleWriter):
     """What a module is made for: the type of elements."""
 
-    target: Target
     element: str
 
     @property
@@ -41,14 +39,11 @@ class HouseholderKernel:
         """The task; an item is a matrix."""
         return f"householder_{mangled(self.element)}"
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         write_turn_square(module, self.element)
         _write_length(module, self)
         _write_reflect(module, self)
         write_task(module, self.symbol, _write_item(module, self), WORDS)
-        return module.text()
 
 
 def _write_item(module, kernel):

@@ -7,10 +7,9 @@ and take off the block's products while its L stands in registers.
 
 from dataclasses import dataclass
 
-from .....ir.target import Target
 from ..contract.microkernel import multiply_add
 from ..contract.transpose_squares import turn_in, turn_out, write_turn_square
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.types import F32, F64, I32, I64, PTR, VOID, bytes_of, constant, iota, lanes_of, mangled, vector
 from ..pool.tasks import WORD, Words, write_task
 from .matrix_columns import Columns
@@ -28,10 +27,9 @@ _GROWTH = 2.0 ** 64
 
 
 @dataclass(frozen=True)
-class LuKernel:
+class LuKernel(ModuleWriter):
     """What a module is made for: the type of elements."""
 
-    target: Target
     element: str
 
     @property
@@ -54,13 +52,10 @@ class LuKernel:
         """The task that exchanges rows; an item is a strip of columns of a matrix."""
         return f"lu_moves_{mangled(self.element)}"
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         write_turn_square(module, self.element)
         write_task(module, self.symbol, _write_factor(module, self), WORDS)
         write_task(module, self.moves, _write_moves(module, self), MOVE_WORDS, worker=False)
-        return module.text()
 
 
 def _write_factor(module, kernel):

@@ -5,10 +5,9 @@ Matrices lie one after the other, so an element of all lanes is gathered. What i
 
 from dataclasses import dataclass
 
-from .....ir.target import Target
 from ...small_matrices import ROUTINES
 from ..attention.attention_softmax import DTYPES
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.spelling import LlvmBuilder
 from ..ir.types import I32, I64, PTR, VOID, Value, bytes_of, element_of, iota, mangled, vector
 from ..pool.tasks import Words, write_task
@@ -18,10 +17,9 @@ WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "count")
 
 
 @dataclass(frozen=True)
-class SmallMatrixKernel:
+class SmallMatrixKernel(ModuleWriter):
     """What a module is made for: a routine, the type of elements, rows and columns of each operand."""
 
-    target: Target
     element: str
     routine: str
     shapes: tuple
@@ -37,13 +35,10 @@ class SmallMatrixKernel:
         """Matrices of an item."""
         return self.target.lanes(bytes_of(self.element))
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         f = module.function("item", [(PTR, "job"), (I64, "number")], internal=True)
         _write_item(f, self)
         write_task(module, self.symbol, "item", WORDS, worker=False)
-        return module.text()
 
 
 def _write_item(f, kernel):

@@ -8,9 +8,8 @@ triangles are lower ones that are walked from their end, and transposed ones hav
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .....ir.target import Target
 from ..contract.microkernel import Operand, Precision, TileShape, multiply_add, outer_tile
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.types import I64, PTR, VOID, bytes_of, constant, mangled, vector
 from ..pool.tasks import Words, write_task
 
@@ -22,10 +21,9 @@ _UNROLL = 2
 
 
 @dataclass(frozen=True)
-class TriangularKernel:
+class TriangularKernel(ModuleWriter):
     """What a module is made for: the type of elements."""
 
-    target: Target
     element: str
 
     @property
@@ -40,12 +38,9 @@ class TriangularKernel:
         lanes = self.target.lanes(bytes_of(self.element))
         return TileShape(min(rows, lanes), vectors, lanes)
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         strips = {number: _write_strip(module, self, number) for number in range(1, self.shape.vectors + 1)}
         write_task(module, self.symbol, _write_item(module, self, strips), WORDS, worker=False)
-        return module.text()
 
 
 class Steps(NamedTuple):

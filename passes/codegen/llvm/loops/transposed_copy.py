@@ -9,9 +9,8 @@ time.
 
 from dataclasses import dataclass
 
-from .....ir.target import Target
 from ..contract.transpose_squares import turn_strip, write_turn_square
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.types import bytes_of
 from ..pool.tasks import Words, chunk_share, split_index
 
@@ -22,10 +21,9 @@ WORDS = (*ARRAYS, "scratch", "turn", "chunks", "items", "rows", "columns", "x_ro
 
 
 @dataclass(frozen=True)
-class TurnKernel:
+class TurnKernel(ModuleWriter):
     """What a module is made for: the bytes of an element."""
 
-    target: Target
     item: int
 
     @property
@@ -33,11 +31,8 @@ class TurnKernel:
         """The task."""
         return f"turned_copy_{self.item}"
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         _write(module, self)
-        return module.text()
 
 
 def _write(module, kernel):

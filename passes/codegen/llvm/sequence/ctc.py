@@ -12,12 +12,11 @@ two before, else -infinity. A row holds the log probabilities of all states at o
 
 from dataclasses import dataclass
 
-from .....ir.target import Target
 from ...fast_activations import log_sum
 from ...scalars import apply
 from ..attention.attention_softmax import DTYPES
 from ..contract.microkernel import add_lanes
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.spelling import LlvmBuilder
 from ..ir.types import I1, I32, I64, PTR, Value, bytes_of, constant, lanes_of, vector, zero
 from ..pool.tasks import Words, chunk_share
@@ -28,10 +27,9 @@ _NONE = float("-inf")
 
 
 @dataclass(frozen=True)
-class CtcKernel:
+class CtcKernel(ModuleWriter):
     """What a module is made for: the type of elements."""
 
-    target: Target
     element: str
 
     @property
@@ -57,12 +55,9 @@ class CtcKernel:
         """Elements from one row to the next."""
         return width + 2 * self.lanes
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         _write(module, self, self.losses, _loss)
         _write(module, self, self.gradients, _gradient)
-        return module.text()
 
 
 def _write(module, kernel, symbol, body):

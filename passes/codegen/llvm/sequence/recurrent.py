@@ -442,8 +442,5 @@ class PackKernel(StepKernel):
         """The task."""
         return f"{self.cell.name}_{self.element}_pack"
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         write_task(module, self.symbol, pack_item(module, self), WORDS, worker=False)
-        return module.text()

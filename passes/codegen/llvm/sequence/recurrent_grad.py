@@ -9,12 +9,11 @@ with zeros. Of the gradients gy, gc and gg of states, cells and gates, kernels r
 
 from dataclasses import dataclass
 
-from .....ir.target import Target
 from ...recurrent_cells import Cell
 from ..contract.inline_gemm import write_product
 from ..contract.microkernel import Precision, tile_shape
 from ..contract.packing import PACK_ROWS, packers
-from ..ir.emit import Module
+from ..ir.emit import ModuleWriter
 from ..ir.types import I64, PTR, VOID, bytes_of, null, zero
 from ..pool.tasks import Words, write_task
 from .recurrent import ROWS, Point, call_finish, fetch_streams, rows_of_item, rows_together, some_rows, time_of
@@ -25,11 +24,10 @@ WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "row_blocks", "steps", "
 
 
 @dataclass(frozen=True)
-class StepGradKernel:
+class StepGradKernel(ModuleWriter):
     """What a module is made for; `given`: which of the gradients gy, gc and gg there are; `direct`: the weights are not
     packed."""
 
-    target: Target
     element: str
     cell: Cell
     masked: bool
@@ -75,9 +73,7 @@ class StepGradKernel:
         found += [("gates", cell.kept, False)] * (cell.kept > 0) + [("cells", 1, False)] * cell.has_cells
         return (*found, *[(name, sizes[name], False) for name in self.given])
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module = Module(self.target)
+    def write(self, module):
         item = bytes_of(self.element)
         write_product(module, Precision.of(self.element), steps=(item, None if self.direct else self.units * item))
         for edge in (False, True):
@@ -85,7 +81,6 @@ class StepGradKernel:
         if not self.direct:
             write_task(module, f"{self.symbol}_pack", _pack_item(module, self), WORDS, worker=False)
         write_task(module, self.symbol, _step_item(module, self), WORDS, worker=False)
-        return module.text()
 
 
 def _pack_item(module, kernel):
