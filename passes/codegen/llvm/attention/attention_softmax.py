@@ -244,7 +244,7 @@ def add_mask(f, mode, value, mask, step, at, edge):
     kind = vector(lanes, stored)
     spot = f.at(mask, f.mul(at, step))
     found, = f.choose(f.compare("eq", step, 0), lambda: (f.splat(f.load(stored, mask), lanes),),
-                      lambda: (f.load(kind, spot) if edge is None else f.load_masked(kind, spot, edge),))
+                      lambda: (f.load_masked(kind, spot, edge),))
     if mode == BOOL_MASK:
         return f.select(f.compare("ne", found, 0), value, constant(lanes_type, float("-inf")))
     return f.fadd(value, found)

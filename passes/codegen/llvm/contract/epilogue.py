@@ -31,7 +31,7 @@ class Place(NamedTuple):
         """The elements at `pointer` for the columns of a value, widened to its type."""
         lanes = lanes_of(kind)
         place, type_ = f.at(pointer, self.column, stored), vector(lanes, memory_type(stored))
-        value = f.load(type_, place) if self.mask is None else f.load_masked(type_, place, self.mask)
+        value = f.load_masked(type_, place, self.mask)
         return widen(f, value, stored, element_of(kind))
 
 

@@ -78,10 +78,10 @@ class _Columns:
     def one_row(self, row: Value, offset: Value):
         """What happens to a row that lies `offset` bytes after the first one."""
         program, spot, env = self.program, self.s.f.at(self.c, offset), dict(self.env)
-        value = self.s.wrap(program.dtype, self._load(vector(self.s.lanes, ELEMENT[program.dtype]), spot))
+        value = self.s.wrap(program.dtype, self.s.f.load_masked(vector(self.s.lanes, ELEMENT[program.dtype]), spot, self.mask))
         env |= {i.name: value for i in program.body if i.op == LOAD and i.attr == ACCUMULATED}
         self._run([i for i in program.body if i.name not in env], env, row)
-        self._store(env[program.result].ref, spot)
+        self.s.f.store_masked(env[program.result].ref, spot, self.mask)
 
     def _run(self, body, env, row):
         """Instructions, of which those that load and store do so in a row, or in any of them (None)."""
@@ -89,7 +89,7 @@ class _Columns:
         for i in body:
             args = [env[a] for a in i.args]
             if i.op == STORE:
-                self._store(s.to_memory(args[0]), self.buffers[i.attr].at(f, self.column, row))
+                self.s.f.store_masked(s.to_memory(args[0]), self.buffers[i.attr].at(f, self.column, row), self.mask)
             elif i.op == LOAD:
                 env[i.name] = self._operand(self.buffers[i.attr], row)
             elif i.op == CONST:
@@ -102,15 +102,5 @@ class _Columns:
         spot, dtype = buffer.at(f, self.column, row), buffer.operand.dtype
         if not buffer.operand.along_columns:
             return self.s.wrap(dtype, f.splat(f.load(stored, spot), self.s.lanes))
-        return self.s.wrap(dtype, self._load(vector(self.s.lanes, memory_type(stored)), spot))
+        return self.s.wrap(dtype, f.load_masked(vector(self.s.lanes, memory_type(stored)), spot, self.mask))
 
-    def _load(self, kind, spot):
-        f = self.s.f
-        return f.load(kind, spot) if self.mask is None else f.load_masked(kind, spot, self.mask)
-
-    def _store(self, value, spot):
-        f = self.s.f
-        if self.mask is None:
-            f.store(value, spot)
-        else:
-            f.store_masked(value, spot, self.mask)

@@ -383,7 +383,7 @@ def _finish(f, kernel, job, sums, c, where, mask, flags):
         values = f.choose(f.compare("ne", f.bit_and(flags, _LAST), 0), finished, lambda: values)
     for value, (spot, edge) in zip(values, spots, strict=True):
         value = narrow(f, value, out)
-        f.store(value, spot) if edge is None else f.store_masked(value, spot, edge)
+        f.store_masked(value, spot, edge)
     if kernel.epilogue.is_long:
         width = f.min(f.sub(word(f, job, "columns"), column), len(sums[0]) * shape.lanes)
         with f.when(f.compare("ne", f.bit_and(flags, _LAST), 0)):
@@ -391,7 +391,7 @@ def _finish(f, kernel, job, sums, c, where, mask, flags):
 
 
 def _load_out(f, type_, spot, edge):
-    return f.load(type_, spot) if edge is None else f.load_masked(type_, spot, edge)
+    return f.load_masked(type_, spot, edge)
 
 
 __all__ = [

@@ -313,10 +313,10 @@ def _store_row(f, kernel, values, spot, masks, both, where):
         values = [kernel.epilogue.apply(f, value, Place(operands, batch, row, f.add(column, LANES * j), mask), 0)
                   for j, (value, mask) in enumerate(zip(values, masks, strict=True))]
     if out == BF16:
-        _store(f, _as_bfloat(f, values), spot, both)
+        f.store_masked(_as_bfloat(f, values), spot, both)
         return
     for j, (value, mask) in enumerate(zip(values, masks, strict=True)):
-        _store(f, narrow(f, value, out), f.at(spot, LANES * j, out), mask)
+        f.store_masked(narrow(f, value, out), f.at(spot, LANES * j, out), mask)
 
 
 def _as_bfloat(f, values):
@@ -324,10 +324,6 @@ def _as_bfloat(f, values):
     low, high = values
     value = f.call("llvm.x86.avx512bf16.cvtne2ps2bf16.512", vector(STRIP.columns, BF16), high, low)
     return f.bitcast(value, vector(STRIP.columns, I16))
-
-
-def _store(f, value, spot, mask):
-    f.store(value, spot) if mask is None else f.store_masked(value, spot, mask)
 
 
 PACKERS = {PACK_ROWS: "strips_of_rows", PACK_TRANSPOSED: "strips_turned", PACK_ANY: "strips_of_any"}
@@ -380,7 +376,7 @@ def _pack_side(f, source, step, count, panel, size, columns, strips, mask):
         for strip in range(strips):
             spot = f.at(start, line * strip)
             goal = f.at(f.at(panel, f.mul(size, strip)), f.mul(number, 2 * line))
-            first, second = (_load(f, kind, f.at(spot, f.mul(step, row)), mask) if row == 0 or paired else zero(kind)
+            first, second = (f.load_masked(kind, f.at(spot, f.mul(step, row)), mask) if row == 0 or paired else zero(kind)
                              for row in range(2))
             for half, lanes in enumerate(halves):
                 f.store(f.shuffle(first, second, lanes), f.at(goal, line * half))
@@ -391,10 +387,6 @@ def _pack_side(f, source, step, count, panel, size, columns, strips, mask):
         pack(f.div(count, 2), False)
     for strip in range(strips):
         _clear(f, f.at(panel, f.mul(size, strip)), count, size, 2 * line)
-
-
-def _load(f, kind, spot, mask):
-    return f.load(kind, spot) if mask is None else f.load_masked(kind, spot, mask)
 
 
 # Columns of B lie along the depth: pairs lie together already, so blocks of 32-bit words are turned.

@@ -54,6 +54,6 @@ def _finish_row(f, kernel, job, start, spot, width, where):
             place = Place(word(f, job, "operands", PTR), batch, row, f.add(column, at), mask)
             value = kernel.epilogue.apply(f, value, place, 0)
         value, goal = narrow(f, value, kernel.precision.out), f.at(spot, at, kernel.precision.out)
-        f.store(value, goal) if mask is None else f.store_masked(value, goal, mask)
+        f.store_masked(value, goal, mask)
 
     f.vectors(width, lanes, one)

@@ -46,7 +46,7 @@ def _sweep(f, precision, weights, rows, sums, columns):
         group: Any = None
         for weight, row in zip(weights, rows, strict=True):
             spot = f.at(row, at, precision.b)
-            value = f.load(stored, spot) if mask is None else f.load_masked(stored, spot, mask)
+            value = f.load_masked(stored, spot, mask)
             value = widen(f, value, precision.b, precision.accumulate)
             group = f.fmul(weight, value) if group is None else multiply_add(f, weight, value, group)
         place = f.at(sums, at, precision.accumulate)

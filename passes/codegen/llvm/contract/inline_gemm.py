@@ -96,7 +96,7 @@ def _tile(module, precision, lanes, prefix, height, width, masked, steps):
         return f.splat(f.load(precision.accumulate, f.at(pointer, f.mul(number_step, i))), lanes)
 
     def load(spot):
-        return f.load(kind, spot) if mask is None else f.load_masked(kind, spot, mask)
+        return f.load_masked(kind, spot, mask)
 
     def kept():
         return [f.fadd(f.fmul(load(spots[i][j]), n), tile[i][j]) for i in range(height) for n in (number(keep, i),)
@@ -108,6 +108,6 @@ def _tile(module, precision, lanes, prefix, height, width, masked, steps):
                                for j in range(width)], lambda: values)
     for number_, value in enumerate(scaled):
         spot = spots[number_ // width][number_ % width]
-        f.store(value, spot) if mask is None else f.store_masked(value, spot, mask)
+        f.store_masked(value, spot, mask)
     f.ret()
     return name

@@ -62,7 +62,7 @@ def _write_quantize(module):
 
 def _load(f, element, pointer, at, lanes, mask):
     place, type_ = f.at(pointer, at, element), vector(lanes, element)
-    return f.load(type_, place) if mask is None else f.load_masked(type_, place, mask)
+    return f.load_masked(type_, place, mask)
 
 
 def _within(f, value):

@@ -228,7 +228,7 @@ def widen_lanes(f: Function, value: Value, lanes: int) -> Value:
 
 def _load_columns(f, precision, place, lanes, mask):
     type_ = vector(lanes, memory_type(precision.b))
-    value = f.load(type_, place) if mask is None else f.load_masked(type_, place, mask)
+    value = f.load_masked(type_, place, mask)
     return widen(f, value, precision.b, precision.accumulate)
 
 
@@ -271,7 +271,7 @@ def dot_tile(f: Function, precision: Precision, rows: int, columns: int, lanes: 
     def load(stored, operand, row, at, mask):
         place = f.at(f.at(operand.pointer, f.mul(operand.row_stride, row)), at, stored)
         type_ = vector(wide, memory_type(stored))
-        value = f.load(type_, place) if mask is None else f.load_masked(type_, place, mask)
+        value = f.load_masked(type_, place, mask)
         return f.bitcast(value, vector(wide, BF16)) if pairs else widen(f, value, stored, precision.accumulate)
 
     def step(sums, at, mask=None):

@@ -68,7 +68,7 @@ def _copy_rows(f, shape, stored, starts, end, vectors, mask=None):
     type_, size = vector(shape.lanes, stored), bytes_of(stored)
     spots = [(f.at(start, number * shape.lanes * size), f.at(end, (row * shape.columns + number * shape.lanes) * size))
              for row, start in enumerate(starts) for number in vectors]
-    values = [f.load(type_, spot) if mask is None else f.load_masked(type_, spot, mask) for spot, _ in spots]
+    values = [f.load_masked(type_, spot, mask) for spot, _ in spots]
     for value, (_, goal) in zip(values, spots, strict=True):
         f.store(value, goal)
 

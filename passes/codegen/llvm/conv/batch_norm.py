@@ -136,14 +136,14 @@ class _Channel:
             def one(index, mask, plane=plane):
                 at = f.mul(f.add(plane, index), size)
                 value, place = body(at, mask), f.at(self.job.address("y"), at)
-                f.store(value, place) if mask is None else f.store_masked(value, place, mask)
+                f.store_masked(value, place, mask)
 
             f.vectors(self.job.size, lanes, one)
 
     def load(self, name, offset, mask):
         """A vector of x or g."""
         place = self.f.at(self.job.address(name), offset)
-        return self.f.load(self.type, place) if mask is None else self.f.load_masked(self.type, place, mask)
+        return self.f.load_masked(self.type, place, mask)
 
     def upstream(self, offset, mask):
         """A vector of the gradient of the normalised values."""

@@ -66,7 +66,7 @@ class FewOutputsKernel(ConvKernel):
             here, there = f.at(x, f.mul(first, size)), f.at(w, f.mul(first, size))
 
             def load(pointer):
-                return f.load(type_, pointer) if mask is None else f.load_masked(type_, pointer, mask)
+                return f.load_masked(type_, pointer, mask)
 
             weights, found = [load(f.at(there, output_at(number))) for number in range(self.outputs)], []
             for pixel in range(pixels):

@@ -97,10 +97,10 @@ def _write_row(module, kernel):
         channel = f.add(before, number)
 
         def tile(pixel, pixels):
-            first = _load(f, vector(lanes, I32), f.at(start, channel, I32), mask)
+            first = f.load_masked(vector(lanes, I32), f.at(start, channel, I32), mask)
             there = f.at(f.at(x, channel), f.mul(pixel, x_pixel))
             sums = _summed(f, job, pixels, there, f.at(w, channel), first, mask)
-            scale = _load(f, vector(lanes, F32), f.at(factor, channel, F32), mask)
+            scale = f.load_masked(vector(lanes, F32), f.at(factor, channel, F32), mask)
             for p, total in enumerate(sums):
                 at = f.add(pixel, p)
                 finish.store(total, scale, f.at(f.at(beside, channel), f.mul(at, beside_pixel)),
@@ -114,10 +114,6 @@ def _write_row(module, kernel):
 
     f.vectors(f.sub(job.channels, before), lanes, channel_block)
     f.ret()
-
-
-def _load(f, type_, pointer, mask):
-    return f.load(type_, pointer) if mask is None else f.load_masked(type_, pointer, mask)
 
 
 def _summed(f, job, pixels, x, w, start, mask):
@@ -135,7 +131,7 @@ def _summed(f, job, pixels, x, w, start, mask):
 
 
 def _wide(f, pointer, how, type_, mask):
-    return f.cast(how, _load(f, like(type_, I8), pointer, mask), type_)
+    return f.cast(how, f.load_masked(like(type_, I8), pointer, mask), type_)
 
 
 # 64 channels at a time.

@@ -32,7 +32,7 @@ class Finish:
         value = f.fmul(f.cast("sitofp", sums, floats), factor)
         if self.beside:
             kind = like(sums.type, I8)
-            added = f.load(kind, beside) if mask is None else f.load_masked(kind, beside, mask)
+            added = f.load_masked(kind, beside, mask)
             added = f.cast("sitofp", f.cast("zext", added, sums.type), floats)
             added = f.fmul(f.fsub(added, f.splat(self.beside_zero, lanes)), f.splat(self.beside_scale, lanes))
             value = f.fadd(value, added)
@@ -47,10 +47,7 @@ class Finish:
         """Stores what sums come to at y."""
         f, value = self.f, self.values(sums, factor, beside, mask)
         value = f.cast("trunc", value, like(sums.type, I8)) if self.kind == "u8" else value
-        if mask is None:
-            f.store(value, y)
-        else:
-            f.store_masked(value, y, mask)
+        f.store_masked(value, y, mask)
 
 
 def packs_bytes(target) -> bool:

@@ -140,7 +140,7 @@ def _take(module, kernel):
         def body(at, mask, rows=rows, goal=goal):
             at = f.mul(at, _ITEM)
             spots = [f.at(row, at) for row in rows]
-            values = [f.load(type_, spot) if mask is None else f.load_masked(type_, spot, mask) for spot in spots]
+            values = [f.load_masked(type_, spot, mask) for spot in spots]
             for place, value in enumerate(input_line(f, values, 4)):
                 spot = f.at(goal, f.add(f.mul(t_place, place), at))
                 f.store(value, spot)

@@ -56,14 +56,14 @@ def _write_bag(kernel, f):
             number = f.load(I64, f.at(index, loop.index, I64))
             source = f.at(f.at(table, f.mul(number, row)), at, element)
             spots = [f.at(source, n * lanes, element) for n in range(vectors)]
-            loaded = [f.load(type_, spot) if mask is None else f.load_masked(type_, spot, mask) for spot in spots]
+            loaded = [f.load_masked(type_, spot, mask) for spot in spots]
             if kernel.scaled:
                 scale = f.splat(f.load(element, f.at(scales, loop.index, element)), lanes)
                 loaded = [f.fmul(x, scale) for x in loaded]
             loop.next(*map(f.fadd, loop.carried, loaded))
         for n, total in enumerate(loop.results):
             spot = f.at(f.at(out, at, element), n * lanes, element)
-            f.store(total, spot) if mask is None else f.store_masked(total, spot, mask)
+            f.store_masked(total, spot, mask)
 
     whole = f.bit_and(width, -_TOGETHER * lanes)
     with f.loop(0, whole, _TOGETHER * lanes) as loop:

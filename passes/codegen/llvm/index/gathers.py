@@ -77,10 +77,9 @@ def _write_scatter(module, kernel):
     by_count, by_inner = job.by_count, job.by_inner
 
     def put(type_, spot, source, mask=None):
-        load = f.load if mask is None else lambda type_, at: f.load_masked(type_, at, mask)
-        value = load(type_, source)
-        value = value if how == SET else _combined(f, how, load(type_, spot), value)
-        f.store(value, spot) if mask is None else f.store_masked(value, spot, mask)
+        value = f.load_masked(type_, source, mask)
+        value = value if how == SET else _combined(f, how, f.load_masked(type_, spot, mask), value)
+        f.store_masked(value, spot, mask)
 
     with f.loop(low, high) as outer:
         index = f.at(job.address("index"), f.mul(outer.index, job.by_outer), I64)
@@ -190,10 +189,7 @@ def _write(module, kernel):
 
                 def copy(at, mask):
                     spot, target = f.at(source, at, element), f.at(out, at, element)
-                    if mask is None:
-                        f.store(f.load(type_, spot), target)
-                    else:
-                        f.store_masked(f.load_masked(type_, spot, mask), target, mask)
+                    f.store_masked(f.load_masked(type_, spot, mask), target, mask)
 
                 f.vectors(inner, lanes, copy)
 

@@ -65,8 +65,6 @@ def _total(f, kernel, taps, term):
 def _moves(f, kernel, mask):
     """(load, store) of vectors of which `mask` says what exists."""
     type_ = vector(kernel.lanes, kernel.element)
-    if mask is None:
-        return (lambda at: f.load(type_, at)), f.store
     return (lambda at: f.load_masked(type_, at, mask)), (lambda value, at: f.store_masked(value, at, mask))
 
 
@@ -108,7 +106,7 @@ def _write_row(f, kernel, job, item):
                 return (load(f.at(x, f.load(I64, places), element)),)
 
             def several():
-                numbers = f.load(wide, places) if mask is None else f.load_masked(wide, places, mask)
+                numbers = f.load_masked(wide, places, mask)
                 spots = f.op(vector(lanes, "ptr"), f"getelementptr {element}, {x}, {numbers}")
                 return (f.gather(type_, spots, mask),)
 

@@ -57,12 +57,12 @@ def _along(f, element, columns, each):
 
 def _load(f, element, pointer, at, mask):
     kind, spot = vector(f.lanes(element), element), f.at(pointer, at, element)
-    return f.load(kind, spot) if mask is None else f.load_masked(kind, spot, mask)
+    return f.load_masked(kind, spot, mask)
 
 
 def _store(f, element, value, pointer, at, mask):
     spot = f.at(pointer, at, element)
-    f.store(value, spot) if mask is None else f.store_masked(value, spot, mask)
+    f.store_masked(value, spot, mask)
 
 
 def _write_take(module, kernel):

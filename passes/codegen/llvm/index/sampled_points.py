@@ -70,7 +70,7 @@ class _Block:
         return self.f.add(self.f.mul(self.image, self.job.channels), c)
 
     def load(self, type_, spot, mask, other=0):
-        return self.f.load(type_, spot) if mask is None else self.f.load_masked(type_, spot, mask, other)
+        return self.f.load_masked(type_, spot, mask, other)
 
     def numbers(self, k, at, mask):
         """The places of a tap for a vector of points; -1 for those that are none."""
@@ -101,7 +101,7 @@ def _take(f, kernel, job, item):
                     value = f.fmul(value, block.load(type_, block.spot("weights", block.tap(k), at, kernel.element), mask))
                 total = value if total is None else f.fadd(total, value)
             spot = block.spot("y", block.channel(channel.index), at, kernel.element)
-            f.store(total, spot) if mask is None else f.store_masked(total, spot, mask)
+            f.store_masked(total, spot, mask)
 
         f.vectors(block.count, block.lanes, some)
 
@@ -119,7 +119,7 @@ def _dots(f, kernel, job, item):
                            for total, n in zip(channel.carried, numbers)])
         for k in taps:
             spot = block.spot("weights", block.tap(k), at, kernel.element)
-            f.store(channel.results[k], spot) if mask is None else f.store_masked(channel.results[k], spot, mask)
+            f.store_masked(channel.results[k], spot, mask)
 
     f.vectors(block.count, block.lanes, some)
 
@@ -131,7 +131,7 @@ def _put(f, kernel, job, item):
 
     def clear(at, mask):
         spot = f.at(plane, at, element)
-        f.store(nothing, spot) if mask is None else f.store_masked(nothing, spot, mask)
+        f.store_masked(nothing, spot, mask)
 
     f.vectors(job.plane, lanes, clear)
     for k in range(kernel.taps):

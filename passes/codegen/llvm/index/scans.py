@@ -171,16 +171,13 @@ def _lines(f, job, place, at, count, lanes) -> list:
 def load_square(f, job, place, at, count, lanes) -> list:
     """The columns of a square of an array that lies at `place`; `count` rows where rows or columns may be missing."""
     type_, found = vector(lanes, place[1]), _lines(f, job, place, at, count, lanes)
-    return transpose(f, [f.load(type_, spot) if mask is None else f.load_masked(type_, spot, mask) for spot, mask in found])
+    return transpose(f, [f.load_masked(type_, spot, mask) for spot, mask in found])
 
 
 def store_square(f, job, place, at, count, columns):
     """Writes such columns."""
     for value, (spot, mask) in zip(transpose(f, columns), _lines(f, job, place, at, count, len(columns))):
-        if mask is None:
-            f.store(value, spot)
-        else:
-            f.store_masked(value, spot, mask)
+        f.store_masked(value, spot, mask)
 
 
 def _later(f, kernel, before, after):
@@ -213,7 +210,7 @@ def _extreme_row(f, kernel, job, row):
 
     def vector_at(at, mask, state):
         spot = f.at(x, at, element)
-        seen = f.load(type_, spot) if mask is None else f.load_masked(type_, spot, mask)
+        seen = f.load_masked(type_, spot, mask)
 
         def changed():
             found = seen, f.binary("add", f.splat(at, lanes), iota(lanes, I64))
@@ -227,10 +224,7 @@ def _extreme_row(f, kernel, job, row):
 
         best, place, *after = f.choose(_has_news(f, kernel, state[0], seen), changed, lambda: (*state, *state))
         for value, goal, kind in ((best, y, element), (place, z, I64)):
-            if mask is None:
-                f.store(value, f.at(goal, at, kind))
-            else:
-                f.store_masked(value, f.at(goal, at, kind), mask)
+            f.store_masked(value, f.at(goal, at, kind), mask)
         return after
 
     whole = f.bit_and(job.size, -lanes)

@@ -49,9 +49,9 @@ class SearchKernel(ModuleWriter):
             def each(at, masks):
                 """Finds vectors that follow each other from a place on."""
                 places = [f.add(at, n * lanes) for n in range(len(masks))]
-                wanted = [_load(f, vector(lanes, element), f.at(source, p, element), m) for p, m in zip(places, masks)]
+                wanted = [f.load_masked(vector(lanes, element), f.at(source, p, element), m) for p, m in zip(places, masks)]
                 for place, found, mask in zip(places, self._search(f, table, wanted, size, halvings), masks):
-                    _store(f, found, f.at(goal, place, I64), mask)
+                    f.store_masked(found, f.at(goal, place, I64), mask)
 
             whole = f.bit_and(number, -AT_ONCE * lanes)
             with f.loop(0, whole, AT_ONCE * lanes) as group:
@@ -88,12 +88,3 @@ class SearchKernel(ModuleWriter):
         return f.binary("add", base, f.binary("and", f.cast("sext", goes, base.type), step))
 
 
-def _load(f, type_, pointer, mask):
-    return f.load(type_, pointer) if mask is None else f.load_masked(type_, pointer, mask)
-
-
-def _store(f, value, pointer, mask):
-    if mask is None:
-        f.store(value, pointer)
-    else:
-        f.store_masked(value, pointer, mask)

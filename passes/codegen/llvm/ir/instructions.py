@@ -237,14 +237,19 @@ class Instructions:
         hint = ", !nontemporal !2" if nontemporal else ""
         self.do(f"store {a}, {pointer}, align {align or bytes_of(element_of(a.type))}{hint}")
 
-    def load_masked(self, type_: str, pointer: Value, mask: Value, other=0) -> Value:
-        """Load the lanes where the mask holds. Other lanes are `other`, and their memory is not touched."""
+    def load_masked(self, type_: str, pointer: Value, mask: Value | None, other=0) -> Value:
+        """Load the lanes where the mask holds, all without a mask. Other lanes are `other`, and their memory is not touched."""
+        if mask is None:
+            return self.load(type_, pointer)
         other = self.value(type_, other) if other != 0 else zero(type_)
         align = Value(I32, str(bytes_of(element_of(type_))))
         return self.call(f"llvm.masked.load.{mangled(type_)}.p0", type_, pointer, align, mask, other)
 
-    def store_masked(self, a: Value, pointer: Value, mask: Value):
-        """Store the lanes where the mask holds."""
+    def store_masked(self, a: Value, pointer: Value, mask: Value | None):
+        """Store the lanes where the mask holds, all without a mask."""
+        if mask is None:
+            self.store(a, pointer)
+            return
         align = Value(I32, str(bytes_of(element_of(a.type))))
         self.call(f"llvm.masked.store.{mangled(a.type)}.p0", VOID, a, pointer, align, mask)
 

@@ -81,23 +81,17 @@ class InMemory(Builder):
 
     def _mask(self, dtype, mask):
         """Expand a mask to the parts of a value in memory."""
-        if not dtype.is_complex:
+        if mask is None or not dtype.is_complex:
             return mask
         return self.f.shuffle(mask, mask, [lane for lane in range(self.lanes) for _ in range(2)])
 
     def load(self, dtype, pointer: Value, mask=None) -> Val:
         """Load contiguous elements from `pointer` on."""
-        kind = self.memory(dtype)
-        raw = self.f.load(kind, pointer) if mask is None else self.f.load_masked(kind, pointer, self._mask(dtype, mask))
-        return self.from_memory(dtype, raw)
+        return self.from_memory(dtype, self.f.load_masked(self.memory(dtype), pointer, self._mask(dtype, mask)))
 
     def store(self, value: Val, pointer: Value, mask=None):
         """Store a value to contiguous elements."""
-        raw = self.to_memory(value)
-        if mask is None:
-            self.f.store(raw, pointer)
-        else:
-            self.f.store_masked(raw, pointer, self._mask(value.dtype, mask))
+        self.f.store_masked(self.to_memory(value), pointer, self._mask(value.dtype, mask))
 
     def gather(self, dtype, pointers: Value, mask=None) -> Val:
         """Load the elements at a vector of pointers."""

@@ -151,7 +151,4 @@ def _write_lower(module, kernel, f):
 
 
 def _clear(f, type_, place, mask):
-    if mask is None:
-        f.store(zero(type_), place)
-    else:
-        f.store_masked(zero(type_), place, mask)
+    f.store_masked(zero(type_), place, mask)

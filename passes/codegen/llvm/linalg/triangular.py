@@ -114,7 +114,7 @@ def solve_tile(f, kernel, steps, t, x, first, height, vectors, mask):
 
 def _load(f, type_, start, number, mask):
     place = f.at(start, number * bytes_of(type_))
-    return f.load(type_, place) if mask is None else f.load_masked(type_, place, mask)
+    return f.load_masked(type_, place, mask)
 
 
 def _store(f, values, start, mask):

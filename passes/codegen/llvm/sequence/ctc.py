@@ -176,10 +176,7 @@ def _fill(sequence, step, number):
 
     def body(at, mask):
         spot = f.at(row, at, sequence.element)
-        if mask is None:
-            f.store(numbers, spot)
-        else:
-            f.store_masked(numbers, spot, mask)
+        f.store_masked(numbers, spot, mask)
 
     f.vectors(sequence.classes, sequence.lanes, body)
 

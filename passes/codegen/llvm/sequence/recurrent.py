@@ -340,7 +340,7 @@ class Point:
     def load(self, spots):
         """The vector at a place."""
         f, mask = self.f, self.mask
-        return self.wrap(self._joined([f.load(self.one, spot) if mask is None else f.load_masked(self.one, spot, mask)
+        return self.wrap(self._joined([f.load_masked(self.one, spot, mask)
                                        for spot in spots]))
 
     def store(self, value, spots):
@@ -350,7 +350,7 @@ class Point:
             part = value.ref
             if len(spots) > 1:
                 part = f.shuffle(part, part, range(number * lanes, (number + 1) * lanes))
-            f.store(part, spot) if self.mask is None else f.store_masked(part, spot, self.mask)
+            f.store_masked(part, spot, self.mask)
 
     def input(self, gate):
         """z of a gate."""
