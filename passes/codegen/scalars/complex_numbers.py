@@ -6,8 +6,6 @@ cancellation leaves enough digits. Infinities and nan give the results of numpy 
 Private functions take and return real and imaginary parts, in float64 unless stated. Public ones take complex values.
 """
 
-import functools
-
 from ....ir import dtype as dt
 from . import constants as K
 from . import exponential as ex
@@ -20,15 +18,14 @@ MOST_WHOLE = 100          # whole powers below it are products
 
 
 def _wide(fn):
-    """Turn a function of float64 parts into one of complex values."""
+    """Turn a function of the float64 parts of one or two complex values into one of complex values."""
 
-    @functools.wraps(fn)
-    def of_complex(s, *args):
+    def of_parts(s, *args):
         kind = dt.PARTS[args[0].dtype]
         parts = [s.cast(x, dt.float64) for z in args for x in s.parts(z)]
         return s.whole(*[s.cast(x, kind) for x in fn(s, *parts)])
 
-    return of_complex
+    return (lambda s, z, w: of_parts(s, z, w)) if fn.__code__.co_argcount == 5 else (lambda s, z: of_parts(s, z))
 
 
 def _is_finite(x):

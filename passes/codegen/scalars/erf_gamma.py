@@ -64,7 +64,7 @@ def erf(s, x):
 def erfc(s, x):
     """1 - erf(x), accurate in the upper tail."""
     if x.dtype is dt.float32:
-        return erfc32(s, x)
+        return _erfc32(s, x)
     a = abs(x)
     far = _erfc_far(s, s.select(a < 0.9, 1.0, s.select(a > 28.0, 28.0, a)))
     far = s.select(x < 0, 2.0 - far, far)
@@ -75,7 +75,7 @@ def erfc(s, x):
 def erfcx(s, x):
     """exp(x^2) erfc(x), which stays above 0 for large x."""
     if x.dtype is dt.float32:
-        return erfcx32(s, x)
+        return _erfcx32(s, x)
     a = abs(x)
     square, low = s.two_product(*[s.select(a > 27.0, 27.0, a)] * 2)
     growth = exp_parts(s, s.select(square > 710.0, 710.0, square), low)
@@ -91,7 +91,7 @@ def erfcx(s, x):
 def erfinv(s, x):
     """The inverse error function: a closed-form start and three Halley steps."""
     if x.dtype is dt.float32:
-        return erfinv32(s, x)
+        return _erfinv32(s, x)
     a = abs(x)
     t = s.select(a < 1.0, a, 0.5)
     w = log1p(s, -t * t)
@@ -137,7 +137,7 @@ def _lgamma_right(s, x):
 def lgamma(s, x):
     """log |gamma(x)|."""
     if x.dtype is dt.float32:
-        return lgamma32(s, x)
+        return _lgamma32(s, x)
     left = x < 0.5
     y = _lgamma_right(s, s.select(left, 1.0 - x, x))
     sine = abs(_sin_pi(s, s.select(left, x, 0.5)))
@@ -150,7 +150,7 @@ def lgamma(s, x):
 def digamma(s, x):
     """The derivative of lgamma; nan at negative integers, -+inf at +-0."""
     if x.dtype is dt.float32:
-        return digamma32(s, x)
+        return _digamma32(s, x)
     left = x < 0
     y = s.select(left, 1.0 - x, x)
     total = s.const(x.dtype, 0.0)
@@ -172,7 +172,7 @@ def digamma(s, x):
 def trigamma(s, x):
     """The second derivative of log gamma; inf at 0 and the negative integers."""
     if x.dtype is dt.float32:
-        return trigamma32(s, x)
+        return _trigamma32(s, x)
     left = x < 0
     y = s.select(left, 1.0 - x, x)
     total = s.const(x.dtype, 0.0)
@@ -205,7 +205,7 @@ def _scaled_erfc32(s, inside):
     return s.poly(t, C.ERFCX_SHORT) / s.fma(2.0, inside, 1.0)
 
 
-def erfc32(s, x):
+def _erfc32(s, x):
     v = x.to(dt.float64)
     a = abs(v)
 
@@ -217,7 +217,7 @@ def erfc32(s, x):
     return s.rare(a >= 0.9, _erfc_near32(s, v), beyond).to(dt.float32)
 
 
-def erfcx32(s, x):
+def _erfcx32(s, x):
     v = x.to(dt.float64)
     a = abs(v)
     bounded = s.select(a > 10.0, 10.0, a)       # beyond it the result is a tail or infinity
@@ -237,7 +237,7 @@ def erfcx_tail(s, x):
     return s.poly(w, K.ERFCX_TAIL) * (K.INV_SQRT_PI / x)
 
 
-def erfinv32(s, x):
+def _erfinv32(s, x):
     v = x.to(dt.float64)
     left = s.fma(-v, v, 1.0)
     w = -wide_log(s, s.select(left > 0, left, 1.0))
@@ -258,7 +258,7 @@ def _lgamma_right32(s, x):
     return s.select(far, stirling, near)
 
 
-def lgamma32(s, x):
+def _lgamma32(s, x):
     v = x.to(dt.float64)
     left = v < 0.5
     right = _lgamma_right32(s, s.select(left, 1.0 - v, v))
@@ -283,7 +283,7 @@ def _digamma_right32(s, x):
     return (wide_log(s, y) - s.fma(z, s.poly(z, K.DIGAMMA), 0.5 * r)) - steps
 
 
-def digamma32(s, x):
+def _digamma32(s, x):
     v = x.to(dt.float64)
     left = v < 0
     right = _digamma_right32(s, s.select(left, 1.0 - v, s.select(v > 0, v, 1.0)))
@@ -311,7 +311,7 @@ def _trigamma_right32(s, x):
     return s.select(far, y, y + steps)
 
 
-def trigamma32(s, x):
+def _trigamma32(s, x):
     v = x.to(dt.float64)
     left = v < 0
     right = _trigamma_right32(s, s.select(left, 1.0 - v, s.select(v > 0, v, 1.0)))

@@ -1,8 +1,8 @@
-"""Epilogues of contractions: work on a finished accumulator before its only store.
+"""Epilogues of contractions: operations on a finished accumulator before its only store.
 
-An epilogue is called with the function being written, the accumulated value (a vector or, at dot products, a scalar) and its
-`Place`; it gives the value to go on with. Operands (a bias, a residual) come at run time as words in a block whose address the
-job carries. `name` and `words` enter the kernel's identity.
+An epilogue takes the function being written, the accumulated value (a vector, or a scalar of a dot product) and its `Place`,
+and returns the value to store. Operands (a bias, a residual) are words in a block at run time, whose address the job carries.
+`name` and `words` belong to the kernel's identity.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from .microkernel import memory_type, widen
 
 
 class Place(NamedTuple):
-    """Where a value belongs: its row and first column in C, its batch, its mask at an edge, the operand block."""
+    """Position of a value: batch, row and first column in C, the mask at an edge, and the operand block."""
 
     operands: Value
     batch: Value
@@ -24,11 +24,11 @@ class Place(NamedTuple):
     mask: Value | None
 
     def word(self, f: Function, number: int, type_: str = I64) -> Value:
-        """A word of the operand block."""
+        """Load a word of the operand block."""
         return f.load(type_, f.at(self.operands, 8 * number))
 
     def columns(self, f: Function, pointer: Value, kind: str, stored: str) -> Value:
-        """The elements at `pointer` for the columns of a value, widened to its type."""
+        """Load the elements at `pointer` for the columns of a value, widened to its type."""
         lanes = lanes_of(kind)
         place, type_ = f.at(pointer, self.column, stored), vector(lanes, memory_type(stored))
         value = f.load_masked(type_, place, self.mask)
@@ -42,35 +42,34 @@ class Short:
     apply: Callable
 
     def apply_all(self, f: Function, values, places, base: int) -> list:
-        """What comes of values of the same columns."""
+        """Apply the epilogue to values of the same columns."""
         apply = self.ready(f, values[0].type, places[0], base)
         return [apply(value, place) for value, place in zip(values, places)]
 
     def ready(self, f: Function, type_: str, place, base: int) -> Callable:
-        """A function (value, place) of values of a type whose columns are those of `place`: what they share is done here."""
+        """Return a function (value, place) for values of the columns of `place`; load what they share here."""
         return lambda value, place: self.apply(f, value, place, base)
 
     def beside(self, base: int) -> tuple:
-        """The operand words that are addresses of arrays laid out as the result, if the epilogue's own begin at `base`."""
+        """Return the operand words that address arrays with the result's layout, if the epilogue's words begin at `base`."""
         return ()
 
 
 @dataclass(frozen=True)
 class Identity(Short):
-    """Nothing happens."""
+    """No epilogue."""
 
     name: str = ""
     words: int = 0
 
     def apply(self, f: Function, value: Value, place: Place, base: int) -> Value:
-        """The value itself."""
         return value
 
 
 @dataclass(frozen=True)
 class Outside:
-    """A function of a module of its own, `void f(operands, c, c_row, row, column, height, width, batch)`, so that all of them
-    share the product's code. Operand words: its address, then its own."""
+    """A function of another module: `void f(operands, c, c_row, row, column, height, width, batch)`. All such epilogues share
+    the product's code. Operand words: its address, then its own."""
 
     name: str = "outside"
     words: int = 1
@@ -86,15 +85,12 @@ class ColumnBias(Short):
 
     @property
     def name(self) -> str:
-        """Its part of the kernel's name."""
         return f"bias_{mangled(self.stored)}"
 
     def apply(self, f, value, place, base):
-        """value + bias[column]."""
         return self.ready(f, value.type, place, base)(value, place)
 
     def ready(self, f, type_, place, base):
-        """The same of values of the same columns, one by one."""
         added = place.columns(f, place.word(f, base, PTR), type_, self.stored)
         return lambda value, _: f.fadd(value, added)
 
@@ -108,10 +104,8 @@ class RowBias(Short):
 
     @property
     def name(self) -> str:
-        """Its part of the kernel's name."""
         return f"rowbias_{mangled(self.stored)}"
 
     def apply(self, f, value, place, base):
-        """value + bias[row]."""
         number = f.load(memory_type(self.stored), f.at(place.word(f, base, PTR), place.row, self.stored))
         return f.fadd(value, f.splat(widen(f, number, self.stored, element_of(value.type)), lanes_of(value.type)))

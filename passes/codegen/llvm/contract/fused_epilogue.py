@@ -1,8 +1,7 @@
-"""Any elementwise computation as the epilogue of a matrix product.
+"""Writer of an epilogue program (`epilogue_program.py`) as a function of its own module.
 
-It is a list of instructions in SSA form, as kernels have them (`ir/kernel/kernel.py`): `load` reads an operand at the place of
-the value, and the load called `ACCUMULATED` is the product itself. Operand words: the function's address, then for each buffer
-its pointer, and its row and batch strides in bytes; a buffer lies along the columns or is one number for all of them.
+Operand words: the function's address, then the pointer, row stride and batch stride of each buffer, in bytes. A buffer is
+contiguous along the columns, or one number for all of them.
 """
 
 from .....ir.dtype import bool_
@@ -21,8 +20,8 @@ WORDS_EACH = 3
 
 
 def epilogue_text(program: EpilogueProgram, target: Target) -> str:
-    """The module of the function that `epilogue.Outside` describes: a vector of columns after the other, down the rows, so
-    that what is the same in all rows is done once."""
+    """Return the module of an `epilogue.Outside` function. It takes one vector of columns down all rows, so that row-invariant
+    values are computed once."""
     module = Module(target)
     f = module.function(program.name, [(PTR, "operands"), (PTR, "c"), (I64, "c_row"), (I64, "row"), (I64, "column"),
                                     (I64, "height"), (I64, "width"), (I64, "batch")])
@@ -33,7 +32,7 @@ def epilogue_text(program: EpilogueProgram, target: Target) -> str:
     def work(index, mask):
         down = _Columns(program, LlvmBuilder(f, lanes), buffers, f.at(c, index, stored), index, mask)
         with f.loop(0, height) as line:
-            down.ask_beside(line.index, width)
+            down.prefetch_next(line.index, width)
             down.one_row(line.index, f.mul(c_row, line.index))
 
     f.vectors(width, lanes, work)
@@ -42,7 +41,7 @@ def epilogue_text(program: EpilogueProgram, target: Target) -> str:
 
 
 class _Buffer:
-    """Where a buffer of an epilogue lies: `start` is for the first row and column of the tile."""
+    """Addresses of an epilogue's buffer; `start` is for the first row and column of the tile."""
 
     def __init__(self, f: Function, operand: Operand, number: int, place: Place):
         first, stored = 1 + WORDS_EACH * number, "i8" if operand.dtype is bool_ else ELEMENT[operand.dtype]
@@ -53,7 +52,6 @@ class _Buffer:
         self.start = f.at(start, place.column, stored) if operand.along_columns else start
 
     def at(self, f: Function, column: Value, row: Value | None) -> Value:
-        """Where a column of the tile lies in a row of it."""
         start = self.start if row is None else f.at(self.start, f.mul(self.step, row))
         return f.at(start, column, self.stored) if self.operand.along_columns else start
 
@@ -68,15 +66,15 @@ class _Columns:
         self.env: dict = {}
         self._run([i for i in program.body if i.name in program.row_invariant], self.env, None)
 
-    def ask_beside(self, row: Value, width: Value):
-        """Prefetches what the tile beside this one, the next, will read and write in a row."""
+    def prefetch_next(self, row: Value, width: Value):
+        """Prefetch the operands of the next tile to the right in a row."""
         f = self.s.f
         for b in self.buffers.values():
             if b.operand.along_columns and b.operand.along_rows:
                 f.prefetch(b.at(f, f.add(self.column, width), row), write=b.operand.name in self.written)
 
     def one_row(self, row: Value, offset: Value):
-        """What happens to a row that lies `offset` bytes after the first one."""
+        """Process the row that begins `offset` bytes after the first."""
         program, spot, env = self.program, self.s.f.at(self.c, offset), dict(self.env)
         value = self.s.wrap(program.dtype, self.s.f.load_masked(vector(self.s.lanes, ELEMENT[program.dtype]), spot, self.mask))
         env |= {i.name: value for i in program.body if i.op == LOAD and i.attr == ACCUMULATED}
@@ -84,7 +82,7 @@ class _Columns:
         self.s.f.store_masked(env[program.result].ref, spot, self.mask)
 
     def _run(self, body, env, row):
-        """Instructions, of which those that load and store do so in a row, or in any of them (None)."""
+        """Run instructions whose loads and stores are in `row`; None means any row."""
         s, f = self.s, self.s.f
         for i in body:
             args = [env[a] for a in i.args]

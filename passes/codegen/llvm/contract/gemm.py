@@ -1,19 +1,19 @@
-"""Matrix multiplication on the micro-kernel: C[b] = epilogue(A[b] @ B[b]) for any sizes and strides, as pool tasks.
+"""Matrix multiplication on the microkernel: C[b] = epilogue(A[b] @ B[b]) for any sizes and strides, as pool tasks.
 
-One module serves every shape of a (precision, epilogue, road); sizes and strides come at run time in a *job*, an array of
-64-bit words named in `gemm_job.py`. Strides are in bytes. LLVM takes most of its time for register tiles, so a module has them
-for the widths alone that its products meet (`GemmKernel.fitted`). Roads:
+One module serves every shape of a (precision, epilogue, road). Sizes and strides, in bytes, come at run time in a *job*, an
+array of 64-bit words named in `gemm_job.py`. Register tiles take most of LLVM's time, so a module has only the tile widths that
+its products need (`GemmKernel.fitted`). Roads:
 
-    tiles   register tiles over panels of B's columns; B is read in place or packed, a block at a time, into the worker's
-            scratch, as are tiles of a transposed A; blocks are cut for the caches (`runtime/cpu/gemm/tile_plan.py`);
-            operands may have changed places (`gemm_swapped.py`), and tiles of few vectors have more rows
-    vector  one row times a matrix in place: sweeps along whole rows of B, a few at a time, as memory likes to be read
-    pairs   tiles for bfloat with the processor's dot instruction, B packed in pairs along the depth
-    amx     the same on the processor's matrix tiles
-    dots    both operands contiguous along the depth, few rows: sums across lanes, nothing is packed
+    tiles   register tiles over panels of B's columns. B is read in place or packed, a block at a time, into the worker's
+            scratch, as are tiles of a transposed A. Blocks fit the caches (`runtime/cpu/gemm/tile_plan.py`). Operands may be
+            swapped (`gemm_swapped.py`), and tiles of few vectors have more rows
+    vector  one row times a matrix in place: sweeps along whole rows of B, a few at a time, in memory order
+    pairs   tiles for bfloat with the dot instruction, B packed in pairs along the depth
+    amx     bfloat products on the processor's matrix tiles
+    dots    both operands contiguous along the depth, few rows: sums across lanes, no packing
 
-A chunk is a range of items (batch, panels, block of rows). Each element of C is computed by one sequence of operations that
-depends on sizes and on the machine's caches, so results do not depend on the number of threads or on how chunks are cut.
+A chunk is a range of items (batch, panels, block of rows). One sequence of operations computes each element of C; it depends on
+sizes and the machine's caches, so results do not depend on the number of threads or the division into chunks.
 """
 
 from dataclasses import dataclass, field, replace
@@ -47,18 +47,18 @@ from .packing import IN_PLACE, PACK_ANY, PACK_ROWS, PACK_TRANSPOSED, left_packer
 ROADS = ("tiles", "vector", "pairs", "amx", "dots")
 LAUNCH, LAUNCH_BESIDE = "gemm_launch", "gemm_launch_beside"
 _ACCUMULATE, _LAST = 1, 2
-GROUP_TILES = 16                    # of rows that are worked on together: their A may be packed, their C turned
-_TALLEST, _NEVER = 12, 1 << 30      # rows of a tile of few vectors; more than there are
+GROUP_TILES = 16                    # of rows in a group: its A may be packed, its C transposed
+_TALLEST, _NEVER = 12, 1 << 30      # most rows of a tile of few vectors; more rows than exist
 UNROLL = 2                          # steps of the depth in a round of a large tile's loop
 _LARGE_TILE = 10                    # vectors of sums
 _LINE, _FIRST_LINES = 64, 4
 
 
 def launch_text(target: Target) -> str:
-    """A module with `void gemm_launch(ptr block)`: run a plan on {a, b, c, plan, scratch, operands}. The other launcher
-    takes, in place of the address of operands, what is their only word.
+    """Return a module with `void gemm_launch(ptr block)`, which runs a plan on {a, b, c, plan, scratch, operands}.
 
-    The plan's job is copied to the stack, so that threads may run one plan at the same time.
+    The other launcher takes the only operand word instead of the operands' address. The plan's job is copied to the stack, so
+    that several threads may run one plan at the same time.
     """
     module = Module(target)
     for name in (LAUNCH, LAUNCH_BESIDE):
@@ -79,10 +79,10 @@ def launch_text(target: Target) -> str:
 
 @dataclass(frozen=True)
 class GemmKernel(ModuleWriter):
-    """What a module is made for; equal ones are the same code.
+    """Generator of the products of a precision, road and epilogue.
 
-    variants   the widths of its register tiles, None for all: 0 for whole ones, v for v vectors, the last one masked
-    turned     whether operands may have changed places, if they can on this road
+        variants   widths of its register tiles, None for all: 0 for whole ones, v for v vectors, the last one masked
+        turned     whether operands may be swapped, if this road permits it
     """
 
     precision: Precision
@@ -103,16 +103,16 @@ class GemmKernel(ModuleWriter):
 
     @property
     def panel(self) -> int:
-        """Columns that one item covers, or a multiple of which it may on the roads without packing."""
+        """Columns of an item; on roads without packing any multiple is possible."""
         return 16 * DOT_COLUMNS if self.road == "dots" else self.shape.columns
 
     @property
     def turns(self) -> bool:
-        """Whether products whose operands have changed places can take this road."""
+        """Whether products with swapped operands can take this road."""
         return self.turned and self.road == "tiles" and self.precision.out == self.precision.accumulate
 
     def fitted(self, columns: int, turned: bool) -> "GemmKernel":
-        """The kernel for products of so many columns alone, whose operands have changed places or not."""
+        """Return the kernel for products of `columns` columns alone, with or without swapped operands."""
         if self.road not in ("tiles", "pairs"):
             return self
         whole, rest = divmod(columns, self.shape.columns)
@@ -121,7 +121,6 @@ class GemmKernel(ModuleWriter):
 
     @property
     def symbol(self) -> str:
-        """The task's name in the module."""
         return f"gemm_{self.road}_{self.precision}{'_' + self.epilogue.name if self.epilogue.name else ''}"
 
     def write(self, module):
@@ -130,8 +129,8 @@ class GemmKernel(ModuleWriter):
 
 
 def _tile_item(module, kernel):
-    """Function of one item: for each block of the depth, pack its panels of B if asked, then every tile of its rows on all of
-    them, so that what the tile reads of A is in the nearest cache for all panels but the first."""
+    """Write the function of one item: for each block of the depth, pack panels of B if needed, then run every tile of its rows
+    on all of them. So a tile's rows of A are in the nearest cache for all panels but the first."""
     shape, precision, pairs = kernel.shape, kernel.precision, kernel.road == "pairs"
     table = _kernel_table(module, kernel)
     modes = pair_packers(module, shape) if pairs else packers(module, shape, memory_type(precision.b))
@@ -140,7 +139,7 @@ def _tile_item(module, kernel):
     f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
     job, number, worker = f.params
     item = open_item(f, job, number)
-    if kernel.turns:                                # squares of C that are turned begin at lines
+    if kernel.turns:                                # transposed squares of C begin at cache lines
         unit = f.select(_is_turned(f, job), f.index(shape.lanes), 1)
         item.first_row, item.end_row = (f.min(f.mul(f.ceil_div(row, unit), unit), word(f, job, "rows"))
                                         for row in (item.first_row, item.end_row))
@@ -167,20 +166,19 @@ def _tile_item(module, kernel):
 
 
 def _write_finish(module, kernel):
-    """Functions that end a group of rows where operands have changed places: one turns its sums, the other has the rows of A
-    that tiles have left."""
+    """Write the functions that end a group of rows with swapped operands: transpose its sums, and compute A's last rows."""
     return write_turn_out(module, kernel, GROUP_TILES * kernel.shape.rows), write_last_rows(module, kernel)
 
 
 def _flags(f, before, at, block, depth):
-    """What a sweep of the depth does with C: add to it (not the first, unless C counts), finish it (the last)."""
+    """Return the flags of a sweep of the depth: accumulate (not the first, unless C counts) and finish (the last)."""
     again = f.select(f.compare("sgt", before, 0), constant(I64, _ACCUMULATE), constant(I64, 0))
     last = f.compare("sge", f.add(at, block), depth)
     return f.binary("or", again, f.select(last, constant(I64, _LAST), constant(I64, 0)))
 
 
 def _panels(f, job, modes, corner, columns, count, packed, shape):
-    """Where the first panel lies, how far apart its steps and the panels are: in B itself, or packed into the scratch."""
+    """Return (first panel, bytes between steps, bytes between panels): in B itself, or packed into the scratch."""
     step, across, mode = word(f, job, "b_step"), word(f, job, "b_column"), word(f, job, "pack")
     scratch, packed_step, packed_panel = packed
 
@@ -193,8 +191,8 @@ def _panels(f, job, modes, corner, columns, count, packed, shape):
 
 
 def _all_rows(f, job, item, parts, steps, start, panels, following, flags):
-    """Rows in groups of a few tiles. Where operands have changed places, a group's sums stand in the scratch, and are turned
-    when they are finished; rows of A that are left follow while B's are near."""
+    """Loop over groups of a few tiles of rows. With swapped operands a group's sums stand in the scratch and are transposed
+    when finished; A's remaining rows follow while B's are in cache."""
     kernel, table, left, room, finish, sums = parts
     c_row = word(f, job, "c_row")
     with f.loop(item.first_row, item.end_row, GROUP_TILES * kernel.shape.rows) as group:
@@ -216,12 +214,12 @@ def _all_rows(f, job, item, parts, steps, start, panels, following, flags):
 
 
 def _is_turned(f, job):
-    """Whether rows of A are columns of C: the operands have changed places."""
+    """Whether the operands are swapped, so that rows of A are columns of C."""
     return f.compare("ne", word(f, job, "turned"), 0)
 
 
 def _some_rows(f, job, item, parts, steps, start, panels, c, some, following, flags):
-    """Rows in tall tiles, if there are such; the others cut as evenly as they can be; each tile goes along all panels."""
+    """Loop over tall tiles, if there are any, then tiles of nearly equal height; each tile goes along all panels."""
     (kernel, table, left, room), (first, rows) = parts, some
     shape = kernel.shape
     packed = None if left is None else f.compare("ne", word(f, job, "left_bytes"), 0)
@@ -241,7 +239,7 @@ def _some_rows(f, job, item, parts, steps, start, panels, c, some, following, fl
         height = f.select(f.compare("slt", small, 0), tall, f.add(low, f.cast("zext", f.compare("slt", small, extra), I64)))
         a = f.at(start, f.mul(row, source_row))
         after = f.at(a, f.mul(height, source_row))
-        _ask_for_rows(f, after, source_row, shape.rows)
+        _prefetch_rows(f, after, source_row, shape.rows)
         a = a if left is None else f.select(packed, f.at(room, f.mul(loop.index, apart)), a)
         number = f.add(f.div(f.sub(first, item.first_row), shape.rows), loop.index)
         kernels = f.at(f.at(table, f.min(height, shape.rows + 1), PTR), -8)
@@ -251,8 +249,7 @@ def _some_rows(f, job, item, parts, steps, start, panels, c, some, following, fl
 
 
 def _tall_rows(f, kernel, columns, packed):
-    """Rows of the tall tiles of an item, whose columns are all few vectors; so many that there are none elsewhere, and where
-    tiles of A are packed."""
+    """Return the rows of tall tiles of an item with few vectors of columns; a huge number elsewhere, and if A is packed."""
     shape, rows = kernel.shape, f.index(_NEVER)
     for vectors in range(shape.vectors - 1, 0, -1):
         rows = f.select(f.compare("sle", columns, vectors * shape.lanes), f.index(_most_rows(shape, vectors)), rows)
@@ -260,20 +257,20 @@ def _tall_rows(f, kernel, columns, packed):
 
 
 def _most_rows(shape, vectors):
-    """Rows of a tall tile of so many vectors: as many sums as in a full one, unless broadcasts were to hold them up."""
+    """Return the rows of a tall tile: as many sums as a full tile has, unless broadcasts become the bottleneck."""
     return min(_TALLEST, shape.rows * shape.vectors // vectors)
 
 
-def _ask_for_rows(f, a, a_row, rows):
-    """Prefetch where the next tile's rows of A begin: the processor sees by itself how they go on."""
+def _prefetch_rows(f, a, a_row, rows):
+    """Prefetch the beginnings of A's rows for the next tile; hardware prefetching follows from there."""
     for row in range(rows):
         for line in range(_FIRST_LINES):
             f.prefetch(f.at(f.at(a, f.mul(a_row, row)), line * _LINE), 2)
 
 
 def _one_row_of_tiles(f, job, item, kernel, kernels, steps, a, panels, c, row, ahead, flags, height):
-    """Tiles of one height side by side; the last one may be narrower. Each asks for a column of lines of the B that comes
-    next, in every other step of it; for two columns where tiles are few."""
+    """Run tiles of one height side by side; the last one may be narrower. Each tile prefetches a column of lines of the next B,
+    in every other step; two columns if there are few tiles."""
     panel, b_step, apart = panels
     shape, size = kernel.shape, bytes_of(memory_type(kernel.precision.b))
     tile, following, rows_ahead = ahead
@@ -296,8 +293,8 @@ def _one_row_of_tiles(f, job, item, kernel, kernels, steps, a, panels, c, row, a
 
 
 def _lines_ahead(f, job, kernel, inside, columns, rows):
-    """The `Lines` that a tile asks for: those of the B that comes next, while some are left; else the first tile of a row of
-    tiles asks for the rows of A of the next one, and the others for nothing new."""
+    """Return the `Lines` that a tile prefetches: lines of the next B while some are left. Then the first tile of a row of tiles
+    prefetches A's next rows, and the others repeat loaded lines."""
     (asked, down, beside), (following, number, a, height) = columns, rows
     size, source_row = bytes_of(memory_type(kernel.precision.a)), word(f, job, "source_row")
     round_bytes = TURN * UNROLL * size                  # of a row of A, in as many rounds as rows are asked for
@@ -311,8 +308,8 @@ def _lines_ahead(f, job, kernel, inside, columns, rows):
 
 
 def _kernel_table(module, kernel):
-    """Micro-kernels [variant][height - 1]; the last of a variant is its tall tile. Where a variant is missing, which no product
-    asks for, stands another one."""
+    """Write the table of microkernels [variant][height - 1], each variant with its tall tile last. A missing variant, which no
+    product uses, repeats another one."""
     shape, names = kernel.shape, {}
     every = range(shape.vectors + 1)
     for variant in every if kernel.variants is None else kernel.variants:
@@ -335,7 +332,7 @@ def _micro_kernel(module, kernel, height, vectors, masked):
     job, depth, a, b, b_step, c, row, column, batch, flags, lines, apart, beside, turn = f.params
     first = f.add(column, (vectors - 1) * shape.lanes)
     mask = f.mask(f.sub(word(f, job, "columns"), first), shape.lanes) if masked else None
-    _ask_for_c(f, kernel, f.at(c, column, precision.out), word(f, job, "sums_row"), height, vectors)
+    _prefetch_destination(f, kernel, f.at(c, column, precision.out), word(f, job, "sums_row"), height, vectors)
     left = Operand(a, word(f, job, "a_row"), word(f, job, "a_step"))
     right = Operand(b, 0, b_step)
     if kernel.road == "pairs":
@@ -348,8 +345,8 @@ def _micro_kernel(module, kernel, height, vectors, masked):
     return name
 
 
-def _ask_for_c(f, kernel, start, sums_row, height, vectors):
-    """Prefetch where a tile will be stored: a store that misses the caches holds up those behind it."""
+def _prefetch_destination(f, kernel, start, sums_row, height, vectors):
+    """Prefetch a tile's destination: a store that misses the caches blocks those behind it."""
     width = kernel.shape.lanes * bytes_of(kernel.precision.out)
     with f.loop(0, height, 1, [start]) as loop:
         for line in range(0, vectors * width, _LINE):
@@ -358,7 +355,7 @@ def _ask_for_c(f, kernel, start, sums_row, height, vectors):
 
 
 def _finish(f, kernel, job, sums, c, where, mask, flags):
-    """Add what earlier blocks of the depth left in C, apply the epilogue after the last block, store."""
+    """Add C's sums of earlier depth blocks, apply the epilogue after the last block, store."""
     shape, out = kernel.shape, kernel.precision.out
     batch, row, column = where
     c, sums_row = f.at(c, column, out), word(f, job, "sums_row")

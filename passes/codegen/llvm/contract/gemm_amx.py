@@ -1,18 +1,21 @@
-"""The road of bfloat16 products on the processor's matrix tiles (AMX): C in blocks of 32 x 32, four tiles of sums.
+"""AMX road of bfloat16 products: C in blocks of 32 x 32, four matrix tiles of sums.
 
-A tile is 16 rows of 64 bytes: 16 sums of float, or 32 elements along the depth. One instruction adds 16 x 16 x 32 products: for
-each sum, the even and the odd steps apart, then both, then to what is there; products are exact, sums round to nearest even,
-and numbers below the normal range count as zero.
+A tile is 16 rows of 64 bytes: 16 float sums, or 32 elements along the depth. One instruction adds 16 x 16 x 32 products. For
+each sum it adds the even and the odd steps apart, then both, then the old sum. Products are exact, sums round to nearest even,
+and subnormals count as zero.
 
-Of an item's columns, B is packed in panels of the depth that the second-level cache holds, each in strips of 32 columns,
-[pair of steps][column][2] (`gemm_amx_pack.py`). Then, for 32 rows after the other, a block of the depth of A is copied to where
-it stays in the nearest cache, with zeros up to whole tiles, and all strips stream past it. Sums that are not finished wait in
-the scratch, strip after strip. Finished ones go through a block of the stack, where vector code applies the epilogue.
+B's columns of an item are packed in panels of the depth that fit the second-level cache, in strips of 32 columns [pair of
+steps][column][2]. Then, 32 rows at a time, a block of the depth of A is copied to a buffer in the nearest cache, with zeros up
+to whole tiles, and all strips stream past it. Unfinished sums wait in the scratch, strip after strip. Finished ones pass
+through a block on the stack, where vector code applies the epilogue.
 
-Packing what lies along the depth is dear, copying it is not: where both operands do, the smaller one is packed, if need be as
-the right operand of the product of the transposed matrices. Its blocks are turned on the stack (`turned`).
+Packing an operand that is contiguous along the depth is expensive, copying it is not. If both are, the smaller one is packed;
+that may swap the operands, and the product of the transposed matrices is transposed on the stack (`turned`).
 
-Whoever takes this road must have been allowed to use tiles by the system (`runtime/cpu/compiler/amx.py`).
+The system must have permitted the process to use tiles (`runtime/cpu/compiler/amx.py`).
+
+Each packer is a function (source, bytes per step, bytes per column, columns, steps, panel, bytes per strip). Columns beyond the
+last one hold any values: their sums are never stored.
 """
 
 from ..ir.types import BF16, F32, I8, I16, I32, I64, PTR, VOID, Value, bytes_of, constant, vector, zero
@@ -21,25 +24,25 @@ from .gemm_job import call_epilogue, open_item, word
 from .microkernel import TileShape, narrow, transpose
 from .packing import IN_PLACE, PACK_ANY, PACK_ROWS, PACK_TRANSPOSED
 
-ROWS, LANES, DEPTH = 16, 16, 32              # of one tile: rows, sums of a row, elements of the depth
-STRIP = TileShape(2 * ROWS, 2, LANES)        # what four tiles of sums cover
-MOST_DEPTH = 512                             # of a block of the depth: two thirds of a nearest cache of 48 KiB
-STEP_BYTES = 4 * STRIP.columns               # of a pair of steps in a strip
+ROWS, LANES, DEPTH = 16, 16, 32              # rows, sums of a row, and elements of the depth of one tile
+STRIP = TileShape(2 * ROWS, 2, LANES)        # four tiles of sums
+MOST_DEPTH = 512                             # steps of a block of the depth: two thirds of a nearest cache of 48 KiB
+STEP_BYTES = 4 * STRIP.columns               # bytes of a pair of steps in a strip
 A_ROW = 2 * MOST_DEPTH + 64                  # bytes between rows of the copy of A: no power of two
 A_BYTES = STRIP.rows * A_ROW
 _SUMS_ROW = 4 * STRIP.columns
-SUMS_BYTES = STRIP.rows * _SUMS_ROW          # of the sums of a strip
+SUMS_BYTES = STRIP.rows * _SUMS_ROW          # bytes of a strip's sums
 _LINE = 64
 _SUMS, _A, _B, _TILES = (0, 1, 2, 3), (4, 5), (6, 7), 8
 _FIRST, _LAST = 1, 2
 
 
 def amx_item(module, kernel) -> str:
-    """Function of one item: for each panel of the depth, pack its columns of B, then block after block of its rows."""
+    """Write the function of one item: for each panel of the depth, pack its columns of B, then compute its rows in blocks."""
     write_packers(module, STRIP.columns)
-    _write_turn(module)
+    _write_transpose(module)
     _write_store(module, kernel)
-    copies = _write_copy(module), _write_copy_turned(module)
+    copies = _write_copy(module), _write_copy_transposed(module)
     sweeps = {tall: _write_rows(module, kernel, tall, copies) for tall in (2, 1)}
     f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
     job, number, worker = f.params
@@ -52,7 +55,7 @@ def amx_item(module, kernel) -> str:
     down = f.select(_is_turned(f, job), f.index(bytes_of(kernel.precision.out)), word(f, job, "c_row"))
     wide = f.mul(f.ceil_div(item.columns, STRIP.columns), SUMS_BYTES)
 
-    f.call("llvm.x86.ldtilecfg", VOID, _shapes(module))
+    f.call("llvm.x86.ldtilecfg", VOID, _tile_config(module))
     with f.loop(0, f.max(depth, 1), most) as outer:
         count = f.min(f.sub(depth, outer.index), most)
         panel, size = _panel(f, job, item, outer.index, count, f.at(sums, word(f, job, "sums_bytes")))
@@ -71,7 +74,7 @@ def amx_item(module, kernel) -> str:
 
 
 def _panel(f, job, item, at, count, room):
-    """(where strips of the item's columns lie for `count` steps of the depth from `at` on, how far apart)."""
+    """Return (address of the strips for `count` steps of the depth from `at` on, bytes between strips)."""
     start = f.at(item.b, f.mul(item.column, word(f, job, "b_column")))
     step, across, mode = word(f, job, "b_step"), word(f, job, "b_column"), word(f, job, "pack")
 
@@ -87,7 +90,7 @@ def _panel(f, job, item, at, count, room):
 
 
 def strip_bytes(f, depth) -> Value:
-    """Bytes of a packed strip."""
+    """Return the bytes of a packed strip."""
     return f.mul(f.ceil_div(depth, DEPTH), DEPTH // 2 * STEP_BYTES)
 
 
@@ -95,7 +98,7 @@ def strip_bytes(f, depth) -> Value:
 
 
 def _write_copy(module) -> str:
-    """Function that copies rows of A, `count` steps of the depth, with zeros up to whole tiles."""
+    """Write the function that copies rows of A, `count` steps of the depth, with zeros up to whole tiles."""
     f = module.function("copy", [(PTR, "source"), (I64, "row"), (I64, "count"), (I64, "height"), (PTR, "target")],
                         internal=True)
     source, row, count, height, target = f.params
@@ -112,8 +115,8 @@ def _write_copy(module) -> str:
     return "copy"
 
 
-def _write_copy_turned(module) -> str:
-    """Function that does the same with rows of A that lie side by side, `step` bytes from one step of the depth to the next."""
+def _write_copy_transposed(module) -> str:
+    """Write the copy for a transposed A, whose steps of the depth are `step` bytes apart."""
     f = module.function("copy_turned", [(PTR, "source"), (I64, "step"), (I64, "count"), (I64, "height"), (PTR, "target")],
                         internal=True)
     source, step, count, height, target = f.params
@@ -123,17 +126,17 @@ def _write_copy_turned(module) -> str:
         goal = f.at(target, f.mul(outer.index, A_ROW))
         inner = f.select(f.compare("sge", left, ROWS), whole, f.index(0))
         with f.loop(0, inner, DEPTH) as loop:
-            _turn_steps(f, f.at(start, f.mul(loop.index, step)), step, f.at(goal, loop.index, I16))
+            _tile_of_steps(f, f.at(start, f.mul(loop.index, step)), step, f.at(goal, loop.index, I16))
         with f.loop(inner, count, DEPTH) as loop:
-            _turn_steps(f, f.at(start, f.mul(loop.index, step)), step, f.at(goal, loop.index, I16), left,
+            _tile_of_steps(f, f.at(start, f.mul(loop.index, step)), step, f.at(goal, loop.index, I16), left,
                         f.sub(count, loop.index))
     f.ret()
     return "copy_turned"
 
 
-def _turn_steps(f, source, step, goal, rows=None, steps=None):
-    """A tile of A from its steps, each of 16 rows: neighbours in depth are paired, then pairs turned. At the edges only the
-    rows and steps that there are; zeros for the others."""
+def _tile_of_steps(f, source, step, goal, rows=None, steps=None):
+    """Build a tile of A from steps of 16 rows: pair neighbours in depth, then transpose pairs. At edges, missing rows and steps
+    are zeros."""
     kind, pairs = vector(ROWS, I16), []
     together = [lane // 2 + (ROWS if lane % 2 else 0) for lane in range(2 * ROWS)]
 
@@ -149,8 +152,8 @@ def _turn_steps(f, source, step, goal, rows=None, steps=None):
         f.store(value, f.at(goal, A_ROW * i))
 
 
-def _shapes(module) -> Value:
-    """What the processor is told of the tiles: all of them are whole. Rows that there are not give sums that nobody stores."""
+def _tile_config(module) -> Value:
+    """Return the tile configuration: all tiles are whole, since sums of missing rows are never stored."""
     return module.table("tiles", I8, [1, *[0] * 15, *[_LINE, 0] * _TILES, *[0] * (32 - 2 * _TILES), *[ROWS] * _TILES,
                                       *[0] * (16 - _TILES)])
 
@@ -159,7 +162,7 @@ def _shapes(module) -> Value:
 
 
 def _write_rows(module, kernel, tall, copies) -> str:
-    """Function of `tall` tiles of rows: for each block of a panel of the depth, strip after strip."""
+    """Write the function of `tall` tiles of rows: for each block of a panel of the depth, strip after strip."""
     blocks = {wide: _write_block(module, tall, wide) for wide in (2, 1)}
     name = f"rows_{tall}"
     f = module.function(name, [(PTR, "job"), (PTR, "a"), (PTR, "panel"), (I64, "size"), (PTR, "c"), (PTR, "sums"),
@@ -193,7 +196,7 @@ def _write_rows(module, kernel, tall, copies) -> str:
 
 
 def _write_block(module, tall, wide) -> str:
-    """Function of one block of C, `tall` x `wide` tiles, over a block of the depth."""
+    """Write the function of one block of C, `tall` x `wide` tiles, over a block of the depth."""
     name = f"block_{tall}x{wide}"
     f = module.function(name, [(PTR, "job"), (I64, "steps"), (PTR, "a"), (PTR, "b"), (PTR, "c"), (PTR, "sums"), (PTR, "ahead"),
                                (I64, "batch"), (I64, "row"), (I64, "column"), (I64, "height"), (I64, "width"), (I64, "flags")],
@@ -224,12 +227,11 @@ def _write_block(module, tall, wide) -> str:
 
 
 def _spot(f, start, i, j):
-    """Where a tile of sums begins in a block of them."""
     return f.at(start, _SUMS_ROW * ROWS * i + 4 * LANES * j)
 
 
 def _add(f, tall, wide, a, b):
-    """Load tiles of A and B, and add their products. B only passes: it is not to push A out of the nearest cache."""
+    """Load tiles of A and B, and add their products. B streams past, and must not push A out of the nearest cache."""
     for j in range(wide):
         _tile(f, "tileloaddt164", _B[j], f.at(b, 4 * LANES * j), f.index(STEP_BYTES))
     for i in range(tall):
@@ -247,7 +249,7 @@ def _tile(f, name, tile, *args):
 
 
 def _finish(f, tall, wide):
-    """Store the sums by rows of a block on the stack, even to a C of float: tiles with rows far apart are slow to store."""
+    """Store the sums by rows of a block on the stack, even for a float C: tile stores to distant rows are slow."""
     job, _, _, _, c, _, _, batch, row, column, height, width, _ = f.params
     room, other = f.local(SUMS_BYTES), f.local(SUMS_BYTES)
     _store_tiles(f, tall, wide, room)
@@ -260,7 +262,6 @@ def _finish(f, tall, wide):
 
 
 def _is_turned(f, job):
-    """Whether rows of A are columns of C: the operands have changed places."""
     return f.compare("ne", word(f, job, "turned"), 0)
 
 
@@ -270,8 +271,8 @@ def _store_tiles(f, tall, wide, start):
             _tile(f, "tilestored64", _SUMS[2 * i + j], _spot(f, start, i, j), f.index(_SUMS_ROW))
 
 
-def _write_turn(module):
-    """Function that turns a block of sums, whatever lies beyond its edges."""
+def _write_transpose(module):
+    """Write the function that transposes a block of sums, including its undefined edges."""
     f = module.function("turn", [(PTR, "source"), (PTR, "target")], internal=True)
     source, target = f.params
     with f.loop(0, 4) as loop:
@@ -285,7 +286,7 @@ def _write_turn(module):
 
 
 def _write_store(module, kernel):
-    """Function that applies the epilogue to a block of sums and stores it to C."""
+    """Write the function that applies the epilogue to a block of sums and stores it to C."""
     f = module.function("store", [(PTR, "job"), (PTR, "room"), (PTR, "c"), (I64, "batch"), (I64, "row"), (I64, "column"),
                                   (I64, "height"), (I64, "width")], internal=True)
     job, room, c, batch, row, column, height, width = f.params
@@ -307,7 +308,6 @@ def _write_store(module, kernel):
 
 
 def _store_row(f, kernel, values, spot, masks, both, where):
-    """A row of sums: the epilogue, then to C."""
     out, (operands, batch, row, column) = kernel.precision.out, where
     if kernel.epilogue.name and not kernel.epilogue.is_long:
         values = [kernel.epilogue.apply(f, value, Place(operands, batch, row, f.add(column, LANES * j), mask), 0)
@@ -320,7 +320,7 @@ def _store_row(f, kernel, values, spot, masks, both, where):
 
 
 def _as_bfloat(f, values):
-    """Two vectors of float as one of bfloat, by the processor's conversion; as bits."""
+    """Round two float vectors to one of bfloat bits by the AVX-512 instruction."""
     low, high = values
     value = f.call("llvm.x86.avx512bf16.cvtne2ps2bf16.512", vector(STRIP.columns, BF16), high, low)
     return f.bitcast(value, vector(STRIP.columns, I16))
@@ -328,11 +328,11 @@ def _as_bfloat(f, values):
 
 PACKERS = {PACK_ROWS: "strips_of_rows", PACK_TRANSPOSED: "strips_turned", PACK_ANY: "strips_of_any"}
 TILE = 32                       # steps of a tile; `LANES` are its pairs, and the columns of half a strip
-_TOGETHER = 4                   # strips that are packed side by side, so that pieces of rows are long
+_TOGETHER = 4                   # adjacent strips packed together, so that pieces of rows are long
 
 
 def write_packers(module, columns: int):
-    """Adds the packers for strips of so many columns."""
+    """Add the packers for strips of `columns` columns."""
     _write_packer_of_rows(module, columns)
     _write_packer_transposed(module, columns)
     _write_packer_of_any(module, columns)
@@ -345,12 +345,12 @@ def _packer(module, name):
 
 
 def _clear(f, strip, count, size, width):
-    """Zeros from the last pair of steps to the end of the strip."""
+    """Zero a strip from the last pair of steps to its end."""
     with f.loop(f.mul(f.ceil_div(count, 2), width), size, _LINE) as loop:
         f.store(zero(vector(_LINE // 4, I32)), f.at(strip, loop.index))
 
 
-# Rows of B lie along the columns.
+# Rows of B are contiguous along the columns.
 
 
 def _write_packer_of_rows(module, columns):
@@ -367,7 +367,7 @@ def _write_packer_of_rows(module, columns):
 
 
 def _pack_side(f, source, step, count, panel, size, columns, strips, mask):
-    """Strips side by side, down the depth; a step without a partner at the end is paired with zeros."""
+    """Pack adjacent strips down the depth; an odd last step is paired with zeros."""
     kind, line = vector(columns, I16), 2 * columns
     halves = [[lane // 2 + half * LANES + (columns if lane % 2 else 0) for lane in range(columns)] for half in (0, 1)]
 
@@ -389,7 +389,7 @@ def _pack_side(f, source, step, count, panel, size, columns, strips, mask):
         _clear(f, f.at(panel, f.mul(size, strip)), count, size, 2 * line)
 
 
-# Columns of B lie along the depth: pairs lie together already, so blocks of 32-bit words are turned.
+# Columns of B are contiguous along the depth: pairs are adjacent already, and blocks of 32-bit words are transposed.
 
 
 def _write_packer_transposed(module, columns):
@@ -402,15 +402,15 @@ def _write_packer_transposed(module, columns):
         full = f.compare("sge", left, LANES)
         inner = f.select(full, whole_steps, f.index(0))
         with f.loop(0, inner, TILE) as loop:
-            _turn(f, f.at(start, loop.index, I16), across, f.at(strip, f.mul(loop.index, row_bytes // 2)), row_bytes)
+            _transpose_tile(f, f.at(start, loop.index, I16), across, f.at(strip, f.mul(loop.index, row_bytes // 2)), row_bytes)
         with f.loop(inner, count, TILE) as loop:
-            _turn(f, f.at(start, loop.index, I16), across, f.at(strip, f.mul(loop.index, row_bytes // 2)), row_bytes,
+            _transpose_tile(f, f.at(start, loop.index, I16), across, f.at(strip, f.mul(loop.index, row_bytes // 2)), row_bytes,
                   f.sub(count, loop.index), left)
     f.ret()
 
 
-def _turn(f, corner, across, goal, row_bytes, steps=None, columns=None):
-    """A tile's worth of steps of 16 columns; at the edges only those that there are, zeros for the others."""
+def _transpose_tile(f, corner, across, goal, row_bytes, steps=None, columns=None):
+    """Transpose the 32 steps of a tile for 16 columns; at edges, missing steps and columns are zeros."""
     rows = []
     for i in range(LANES):
         spot = f.at(corner, f.mul(across, i))
@@ -423,7 +423,7 @@ def _turn(f, corner, across, goal, row_bytes, steps=None, columns=None):
         f.store(value, f.at(goal, i * row_bytes))
 
 
-# Neither lies along memory.
+# B is contiguous along neither.
 
 
 def _write_packer_of_any(module, columns):

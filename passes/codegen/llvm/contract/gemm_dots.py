@@ -1,7 +1,7 @@
-"""The dots road of the matrix product: both operands contiguous along the depth, sums across lanes, nothing is packed.
+"""Dots road of matrix products: both operands contiguous along the depth, sums across lanes, no packing.
 
-With few rows it is as fast as B comes from memory. Columns of B are too short for the processor to see where the next ones lie,
-so each tile asks for those of the tile after it.
+With few rows it is as fast as B comes from memory. Columns of B are too short for hardware prefetching, so each tile prefetches
+those of the next tile.
 """
 
 from ..ir.types import I64, PTR
@@ -9,14 +9,14 @@ from .epilogue import Place
 from .gemm_job import Item, call_epilogue, open_item, word
 from .microkernel import Operand, dot_tile, narrow
 
-DOT_ROWS, DOT_COLUMNS = 4, 4        # of a tile
-_WIDTHS = (DOT_COLUMNS, 2, 1)       # of tiles, where fewer columns are left
-_STRIDES = "a_row", "b_column"      # of the operands, by the names of a job's words
-_TURNED_STRIDES = "b_column", "source_row"
+DOT_ROWS, DOT_COLUMNS = 4, 4        # rows and columns of a tile
+_WIDTHS = (DOT_COLUMNS, 2, 1)       # narrower tiles for the last columns
+_STRIDES = "a_row", "b_column"      # names of job words
+_SWAPPED_STRIDES = "b_column", "source_row"
 
 
 def dot_item(module, kernel):
-    """Function of one item: small tiles of dot products, along what there is less of first, so that it stays near."""
+    """Write the function of one item: tiles of dot products, along the shorter side first, so that it stays in cache."""
     table = _dot_kernels(module, kernel, _STRIDES)
     f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
     job, number, _ = f.params
@@ -34,9 +34,9 @@ def dot_item(module, kernel):
 
 
 def write_last_rows(module, kernel) -> str:
-    """Function `last_rows(job, a, b, c, column, columns, batch)` of a product whose operands have changed places: the rows of A
-    that tiles have left, `last` of them, by some columns of B."""
-    table = _dot_kernels(module, kernel, _TURNED_STRIDES, (DOT_COLUMNS,), [(1, 1)])
+    """Write `last_rows(job, a, b, c, column, columns, batch)` of swapped operands: the `last` rows of A that the tiles left, by
+    some columns of B."""
+    table = _dot_kernels(module, kernel, _SWAPPED_STRIDES, (DOT_COLUMNS,), [(1, 1)])
     f = module.function("last_rows", [(PTR, "job"), (PTR, "a"), (PTR, "b"), (PTR, "c"), (I64, "column"), (I64, "columns"),
                                       (I64, "batch")], internal=True)
     job, a, b, c, start, columns, batch = f.params
@@ -44,13 +44,13 @@ def write_last_rows(module, kernel) -> str:
     item = Item(batch, first, f.add(first, word(f, job, "last")), start, columns, a, b, c)
     for (column, kernels), most in zip(_along_columns(f, item, table, (DOT_COLUMNS, 1)), (DOT_ROWS, 1)):
         with f.loop(item.first_row, item.end_row, most) as down:
-            _dots(f, job, item, kernels, down.index, column, _TURNED_STRIDES, most)
+            _dots(f, job, item, kernels, down.index, column, _SWAPPED_STRIDES, most)
     f.ret()
     return "last_rows"
 
 
 def _along_columns(f, item, table, widths=_WIDTHS):
-    """Loops over columns, from the widest tiles to the narrowest: in each a column and the tiles' functions by height."""
+    """Loop over columns from the widest tiles to the narrowest; yield a column and the tile functions by height."""
     low = f.index(0)
     for number, width in enumerate(widths):
         high = f.bit_and(item.columns, -width)
@@ -60,7 +60,7 @@ def _along_columns(f, item, table, widths=_WIDTHS):
 
 
 def _dots(f, job, item, kernels, row, column, strides, most=DOT_ROWS):
-    """One tile of at most so many rows."""
+    """Run one tile of at most `most` rows."""
     a_row, b_column, c_row = (word(f, job, name) for name in (*strides, "c_row"))
     height = f.min(f.sub(item.end_row, row), most)
     kernel = f.load(PTR, f.at(f.at(kernels, height, PTR), -8))
@@ -69,8 +69,8 @@ def _dots(f, job, item, kernels, row, column, strides, most=DOT_ROWS):
 
 
 def _dot_kernels(module, kernel, strides, widths=_WIDTHS, more=()):
-    """A table of the tiles' functions: all heights of one width after the other, then `more` of (height, width): few columns
-    beyond whole tiles, once in an item, are worth no tiles of their own."""
+    """Write the table of tile functions: all heights of one width after the other, then `more` of (height, width). Few columns
+    beyond whole tiles, once in an item, are not worth tiles of their own."""
     sizes = [(height, width) for width in widths for height in range(1, DOT_ROWS + 1)]
     names = [_dot_kernel(module, kernel, height, width, strides) for height, width in [*sizes, *more]]
     return module.function_table("dot_kernels", names)

@@ -1,4 +1,4 @@
-"""Jobs of matrix products, shared by all variants: the words of a job, and the part of the result that one item covers."""
+"""Job of a matrix product, shared by all variants: its words, and the part of the result that one item covers."""
 
 from dataclasses import dataclass
 
@@ -10,11 +10,10 @@ WORDS = ("a", "b", "c", "a_row", "a_step", "b_step", "b_column", "c_row", "a_bat
          "pack", "operands", "panel", "panel_depth", "sums_bytes",
          "turned", "last",
          "source_row", "source_step", "left_bytes", "ahead", "sums_row", "adds")
-# On the road of register tiles: `source_row` and `source_step` are the strides of A itself, `a_row` and `a_step` those that
-# tiles read with; `left_bytes` of the scratch hold packed tiles of A (none: A is read in place); `ahead` is the distance of the
-# steps of B that are asked for early, or 0; `sums_row` is the distance of rows of sums: C's own, or those of the scratch where
-# operands have changed places (`turned`); then `last` rows of A, beyond `columns`, are left to dot products. With `adds` the
-# product is added to what C holds.
+# Words of the road of register tiles: `source_row` and `source_step` are the strides of A itself, `a_row` and `a_step` those
+# that tiles read with. `left_bytes` of the scratch hold packed tiles of A (0: A is read in place). `ahead` is the distance of
+# prefetched steps of B, or 0. `sums_row` is the distance of rows of sums, in C or, with swapped operands (`turned`), in the
+# scratch. Then `last` rows of A, beyond `columns`, are left to dot products. With `adds` the product is added to C.
 OFFSET = {name: 8 * number for number, name in enumerate(WORDS)}
 
 # A plan is the words of a job followed by the task's address and the number of chunks (and how many threads take them).
@@ -22,7 +21,7 @@ PLAN_WORDS = (*WORDS, "task", "tasks")
 
 
 def word(f, job, name, type_=I64):
-    """A word of a job."""
+    """Load a word of a job."""
     return f.load(type_, f.at(job, OFFSET[name]))
 
 
@@ -41,7 +40,7 @@ class Item:
 
 
 def open_item(f, job, number):
-    """The item of a number."""
+    """Return the item with a number."""
     panel = word(f, job, "panel")
     panels, blocks, rows = word(f, job, "panels"), word(f, job, "row_blocks"), word(f, job, "rows")
     each = f.mul(panels, blocks)
@@ -53,7 +52,7 @@ def open_item(f, job, number):
 
 
 def _batch_operands(f, job, batch):
-    """Pointers to the three matrices of a batch: by uniform strides, or from a table of byte offsets."""
+    """Return the three matrices of a batch, by uniform strides or from a table of byte offsets."""
     table = word(f, job, "offsets", PTR)
 
     def uniform():
@@ -68,8 +67,8 @@ def _batch_operands(f, job, batch):
 
 
 def call_epilogue(f, job, c, where, height, width, c_row=None):
-    """A long epilogue, on a part of C that was just stored and lies in the nearest cache; or on values that are to be stored
-    there, in rows that lie `c_row` bytes apart."""
+    """Call a long epilogue on a part of C just stored, still in the nearest cache; or on values in rows `c_row` bytes apart
+    that will be stored there."""
     operands, (batch, row, column) = word(f, job, "operands", PTR), where
     c_row = word(f, job, "c_row") if c_row is None else f.index(c_row)
     f.call_pointer(f.load(PTR, operands), "void", operands, c, c_row, row, column, f.index(height), f.index(width), batch)

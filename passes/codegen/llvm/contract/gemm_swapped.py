@@ -1,10 +1,11 @@
-"""Products whose operands have changed places: rows of A are columns of C, whose sums wait in the scratch.
+"""Products with swapped operands: rows of A are columns of C, whose sums wait in the scratch.
 
-Where B lies along the depth and has many more columns than A has rows (a weight, and a batch of some rows), packing B is dear.
-Such a product is computed as that of the transposed matrices: columns of B are the rows, read in place, and only A is packed.
-Its sums stand in the scratch as [column of C][row of C]. Finished ones are turned in registers, a square of vectors at a time,
-to a block on the stack, where rows of C can be short of nothing and far apart; they get their epilogue on the way from there.
-A few rows of A beyond whole vectors are dot products with the rows of the weight that tiles have just read (`gemm_dots.py`).
+If B is contiguous along the depth and has many more columns than A has rows (a weight, and a small batch), packing B is
+expensive. The product of the transposed matrices reads B's columns in place as rows, and packs only A.
+
+Its sums stand in the scratch as [column of C][row of C]. Finished ones are transposed in registers, a square of vectors at a
+time, to a block on the stack, and get their epilogue on the way to C. Rows of A beyond whole vectors are dot products with the
+rows of the weight that tiles have just read (`gemm_dots.py`).
 """
 
 from ..ir.emit import Module
@@ -19,8 +20,8 @@ _LINE = 64
 
 
 def write_turn_out(module: Module, kernel, most: int) -> str:
-    """Function `turn_out(job, sums, c, row, column, height, width, batch)`: finished sums [width][height] to where rows of C
-    begin, and its columns from `column` on, `most` or fewer. Beyond them the sums may hold anything, up to whole squares."""
+    """Write `turn_out(job, sums, c, row, column, height, width, batch)`: transpose finished sums [width][height] to C from
+    `column` on, at most `most` columns. Up to whole squares the sums may hold any values beyond."""
     lanes, element = kernel.shape.lanes, kernel.precision.accumulate
     rows, room_row = _SQUARES * lanes, -(-most // lanes) * lanes * bytes_of(element) + _LINE
     f = module.function("turn_out", [(PTR, "job"), (PTR, "sums"), (PTR, "c"), (I64, "row"), (I64, "column"), (I64, "height"),
@@ -45,7 +46,7 @@ def write_turn_out(module: Module, kernel, most: int) -> str:
 
 
 def _finish_row(f, kernel, job, start, spot, width, where):
-    """Stores a row of sums to C; short epilogues are applied here."""
+    """Apply short epilogues to a row of sums and store it to C."""
     lanes, (batch, row, column) = kernel.shape.lanes, where
 
     def one(at, mask):

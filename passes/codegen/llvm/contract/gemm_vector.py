@@ -1,4 +1,4 @@
-"""The one-row road of the matrix product: sweeps along whole rows of B, a few at a time, as memory likes to be read."""
+"""One-row road of matrix products: sweeps along whole rows of B, a few at a time, in memory order."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ _SWEEP_ROWS = 8
 
 
 def vector_item(module, kernel):
-    """Function of one item of the one-row road: rows of B side by side, their weighted sum added to a row of sums."""
+    """Write the function of one item: add the weighted sum of several rows of B to a row of sums."""
     precision, lanes = kernel.precision, kernel.shape.lanes
     f = module.function("item", [(PTR, "job"), (I64, "number"), (I64, "worker")], internal=True)
     job, number, _ = f.params
@@ -38,7 +38,6 @@ def vector_item(module, kernel):
 
 
 def _sweep(f, precision, weights, rows, sums, columns):
-    """sums += weights @ rows, vector by vector."""
     lanes = lanes_of(weights[0].type)
     stored = vector(lanes, memory_type(precision.b))
 
@@ -56,7 +55,7 @@ def _sweep(f, precision, weights, rows, sums, columns):
 
 
 def _finish_row(f, kernel, job, item, sums):
-    """The epilogue and the stores of a row of sums."""
+    """Apply the epilogue to a row of sums and store it."""
     out, lanes = kernel.precision.out, kernel.shape.lanes
     operands, total = word(f, job, "operands", PTR), vector(lanes, kernel.precision.accumulate)
     with f.loop(0, item.columns, lanes) as loop:

@@ -1,8 +1,8 @@
-"""A matrix product as a function inside other kernels: C = (keep * C + A B) * scale for any sizes, on the micro-kernel.
+"""Matrix product as a function inside other kernels: C = (keep * C + A B) * scale for any sizes, on the microkernel.
 
-Attention and recurrent layers call it on blocks that lie in the near caches. `keep` and `scale` hold one number for each row
-of C (or one for all of them: stride 0); a null `keep` means that C is not read, a null `scale` that nothing is multiplied.
-B is read in place, or as packed panels that lie `b_panel` bytes apart.
+Attention and recurrent layers call it on blocks in the near caches. `keep` and `scale` hold one number per row of C, or one for
+all (stride 0). A null `keep` means that C is not read, a null `scale` that nothing is multiplied. B is read in place, or as
+packed panels `b_panel` bytes apart.
 """
 
 from ..ir.emit import Module
@@ -17,8 +17,10 @@ _NUMBERS = (PTR, "keep"), (PTR, "scale"), (I64, "number_step")
 
 def write_product(module: Module, precision: Precision, name: str = "product",
                   steps: tuple[int | None, int | None] = (None, None)) -> str:
-    """Adds `void name(a, b, c, a_row, a_step, b_step, b_panel, c_row, rows, columns, depth, keep, scale, number_step)`. Steps
-    that are the same in all calls may be given here: then they are not computed with."""
+    """Add `void name(a, b, c, a_row, a_step, b_step, b_panel, c_row, rows, columns, depth, keep, scale, number_step)`.
+
+    `steps` gives steps of the depth that are the same in all calls: they become constants.
+    """
     shape = tile_shape(module.target, precision.accumulate)
     widths = [shape.vectors >> n for n in range(shape.vectors.bit_length())]
     tables = {(width, masked): module.function_table(f"{name}_tiles_{width}{'_edge' * masked}",
@@ -50,7 +52,7 @@ def write_product(module: Module, precision: Precision, name: str = "product",
 
 
 def _write_all_rows(module, name):
-    """Function of every row of C for some of its columns: tiles of 6 rows, the rest in smaller ones (8 rows as 4 and 4)."""
+    """Write the function of all rows of C for some columns: tiles of 6 rows, the rest in smaller ones (8 rows as 4 and 4)."""
     words = [(I64, word) for word in ("a_row", "a_step", "b_step", "c_row", "rows", "depth", "left")]
     f = module.function(name, [(PTR, "table"), (PTR, "a"), (PTR, "b"), (PTR, "c"), *words, *_NUMBERS], internal=True)
     table, a, b, c, a_row, a_step, b_step, c_row, rows, depth, left, keep, scale, number_step = f.params
@@ -73,12 +75,12 @@ def _write_all_rows(module, name):
 
 
 def _forward(f, pointer, offset):
-    """A pointer moved on, unless it is null."""
+    """Advance a pointer unless it is null."""
     return f.select(f.compare("eq", pointer, null()), pointer, f.at(pointer, offset))
 
 
 def _tile(module, precision, lanes, prefix, height, width, masked, steps):
-    """Function of one register tile. With two steps that it does not know, LLVM runs out of registers in rounds of four."""
+    """Write the function of one register tile. With two unknown steps, LLVM runs out of registers in rounds of four."""
     name = f"{prefix}_{height}x{width}{'_edge' * masked}"
     f = module.function(name, [("ptr noalias readonly", "a"), ("ptr noalias readonly", "b"), ("ptr noalias", "c"),
                                *((I64, word) for word in ("a_row", "a_step", "b_step", "c_row", "depth", "left")),

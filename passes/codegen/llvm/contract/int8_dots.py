@@ -1,19 +1,19 @@
-"""Products of bytes and of words that are added to sums of i32, by what the target has for it. All of them are exact."""
+"""Exact products of bytes and of 16-bit words, added to i32 sums by the target's instructions."""
 
 from .....ir.ops.quantized.int8_conv import GROUP
 from ..ir.types import I16, I32, bytes_of, constant, lanes_of, like, vector
 
 _PAIRS = {16: "llvm.x86.sse2.pmadd.wd", 32: "llvm.x86.avx2.pmadd.wd", 64: "llvm.x86.avx512.pmaddw.d.512"}
-# multiplies lanes of 16 bits and adds up neighbours, by the bytes of a register
+# by register bytes: multiply 16-bit lanes and add neighbours
 
 
 def dots_bytes(target) -> bool:
-    """Whether products of four bytes are one instruction."""
+    """Return whether products of four bytes are one instruction."""
     return target.has("avx512vnni") or target.has("avxvnni")
 
 
 def add_fours(f, total, left, right):
-    """total plus, in each lane of i32, the four products of unsigned bytes of `left` and signed ones of `right`."""
+    """Add to each i32 lane the four products of unsigned bytes of `left` and signed bytes of `right`."""
     if dots_bytes(f.module.target):
         return f.call(f"llvm.x86.avx512.vpdpbusd.{32 * lanes_of(total.type)}", total.type, total, left, right)
     if f.module.target.arch != "x86_64":
@@ -34,13 +34,13 @@ def add_fours(f, total, left, right):
 
 
 def _byte(f, x, at, shift):
-    """One byte of each lane, widened as `shift` says: lshr with zeros, ashr with its sign."""
+    """Widen one byte of each lane: lshr with zeros, ashr with its sign."""
     moved = f.binary("shl", x, constant(x.type, 8 * (GROUP - 1 - at)))
     return f.binary(shift, moved, constant(x.type, 8 * (GROUP - 1)))
 
 
 def add_ones(f, total, left, right):
-    """total plus one product in each lane, of numbers that 16 bits hold."""
+    """Add one product of 16-bit numbers to each lane."""
     if f.module.target.arch != "x86_64":
         return f.binary("add", total, f.binary("mul", left, right))
     wide = vector(2 * lanes_of(total.type), I16)
@@ -49,5 +49,5 @@ def add_ones(f, total, left, right):
 
 
 def add_pairs(f, total, left, right):
-    """total plus, in each lane, the two products of neighbours of 16 bits (on x86-64)."""
+    """Add the two products of adjacent 16-bit numbers to each lane (on x86-64)."""
     return f.binary("add", total, f.call(_PAIRS[bytes_of(total.type)], total.type, left, right))

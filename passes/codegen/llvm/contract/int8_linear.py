@@ -1,7 +1,7 @@
-"""`linear_int8` as pool tasks: quantising the rows of the input, and their products with a weight of bytes.
+"""Pool tasks of `linear_int8`: quantise the rows of the input, and multiply them with a weight of bytes.
 
     quantize   numbers[i], pairs[i] = bytes of x[i], its step and zero              an item is a row
-    dots       out[i, j] = sums of numbers[i] * weight[j], scaled, plus bias        an item is a block of rows by one of columns
+    dots       out[i, j] = sums of numbers[i] * weight[j], scaled, plus bias        an item is a block of rows and columns
 """
 
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ from .int8_products import PAIR, write_products
 ARRAYS = ("x", "weight", "scale", "bias", "out")
 WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "rows", "columns", "depth", "numbers_row", "pairs", "blocks",
          "block_rows", "block_columns")
-# In scratch are the numbers, `numbers_row` bytes from row to row, and from `pairs` on the two floats of each row.
+# The scratch holds the numbers, rows `numbers_row` bytes apart, and from `pairs` on the two floats of each row.
 TASKS = ("quantize", "dots")
 
 
 @dataclass(frozen=True)
 class Int8Kernel(ModuleWriter):
-    """What a module is made for: whether a bias is added."""
+    """Generator of both tasks, with or without a bias."""
 
     bias: bool
 
     @property
     def symbols(self) -> list:
-        """The tasks, in order."""
+        """Names of the tasks, in order."""
         return [f"int8_{name}" for name in TASKS]
 
     def write(self, module):
@@ -37,7 +37,7 @@ class Int8Kernel(ModuleWriter):
 
 
 def _row(f, job, row):
-    """(numbers, pair) of a row."""
+    """Return (numbers, pair) of a row."""
     scratch = job.address("scratch")
     return f.at(scratch, f.mul(row, job.numbers_row)), f.at(f.at(scratch, job.pairs), f.mul(row, PAIR))
 

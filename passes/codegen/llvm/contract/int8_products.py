@@ -1,10 +1,10 @@
-"""Rows of floats times rows of signed bytes: the rows become unsigned bytes, and products are summed in whole numbers.
+"""Rows of floats times rows of signed bytes: rows are quantised to unsigned bytes, and products summed exactly.
 
-    quantize_row    one row's numbers, its step and the number that stands for 0
+    quantize_row    a row's bytes, its step and its zero point
     bytes_product   out[i, j] = sums of numbers[i] * weights[j], scaled, plus bias[j]
 
-What is computed, with its order of roundings, is said by `ir/ops/quantized/int8_linear.py`. Sums are whole numbers, so they are
-the same however they are made: with the processor's dot instruction for bytes where it has one, else by products of 16 bits.
+`ir/ops/quantized/int8_linear.py` defines the result and its order of roundings. Sums are integers, so any way to add gives the
+same: the dot instruction for bytes if the processor has it, else products of 16 bits.
 """
 
 from .....ir.ops.quantized.int8_linear import LEAST_STEP, STEPS
@@ -13,23 +13,23 @@ from ..ir.emit import Module
 from ..ir.types import F32, I1, I8, I16, I32, I64, PTR, VOID, constant, lanes_of, like, mangled, vector, zero
 from .int8_dots import add_fours, add_pairs, dots_bytes
 
-COLUMNS = 4             # of a tile
-PAIR = 8                # bytes of a row's two floats: its step and the number that stands for 0
-LINE = 64               # numbers of a row start on a line of so many bytes, and are read by vectors past their end
+COLUMNS = 4             # columns of a tile
+PAIR = 8                # bytes of a row's two floats: its step and its zero point
+LINE = 64               # rows of numbers start on lines of so many bytes, and vectors may read past their end
 
 
 def tile_rows(target: Target) -> int:
-    """Rows of a tile: its sums stay in registers."""
+    """Return the rows of a tile whose sums stay in registers."""
     return 4 if target.vector_registers >= 32 else 2
 
 
 def numbers_row(f, depth):
-    """Bytes from row to row of numbers."""
+    """Return the bytes between rows of numbers."""
     return f.bit_and(f.add(depth, LINE - 1), -LINE)
 
 
 def write_products(module: Module, bias: bool):
-    """Adds `quantize_row` and `bytes_product`, which reads its pointer `bias` if `bias`."""
+    """Add `quantize_row` and `bytes_product`, which adds the vector at `bias` if `bias` is true."""
     _write_quantize(module)
     _write_product(module, bias)
 
@@ -46,13 +46,13 @@ def _write_quantize(module):
     step = f.fsub(f.fmul(high, share), f.fmul(low, share))
     step = f.select(f.compare("ogt", step, LEAST_STEP), step, constant(F32, 1))
     inverse = f.fdiv(constant(F32, 1), step)
-    nought = _within(f, f.intrinsic("rint", F32, f.fmul(f.fneg(low), inverse)))
+    zero_point = _within(f, f.intrinsic("rint", F32, f.fmul(f.fneg(low), inverse)))
     f.store(f.select(finite, step, constant(F32, float("nan"))), pair)
-    f.store(nought, f.at(pair, 1, F32))
-    each, inverse, nought = vector(lanes, F32), f.splat(inverse, lanes), f.splat(nought, lanes)
+    f.store(zero_point, f.at(pair, 1, F32))
+    each, inverse, zero_point = vector(lanes, F32), f.splat(inverse, lanes), f.splat(zero_point, lanes)
 
     def turn(at, mask):
-        moved = f.fadd(f.intrinsic("rint", each, f.fmul(_load(f, F32, x, at, lanes, mask), inverse)), nought)
+        moved = f.fadd(f.intrinsic("rint", each, f.fmul(_load(f, F32, x, at, lanes, mask), inverse)), zero_point)
         number = f.cast("fptosi", _within(f, moved), vector(lanes, I32))
         f.store(f.cast("trunc", number, vector(lanes, I8)), f.at(numbers, at))
 
@@ -66,13 +66,13 @@ def _load(f, element, pointer, at, lanes, mask):
 
 
 def _within(f, value):
-    """A number within the steps; nan is 0."""
+    """Clamp a number to the steps; nan becomes 0."""
     value = f.select(f.compare("ogt", value, 0.0), value, constant(value.type, 0))
     return f.select(f.compare("olt", value, float(STEPS)), value, constant(value.type, STEPS))
 
 
 def _extent(f, x, depth, lanes):
-    """(smallest, largest, is each finite?) of a row and 0, past nan."""
+    """Return (smallest, largest, whether all are finite) of a row and 0, ignoring nan."""
     def step(extent, at, mask):
         low, high, odd = extent
         value = _load(f, F32, x, at, lanes, mask)
@@ -98,7 +98,7 @@ _SIZES = ("depth", "numbers_row", "out_row")
 
 
 def _write_product(module, bias):
-    """Tile by tile: `out_row` are bytes."""
+    """Write `bytes_product`, tile by tile; `out_row` is in bytes."""
     most = tile_rows(module.target)
     tiles = {(height, width): _write_tile(module, bias, height, width) for height in range(1, most + 1)
              for width in (COLUMNS, 1)}
@@ -118,7 +118,7 @@ def _write_product(module, bias):
 
 
 def _write_tile(module, bias, height, width) -> str:
-    """Function of a tile: its sums along the depth, scaled, where they belong."""
+    """Write the function of a tile: sums along the depth, scaled and stored."""
     name = f"bytes_{height}x{width}"
     f = module.function(name, [*((PTR, name) for name in _POINTERS), *((I64, name) for name in _SIZES)], internal=True)
     numbers, pairs, weights, scale, added, out, depth, numbers_row, out_row = f.params
@@ -126,8 +126,8 @@ def _write_tile(module, bias, height, width) -> str:
     scale = f.load(vector(width, F32), scale)
     for i in range(height):
         at = f.at(pairs, PAIR * i)
-        nought = f.cast("fptosi", f.load(F32, f.at(at, 1, F32)), I32)
-        exact = f.binary("sub", sums[i], f.binary("mul", of_weights, f.splat(nought, width)))
+        zero_point = f.cast("fptosi", f.load(F32, f.at(at, 1, F32)), I32)
+        exact = f.binary("sub", sums[i], f.binary("mul", of_weights, f.splat(zero_point, width)))
         factor = f.fmul(f.splat(f.load(F32, at), width), scale)
         value = f.fmul(f.cast("sitofp", exact, vector(width, F32)), factor)
         if bias:
@@ -138,15 +138,15 @@ def _write_tile(module, bias, height, width) -> str:
 
 
 def _sums(f, numbers, weights, depth, numbers_row, height, width):
-    """([for each row the sums of its numbers times each weight], the sums of each weight alone): vectors of i32."""
+    """Return ([sums of each row's numbers times each weight], [sums of each weight]) as vectors of i32."""
     lanes = f.lanes(I32)
-    wide = 4 * lanes if dots_bytes(f.module.target) else 2 * lanes        # bytes that a register of sums takes in
+    wide = 4 * lanes if dots_bytes(f.module.target) else 2 * lanes        # bytes that one vector of sums consumes
     whole, start = f.bit_and(depth, -wide), [zero(vector(lanes, I32))] * ((height + 1) * width)
     ones = constant(vector(wide, I8), 1)
 
     def step(sums, at, mask=None):
         if mask is None and width > 1:
-            _ask_for(f, f.at(weights, f.mul(depth, width)), at, depth, width)
+            _prefetch_rows(f, f.at(weights, f.mul(depth, width)), at, depth, width)
         right = [_load(f, I8, f.at(weights, f.mul(depth, j)), at, wide, mask) for j in range(width)]
         left = [*[f.load(vector(wide, I8), f.at(f.at(numbers, f.mul(numbers_row, i)), at)) for i in range(height)], ones]
         return [_add_dots(f, total, left[i // width], right[i % width]) for i, total in enumerate(sums)]
@@ -159,14 +159,14 @@ def _sums(f, numbers, weights, depth, numbers_row, height, width):
     return found[:-1], found[-1]
 
 
-def _ask_for(f, weights, at, depth, width):
-    """Ask for the rows of the tile to come: each starts on a page of its own, where the hardware does not look ahead."""
+def _prefetch_rows(f, weights, at, depth, width):
+    """Prefetch the rows of the next tile: each is on a page of its own, where hardware prefetching stops."""
     for j in range(width):
         f.prefetch(f.at(f.at(weights, f.mul(depth, j)), at), 2)
 
 
 def _add_dots(f, total, left, right):
-    """total plus products of unsigned and signed bytes, neighbours in one lane: four, or two without the instruction."""
+    """Add products of unsigned and signed bytes, neighbours in one lane: four, or two without the instruction."""
     if dots_bytes(f.module.target):
         return add_fours(f, total, *[f.bitcast(x, total.type) for x in (left, right)])
     left, right = (f.cast(kind, x, like(x.type, I16)) for kind, x in (("zext", left), ("sext", right)))
@@ -179,8 +179,8 @@ def _add_dots(f, total, left, right):
 
 
 def _across(f, vectors):
-    """The sums of all lanes of each of some vectors (a power of two) as one vector of as many lanes."""
-    blocks = 1                                          # of a vector, each the part of a sum
+    """Return the sums of all lanes of each vector (a power of two of them) as the lanes of one vector."""
+    blocks = 1                                          # blocks of a vector, each part of one sum
     while len(vectors) > 1:
         vectors = [_halved(f, a, b, blocks) for a, b in zip(vectors[::2], vectors[1::2])]
         blocks *= 2
@@ -194,14 +194,14 @@ def _across(f, vectors):
 
 
 def _halves(lanes, blocks):
-    """The lanes in the first and in the second halves of a vector's blocks."""
+    """Return the lanes in the first and in the second halves of a vector's blocks."""
     size = lanes // blocks
     return tuple([start + at for start in range(0, lanes, size) for at in half]
                  for half in (range(size // 2), range(size // 2, size)))
 
 
 def _halved(f, a, b, blocks):
-    """The blocks of two vectors, each halved by adding up its halves, in one vector."""
+    """Add the halves of each block of two vectors, into one vector."""
     lanes = lanes_of(a.type)
     low, high = _halves(lanes, blocks)
     return f.binary("add", *[f.shuffle(a, b, [*half, *[lanes + at for at in half]]) for half in (low, high)])

@@ -1,9 +1,9 @@
-"""The one micro-kernel: a register tile of C accumulated over a depth, whoever needs a contraction.
+"""Microkernel: a register tile of C accumulated over a depth, for all contractions.
 
 `outer_tile` holds `rows` x `vectors` accumulators, broadcasts elements of A and multiplies them with vectors of B. `dot_tile`
-is for operands that lie contiguous along the depth: vectors of both, summed across lanes at the end in a fixed tree. Where rows
-and steps lie is given by strides in bytes, ints or run-time values alike, so one kernel serves every layout; what happens to
-the finished accumulators is the caller's (`epilogue.py`).
+is for operands contiguous along the depth: it multiplies vectors of both, and sums across lanes at the end in a fixed tree.
+Strides in bytes, ints or run-time values, describe rows and steps, so one kernel serves every layout. Callers finish the
+accumulators (`epilogue.py`).
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from ..ir.emit import Function
 from ..ir.spelling import to_bfloat
 from ..ir.types import BF16, F16, F32, F64, I16, I32, Value, bytes_of, element_of, lanes_of, like, mangled, vector, zero
 
-TURN = 8                                         # rows that `Lines` may go along side by side, a power of two
+TURN = 8                                         # rows whose lines `Lines` interleaves, a power of two
 _LINE = 64                                       # bytes of a cache line
 
 
@@ -29,7 +29,7 @@ class Precision:
 
     @classmethod
     def of(cls, stored: str, out: str | None = None) -> "Precision":
-        """Operands of one type; narrow floats accumulate in float."""
+        """Return the precision of operands of one type; narrow floats accumulate in float."""
         return cls(stored, stored, F64 if stored == F64 else F32, out or stored)
 
     def __str__(self):
@@ -37,7 +37,7 @@ class Precision:
 
 
 class Operand(NamedTuple):
-    """Where an operand lies: a pointer and the strides, in bytes, between its rows and between its steps in depth."""
+    """Location of an operand: a pointer and the strides, in bytes, between its rows and between its steps in depth."""
 
     pointer: Value
     row_stride: Any
@@ -45,8 +45,10 @@ class Operand(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Lines that will be needed: the first, and the bytes between them; `beside` a line lies another one, or the same. From
-    each `TURN`th line to the next it is `turn` bytes: lines of some rows, then the next ones of the same rows."""
+    """Cache lines to prefetch: the first, and the bytes between them; each may have a second line `beside` it.
+
+    From each `TURN`th line to the next it is `turn` bytes: lines of several rows, then the next lines of the same rows.
+    """
 
     pointer: Value
     apart: Any
@@ -64,22 +66,21 @@ class TileShape:
 
     @property
     def columns(self) -> int:
-        """Columns of a full tile."""
         return self.vectors * self.lanes
 
 
 def tile_shape(target: Target, accumulate: str) -> TileShape:
-    """6 x 4 vectors with 32 registers (24 accumulators, 4 of B, broadcasts), 6 x 2 with 16."""
+    """Return 6 x 4 vectors for 32 registers (24 accumulators, 4 of B, broadcasts), 6 x 2 for 16."""
     return TileShape(6, 4 if target.vector_registers >= 32 else 2, target.lanes(bytes_of(accumulate)))
 
 
 def memory_type(stored: str) -> str:
-    """The type that moves through memory: 16-bit floats as integers, which every target loads, masks and stores alike."""
+    """Return the type for loads and stores: 16-bit floats as integers, which every target loads, masks and stores."""
     return I16 if stored in (BF16, F16) else stored
 
 
 def widen(f: Function, value: Value, stored: str, element: str) -> Value:
-    """A value as loaded (`memory_type`) as the accumulating type, exactly."""
+    """Convert a loaded value (`memory_type`) to the accumulating type, exactly."""
     if stored == element:
         return value
     if stored == BF16:
@@ -91,7 +92,7 @@ def widen(f: Function, value: Value, stored: str, element: str) -> Value:
 
 
 def narrow(f: Function, value: Value, stored: str) -> Value:
-    """An accumulated value as the `memory_type` of its stored type, rounded to nearest even."""
+    """Round an accumulated value to nearest even, to the `memory_type` of its stored type."""
     if element_of(value.type) == stored:
         return value
     if stored == BF16:
@@ -101,31 +102,34 @@ def narrow(f: Function, value: Value, stored: str) -> Value:
 
 
 def multiply_add(f: Function, a: Value, b: Value, c: Value) -> Value:
-    """a * b + c, fused where the target can."""
+    """Return a * b + c, fused if the target can."""
     return f.fma(a, b, c) if f.module.target.fma else f.fadd(f.fmul(a, b), c)
 
 
 def outer_tile(f: Function, precision: Precision, rows: int, vectors: int, lanes: int, depth, a: Operand, b: Operand,
                mask: Value | None = None, ahead=None, unroll: int = 1) -> list[list[Value]]:
-    """Accumulators [row][vector] of sum over k of A[row, k] * B[k, columns]; see `add_outer` for the operands."""
+    """Return accumulators [row][vector] of the sum over k of A[row, k] * B[k, columns]; `add_outer` explains the operands."""
     return add_outer(f, precision, zero_tile(precision, rows, vectors, lanes), depth, a, b, mask, ahead, unroll)
 
 
 def zero_tile(precision: Precision, rows: int, vectors: int, lanes: int, narrow: bool = False) -> list[list[Value]]:
-    """Accumulators of nothing yet; `narrow` ones have half the lanes in the last vector."""
+    """Return zero accumulators; `narrow` halves the lanes of the last vector."""
     widths = [lanes] * (vectors - narrow) + [lanes // 2] * narrow
     return [[zero(vector(width, precision.accumulate)) for width in widths] for _ in range(rows)]
 
 
 def add_outer(f: Function, precision: Precision, tile: list[list[Value]], depth, a: Operand, b: Operand,
               mask: Value | None = None, ahead=None, unroll: int = 1) -> list[list[Value]]:
-    """Accumulators [row][vector] plus the sum over k of A[row, k] * B[k, columns], one step of the depth after the other.
+    """Add to accumulators [row][vector] the sum over k of A[row, k] * B[k, columns], one step of the depth after the other.
 
-    `b.row_stride` is a tuple of where the vectors of a step of B lie, in bytes; 0 where they lie one after the other. `mask`
-    limits the last of them. `ahead` is how far from each step of B lies a line that will be needed, or (pointer, bytes) of a
-    stream beside B: each step asks for the first and the last line of that many bytes, and goes on by as many; or `Lines`, of
-    which each whole round of the loop asks for one or two. `unroll` steps (a power of two) are one round: what counts them and
-    moves on takes turns with the multiply-adds on the same ports.
+    `b.row_stride` is a tuple of byte offsets of the vectors in a step of B; 0 means adjacent vectors. `mask` limits the last of
+    them.
+
+    `ahead` is the distance from each step of B to a line to prefetch; or (pointer, bytes) of a stream beside B, of which each
+    step prefetches the first and the last line of that many bytes; or `Lines`, of which each round of the loop prefetches one
+    or two.
+
+    `unroll` steps (a power of two) form one round, because loop counters compete with multiply-adds for ports.
     """
     lines = ahead if type(ahead) is Lines else None
     step = _OuterStep(f, precision, tile, a, b, mask, ahead if lines is None else None)
@@ -135,7 +139,7 @@ def add_outer(f: Function, precision: Precision, tile: list[list[Value]], depth,
         asked = [lines.pointer] if lines is not None and count == unroll else []
         with f.loop(low, high, count, [*places, *sums, *asked]) as loop:
             now, sums = loop.carried[:many], loop.carried[many:end]
-            following = _ask_in_round(f, lines, loop.carried[end], loop.index, count) if asked else []
+            following = _prefetch_round(f, lines, loop.carried[end], loop.index, count) if asked else []
             for number in range(count):
                 sums = step.add(now, number, sums)
             loop.next(*step.moved(now, count), *sums, *following)
@@ -144,8 +148,8 @@ def add_outer(f: Function, precision: Precision, tile: list[list[Value]], depth,
     return [list(sums[row * vectors:(row + 1) * vectors]) for row in range(len(tile))]
 
 
-def _ask_in_round(f, lines, line, index, count):
-    """Prefetch a round's lines, and go on to the next round's."""
+def _prefetch_round(f, lines, line, index, count):
+    """Prefetch a round's lines, and return the next round's."""
     f.prefetch(line, 2)
     f.prefetch(f.at(line, lines.beside), 2)
     last = f.compare("eq", f.bit_and(index, (TURN - 1) * count), (TURN - 1) * count)
@@ -154,7 +158,7 @@ def _ask_in_round(f, lines, line, index, count):
 
 def add_written(f: Function, precision: Precision, tile: list[list[Value]], depth: int, a: Operand,
                 b: Operand) -> list[list[Value]]:
-    """`add_outer` for a depth that is known, all steps of it written out."""
+    """`add_outer` for a constant depth, with all its steps unrolled."""
     step = _OuterStep(f, precision, tile, a, b, None, None)
     sums = [value for line in tile for value in line]
     for number in range(depth):
@@ -163,7 +167,7 @@ def add_written(f: Function, precision: Precision, tile: list[list[Value]], dept
 
 
 class _OuterStep:
-    """One step of the depth of `add_outer`. Streams that move on with it: A, B, and what is asked for ahead."""
+    """One step of the depth of `add_outer`. The streams A, B and the prefetched one move on with it."""
 
     def __init__(self, f, precision, tile, a, b, mask, ahead):
         self.f, self.precision, self.mask, self.ahead = f, precision, mask, ahead
@@ -176,15 +180,15 @@ class _OuterStep:
         self.starts, self.strides = [list(part) for part in zip(*streams)]
 
     def moved(self, places, count):
-        """Where the streams are `count` steps on."""
+        """Return the streams `count` steps on."""
         return [self.f.at(place, self.f.mul(stride, count)) for place, stride in zip(places, self.strides)]
 
     def add(self, places, number, sums):
-        """`sums` plus the products of the step that lies `number` steps after `places`."""
+        """Add to `sums` the products of the step that is `number` steps after `places`."""
         f, precision, sums = self.f, self.precision, list(sums)
         at_a, at_b, *stream = self.moved(places, number) if number else places
         at_a = f.opaque(at_a) if number else at_a
-        self._ask(at_b, stream)
+        self._prefetch(at_b, stream)
         columns = [_load_columns(f, precision, f.at(at_b, self.across[i]), self.widths[i],
                                  self.mask if i == self.vectors - 1 else None) for i in range(self.vectors)]
         for row in range(self.rows):
@@ -196,8 +200,8 @@ class _OuterStep:
                 sums[place] = multiply_add(f, spread[self.widths[i]], columns[i], sums[place])
         return sums
 
-    def _ask(self, at_b, stream):
-        """Prefetch what a step was told to ask for."""
+    def _prefetch(self, at_b, stream):
+        """Prefetch the lines of a step."""
         f, ahead = self.f, self.ahead
         if type(ahead) is tuple:
             for line in (0, f.sub(ahead[1], _LINE)):
@@ -207,8 +211,8 @@ class _OuterStep:
 
 
 def row_places(f: Function, stride, rows: int):
-    """A function that gives how far from the first of some rows another one lies. Few registers serve many rows, for an address
-    may have a multiple of one by a power of two."""
+    """Return a function that gives the offset of a row from the first. Few registers serve many rows, because addresses may
+    scale a register by a power of two."""
     odd = {number: f.opaque(f.mul(stride, number)) for number in range(1, rows, 2)}
 
     def place(row):
@@ -219,7 +223,7 @@ def row_places(f: Function, stride, rows: int):
 
 
 def widen_lanes(f: Function, value: Value, lanes: int) -> Value:
-    """The value with zeros in further lanes, up to `lanes`."""
+    """Extend a value with zero lanes up to `lanes`."""
     have = lanes_of(value.type)
     if have == 1 < lanes:
         return f.insert(zero(vector(lanes, value.type)), value, 0)
@@ -233,9 +237,9 @@ def _load_columns(f, precision, place, lanes, mask):
 
 
 def pair_tile(f: Function, rows: int, vectors: int, lanes: int, depth, a: Operand, b: Operand) -> list[list[Value]]:
-    """As `outer_tile` for bfloat pairs with the processor's dot instruction: a step is two elements of the depth.
+    """`outer_tile` for bfloat pairs with the dot instruction: a step is two elements of the depth.
 
-    A lies contiguous along the depth; B is packed as [depth / 2][columns][2].
+    A is contiguous along the depth; B is packed as [depth / 2][columns][2].
     """
     total, pairs = vector(lanes, F32), vector(2 * lanes, BF16)
     offsets = [f.mul(a.row_stride, row) for row in range(rows)]
@@ -254,15 +258,17 @@ def pair_tile(f: Function, rows: int, vectors: int, lanes: int, depth, a: Operan
 
 
 def _dot_pairs(f, total, left, right):
-    """total + left * right, pairs of neighbouring bfloat lanes summed into one lane of float."""
+    """Return total + left * right, pairs of adjacent bfloat lanes summed into one float lane."""
     return f.call(f"llvm.x86.avx512bf16.dpbf16ps.{32 * lanes_of(total.type)}", total.type, total, left, right)
 
 
 def dot_tile(f: Function, precision: Precision, rows: int, columns: int, lanes: int, depth, a: Operand, b: Operand,
              ahead=None) -> list[Value]:
-    """For each row a vector (a scalar of one column) of sum over k of A[row, k] * B[column, k], both contiguous along the depth
-    (steps unused); columns are a power of two. `ahead` is how far from what is read of B lies what will be needed next, in
-    bytes."""
+    """Return, for each row, a vector (a scalar for one column) of the sum over k of A[row, k] * B[column, k].
+
+    Both operands are contiguous along the depth (steps unused), and columns are a power of two. `ahead` is the distance in
+    bytes from reads of B to lines to prefetch.
+    """
     pairs = precision.a == precision.b == BF16 and f.module.target.has("avx512bf16")
     wide = 2 * lanes if pairs else lanes
     whole = f.bit_and(depth, -wide)
@@ -293,7 +299,7 @@ def dot_tile(f: Function, precision: Precision, rows: int, columns: int, lanes: 
 
 
 def _rows_of(f, totals, rows, columns):
-    """Rows of so many columns of values that stand one after the other in vectors."""
+    """Split sums that stand one after the other in vectors into rows of `columns`."""
     while lanes_of(totals[0].type) < columns:
         lanes = 2 * lanes_of(totals[0].type)
         totals = [f.shuffle(low, high, range(lanes)) for low, high in zip(totals[::2], totals[1::2], strict=True)]
@@ -302,14 +308,14 @@ def _rows_of(f, totals, rows, columns):
 
 
 def _lanes(f, value, first, count):
-    """Some neighbouring lanes; one of them is a scalar."""
+    """Return adjacent lanes; a single one as a scalar."""
     if count == lanes_of(value.type):
         return value
     return f.extract(value, first) if count == 1 else f.shuffle(value, value, range(first, first + count))
 
 
 def add_lanes(f: Function, value: Value) -> Value:
-    """The sum over lanes, halves added to halves."""
+    """Return the sum over lanes, halves added to halves."""
     lanes = lanes_of(value.type)
     while lanes > 1:
         lanes //= 2
@@ -322,14 +328,14 @@ def add_lanes(f: Function, value: Value) -> Value:
 
 
 def add_lanes_of(f: Function, values: list[Value]) -> list[Value]:
-    """The sums over lanes of several vectors, in the order of `add_lanes`, one after the other in as few vectors as hold them;
-    what is left there of the last one may be anything."""
+    """Return the lane sums of several vectors, in the order of `add_lanes`, packed into as few vectors as hold them; unused
+    lanes hold any values."""
     if len(values) == 1:
         return [add_lanes(f, values[0])]
     part = lanes_of(values[0].type)
     values = values + values[:1] * ((1 << (len(values) - 1).bit_length()) - len(values))
     while part > 1:
-        part //= 2                              # of a vector's lanes, that still belong to one sum
+        part //= 2                              # lanes of a vector that belong to one sum
         pairs = list(zip(values[::2], values[1::2])) or [(values[0], values[0])]
         lanes = lanes_of(values[0].type)
         first = [lane for lane in range(2 * lanes if len(values) > 1 else lanes) if not lane & part]
@@ -338,7 +344,7 @@ def add_lanes_of(f: Function, values: list[Value]) -> list[Value]:
 
 
 def transpose(f: Function, rows: list[Value]) -> list[Value]:
-    """A square block of n vectors of n lanes, n a power of two, with rows and lanes exchanged."""
+    """Transpose a square block of n vectors of n lanes, n a power of two."""
     count, rows, span = len(rows), list(rows), len(rows) // 2
     while span:
         low = [lane if not lane & span else count + (lane ^ span) for lane in range(count)]

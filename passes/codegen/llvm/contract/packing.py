@@ -1,8 +1,7 @@
-"""Copying panels of B into the order in which the micro-kernel reads them: step by step of the depth, all columns together.
+"""Packing: copies of B's panels in the microkernel's order, step by step of the depth, all columns together.
 
-Each packer is a function (source, bytes per step, bytes per column, columns, steps, panel) of the module that uses it; panels
-lie one after the other. What
-lies beyond the last column is left as it is: the kernels' edge tiles do not use it.
+Each packer is a function (source, bytes per step, bytes per column, columns, steps, panel); panels follow each other. Memory
+beyond the last column stays as it is: edge tiles do not use it.
 """
 
 from ..ir.emit import Module
@@ -11,8 +10,8 @@ from .microkernel import TileShape, transpose
 
 IN_PLACE, PACK_ROWS, PACK_TRANSPOSED, PACK_ANY = 0, 1, 2, 3
 _ROWS_TOGETHER = 4
-_AHEAD = 256                    # bytes between what is turned and what is asked for
-_STEPS_TOGETHER = 8             # lines of A that the nearest cache holds at any distance between them
+_AHEAD = 256                    # bytes between transposed and prefetched data
+_STEPS_TOGETHER = 8             # lines of A that fit the nearest cache at any distance
 
 
 def _packer(module, name):
@@ -22,14 +21,14 @@ def _packer(module, name):
 
 
 def packers(module: Module, shape: TileShape, stored: str) -> dict:
-    """{mode: function name} of the packers for [panel][k][columns] of one memory type."""
+    """Return {mode: function name} of the packers for [panel][k][columns] of one memory type."""
     return {PACK_ROWS: _pack_rows(module, shape, stored),
             PACK_TRANSPOSED: _each_panel(module, _pack_transposed(module, "pack_turn", shape, stored), shape, bytes_of(stored)),
             PACK_ANY: _each_panel(module, _pack_any(module, shape, stored), shape, bytes_of(stored))}
 
 
 def _each_panel(module, name, shape, size, group=1):
-    """A packer of all panels by one of a single panel, whose steps are `group` elements of the depth."""
+    """Write a packer of all panels from one of a single panel, whose steps are `group` elements of the depth."""
     f, (source, step, across, columns, count, panel) = _packer(module, f"{name}_all")
     apart = f.mul(f.ceil_div(count, group), shape.columns * size * group)
     with f.loop(0, columns, shape.columns) as loop:
@@ -41,8 +40,8 @@ def _each_panel(module, name, shape, size, group=1):
 
 
 def _pack_rows(module, shape, stored):
-    """A few rows of B at a time, across all panels: memory is quick where few long pieces are read. Loads stand before
-    stores, since a load waits for an earlier store whose address has the same last twelve bits."""
+    """Write the packer of a few rows of B at a time, across all panels: memory is fast for few long pieces. Loads precede
+    stores, because a load waits for an earlier store whose address has the same last twelve bits."""
     f, (source, step, _, columns, count, panel) = _packer(module, "pack_rows")
     width, size = shape.columns * bytes_of(stored), bytes_of(stored)
     apart, whole = f.mul(count, width), f.sub(columns, f.mod(columns, shape.columns))
@@ -64,7 +63,7 @@ def _pack_rows(module, shape, stored):
 
 
 def _copy_rows(f, shape, stored, starts, end, vectors, mask=None):
-    """Vectors of several rows to where they lie in a panel."""
+    """Copy vectors of several rows to their places in a panel."""
     type_, size = vector(shape.lanes, stored), bytes_of(stored)
     spots = [(f.at(start, number * shape.lanes * size), f.at(end, (row * shape.columns + number * shape.lanes) * size))
              for row, start in enumerate(starts) for number in vectors]
@@ -74,14 +73,14 @@ def _copy_rows(f, shape, stored, starts, end, vectors, mask=None):
 
 
 def _pack_transposed(module, name, shape, stored):
-    """Columns that are contiguous along the depth: square blocks turned in registers, the rest one by one."""
+    """Write the packer of columns contiguous along the depth: squares transposed in registers, the rest one by one."""
     f, (source, _, across, columns, count, panel) = _packer(module, name)
     lanes, size, row_bytes = shape.lanes, bytes_of(stored), shape.columns * bytes_of(stored)
     whole_columns, whole_steps = f.bit_and(columns, -lanes), f.bit_and(count, -lanes)
     with f.loop(0, whole_columns, lanes) as outer:
         with f.loop(0, whole_steps, lanes) as inner:
             corner = f.at(f.at(source, f.mul(outer.index, across)), f.mul(inner.index, size))
-            with f.loop(0, lanes, 1, [f.at(corner, _AHEAD)]) as ahead:      # more streams than the processor follows by itself
+            with f.loop(0, lanes, 1, [f.at(corner, _AHEAD)]) as ahead:      # more streams than hardware prefetching follows
                 f.prefetch(ahead.carried[0])
                 ahead.next(f.at(ahead.carried[0], across))
             spot = f.at(f.at(panel, f.mul(inner.index, row_bytes)), f.mul(outer.index, size))
@@ -94,8 +93,8 @@ def _pack_transposed(module, name, shape, stored):
 
 
 def turn_square(module: Module, lanes: int, stored: str) -> str:
-    """`turn_square(source, bytes from row to row, goal, bytes from row to row)`: a square of so many rows and lanes, turned in
-    registers; in a module once, since shuffles are what LLVM takes longest for."""
+    """Write `turn_square(source, bytes from row to row, goal, bytes from row to row)` once in a module: transpose a square of
+    `lanes` rows in registers. LLVM takes long for shuffles."""
     name, type_ = f"turn_square_{stored}", vector(lanes, stored)
     if not module.has(name):
         f = module.function(name, [(PTR, "source"), (I64, "apart"), (PTR, "goal"), (I64, "beside")], internal=True)
@@ -123,8 +122,10 @@ def _copy_elements(f, stored, source, step, across, panel, row_bytes, steps, col
 
 
 def left_packer(module: Module, shape: TileShape, stored: str) -> str:
-    """`pack_left(source, bytes per step, height, tiles, tall, steps, room, apart)`: rows of A that lie side by side, in tiles
-    of `height` rows (the first `tall` have one more), step by step. Steps are as far apart as a full tile's."""
+    """Write `pack_left(source, bytes per step, height, tiles, tall, steps, room, apart)`: pack a transposed A.
+
+    Tiles have `height` rows (the first `tall` one more), step by step; steps are as far apart as a full tile's.
+    """
     some_tiles = _left_tiles(module, shape, stored)
     f = module.function("pack_left", [(PTR, "source"), (I64, "step"), (I64, "height"), (I64, "tiles"), (I64, "tall"),
                                       (I64, "count"), (PTR, "room"), (I64, "apart")], internal=True)
@@ -140,7 +141,8 @@ def left_packer(module: Module, shape: TileShape, stored: str) -> str:
 
 
 def _left_tiles(module, shape, stored):
-    """Tiles of one height. A few steps are done for all of them before the next ones, since a line holds rows of several."""
+    """Write the packer of tiles of one height. A few steps are done for all tiles at once, since a cache line holds rows of
+    several."""
     size = bytes_of(stored)
     f = module.function("pack_left_tiles", [("ptr noalias readonly", "source"), (I64, "step"), (I64, "height"), (I64, "tiles"),
                                             (I64, "count"), ("ptr noalias", "room"), (I64, "apart")], internal=True)
@@ -160,7 +162,7 @@ def _left_tiles(module, shape, stored):
 
 
 def _copy_left(f, stored, height, most, start, end):
-    """A few neighbouring elements, in pieces of four, two and one: the largest first."""
+    """Copy a few adjacent elements, in pieces of four, two and one."""
     size = bytes_of(stored)
     for width in (4, 2, 1):
         if width <= most:
@@ -171,7 +173,8 @@ def _copy_left(f, stored, height, most, start, end):
 
 
 def pair_packers(module: Module, shape: TileShape) -> dict:
-    """{mode: function name} of the packers for [panel][k / 2][columns][2] of bfloat; an odd last step is paired with zero."""
+    """Return {mode: function name} of the packers for [panel][k / 2][columns][2] of bfloat; an odd last step is paired with
+    zero."""
     turn = _pack_transposed(module, "pack_turn_pairs", shape, I32)
     singles = {PACK_ROWS: _pack_pair_rows(module, shape), PACK_TRANSPOSED: _pack_pair_columns(module, turn, shape),
                PACK_ANY: _pack_pair_any(module, shape)}
@@ -198,7 +201,7 @@ def _pack_pair_rows(module, shape):
 
 
 def _pack_pair_columns(module, turn, shape):
-    """Pairs lie together already: turn them as 32-bit words, then the odd last step."""
+    """Write the packer of adjacent pairs: transpose them as 32-bit words, then add the odd last step."""
     f, (source, step, across, columns, count, panel) = _packer(module, "pack_pair_columns")
     pairs = f.div(count, 2)
     f.call(turn, "void", source, step, across, columns, pairs, panel)

@@ -10,9 +10,9 @@ def _name(element: str, lanes: int) -> str:
 
 
 def write_turn_square(module: Module, element: str, lanes: int = 0):
-    """`void turn_square_...(source, source_row, rows, columns, target, target_row, target_rows, target_columns)`: a block of at
-    most `lanes` (as many as a vector has) rows and columns, turned; of the target so many rows of so many elements are written,
-    zeros where the source has none."""
+    """Write `void turn_square_...(source, source_row, rows, columns, target, target_row, target_rows, target_columns)`:
+    transpose a block of at most `lanes` rows and columns (default: a vector's). The target gets exactly target_rows x
+    target_columns elements, zeros where the source has none."""
     lanes = lanes or module.target.lanes(bytes_of(element))
     params = [("ptr noalias readonly", "source"), (I64, "source_row"), (I64, "rows"), (I64, "columns"),
               ("ptr noalias", "target"), (I64, "target_row"), (I64, "target_rows"), (I64, "target_columns")]
@@ -48,15 +48,15 @@ def write_turn_square(module: Module, element: str, lanes: int = 0):
 
 
 def rows_there(f, start, row, rows, some, lanes):
-    """(address, mask) of each of as many rows as there are lanes. Those that there are not have empty masks at the last one
-    that there is: where they would lie may be no memory, which processors find out slowly though they touch none."""
+    """Return (address, mask) of each of `lanes` rows. Missing rows have empty masks at the last existing row: their own
+    addresses may be unmapped, which masked accesses detect slowly."""
     none, last = zero(vector(lanes, "i1")), f.sub(rows, 1)
     numbers = [constant(I64, n) for n in range(lanes)]
     return [(f.at(start, f.mul(row, f.min(n, last))), f.select(f.compare("slt", n, rows), some, none)) for n in numbers]
 
 
 def turn_in(f, element, source, source_row, rows, columns, target, target_row, lanes=0):
-    """The matrix at `source` as columns of `target` that are `target_row` bytes apart, all in whole vectors."""
+    """Transpose the matrix at `source` into columns of `target`, `target_row` bytes apart, in whole vectors."""
     lanes, size = lanes or f.lanes(element), bytes_of(element)
     with f.loop(0, rows, lanes) as down, f.loop(0, columns, lanes) as along:
         corner = f.at(f.at(source, f.mul(down.index, source_row)), f.mul(along.index, size))
@@ -66,7 +66,7 @@ def turn_in(f, element, source, source_row, rows, columns, target, target_row, l
 
 
 def turn_out(f, element, source, source_row, target, target_row, rows, columns, lanes=0):
-    """The columns at `source` as a matrix of so many rows and columns at `target`."""
+    """Transpose the columns at `source` into a matrix of `rows` x `columns` at `target`."""
     lanes, size = lanes or f.lanes(element), bytes_of(element)
     with f.loop(0, rows, lanes) as down, f.loop(0, columns, lanes) as along:
         corner = f.at(f.at(source, f.mul(along.index, source_row)), f.mul(down.index, size))
@@ -77,7 +77,7 @@ def turn_out(f, element, source, source_row, target, target_row, rows, columns, 
 
 
 def turn_strip(f, element, source, source_row, rows, columns, target, target_row):
-    """The matrix at `source`, of at most a vector of columns, as rows at `target`, whose rows are the source's columns."""
+    """Transpose the matrix at `source`, at most one vector of columns wide, to `target`."""
     lanes, size = f.lanes(element), bytes_of(element)
     with f.loop(0, rows, lanes) as down:
         high = f.min(f.sub(rows, down.index), lanes)

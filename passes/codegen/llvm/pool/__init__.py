@@ -1,5 +1,6 @@
-"""Native calls and threads as IR text: the fork-join pool, the words of a job (`tasks.Words`), the entry from Python, call
-adapters that take arrays apart, and launchers that run lists of jobs.
+"""Native calls and threads as IR text.
 
-A chunk's result does not depend on which thread runs it. Must not know what a job computes.
+The room has the fork-join pool, pool tasks and the words of a job (`tasks.Words`), the entry from Python, adapters that unpack
+arrays, and launchers of job lists. The result of a chunk does not depend on the thread that runs it. The room must not know
+what a job computes.
 """

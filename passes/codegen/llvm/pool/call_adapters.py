@@ -1,7 +1,7 @@
-"""Doors: native functions `void <name>(ptr block)` that take numpy arrays apart and launch a kernel.
+"""Call adapters: native functions `void <name>(ptr block)` that unpack numpy arrays and launch a kernel.
 
-The block is what `runtime/cpu/calls/call.py` lays out: for each array {data, sizes[rank], strides[rank] in bytes}. A door fills
-the kernel's slots from it: `rules` says for each symbol where its value is found.
+`runtime/cpu/calls/call.py` fills the block: for each array {data, sizes[rank], strides[rank] in bytes}. An adapter fills the
+kernel's slots from it; `rules` says where to find the value of each symbol:
 
     ("size", array, dim)      a size          ("stride", array, dim)   a stride, in elements
     ("sizes", array, i, j)    the product of the sizes of dims i .. j-1
@@ -16,7 +16,7 @@ MAX_SYMBOLS = 254
 
 
 def write_door(module: Module, name: str, kernel: Kernel, ranks, rules: dict):
-    """Adds the door `name` for arrays of the given ranks, one per buffer of the kernel."""
+    """Add the adapter `name` for arrays of the given ranks, one per buffer of the kernel."""
     f = module.function(name, [(PTR, "block")])
     block, = f.params
     starts = [8 * sum(1 + 2 * rank for rank in ranks[:number]) for number in range(len(ranks))]
@@ -42,8 +42,10 @@ def _rule_value(f, kernel, block, starts, ranks, rule):
 
 
 def plan_door_text(name: str, ranks, target: Target) -> str:
-    """A module with the door of every kernel whose symbols were worked out before: arrays of the given ranks, then a plan,
-    a 1-D i64 array of {the kernel's address, its symbols in order}."""
+    """Return a module with an adapter for kernels whose symbols are known.
+
+    It takes arrays of the given ranks, then a plan: a 1-D i64 array of {the kernel's address, its symbols in order}.
+    """
     module = Module(target)
     f = module.function(name, [(PTR, "block")])
     block, = f.params

@@ -1,8 +1,8 @@
-"""The native door from Python into compiled kernels, as IR: one METH_FASTCALL function that serves every kernel.
+"""Entry from Python into compiled kernels: one METH_FASTCALL function in IR that serves every kernel.
 
-It reads a *descriptor* (which kernel, which arguments it takes), checks each argument and lays data pointers, sizes and
-strides into a block on its stack, then calls `void kernel(ptr block)`. Some 60 ns for a few arrays, against microseconds
-through ctypes. `runtime/cpu/calls/call.py` makes descriptors and knows on which interpreters the object layouts below hold.
+It reads a *descriptor* (the kernel and its arguments), checks each argument, and lays data pointers, sizes and strides into a
+block on its stack. Then it calls `void kernel(ptr block)`. That takes 60 ns for a few arrays, against microseconds through
+ctypes. `runtime/cpu/calls/call.py` makes descriptors and checks the object layouts below for the running interpreter.
 """
 
 from .....ir.target import Target
@@ -18,14 +18,14 @@ BLOCK_BYTES = 1 << 15
 SYMBOL = "ingot_entry"
 CAPSULE = b"ingot.entry"
 
-# CPython objects (with GIL) and numpy arrays on 64-bit systems; `runtime/cpu/calls/call.py` looks whether they are laid out so.
+# Layouts of CPython objects (with GIL) and numpy arrays on 64-bit systems, checked by `runtime/cpu/calls/call.py`.
 OBJECT_TYPE = 8
 ARRAY_DATA, ARRAY_RANK, ARRAY_SIZES, ARRAY_STRIDES, ARRAY_DTYPE, ARRAY_FLAGS = 16, 24, 32, 40, 56, 64
 DTYPE_ORDER, DTYPE_NUMBER = 26, 28
 
 
 def entry_text(target: Target) -> str:
-    """The module that defines `ingot_entry`: PyObject *(PyObject *self, PyObject *const *args, Py_ssize_t count)."""
+    """Return the module of `ingot_entry`: PyObject *(PyObject *self, PyObject *const *args, Py_ssize_t count)."""
     module = Module(target)
     module.variable("_Py_NoneStruct")
     module.variable("PyExc_TypeError")
@@ -69,7 +69,7 @@ def _raise(f, message, *values):
 
 
 def _take_argument(f, row, item, slot, number, fail):
-    """Lay one argument into the block; gives its number of elements (0 for a scalar)."""
+    """Lay one argument into the block; return its number of elements (0 for a scalar)."""
     array, other, integer, real, done = (f.new_block(hint) for hint in ("array", "other", "integer", "real", "done"))
     kind = f.load(I32, f.at(row, ROW_KIND))
     f.jump_if(f.compare("eq", kind, ARRAY), array, other)
@@ -95,7 +95,7 @@ def _take_argument(f, row, item, slot, number, fail):
 
 
 def _take_array(f, row, item, slot, fail):
-    """Check an array's type, dtype, rank and flags, and copy pointer, sizes and strides (rank -1: the pointer only)."""
+    """Check an array's type, dtype, rank and flags; copy pointer, sizes and strides (only the pointer for rank -1)."""
     _demand(f, f.compare("eq", f.load(PTR, f.at(item, OBJECT_TYPE)), Value(PTR, "@ingot_ndarray_type")), fail)
     dtype = f.load(PTR, f.at(item, ARRAY_DTYPE))
     same = f.compare("eq", f.load(I32, f.at(dtype, DTYPE_NUMBER)), f.load(I32, f.at(row, ROW_TYPE)))
@@ -125,7 +125,7 @@ def _demand(f, condition, fail):
 
 
 def _call_kernel(f, descriptor, block, elements):
-    """Run the kernel, without the interpreter lock where there is much to do; give None."""
+    """Call the kernel, without the interpreter lock for many elements, and return None."""
     kernel = f.load(PTR, f.at(descriptor, KERNEL))
     large = f.compare("uge", elements, f.load(I64, f.at(descriptor, RELEASE_AT)))
 

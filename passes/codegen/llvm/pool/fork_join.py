@@ -1,21 +1,20 @@
-"""The native fork-join pool as LLVM IR text (Linux): what `runtime/cpu/calls/pool.py` compiles and drives.
+"""Native fork-join pool as LLVM IR text (Linux), which `runtime/cpu/calls/pool.py` compiles and drives.
 
-A *job* is {fn, arg, n}: fn(arg, chunk, worker) for each chunk in 0 .. n-1. Worker w of P owns the chunks [w n/P, (w+1) n/P)
-and takes them in order; a worker without chunks left steals from the others. Each worker has one 64-bit *ticket*:
+A *job* is {fn, arg, n}: fn(arg, chunk, worker) for each chunk in 0 .. n-1. Worker w of P owns the chunks [w n/P, (w+1) n/P) and
+takes them in order; a worker without chunks left steals from the others. Each worker has one 64-bit *ticket*:
 
     epoch << 32 | chunks remaining
 
-claimed by compare-and-swap. A job's fields are read only after a claim: the job cannot end before a claimed chunk is done, so
-they are stable then; a late worker finds zero remaining (or another epoch) and claims nothing. The submitting thread is
-worker 0, takes chunks like the others and needs none of them: a job ends even when no worker ever runs.
+claimed by compare-and-swap. A job's fields are read only after a claim. They are stable then, because the job cannot end before
+a claimed chunk is done; a late worker finds zero remaining, or another epoch, and claims nothing. The submitting thread is
+worker 0 and takes chunks too, so a job ends even if no worker ever runs.
 
-Workers wait for `epoch` to change: a brief spin, then a futex. Linux tends to wake a sleeper on the waker's own processor,
-where it waits behind it; so before a job the submitter, whenever it has moved, takes its own processor out of the workers'
-affinity.
+Workers wait for `epoch` to change: a brief spin, then a futex. Linux tends to wake a sleeper on the waker's processor, where it
+waits behind the waker. So a submitter that has moved takes its own processor out of the workers' affinity before the job.
 
-The upper half of n may say how many threads take part at most (`at_most`; 0: all): those whose scratch memory the job brings.
-A worker beyond them claims nothing. It reads the limit after a ticket that has chunks left, and while there are any, the job's
-fields stay as they are, or the claim fails.
+The upper half of n limits the number of threads (`at_most`; 0 means all) to those whose scratch memory the job brings. A worker
+beyond the limit claims nothing. It reads the limit after a ticket with chunks left; while there are any, the job's fields do
+not change, or the claim fails.
 
 A thread that finds the pool busy, or a task that submits a job, runs that job's chunks itself, in order.
 """
@@ -25,7 +24,7 @@ from .....ir.target import Target
 MAX_THREADS = 512
 _HALF = 32                          # bits of a job's number of chunks
 
-# Byte offsets in the state; what different threads write lies on different cache lines.
+# Byte offsets in the state. Fields that different threads write are on different cache lines.
 EPOCH, BUSY, JOB, DONE, SLEEPERS, WAITING = 0, 64, 128, 192, 256, 320
 STOP, STARTED, THREADS, SPIN, LAST_CPU, CURE = 384, 388, 392, 400, 408, 412
 _MASK, _SIGNALS, _SLOTS, _SLOT = 448, 640, 1024, 128
@@ -40,12 +39,12 @@ SYMBOLS = ("ingot_pool_run", "ingot_pool_steps", "ingot_pool_stop", "ingot_pool_
 
 
 def at_most(chunks: int, threads: int) -> int:
-    """A number of chunks that no more than so many threads take."""
+    """Return a number of chunks with a limit on the threads that take them."""
     return chunks | threads << _HALF
 
 
 def pool_text(target: Target) -> str:
-    """The pool's module for a target."""
+    """Return the pool's module for a target."""
     words = {**_SYSTEM_CALLS[target.arch], "EPOCH": EPOCH, "BUSY": BUSY, "JOB": JOB, "ARG": JOB + 8, "COUNT": JOB + 16,
              "PARTS": JOB + 24, "LIMIT": JOB + 32, "DONE": DONE, "SLEEPERS": SLEEPERS, "WAITING": WAITING, "STOP": STOP,
              "STARTED": STARTED, "THREADS": THREADS, "SPIN": SPIN, "LAST_CPU": LAST_CPU, "CURE": CURE, "MASK": _MASK,
@@ -57,7 +56,7 @@ def pool_text(target: Target) -> str:
 
 
 def serial_text(target: Target) -> str:
-    """A module with the same symbols for systems without a futex: each job runs on the thread that submits it."""
+    """Return a module with the same symbols for systems without a futex: the submitting thread runs each job."""
     run = _RUN[:_RUN.index("define internal void @fork_join")] + """
 define void @ingot_pool_run(ptr %fn, ptr %arg, i64 %chunks) #0 {
   %n = and i64 %chunks, 4294967295
@@ -93,11 +92,11 @@ attributes #0 = { nounwind "target-cpu"="$CPU" }
 
 
 def _field(name: str, offset: str) -> str:
-    """An instruction that makes %name point at a field of the state; the offset may be a $WORD."""
+    """Return an instruction that points %name at a field of the state; the offset may be a $WORD."""
     return f"  %{name} = getelementptr i8, ptr @ingot_pool_state, i64 {offset}\n"
 
 
-# Claim and run chunks, the own range first, then the others'; report how many were done.
+# Claim and run chunks, the worker's own range first, then the others'; report how many were done.
 _TAKE = """
 define internal void @take(i64 %worker) noinline #0 {
 entry:
@@ -312,7 +311,7 @@ here:
 }
 """
 
-# Run an array of {fn, arg, n}; stop early when *%status (may be null) is not zero after a step. Gives the steps run.
+# Run an array of {fn, arg, n}; stop when *%status (may be null) is not zero after a step. Returns the steps run.
 _STEPS = """
 define i64 @ingot_pool_steps(ptr %steps, i64 %count, ptr %status) #0 {
 entry:
@@ -393,7 +392,7 @@ out:
 }
 """
 
-# Create the workers with all signals blocked; should the system refuse some, go on with those there are.
+# Create the workers with all signals blocked. If the system refuses some, continue with the others.
 _START = """
 define internal void @start_workers() noinline #0 {
 entry:
@@ -438,8 +437,8 @@ out:
 }
 """
 
-# Keep the workers off the submitter's processor, when it has moved since the last job. This holds for workers that spin too:
-# one that shares the submitter's processor would only run when the submitter's time is up.
+# Move the workers off the submitter's processor if it changed since the last job. Spinning workers move too: one on the
+# submitter's processor would run only after the submitter's time slice.
 _PLACE = """
 define internal void @place_workers() noinline #0 {
 entry:

@@ -1,18 +1,19 @@
-"""A pool task whose items are lists of tasks: each item is done by one thread from beginning to end, so that what one of its
-tasks makes lies in the caches of the core that reads it next.
+"""Nested tasks: a pool task whose items are lists of tasks.
 
-An item is a part of an image; parts have a list each, which all images share. Words of the job beside those named here are
-numbers and addresses that lists refer to, by the number of the word: a *frame*, of which each thread has a copy with its own
-`own`, the address of the inner job, and its own `scratch`. The table of lists counts 64-bit words; where something is, is said
-in bytes from its start:
+One thread runs an item from beginning to end, so the output of one inner task is in the caches of the core that reads it next.
+An item is a part of an image; each part has a list, shared by all images.
 
-    table     {where a list is} for each part
-    list      {tasks}, then for each {word of the frame with the function, where the template is, patches}, and its patches
-    template  {words, a multiple of 8}, then the words of an inner job that are the same for all
-    patch     {byte of the inner job, word of the frame, bytes from the address there, bytes for each image}
+Further words of the job are numbers and addresses that lists refer to by word number: a *frame*. Each thread has a copy of the
+frame with its own `own`, the address of the inner job, and `scratch`. The table of lists is 64-bit words, with positions in
+bytes from its start:
 
-An inner task is called as task(inner job, 0, worker): its job says one chunk. `keep_text` makes a task that such lists use: it
-moves the rows of planes that the next part reads again to their beginning.
+    table     {position of a list} for each part
+    list      {tasks}, then for each {frame word of the function, position of the template, patches}, and its patches
+    template  {words, a multiple of 8}, then the constant words of an inner job
+    patch     {byte of the inner job, frame word of an address, offset in bytes, bytes for each image}
+
+An inner task is called as task(inner job, 0, worker) with one chunk. `keep_text` makes a task for such lists: it moves the rows
+of planes that the next part reads again to their beginning.
 """
 
 from .....ir.target import Target
@@ -30,7 +31,7 @@ WIDTH = 8                                # words copied at once
 
 
 def nested_text(target: Target) -> str:
-    """The module of the task."""
+    """Return the module of the nested task."""
     module = Module(target)
     f = module.task(NESTED)
     arg, chunk, worker = f.params
@@ -48,7 +49,7 @@ def nested_text(target: Target) -> str:
 
 
 def _run(f, at, frame, lists, job, image, worker):
-    """Makes an inner job and runs its task; gives where the next one of the list lies."""
+    """Build an inner job and run its task; return the position of the next list entry."""
     step = Words(f, at, STEP)
     template = f.at(lists, step.template)
     _copy(f, f.at(template, WORD), job, f.load(I64, template))
@@ -67,7 +68,7 @@ def _copy(f, source, target, words):
 
 
 def keep_text(target: Target) -> str:
-    """The module of the task that moves rows, all of them vectors, to the beginning of their planes; they may overlap."""
+    """Return the module of the task that moves rows of whole vectors to the beginning of their planes; they may overlap."""
     module = Module(target)
     f = module.task(KEEP)
     job, type_ = Words(f, f.params[0], KEEP_WORDS), vector(target.vector_bytes, "i8")

@@ -1,4 +1,4 @@
-"""Pool tasks: a job's words by name, and the items of each chunk."""
+"""Pool tasks: the words of a job by name, and the items of each chunk."""
 
 from ..ir.types import I64, PTR, VOID, Value
 
@@ -6,7 +6,7 @@ WORD = 8
 
 
 class Words:
-    """Reads the named 64-bit words of a job, record or frame."""
+    """Named 64-bit words of a job, record or frame, read as attributes."""
 
     def __init__(self, f, pointer: Value, names: tuple):
         self.f, self.pointer, self.names = f, pointer, names
@@ -15,26 +15,25 @@ class Words:
         return self.f.load(I64, self.spot(name))
 
     def address(self, name) -> Value:
-        """A word that is an address."""
+        """Load a word that is a pointer."""
         return self.f.load(PTR, self.spot(name))
 
     def spot(self, name) -> Value:
-        """Where a word lies."""
+        """Return the address of a word."""
         return self.f.at(self.pointer, WORD * self.names.index(name))
 
     def put(self, **values):
-        """Store words."""
         for name, value in values.items():
             self.f.store(self.f.index(value) if isinstance(value, int) else value, self.spot(name))
 
 
 def chunk_share(f, items, chunks, chunk):
-    """The items [first, end) of a chunk."""
+    """Return the items [first, end) of a chunk."""
     return f.div(f.mul(items, chunk), chunks), f.div(f.mul(items, f.add(chunk, 1)), chunks)
 
 
 def split_index(f, index, sizes):
-    """The indices, outermost first, of a flat index over `sizes` (the first size is not needed)."""
+    """Return the indices, outermost first, of a flat index over `sizes` (the first size is not read)."""
     found = []
     for size in reversed(sizes[1:]):
         found.append(f.mod(index, size))
@@ -43,7 +42,7 @@ def split_index(f, index, sizes):
 
 
 def write_task(module, symbol, item, words, worker=True):
-    """The pool task: a chunk's share of the items, each by the function `item`, which may be told the worker."""
+    """Write a pool task that calls the function `item` for each item of a chunk, with the worker's number if it takes it."""
     f = module.task(symbol)
     arg, chunk, number = f.params
     job = Words(f, arg, words)
