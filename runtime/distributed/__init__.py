@@ -1,6 +1,6 @@
 """`ingot.distributed`: processes that compute together, over TCP.
 
-Each process calls `init_process_group` with its rank, then collectives work on tensors in place. `nn.parallel`'s
+Each process calls `init_process_group` with its rank. Then collectives work on tensors in place. `nn.parallel`'s
 DistributedDataParallel builds on it.
 """
 

@@ -1,5 +1,4 @@
-"""What functions do for masked tensors: what they do to each element, to the values; what they move, in values and mask alike;
-what they sum up, of the values that count."""
+"""Handlers of masked tensors: elementwise functions on values, moves on values and mask, reductions of selected values."""
 
 from ...ir.errors import ArgumentError, DTypeError
 from ..api.register.pointwise_names import DUNDERS, POINTWISE
@@ -27,7 +26,7 @@ def _mask_of(name, given):
     return mask
 
 
-# Element by element.
+# Elementwise.
 
 
 def _pointwise(fn, *args, **kwargs):
@@ -51,8 +50,8 @@ handles(*POINTWISE, *[f"{name}_" for name in POINTWISE], *DUNDERS, "copy_")(_poi
 
 @handles("where")
 def _where(fn, condition, input, other):
-    """Of each of two tensors what a condition says, with what counts of it."""
-    if fn.__qualname__ == "Tensor.where":       # the method has the condition behind its tensor
+    """Select from two tensors by a condition, together with their masks."""
+    if fn.__qualname__ == "Tensor.where":       # the method's first argument is the tensor, not the condition
         condition, input, fn = input, condition, FUNCTIONS["where"]
     if isinstance(condition, MaskedTensor):
         raise DTypeError("where takes a plain condition; give it t.to_tensor(False)")
@@ -64,14 +63,14 @@ def _where(fn, condition, input, other):
 
 @handles("to", "cpu", "cuda", "type_as")
 def _moved_to(fn, input, *args, **kwargs):
-    """Return the mask goes where the values go."""
+    """Move the mask together with the values."""
     values = fn(_values(input), *map(_values, args), **kwargs)
     if not isinstance(input, MaskedTensor):
         return values
     return masked(values, input._mask.to(values.device))
 
 
-# What moves elements.
+# Functions that move elements.
 
 
 @handles("view", "reshape", "transpose", "swapaxes", "swapdims", "t", "permute", "movedim", "moveaxis", "unsqueeze", "squeeze",
@@ -90,7 +89,7 @@ def _moved(fn, input, *args, **kwargs):
 
 @handles("__get__")
 def _attribute(fn, input):
-    """Transposes, and parts of complex numbers."""
+    """Return transposes, and parts of complex numbers."""
     return masked(fn(input._values), input._mask if attribute_of(fn) in ("real", "imag") else fn(input._mask))
 
 
@@ -101,13 +100,13 @@ def _moved_as(fn, input, other):
 
 @handles("cat", "concat", "concatenate", "stack", "vstack", "hstack", "dstack")
 def _joined(fn, tensors, *args, **kwargs):
-    """Of plain tensors among them all counts."""
+    """Join tensors; plain ones among them are selected completely."""
     full = FUNCTIONS["ones_like"]
     bools = [t._mask if isinstance(t, MaskedTensor) else full(t, dtype=FUNCTIONS["bool"]) for t in tensors]
     return masked(fn([_values(t) for t in tensors], *args, **kwargs), fn(bools, *args, **kwargs))
 
 
-# What counts, summed up. A result counts where something that counts went into it.
+# Reductions of selected values. A result is selected if a selected value went into it.
 
 
 def _there(input, dim, keepdim):
@@ -162,7 +161,7 @@ def _normalized(fn, input, p=2.0, dim=1, eps=1e-12):
     return input.like(masked_reductions.normalize(input._values, p, dim, eps=eps, mask=input._mask))
 
 
-# What is asked of the values.
+# Questions about the values.
 
 
 @handles("is_floating_point", "is_complex", "is_signed", "is_contiguous", "is_same_size", "stride", "numel", "nelement",

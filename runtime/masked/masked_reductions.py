@@ -1,8 +1,7 @@
-"""`ingot.masked`: reductions of the elements that a mask selects. True selects; a mask is laid out over the input. Of a masked
-tensor its own mask selects.
+"""Reductions of the elements that a mask selects (True selects). Masks broadcast to the input; masked tensors have their own.
 
-Where nothing is selected the result is what changes no other one (0 for a sum, -inf for a maximum), or nan if there is no such
-number. What is not selected has no influence on gradients either, nan and infinities included.
+If nothing is selected, the result is the neutral element (0 for a sum, -inf for a maximum), or nan if there is none. Elements
+that are not selected do not influence gradients either, nan and infinities included.
 """
 
 from collections.abc import Callable
@@ -26,14 +25,14 @@ F = TypeVar("F", bound=Callable)
 
 
 def _values_and_mask(x, mask):
-    """What is given as plain values and a mask: those of a masked tensor under its own, too."""
+    """Return plain values and a mask; for a masked tensor both masks combined."""
     if not isinstance(x, MaskedTensor):
         return x, mask
     return x.get_data(), x.get_mask() if mask is None else x.get_mask() & _over(x, mask, "mask")
 
 
 def of_masked(fn: F) -> F:
-    """Return a function that takes masked tensors as well; what it gives is a plain tensor."""
+    """Return a function that takes masked tensors as well; its result is a plain tensor."""
 
     @wraps(fn)
     def public(input, *args, mask=None, **kwargs):
@@ -44,7 +43,7 @@ def of_masked(fn: F) -> F:
 
 
 def _selected(input: Tensor, mask, fill, name) -> Tensor:
-    """Return the input with a number in the place of what a mask leaves out."""
+    """Return the input with a number in place of elements that are not selected."""
     mask = _over(input, mask, name)
     return input if mask is None else input.where(mask, fill)
 
@@ -94,13 +93,13 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
 
 @of_masked
 def cumsum(input, dim, *, dtype=None, mask=None) -> Tensor:
-    """Sum of the selected elements up to each along a dimension."""
+    """Return running sums of the selected elements along a dimension."""
     return _selected(input, mask, 0, "cumsum").cumsum(dim, dtype=dtype)
 
 
 @of_masked
 def cumprod(input, dim, *, dtype=None, mask=None) -> Tensor:
-    """Products of the selected elements up to each along a dimension."""
+    """Return running products of the selected elements along a dimension."""
     return _selected(input, mask, 1, "cumprod").cumprod(dim, dtype=dtype)
 
 
@@ -118,18 +117,18 @@ def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
 
 @of_masked
 def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """Where the largest of the selected elements is along a dimension (among all by default)."""
+    """Return the index of the largest selected element along a dimension (among all by default)."""
     return _as(_selected(input, mask, _least(input.dtype), "argmax").argmax(dim, bool(keepdim)), dtype)
 
 
 @of_masked
 def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """Where the smallest of the selected elements is along a dimension (among all by default)."""
+    """Return the index of the smallest selected element along a dimension (among all by default)."""
     return _as(_selected(input, mask, _most(input.dtype), "argmin").argmin(dim, bool(keepdim)), dtype)
 
 
 def _count(input, dims, keepdim, mask) -> Any:
-    """How many elements are selected."""
+    """Return the number of selected elements."""
     mask = _over(input, mask, "mean")
     selected = ones(input.shape, dtype=dt.int64, device=input.device) if mask is None else mask
     return selected.sum(dims, keepdim)
@@ -137,7 +136,7 @@ def _count(input, dims, keepdim, mask) -> Any:
 
 @of_masked
 def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """Return the mean of the selected elements over some dimensions (all by default); nan where there are none."""
+    """Return the mean of the selected elements over some dimensions (all by default); nan if there are none."""
     kind = input.dtype if dtype is None else dt.as_dtype(dtype)
     if not kind.is_inexact:
         raise DTypeError(f"masked.mean of {kind} is no whole number; say dtype=float32, or another floating point type")
@@ -148,8 +147,10 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
 
 @of_masked
 def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """Return the variance of the selected elements over some dimensions (all by default): the sum of squares of what they
-    differ from their mean by, divided by their number less `correction` (1; 0 if `unbiased` is False)."""
+    """Return the variance of the selected elements over some dimensions (all by default).
+
+    The sum of squared deviations is divided by the count less `correction` (1; 0 if `unbiased` is False).
+    """
     if unbiased is not None and correction is not None:
         raise ArgumentError("masked.var takes either unbiased or correction")
     kind = input.dtype if dtype is None else dt.as_dtype(dtype)
@@ -185,7 +186,7 @@ def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None) -> Tensor:
 
 @of_masked
 def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """Return the median of the selected elements along a dimension, the lower one of two; nan where there are none."""
+    """Return the median of the selected elements along a dimension, the lower one of two; nan if there are none."""
     x = input if input.dtype.is_inexact else input.to(dt.float32)
     found = _selected(x, mask, nan, "median").nanmedian(dim, keepdim).values
     if input.dtype.is_inexact:
@@ -203,7 +204,7 @@ def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tenso
 
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None) -> Tensor:
-    """log(exp(input) + exp(other)) of the selected elements of both."""
+    """Return log(exp(input) + exp(other)) of the selected elements of both."""
     (input, input_mask), (other, other_mask) = _values_and_mask(input, input_mask), _values_and_mask(other, other_mask)
     other = _selected(other, other_mask, -inf, "logaddexp")
     return _as(_selected(input, input_mask, -inf, "logaddexp").logaddexp(other), dtype)
@@ -211,7 +212,7 @@ def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None) -> 
 
 @of_masked
 def softmax(input, dim, *, dtype=None, mask=None) -> Tensor:
-    """Return the softmax of the selected elements along a dimension, and zeros; nan where nothing is selected."""
+    """Return the softmax of the selected elements along a dimension, and zeros; nan if nothing is selected."""
     return _selected(_as(input, dtype), mask, -inf, "softmax").softmax(dim)
 
 

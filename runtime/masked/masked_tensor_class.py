@@ -1,6 +1,6 @@
-"""Masked tensors: values, and a mask of the same shape that selects those which count.
+"""Masked tensors: values, and a mask of the same shape that selects some of them.
 
-What has no handler (`masked_functions.py`) is refused: there is no array that a function could take by mistake.
+Functions without a handler (`masked_functions.py`) raise: there is no array that a function could take by mistake.
 """
 
 import warnings
@@ -14,18 +14,17 @@ from ..core.composite_tensors import PARTS
 from ..core.tensor import Tensor
 
 _new = object.__new__
-HANDLERS: dict = {}         # name of a function or method -> what does it for masked tensors
+HANDLERS: dict = {}         # name of a function or method -> handler
 
 
 class MaskedTensor(Tensor):
-    """Values of which a mask selects some (where it is True). The others have no influence on what is computed, nor on
-    gradients."""
+    """Values of which a mask selects some (True). The others influence neither results nor gradients."""
 
     _values: Tensor
     _mask: Tensor
 
     def __new__(cls, data, mask, requires_grad=False):
-        """Return a leaf of copies."""
+        """Return a leaf with copies of both."""
         check(data, mask)
         if data.requires_grad:
             warnings.warn("a masked tensor is a leaf of copies: gradients do not reach the data that it is made of; see "
@@ -39,18 +38,18 @@ class MaskedTensor(Tensor):
         raise DTypeError("this function does not take masked tensors; give it t.to_tensor(value), or t.get_data() and "
                          "t.get_mask()")
 
-    _a = _node = _shared = property(_refuse)        # whoever does not ask what it is given finds no array
+    _a = _node = _shared = property(_refuse)        # functions without dispatch find no array
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         name = func.__name__
-        handler = HANDLERS.get(name) or HANDLERS.get(getattr(func, "_asks_for", func).__name__)      # or another name
+        handler = HANDLERS.get(name) or HANDLERS.get(getattr(func, "_asks_for", func).__name__)      # or an alias
         if handler is None:
             raise DTypeError(f"{name} does not take masked tensors; give it t.to_tensor(value), or t.get_data() and "
                              "t.get_mask()")
         return handler(func, *args, **(kwargs or {}))
 
-    # What it is.
+    # Properties.
 
     shape = property(lambda self: self._values.shape)
     ndim = property(lambda self: self._values.ndim)
@@ -64,7 +63,7 @@ class MaskedTensor(Tensor):
     data = property(lambda self: self.like(self._values.data), lambda self, value: self._take(value))
 
     def _take(self, other):
-        """Has the values of another masked tensor, and its mask, as `t.data = other` says."""
+        """Take over the values and mask of another masked tensor, for `t.data = other`."""
         if not isinstance(other, MaskedTensor):
             raise DTypeError(f"the data of a masked tensor are one, got {kind_of(other)}")
         self._values.data, self._mask = other._values, other._mask
@@ -86,12 +85,12 @@ class MaskedTensor(Tensor):
         return self.ndim
 
     def numel(self) -> int:
-        """Return the number of elements, those that do not count included."""
+        """Return the number of elements, including those not selected."""
         return self._values.numel()
 
     @property
     def grad(self):
-        """The gradient of the values that count, as a masked tensor."""
+        """Gradient of the selected values, as a masked tensor."""
         return None if self._values.grad is None else self.like(self._values.grad)
 
     @grad.setter
@@ -99,36 +98,36 @@ class MaskedTensor(Tensor):
         self._values.grad = None if value is None else self.values_of(value)
 
     def requires_grad_(self, requires_grad=True):
-        """Starts or stops collecting a gradient for the values."""
+        """Start or stop accumulating a gradient for the values."""
         self._values.requires_grad_(requires_grad)
         return self
 
     def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
-        """Gradients of the leaves that the values were made of."""
+        """Accumulate gradients in the leaves of the values."""
         if isinstance(gradient, MaskedTensor):
             gradient = gradient.to_tensor(0)
         self._values.backward(gradient, retain_graph, create_graph, inputs)
 
-    # What it is made of.
+    # Parts.
 
     def get_data(self) -> Tensor:
-        """Return the values; those that do not count may be anything."""
+        """Return the values; those not selected are arbitrary."""
         return self._values
 
     def get_mask(self) -> Tensor:
-        """Which of the values count."""
+        """Return the mask."""
         return self._mask
 
     def to_tensor(self, value) -> Tensor:
-        """Return a plain tensor, with a number in the place of what does not count."""
+        """Return a plain tensor, with a number in place of values that are not selected."""
         return self._values.where(self._mask, value)
 
     def to_dense(self) -> "MaskedTensor":
-        """Itself: its values are dense."""
+        """Return this tensor, whose values are dense."""
         return self
 
     def parts(self) -> tuple:
-        """Return the tensors it is made of, and what makes it of them."""
+        """Return the parts, and the function that rebuilds the tensor."""
         return (self._mask, self._values), _made_of
 
     def values_of(self, gradient) -> Any:
@@ -136,13 +135,13 @@ class MaskedTensor(Tensor):
         return gradient._values if isinstance(gradient, MaskedTensor) else gradient
 
     def like(self, values: Tensor) -> "MaskedTensor":
-        """Other values under the same mask."""
+        """Return other values with the same mask."""
         return masked(values, self._mask)
 
     # Single numbers.
 
     def item(self):
-        """Return the number of a tensor with one element, which must count."""
+        """Return the number of a tensor with one element, which must be selected."""
         if not bool(self._mask):
             raise ArgumentError("item(): the element of this masked tensor does not count; to_tensor(value) puts a number "
                                 "there")
@@ -187,7 +186,7 @@ class MaskedTensor(Tensor):
 
 
 def _texts(t) -> list[str]:
-    """What each element is printed as."""
+    """Return the text of each element."""
     values, mask = t._values.detach().flatten().tolist(), t._mask.flatten().tolist()
     width = ".4f" if t.dtype.is_floating_point else ""
     shown = [f"{v:{width}}" if width else str(v) for v in values]
@@ -207,7 +206,7 @@ def _listed(texts, shape, indent) -> str:
 
 
 def check(data, mask):
-    """Refuse what values and their mask cannot be."""
+    """Raise unless values and mask fit."""
     for name, x in (("data", data), ("mask", mask)):
         if not isinstance(x, Tensor) or isinstance(x, MaskedTensor):
             raise DTypeError(f"a masked tensor is made of two plain tensors, got {kind_of(x)} as {name}")
@@ -221,11 +220,11 @@ def check(data, mask):
         raise ArgumentError(f"data and mask of a masked tensor are on one device, got {data.device} and {mask.device}")
 
 
-_asked: list = []        # whether the class is asked already
+_asked: list = []        # whether the class dispatches already
 
 
 def masked(values: Tensor, mask: Tensor) -> MaskedTensor:
-    """Return a masked tensor of parts that fit."""
+    """Return a masked tensor of fitting parts."""
     if not _asked:
         subclasses.ask_class(MaskedTensor)
         _asked.append(True)
@@ -239,7 +238,7 @@ def _made_of(mask, values):
 
 
 def made_again(values, mask) -> MaskedTensor:
-    """Return a masked tensor out of a file or a pickle, checked."""
+    """Return a masked tensor from a file or pickle, checked."""
     check(values, mask)
     return masked(values, mask)
 

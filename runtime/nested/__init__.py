@@ -1,11 +1,11 @@
 """`ingot.nested`: batches of samples of different lengths, without padding.
 
     nt = nested.nested_tensor([a, b], layout=ingot.jagged)        # a (2, 8), b (5, 8): shape (2, j1, 8)
-    nested.nested_tensor_from_jagged(values, offsets)             # the same of values (7, 8) and offsets [0, 2, 7]
+    nested.nested_tensor_from_jagged(values, offsets)             # the same from values (7, 8) and offsets [0, 2, 7]
 
-Where one dim differs, the first of the samples, operators work on the values as they lie, attention sample by sample. Samples
-of the layout strided (the default) may differ in every dim: functions go from one to the next. Gradients go to the values.
-Traced functions take what nested tensors are made of, and make them inside.
+If one dim is ragged, the first of the samples, operators work on the joined values; attention runs sample by sample. Samples
+of the layout strided (the default) may differ in every dim; functions run sample by sample. Gradients reach the values. Traced
+functions receive the parts of nested tensors.
 """
 
 from typing import Any
@@ -29,7 +29,7 @@ def _layout(layout) -> Any:
 
 
 def _joined(samples, layout):
-    """Return samples behind each other."""
+    """Return samples joined to a nested tensor."""
     layout = _layout(layout)
     if layout == "strided":
         samples = [x.to(samples[0].dtype) for x in samples]
@@ -49,7 +49,7 @@ def _differ_in_length(samples) -> bool:
 
 
 def nested_tensor(tensor_list, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> NestedTensor:
-    """Return a nested tensor of copies of samples, which has no history of them."""
+    """Return a nested tensor of copies of samples, without their history."""
     if isinstance(tensor_list, Tensor) and not isinstance(tensor_list, NestedTensor):
         tensor_list = tensor_list.unbind(0)
     samples = [(x.detach() if isinstance(x, Tensor) else FUNCTIONS["tensor"](x)).to(device=device, dtype=dtype)
@@ -59,7 +59,7 @@ def nested_tensor(tensor_list, *, dtype=None, layout=None, device=None, requires
 
 
 def as_nested_tensor(ts, dtype=None, device=None, layout=None) -> NestedTensor:
-    """Return a nested tensor of samples (a list, or the rows of a tensor), to which gradients go."""
+    """Return a nested tensor of samples (a list, or the rows of a tensor), to which gradients flow."""
     if isinstance(ts, NestedTensor):
         return ts.like(ts.values().to(device=device, dtype=dtype))
     return _joined([x.to(device=device, dtype=dtype) for x in ts], layout)
@@ -67,9 +67,11 @@ def as_nested_tensor(ts, dtype=None, device=None, layout=None) -> NestedTensor:
 
 def nested_tensor_from_jagged(values, offsets=None, lengths=None, jagged_dim=None, min_seqlen=None,
                               max_seqlen=None) -> NestedTensor:
-    """Return a nested tensor over values that have the samples behind each other: sample i begins at offsets[i] and ends where
-    the next one begins, or lengths[i] further. What lies between samples is left out. Padding goes to `max_seqlen`, if
-    given."""
+    """Return a nested tensor over values with joined samples.
+
+    Sample i begins at offsets[i] and ends at the next offset, or after lengths[i] rows. Gaps between samples are dropped.
+    Padding extends to `max_seqlen`, if given.
+    """
     at = 1 if jagged_dim is None else jagged_dim
     if offsets is None and lengths is None:
         raise ArgumentError("nested_tensor_from_jagged takes offsets, lengths, or both")
@@ -84,7 +86,7 @@ def nested_tensor_from_jagged(values, offsets=None, lengths=None, jagged_dim=Non
 
 
 def _ragged(offsets, longest) -> Ragged:
-    """Return the structure of samples whose longest one may be said to be longer than it is."""
+    """Return the structure of samples; the longest one may be declared longer than it is."""
     found = Ragged(offsets)
     if longest is not None and longest < found.longest:
         raise ArgumentError(f"nested_tensor_from_jagged: max_seqlen is {longest}, and a sample has {found.longest} rows")
@@ -92,14 +94,14 @@ def _ragged(offsets, longest) -> Ragged:
 
 
 def to_padded_tensor(input, padding, output_size=None) -> Tensor:
-    """Return one tensor of all samples, filled up to the longest one, or to `output_size`."""
+    """Return one tensor of all samples, padded to the longest one, or to `output_size`."""
     if not isinstance(input, NestedTensor):
         raise DTypeError("to_padded_tensor takes a nested tensor")
     return input.to_padded_tensor(padding, output_size)
 
 
 def narrow(tensor, dim, start, length, layout=None) -> NestedTensor:
-    """Return the rows start[i] to start[i] + length[i] of each sample of a tensor (ints count for all samples)."""
+    """Return the rows start[i] to start[i] + length[i] of each sample of a tensor (ints apply to all samples)."""
     if dim != 1:
         raise ArgumentError(f"nested.narrow goes along dim 1, got {dim}")
     count = tensor.shape[0]
@@ -112,7 +114,7 @@ def narrow(tensor, dim, start, length, layout=None) -> NestedTensor:
 
 
 def masked_select(tensor, mask) -> NestedTensor:
-    """Return the rows of each sample that a mask selects, which is broadcast to (samples, rows)."""
+    """Return the rows of each sample that a mask selects; the mask broadcasts to (samples, rows)."""
     if mask.ndim > 2:
         raise ShapeError(f"nested.masked_select takes a mask of at most two dims, got shape {tuple(mask.shape)}")
     mask = mask.expand(tensor.shape[:2])

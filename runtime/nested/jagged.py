@@ -1,6 +1,6 @@
-"""Nested tensors: samples of different lengths behind each other in one tensor of values, and where each begins.
+"""Jagged nested tensors: samples of different lengths joined in one tensor of values, with offsets.
 
-A size that differs from sample to sample is a `RaggedSize`. What has no handler (`jagged_functions.py`) is refused: there is no
+A size that differs between samples is a `RaggedSize`. Functions without a handler (`jagged_functions.py`) raise: there is no
 array that a function could take by mistake.
 """
 
@@ -17,23 +17,23 @@ from ..core.state import tls
 from ..core.tensor import Size, Tensor
 
 _new = object.__new__
-HANDLERS: dict = {}         # name of a function or method -> what does it for nested tensors
+HANDLERS: dict = {}         # name of a function or method -> handler of jagged tensors
 SAMPLEWISE: dict = {}       # the same for samples one by one, whatever their sizes (layout strided)
 
 
 def found_in(table, func):
-    """What a table has for a function, or for the one that it is another name of."""
+    """Return the handler of a function, or of the function that it is an alias of."""
     return table.get(func.__name__) or table.get(getattr(func, "_asks_for", func).__name__)
 
 
 def _is_strided(given) -> bool:
-    """Return whether there is a nested tensor of the layout strided among arguments."""
+    """Return whether an argument is a nested tensor of the layout strided."""
     return any(_is_strided(x) if isinstance(x, (list, tuple)) else isinstance(x, NestedTensor) and x._layout == "strided"
                for x in given)
 
 
 class _kept:
-    """A property that is computed once; at each reading while a recorder listens, which is to see what it comes from."""
+    """Property that is computed once; under a recorder at each reading, so that it sees the operators."""
 
     def __init__(self, fn):
         self.fn, self.name, self.__doc__ = fn, f"_{fn.__name__}", fn.__doc__
@@ -47,13 +47,13 @@ class _kept:
 
 
 class Ragged:
-    """Where samples begin and end along their common dim."""
+    """Ragged dim: where samples begin and end."""
 
     _numbers = itertools.count(1)
 
     def __init__(self, offsets: Tensor, said: int | None = None):
         self.offsets = offsets
-        self.said = said            # how long the longest sample is to count as, if somebody said so
+        self.said = said            # declared length of the longest sample, or None
         self.size = RaggedSize(self)
         self.name = f"j{next(self._numbers)}"
 
@@ -69,37 +69,37 @@ class Ragged:
 
     @property
     def count(self) -> int:
-        """The number of samples."""
+        """Number of samples."""
         return self.offsets.shape[0] - 1
 
     @_kept
     def longest(self) -> int:
-        """Return the length of the longest sample, or what was said of it."""
+        """Return the length of the longest sample, or its declared length."""
         return max((b - a for a, b in itertools.pairwise(self.bounds)), default=0) if self.said is None else self.said
 
     @property
     def shortest(self) -> int:
-        """The length of the shortest sample."""
+        """Length of the shortest sample."""
         return min((b - a for a, b in itertools.pairwise(self.bounds)), default=0)
 
     @_kept
     def samples(self) -> Tensor:
-        """Of each row the sample that it belongs to."""
+        """Return the sample of each row."""
         return FUNCTIONS["repeat_interleave"](FUNCTIONS["arange"](self.count, device=self.offsets.device), self.lengths)
 
     @_kept
     def places(self) -> Tensor:
-        """Of each row its place in its sample."""
+        """Return each row's index in its sample."""
         rows = FUNCTIONS["arange"](self.samples.shape[0], device=self.offsets.device)
         return rows - self.offsets[:-1][self.samples]
 
     def same(self, other: "Ragged") -> bool:
-        """Return whether all samples are of the lengths that they have in another one."""
+        """Return whether all samples have the same lengths as another's."""
         return self is other or (self.offsets is other.offsets) or self.bounds == other.bounds
 
 
 class RaggedSize:
-    """The size of the dim whose size differs between samples; equal where all lengths are."""
+    """Size of the ragged dim; equal if all lengths are."""
 
     def __init__(self, ragged: Ragged):
         self.ragged = ragged
@@ -115,7 +115,7 @@ class RaggedSize:
 
 
 class NestedTensor(Tensor):
-    """A batch of samples that differ in one dim. `_values` has them behind each other along that dim, without the batch."""
+    """Batch of samples that differ in one dim. `_values` joins them along that dim, without the batch dim."""
 
     _values: Tensor
     _ragged: Ragged
@@ -123,7 +123,7 @@ class NestedTensor(Tensor):
     _layout: Any
 
     def __new__(cls, values: Tensor, ragged: Ragged, at: int = 1, layout=None):
-        """`at` is the dim of the nested tensor that differs."""
+        """Make a nested tensor; `at` is its ragged dim."""
         t = _new(cls)
         t._values, t._ragged, t._at, t._layout = values, ragged, at, layout or FUNCTIONS["jagged"]
         return t
@@ -135,7 +135,7 @@ class NestedTensor(Tensor):
         raise DTypeError("this function does not take nested tensors; give it t.values(), the samples t.unbind(), or "
                          "t.to_padded_tensor(padding)")
 
-    _a = _node = _shared = property(_refuse)        # whoever does not ask what it is given finds no array
+    _a = _node = _shared = property(_refuse)        # functions without dispatch find no array
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
@@ -152,9 +152,9 @@ class NestedTensor(Tensor):
         except (DimError, ShapeError):
             if by_samples is None:
                 raise
-        return by_samples(func, *args, **(kwargs or {}))        # what cannot be done to all values at once
+        return by_samples(func, *args, **(kwargs or {}))        # functions that cannot run on all values at once
 
-    # What it is.
+    # Properties.
 
     is_nested = True
 
@@ -173,7 +173,7 @@ class NestedTensor(Tensor):
         return self._values.ndim + 1
 
     def dim(self) -> int:
-        """Return the number of dims, that of samples included."""
+        """Return the number of dims, including that of samples."""
         return self.ndim
 
     aval = property(lambda self: Aval(tuple(self.shape), self.dtype))
@@ -186,7 +186,7 @@ class NestedTensor(Tensor):
     data = property(lambda self: self.like(self._values.data), lambda self, value: self._take(value))
 
     def _take(self, other):
-        """Has the values of another nested tensor, and its samples, as `t.data = other` says."""
+        """Take over the values and samples of another nested tensor, for `t.data = other`."""
         if not isinstance(other, NestedTensor) or "_places" in vars(self).keys() ^ vars(other).keys():
             raise DTypeError(f"the data of a nested tensor are one of the same kind, got {type(other).__name__}")
         self._values.data = other._values
@@ -195,7 +195,7 @@ class NestedTensor(Tensor):
 
     @property
     def grad(self):
-        """The gradient of the values, as a nested tensor."""
+        """Gradient of the values, as a nested tensor."""
         return None if self._values.grad is None else self.like(self._values.grad)
 
     @grad.setter
@@ -203,7 +203,7 @@ class NestedTensor(Tensor):
         self._values.grad = None if value is None else value._values
 
     def requires_grad_(self, requires_grad=True):
-        """Starts or stops collecting a gradient for the values."""
+        """Start or stop accumulating a gradient for the values."""
         self._values.requires_grad_(requires_grad)
         return self
 
@@ -240,25 +240,25 @@ class NestedTensor(Tensor):
     def __reduce_ex__(self, protocol):
         return made_again, (self._values, self._ragged.offsets, self._ragged.said, self._at, self._layout[:])
 
-    # What it is made of.
+    # Parts.
 
     def values(self) -> Tensor:
-        """Return the samples behind each other."""
+        """Return the joined samples."""
         return self._values
 
     def offsets(self) -> Tensor:
-        """Where samples begin in the values, and where the last one ends."""
+        """Return where samples begin in the values, and the end of the last one."""
         return self._ragged.offsets
 
     def lengths(self) -> Tensor | None:
-        """None: samples follow each other without gaps."""
+        """Return None: samples have no gaps."""
         return None
 
     _max_seqlen = property(lambda self: self._ragged.longest)
     _min_seqlen = property(lambda self: self._ragged.shortest)
 
     def parts(self) -> tuple:
-        """Return the tensors it is made of, and what makes it of them."""
+        """Return the parts, and the function that rebuilds the tensor."""
         return (self._ragged.offsets, self._values), Making(self._ragged.said, self._at, self._layout)
 
     def values_of(self, gradient) -> Any:
@@ -266,7 +266,7 @@ class NestedTensor(Tensor):
         return None if gradient is None else gradient._values
 
     def unbind(self, dim=0) -> tuple:
-        """Return the samples, views of the values."""
+        """Return the samples, as views of the values."""
         if dim not in (0, -self.ndim):
             raise DimError(f"a nested tensor is unbound along dim 0, not {dim}")
         bounds = self._ragged.bounds
@@ -304,11 +304,11 @@ class NestedTensor(Tensor):
             x[...] = v
 
     def like(self, values: Tensor, at: int | None = None) -> "NestedTensor":
-        """Other values of samples of the same lengths."""
+        """Return other values for samples of the same lengths."""
         return NestedTensor(values, self._ragged, self._at if at is None else at, self._layout)
 
     def to_padded_tensor(self, padding, output_size=None) -> Tensor:
-        """Return one tensor of all samples, filled up to the longest one, or to `output_size`."""
+        """Return one tensor of all samples, padded to the longest one, or to `output_size`."""
         ragged, at = self._ragged, self._at
         rows = self._values.movedim(at - 1, 0)
         long = ragged.longest
@@ -323,7 +323,7 @@ class NestedTensor(Tensor):
         return padded if output_size is None else _filled_up(padded, output_size, padding)
 
     def unpadded(self, padded: Tensor) -> "NestedTensor":
-        """What of a padded tensor belongs to samples."""
+        """Return the samples of a padded tensor."""
         rows = padded.movedim(self._at, 1)
         index = self._ragged.samples * rows.shape[1] + self._ragged.places
         return self.like(rows.flatten(0, 1).index_select(0, index).movedim(0, self._at - 1))
@@ -338,7 +338,7 @@ def _filled_up(padded, sizes, padding):
 
 
 class Making(NamedTuple):
-    """What makes a nested tensor of its parts: how long the longest sample counts as, which dim differs, and the layout."""
+    """Rebuild function of a nested tensor: declared longest length, ragged dim, and layout."""
 
     said: int | None
     at: int
@@ -349,7 +349,7 @@ class Making(NamedTuple):
 
 
 def check_offsets(values, offsets, at):
-    """Refuse places of samples that values do not have."""
+    """Raise unless offsets fit the values."""
     if not 1 <= at <= values.ndim:
         raise ArgumentError(f"nested_tensor_from_jagged: jagged_dim is within 1..{values.ndim}, got {at}")
     bounds = offsets.tolist()
@@ -359,7 +359,7 @@ def check_offsets(values, offsets, at):
 
 
 def made_again(values, offsets, said, at, layout) -> NestedTensor:
-    """Return a nested tensor out of a file or a pickle, checked."""
+    """Return a nested tensor from a file or pickle, checked."""
     check_offsets(values, offsets, at)
     if layout not in ("jagged", "strided") or not (said is None or (type(said) is int and said >= 0)):
         raise ArgumentError(f"a nested tensor of the layout {layout!r} whose longest sample counts as {said!r} is none")
@@ -367,7 +367,7 @@ def made_again(values, offsets, said, at, layout) -> NestedTensor:
 
 
 def as_offsets(lengths, device=None) -> Tensor:
-    """Where samples of some lengths begin, and where the last one ends."""
+    """Return the offsets of samples of some lengths, and the end of the last one."""
     lengths = FUNCTIONS["as_tensor"](lengths, device=device).to(dt.int64)
     return FUNCTIONS["cat"]([lengths.new_zeros(1), lengths.cumsum(0)])
 

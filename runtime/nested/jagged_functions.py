@@ -1,4 +1,4 @@
-"""What functions do for nested tensors: most of them to the values, some sample by sample, some to what is padded."""
+"""Handlers of jagged tensors: most work on the values, some sample by sample, some on padded tensors."""
 
 from ...ir.errors import DimError, DTypeError, ShapeError
 from ..api.register.pointwise_names import DUNDERS, POINTWISE
@@ -18,7 +18,7 @@ def _as_dim(t, dim) -> int:
 
 
 def _inner(name, t, dim) -> int:
-    """Return the dim of the values for one that is neither that of samples nor the one that differs."""
+    """Return the dim of the values for a dim that is neither the batch nor ragged."""
     dim = _as_dim(t, dim)
     if dim in (0, t._at):
         raise DimError(f"{name} of a nested tensor goes along dims that do not differ between samples, not along "
@@ -35,7 +35,7 @@ def _require_nested(name, t):
         raise DTypeError(f"{name} takes the nested tensor first; another argument of it cannot be nested")
 
 
-# Element by element.
+# Elementwise.
 
 
 def _pointwise(fn, *args, **kwargs):
@@ -50,7 +50,7 @@ def _pointwise(fn, *args, **kwargs):
 
 
 def _beside(fn, like, x):
-    """Return an argument as one beside the values of a nested tensor."""
+    """Return an argument in a form that broadcasts with the values of a nested tensor."""
     if isinstance(x, NestedTensor):
         if x._at != like._at or not x._ragged.same(like._ragged):
             raise ShapeError(f"{fn.__name__} of nested tensors takes samples of the same lengths, got {tuple(like.shape)} with "
@@ -58,7 +58,7 @@ def _beside(fn, like, x):
         return x._values
     if not isinstance(x, Tensor) or x.ndim < like.ndim - like._at:
         return x
-    at = like._at - like.ndim                                   # from the end, as dims are laid out over each other
+    at = like._at - like.ndim                                   # from the end, as in broadcasting
     if x.ndim < like.ndim:
         if x.shape[at] != 1:
             raise ShapeError(f"{fn.__name__}: a tensor of shape {tuple(x.shape)} cannot be laid out over the nested "
@@ -86,7 +86,7 @@ handles(*POINTWISE, *[f"{name}_" for name in POINTWISE], *DUNDERS)(_pointwise)
 
 @handles("to", "cpu", "cuda", "type_as")
 def _moved(fn, input, *args, **kwargs):
-    """Return the offsets go where the values go."""
+    """Move the offsets together with the values."""
     given = [x._values if isinstance(x, NestedTensor) else x for x in args]
     values = fn(input._values, *given, **kwargs)
     if values.device == input._values.device:
@@ -94,7 +94,7 @@ def _moved(fn, input, *args, **kwargs):
     return NestedTensor(values, Ragged(input.offsets().to(values.device), input._ragged.said), input._at, input.layout)
 
 
-# Reductions. Along the dim that differs they give a tensor, of what is filled up with what counts for nothing.
+# Reductions. Along the ragged dim they give a tensor, computed from samples padded by the neutral element.
 
 
 def _least(dtype):
@@ -206,7 +206,7 @@ def _embedding(fn, input, weight, *args, **kwargs):
 
 @handles("scaled_dot_product_attention")
 def _attention(fn, query, key, value, attn_mask=None, *args, **kwargs):
-    """Sample by sample, so that nothing is computed for what is padded."""
+    """Run attention sample by sample, so that nothing is computed for padding."""
     each = query, key, value
     if not all(isinstance(x, NestedTensor) and x._at == x.ndim - 2 for x in each) or not key._ragged.same(value._ragged):
         raise ShapeError(f"scaled_dot_product_attention takes three nested tensors (N, ..., L, E) whose L differs, got "
@@ -351,7 +351,7 @@ def _parts(fn, input, size, dim=0):
 
 
 def _some_samples(t, first, last) -> NestedTensor:
-    """Return some samples in a row, views of the values."""
+    """Return consecutive samples, as views of the values."""
     offsets, at = t.offsets()[first:last + 1], t._at
     start, stop = t._ragged.bounds[first], t._ragged.bounds[last]
     return NestedTensor(t._values.narrow(at - 1, start, stop - start), Ragged(offsets - start), at, t._layout)
@@ -369,7 +369,7 @@ def _backward(fn, input, gradient=None, *args, **kwargs):
     fn(input._values, None if gradient is None else gradient._values, *args, **kwargs)
 
 
-# What is asked of the values.
+# Questions about the values.
 
 
 @handles("is_floating_point", "is_complex", "is_signed", "is_pinned", "element_size", "get_device", "data_ptr", "retain_grad")
@@ -379,5 +379,5 @@ def _asked(fn, input, *args):
 
 @handles("register_hook")
 def _register_hook(fn, input, hook):
-    """Return a hook on the gradient of the values, which gets it, and may give another one, as a nested tensor."""
+    """Register a hook on the gradient of the values; it gets and may return a nested tensor."""
     return fn(input._values, lambda g: input.values_of(hook(input.like(g))))

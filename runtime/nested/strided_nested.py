@@ -1,7 +1,7 @@
-"""Nested tensors whose samples may differ in every dim: all elements in one flat tensor, and of each sample its place there.
+"""Nested tensors whose samples may differ in every dim: one flat tensor of elements, and a window for each sample.
 
-Views of samples (`t.transpose(1, 2)`, `t.select(2, 0)`) are nested tensors over the same elements, with other places. What has
-no handler (`strided_nested_functions.py`) is refused.
+Views of samples (`t.transpose(1, 2)`, `t.select(2, 0)`) are nested tensors over the same elements, with other windows.
+Functions without a handler (`strided_nested_functions.py`) raise.
 """
 
 import math
@@ -22,7 +22,7 @@ _new = object.__new__
 
 
 def in_rows(shapes: Iterable) -> tuple:
-    """Return the places of samples that lie behind each other: of each its sizes, strides, and first element."""
+    """Return the windows of consecutive samples: sizes, strides, and first element of each."""
     places, start = [], 0
     for sizes in shapes:
         places.append((tuple(sizes), empty_strides(tuple(sizes)), start))
@@ -31,7 +31,7 @@ def in_rows(shapes: Iterable) -> tuple:
 
 
 class SizeOfSamples:
-    """What stands in a shape for a size that differs between samples; equal where it is the same for each of them."""
+    """Size that differs between samples, in a shape; equal if all sizes are."""
 
     def __init__(self, sizes: tuple):
         self.sizes = sizes
@@ -47,13 +47,13 @@ class SizeOfSamples:
 
 
 class NestedSamples(NestedTensor):
-    """A batch of samples of as many dims. `_values` has all elements, `_places` what of them each sample is."""
+    """Batch of samples of equal rank. `_values` has all elements, `_places` the window of each sample."""
 
     _places: tuple
     _dims: int
 
-    def __new__(cls, values: Tensor, places: tuple, dims: int):     # type: ignore[misc]    # made of other things
-        """`dims` counts the dim of samples, too."""
+    def __new__(cls, values: Tensor, places: tuple, dims: int):     # type: ignore[misc]    # it has other parts
+        """Make a nested tensor; `dims` includes the dim of samples."""
         t = _new(cls)
         t._values, t._places, t._dims, t._layout = values, places, dims, layouts.strided
         return t
@@ -66,15 +66,15 @@ class NestedSamples(NestedTensor):
                              f"give it the samples t.unbind(), or t.to_padded_tensor(padding)")
         return handler(func, *args, **(kwargs or {}))
 
-    # What it is.
+    # Properties.
 
     @property
     def sizes(self) -> list:
-        """The sizes of each sample."""
+        """Sizes of each sample."""
         return [sizes for sizes, _, _ in self._places]
 
     def size(self, dim=None):
-        """Return the size of a dim that is one for all samples."""
+        """Return the size of a dim that all samples share."""
         if dim is None:
             return self.shape
         if not -self._dims <= dim < self._dims:
@@ -99,11 +99,11 @@ class NestedSamples(NestedTensor):
 
     @property
     def is_whole(self) -> bool:
-        """Whether each element of the values is one of a sample's."""
+        """Whether each element of the values belongs to a sample."""
         return self.numel() == self._values.shape[0]
 
     def is_contiguous(self, memory_format=None) -> bool:
-        """Return whether samples lie row by row, behind each other."""
+        """Return whether samples are row-major and consecutive."""
         return self.is_whole and self._places == in_rows(self.sizes)
 
     def __len__(self) -> int:
@@ -113,7 +113,7 @@ class NestedSamples(NestedTensor):
         t = self.in_rows()
         return samples_again, (t._values, t.sizes, t._dims)
 
-    # What it is made of.
+    # Parts.
 
     def values(self) -> Tensor:
         """Return all elements, sample by sample, in one dim."""
@@ -126,11 +126,11 @@ class NestedSamples(NestedTensor):
     _max_seqlen = _min_seqlen = property(_has_none)         # type: ignore[assignment]
 
     def parts(self) -> tuple:
-        """Return the tensor it is made of, and what makes it of that."""
+        """Return the part, and the function that rebuilds the tensor."""
         return (self._values,), MakingSamples(self._places, self._dims)
 
     def values_of(self, gradient):
-        """Return a gradient's elements, as this one's lie."""
+        """Return a gradient's elements in this tensor's order."""
         if gradient is None or gradient._places == self._places:
             return None if gradient is None else gradient._values
         made = self.like(self._values.detach().new_zeros(self._values.shape))
@@ -146,7 +146,7 @@ class NestedSamples(NestedTensor):
         return self._values.as_strided(sizes, strides, self._values.storage_offset() + start)
 
     def unbind(self, dim=0) -> tuple:
-        """Return the samples, views of the values."""
+        """Return the samples, as views of the values."""
         if dim not in (0, -self._dims):
             raise DimError(f"a nested tensor is unbound along dim 0, not {dim}")
         return tuple([self.sample(i) for i in range(len(self._places))])
@@ -180,15 +180,15 @@ class NestedSamples(NestedTensor):
             x[inner] = v
 
     def like(self, values: Tensor, at: int | None = None) -> "NestedSamples":
-        """Other values in the same places."""
+        """Return other values in the same windows."""
         return NestedSamples(values, self._places, self._dims)
 
     def in_rows(self) -> "NestedSamples":
-        """Return the same samples behind each other: itself if they are."""
+        """Return the same samples row-major and consecutive; itself if they are."""
         return self if self.is_contiguous() else joined(self.unbind(), self)
 
     def seen(self, samples) -> "NestedSamples":
-        """Views of the samples as a nested tensor over the same elements; one of its own of what are none."""
+        """Return views of samples as a nested tensor over the same elements; others as a new one."""
         there, first = self._values, self._values.storage_offset()
         if not samples or any(x._storage is not there._storage or x.dtype is not there.dtype for x in samples):
             return joined(samples, self)
@@ -196,7 +196,7 @@ class NestedSamples(NestedTensor):
         return NestedSamples(there, places, samples[0].ndim + 1)
 
     def to_padded_tensor(self, padding, output_size=None) -> Tensor:
-        """Return one tensor of all samples, filled up to the largest size of each dim, or to `output_size`."""
+        """Return one tensor of all samples, padded to the largest size of each dim, or to `output_size`."""
         sizes = [max(of_dim) for of_dim in zip(*self.sizes)]
         if output_size is not None:
             if len(output_size) != self._dims or any(n < have for n, have in zip(output_size, [len(self), *sizes])):
@@ -211,7 +211,7 @@ class NestedSamples(NestedTensor):
 
 
 def joined(samples, like=None) -> NestedSamples:
-    """Return samples behind each other, with their histories; of none at all a nested tensor of the kind of `like`."""
+    """Join samples with their histories; without samples return a nested tensor like `like`."""
     if not samples:
         values = FUNCTIONS["empty"](0) if like is None else like._values.detach().new_empty(0)
         return NestedSamples(values, (), 1 if like is None else like._dims)
@@ -222,7 +222,7 @@ def joined(samples, like=None) -> NestedSamples:
 
 
 def by_samples(t) -> NestedSamples:
-    """Return a nested tensor as one whose samples may differ in every dim; a view wherever its values lie without gaps."""
+    """Return a nested tensor as one whose samples may differ in every dim; a view if its values have no gaps."""
     if isinstance(t, NestedSamples):
         return t
     values, samples = t._values, t.unbind()
@@ -236,7 +236,7 @@ def by_samples(t) -> NestedSamples:
 
 
 class MakingSamples(NamedTuple):
-    """What makes a nested tensor of its elements: the places of samples, and the number of dims."""
+    """Rebuild function of a nested tensor: windows of samples, and number of dims."""
 
     places: tuple
     dims: int
@@ -246,7 +246,7 @@ class MakingSamples(NamedTuple):
 
 
 def samples_again(values, sizes, dims) -> NestedSamples:
-    """Return a nested tensor out of a file or a pickle, checked."""
+    """Return a nested tensor from a file or pickle, checked."""
     sizes = [tuple(s) for s in sizes]
     if any(len(s) != dims - 1 or any(type(n) is not int or n < 0 for n in s) for s in sizes) or values.ndim != 1 or \
             sum(map(math.prod, sizes)) != values.shape[0]:

@@ -1,4 +1,4 @@
-"""What functions do for nested tensors whose samples may differ in every dim: most of them to one sample after the other."""
+"""Handlers of strided nested tensors, whose samples may differ in every dim: most run sample by sample."""
 
 from ...ir.errors import DimError, DTypeError, ShapeError
 from ..api.register.pointwise_names import DUNDERS, POINTWISE
@@ -17,7 +17,7 @@ def _known(x):
 
 
 def _first(name, *given) -> NestedSamples:
-    """Return the first nested tensor among arguments; all of them have as many samples."""
+    """Return the first nested tensor among arguments; all must have as many samples."""
     nested = [x for x in given if isinstance(x, NestedSamples)]
     if any(len(x) != len(nested[0]) for x in nested):
         raise ShapeError(f"{name} takes nested tensors of as many samples, got {', '.join([str(len(x)) for x in nested])}")
@@ -34,7 +34,7 @@ def _within(name, t, dim) -> int:
 
 
 def _of_each(name, like, x):
-    """What of an argument each sample meets."""
+    """Return the part of an argument for each sample."""
     if isinstance(x, NestedSamples):
         return x.unbind()
     if isinstance(x, Tensor) and x.ndim >= like.ndim and x.ndim:
@@ -45,7 +45,7 @@ def _of_each(name, like, x):
     return [x] * len(like)
 
 
-# Element by element.
+# Elementwise.
 
 
 def _is_in_place(name) -> bool:
@@ -83,7 +83,7 @@ def _check_sizes(name, like, given):
 
 
 def _is_alike(x, like) -> bool:
-    """Return whether all values of an argument lie as those of a nested tensor do, or count for all of them."""
+    """Return whether an argument has the windows of a nested tensor, or is one value for all."""
     if isinstance(x, NestedSamples):
         return x._places == like._places and x.is_whole
     return not isinstance(x, Tensor) or x.ndim == 0
@@ -153,14 +153,14 @@ def _along(fn, input, dim=-1, *args, **kwargs):
 
 
 def _rows(name, t, width):
-    """Return all rows of all samples, for what goes along the last dim alone."""
+    """Return all rows of all samples, for functions of the last dim alone."""
     if t.ndim < 2 or any(sizes[-1] != width for sizes in t.sizes):
         raise ShapeError(f"{name} takes samples whose last dim is {width}, got {', '.join(map(str, t.sizes))}")
     return t.values().view(-1, width)
 
 
 def _of_rows(t, rows, *last):
-    """What was computed of all rows, as samples again."""
+    """Return a result of all rows as samples again."""
     return NestedSamples(rows.reshape(-1), in_rows([(*sizes[:-1], *last) for sizes in t.sizes]), t.ndim - 1 + len(last))
 
 
@@ -279,7 +279,7 @@ def _parts(fn, input, size, dim=0):
 
 @handles("view", "reshape")
 def _reshape(fn, input, *shape):
-    """-1 is the size that a sample has in that dim; behind its last dim, what is left."""
+    """Reshape each sample; -1 is the sample's size in that dim, or, after its last dim, the rest."""
     t, given = _known(input), tuple(shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape)
     if not given or given[0] not in (-1, len(t)):
         raise ShapeError(f"{fn.__name__} of a nested tensor of {len(t)} samples keeps these as its first dim, got {given}")
@@ -302,7 +302,7 @@ def _flatten(fn, input, start_dim=1, end_dim=-1):
 
 @handles("cat", "concat", "concatenate", "stack")
 def _joined(fn, tensors, dim=0):
-    """Along dim 0 samples behind samples; else of each tensor one sample beside the other."""
+    """Join samples along dim 0, else the samples of each tensor pairwise."""
     given = [_known(t) for t in tensors]
     for t in given:
         if not isinstance(t, NestedSamples):

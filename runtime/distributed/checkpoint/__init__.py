@@ -1,7 +1,9 @@
 """`ingot.distributed.checkpoint`: state dicts of several ranks in one folder.
 
-Every rank writes what no rank before it has, so a model that is whole on all ranks is written once; ranks read what they ask
-for, however many there are then. The files are those of `ingot.save`: loading them executes nothing."""
+Way in: `save`, `load`, `async_save`. Each rank writes values that no lower rank has, so a model that is whole on all ranks is
+written once. Ranks read what they request, however many there are then. Files are those of `ingot.save`: loading them executes
+nothing.
+"""
 
 from ..engines.distributed_errors import CheckpointException
 from .folder_format import DefaultLoadPlanner, DefaultSavePlanner, FileSystemReader, FileSystemWriter, Stateful

@@ -1,5 +1,4 @@
-"""Where checkpoints are and what is in them: a folder with a file for each rank that wrote, and one that says where each value
-is."""
+"""Format of a checkpoint folder: a file for each rank that wrote, and an index with the place of each value."""
 
 import math
 import os
@@ -21,38 +20,38 @@ INDEX = ".metadata"
 
 @runtime_checkable
 class Stateful(Protocol):
-    """What has a state of its own: it is asked for when it is saved, and given back when it is loaded."""
+    """Object with a state of its own, which checkpoints save and load."""
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state."""
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take a state."""
+        """Load a state."""
 
 
 class FileSystemWriter:
-    """Writes a checkpoint into a folder."""
+    """Writer of a checkpoint into a folder."""
 
     def __init__(self, path, single_file_per_rank=True, sync_files=True, thread_count=1, overwrite=True, **options):
         self.path, self.overwrite = os.fspath(path), overwrite
 
 
 class FileSystemReader:
-    """Reads a checkpoint in a folder."""
+    """Reader of a checkpoint in a folder."""
 
     def __init__(self, path, **options):
         self.path = os.fspath(path)
 
 
 class DefaultSavePlanner:
-    """Every rank writes what no rank before it has."""
+    """Plan by which each rank writes values that no lower rank has."""
 
     def __init__(self, **options):
         pass
 
 
 class DefaultLoadPlanner:
-    """Every value is read that is asked for; with `allow_partial_load` those that are there."""
+    """Plan that reads every requested value; with `allow_partial_load` those that exist."""
 
     def __init__(self, flatten_state_dict=True, flatten_sharded_tensors=True, allow_partial_load=False):
         self.allow_partial_load = allow_partial_load
@@ -69,13 +68,15 @@ def folder_of(checkpoint_id, storage) -> str:
 
 
 def state_of(value):
-    """Return a value, or the state of one that has its own."""
+    """Return a value, or its state if it is stateful."""
     return value.state_dict() if isinstance(value, Stateful) and not isinstance(value, dict) else value
 
 
 def flattened(state: dict) -> dict:
-    """{path: value} of nested dicts and lists, where a path is a tuple of keys and places. Empty ones are values, as are pieces
-    of tensors."""
+    """Return {path: value} of nested dicts and lists; a path is a tuple of keys and indices.
+
+    Empty containers are values, as are pieces of tensors.
+    """
     found: dict = {}
 
     def walk(value, path):
@@ -94,12 +95,12 @@ def flattened(state: dict) -> dict:
 
 
 def file_name(rank: int, turn: int) -> str:
-    """Return the name of the file that a rank writes; `turn` counts the checkpoints of a folder."""
+    """Return the name of a rank's file; `turn` counts the checkpoints of a folder."""
     return f"__{rank}_{turn}.distcp"
 
 
 def numbers_of(folder: str) -> dict:
-    """{name: the turn in it} of the files of values in a folder, also of those that are not complete."""
+    """Return {name: turn} of the value files in a folder, including incomplete ones."""
     found = {name: re.match(r"__\d+_(\d+)\.distcp(\.|$)", name, re.ASCII) for name in _names_in(folder)}
     return {name: int(m.group(1)) for name, m in found.items() if m}
 
@@ -109,7 +110,7 @@ def _names_in(folder):
 
 
 class Folder:
-    """A checkpoint that ingot wrote. `paths` are those of its values."""
+    """Checkpoint of ingot. `paths` are those of its values."""
 
     def __init__(self, folder: str, index: str):
         self.folder = folder
@@ -117,17 +118,17 @@ class Folder:
         if not isinstance(found, dict) or found.get("format") != "ingot checkpoint":
             raise CheckpointException(f"{path!r} is no index of a checkpoint that ingot has written")
         self._files = {tuple(p): name for p, name in found["values"]}
-        self._pieces: dict = {}         # by path: (number of the first element, shape of the whole, name of the file) of each
+        self._pieces: dict = {}         # by path: (first element, shape of the whole, file name) of each piece
         for p, start, shape, name in found.get("pieces", ()):
             self._pieces.setdefault(tuple(p), []).append((_begin(start), tuple(shape), name))
 
     @property
     def paths(self):
-        """The paths of all values."""
+        """Paths of all values."""
         return self._files.keys() | self._pieces.keys()
 
     def read(self, paths) -> dict:
-        """{path: value} of these; pieces of a tensor are put together."""
+        """Return {path: value} for some paths; pieces of a tensor are joined."""
         paths = list(paths)
         parts = {(*path, start): name for path in paths for start, _, name in self._pieces.get(path, ())}
         files = {**{path: self._files[path] for path in paths if path in self._files}, **parts}
@@ -138,7 +139,7 @@ class Folder:
         return {path: found[path] for path in paths}
 
     def _together(self, path, found):
-        """Return the tensor whose pieces were read."""
+        """Return the tensor of the pieces that were read."""
         (begin, shape, _), *_ = pieces = sorted(self._pieces[path])
         values = [found[*path, start] for start, _, _ in pieces]
         if isinstance(begin, tuple):
@@ -154,7 +155,7 @@ class Folder:
         return FUNCTIONS["cat"](values).reshape(shape)
 
     def _of_boxes(self, path, shape, starts, values):
-        """Return the tensor of boxes that were read: every element must be in one."""
+        """Return the tensor of the boxes that were read; raise unless they cover every element."""
         whole, covered = FUNCTIONS["zeros"](shape, dtype=values[0].dtype), np.zeros(shape, bool)
         for start, value in zip(starts, values):
             box = tuple([slice(at, at + n) for at, n in zip(start, value.shape)])
@@ -168,7 +169,7 @@ class Folder:
         return whole
 
     def _read(self, files) -> dict:
-        """{path: value} of what lies in some files, each of which is read once."""
+        """Return {path: value} of some files, each read once."""
         found: dict = {}
         for name in sorted(set(files.values())):
             values = self._values(name)
@@ -186,7 +187,7 @@ class Folder:
 
 
 def _begin(key):
-    """Return a last key of a path; where a box begins as a tuple."""
+    """Return the last key of a path; the start of a box as a tuple."""
     return tuple(key) if isinstance(key, list) else key
 
 

@@ -1,4 +1,4 @@
-"""Reading checkpoints into state dicts, in place."""
+"""Loading of checkpoints into state dicts, in place."""
 
 from typing import Any
 
@@ -15,8 +15,11 @@ __all__ = ["load", "load_state_dict"]
 
 
 def load(state_dict, *, checkpoint_id=None, storage_reader=None, planner=None, process_group=None, no_dist=False):
-    """Fill a state dict from a checkpoint: its tensors in place, other values by others, and what has a state of its own is
-    given that. What is asked for must be there, unless the planner allows a partial load."""
+    """Fill a state dict from a checkpoint: tensors in place, stateful objects through their method, other values by
+    replacement.
+
+    Raise for missing values, unless the planner allows a partial load.
+    """
     folder = folder_of(checkpoint_id, storage_reader)
     templates = {key: state_of(value) for key, value in state_dict.items()}
     wanted = flattened(templates)
@@ -42,7 +45,7 @@ def load(state_dict, *, checkpoint_id=None, storage_reader=None, planner=None, p
 
 
 def _read(folder, wanted, allow_partial) -> dict:
-    """Return the values of the paths that are wanted, each file read once."""
+    """Return the values of the wanted paths; each file is read once."""
     checkpoint = opened(folder)
     holders = {path: _holder(path, checkpoint.paths) for path in wanted}
     missing = [path for path, holder in holders.items() if holder is None]
@@ -55,13 +58,13 @@ def _read(folder, wanted, allow_partial) -> dict:
 
 
 def _holder(path, paths):
-    """Return the path under which a checkpoint holds a value: its own, or that of a list or dict around it; None if there is
+    """Return the path under which a checkpoint holds a value: its own, or that of a container around it; None if there is
     none."""
     return next((path[:n] for n in range(len(path), 0, -1) if path[:n] in paths), None)
 
 
 def _within(value, path, start) -> Any:
-    """What lies at the end of a path whose first keys lead to a value."""
+    """Return the value at the end of a path whose first keys lead to `value`."""
     try:
         for key in path[start:]:
             value = value[key]
@@ -71,7 +74,7 @@ def _within(value, path, start) -> Any:
 
 
 def _check(path, target, value):
-    """Raise unless a value can take the place of what is there."""
+    """Raise unless a value can replace the present one."""
     name = ".".join(map(str, path))
     if isinstance(target, (Tensor, Piece)) != isinstance(value, Tensor):
         raise CheckpointException(f"{name} is a {type(value).__name__} in the checkpoint, a {type(target).__name__} here")
@@ -86,7 +89,7 @@ def _replace(state, path, value):
 
 
 def load_state_dict(state_dict, storage_reader, process_group=None, coordinator_rank=0, no_dist=False, planner=None):
-    """load() by its older name."""
+    """Load a state dict (older name of `load`)."""
     if not isinstance(state_dict, dict):
         raise ArgumentError(f"load_state_dict fills a dict, got {type(state_dict).__name__}")
     load(state_dict, storage_reader=storage_reader, process_group=process_group, no_dist=no_dist, planner=planner)

@@ -1,8 +1,8 @@
-"""Writing checkpoints. What belongs to which rank is agreed on at once; that files are there is told by the store, so a
-checkpoint can be written beside training, which goes on talking.
+"""Saving of checkpoints.
 
-A folder holds a whole checkpoint at any moment, once it holds one: values are written to files of new names, then the index
-takes the place of the one before, then files that only that one named go.
+Ranks agree at once on which value belongs to which rank. The store reports that files are complete, so a checkpoint can be
+written beside training, which keeps communicating. A folder with a checkpoint holds a complete one at any moment: values are
+written to new files, then the index replaces the old one, then files that only that one named are removed.
 """
 
 import contextlib
@@ -27,19 +27,21 @@ __all__ = ["async_save", "save", "save_state_dict"]
 
 _FAILED, _WRITTEN = b"failed: ", b"written"
 _numbers = itertools.count()
-_under_way: dict[str, threading.Event] = {}         # by folder: what is set once this process has no more to do there
+_under_way: dict[str, threading.Event] = {}         # by folder: set once this process is done there
 
 
 class _At(NamedTuple):
-    """The last key of the path of a piece: where in its tensor it begins (the number of an element, or of a box of elements the
-    place of the first along each dim), and the shape of that."""
+    """Last key of a piece's path: its start in the tensor, and the tensor's shape.
+
+    The start is an element number, or for a box of elements the index of its first one along each dim.
+    """
 
     start: Any
     shape: tuple
 
 
 def _by_pieces(values: dict) -> dict:
-    """Return values by path, those that are pieces of tensors under paths of their own; empty ones are left to other ranks."""
+    """Return values by path, with own paths for pieces of tensors; empty pieces are left to other ranks."""
     found: dict = {}
     for path, value in values.items():
         if isinstance(value, DTensor):
@@ -61,8 +63,10 @@ def _is_piece(path) -> bool:
 
 
 class _Saving:
-    """One checkpoint on its way, as this rank has to do with it, of copies of the values if it is written later. In one folder
-    they follow each other."""
+    """One checkpoint in progress on this rank, with copies of the values if it is written later.
+
+    Checkpoints of one folder run one after the other.
+    """
 
     def __init__(self, state, folder, group, overwrite, later=False):
         self.folder, self.group, self.number = folder, group, next(_numbers)
@@ -90,7 +94,7 @@ class _Saving:
         self.done = _under_way[folder] = threading.Event()
 
     def write(self):
-        """Write what this rank has to."""
+        """Write this rank's share."""
         try:
             self._write()
         finally:
@@ -99,7 +103,7 @@ class _Saving:
             self.done.set()
 
     def _write(self):
-        """Write this rank's file, and the index once all files are there."""
+        """Write this rank's file, and the index once all files are complete."""
         error, own = "", os.path.join(self.folder, file_name(self.rank, self.turn))
         try:
             os.makedirs(self.folder, exist_ok=True)
@@ -123,7 +127,7 @@ class _Saving:
             self._finish()
 
     def _remove_older(self):
-        """Remove what no index names any more; where that fails, the next checkpoint tries again."""
+        """Remove files that no index names; after a failure the next checkpoint tries again."""
         for name, turn in numbers_of(self.folder).items():
             if turn < self.turn:
                 with contextlib.suppress(OSError):
@@ -133,7 +137,7 @@ class _Saving:
         return f"checkpoint/{self.group.number}/{self.number}/{rank}"
 
     def _hear_of_others(self, error: str) -> str:
-        """Tell other ranks how writing went, and what they tell: the first error."""
+        """Report the result of writing to other ranks, collect theirs, and return the first error."""
         store = self.group.store
         store.set(self._key(self.rank), _FAILED + error.encode() if error else _WRITTEN)
         for rank in range(self.group.size()):
@@ -144,7 +148,7 @@ class _Saving:
         return ""
 
     def _finish(self):
-        """Return once the index is there."""
+        """Return once the index is complete."""
         if self.rank == 0:
             self.group.store.set(self._key("index"), _WRITTEN)
         else:
@@ -152,7 +156,7 @@ class _Saving:
 
 
 def _apart(value):
-    """Return a value without a history, and without what else is in its memory."""
+    """Return a value without history, in memory of its own."""
     if not isinstance(value, Tensor):
         return value
     value = value.detach()
@@ -165,8 +169,11 @@ def _group_for(process_group, no_dist):
 
 def save(state_dict, *, checkpoint_id=None, storage_writer=None, planner=None, process_group=None, no_dist=False,
          use_collectives=True):
-    """Write a state dict into a folder; every rank of the group calls it. Where several ranks have a value under one name, that
-    of the first is written. A checkpoint that was in the folder is there until the new one is whole, then gone."""
+    """Write a state dict into a folder; every rank of the group calls it.
+
+    If several ranks have a value under one name, that of the first is written. The old checkpoint of the folder stays until
+    the new one is complete.
+    """
     folder = folder_of(checkpoint_id, storage_writer)
     overwrite = getattr(storage_writer, "overwrite", True)
     _Saving(state_dict, folder, _group_for(process_group, no_dist), overwrite).write()
@@ -174,7 +181,7 @@ def save(state_dict, *, checkpoint_id=None, storage_writer=None, planner=None, p
 
 def async_save(state_dict, *, checkpoint_id=None, storage_writer=None, planner=None, process_group=None, no_dist=False,
                use_collectives=True, **options) -> Future:
-    """save() beside the program, of the values as they are at this time; the result says when it is done."""
+    """Run save() beside the program, on a copy of the values; the result is a Future."""
     if unknown := set(options) - {"async_checkpointer_type", "async_stager"}:
         raise ArgumentError(f"async_save does not know {sorted(unknown)}")
     folder = folder_of(checkpoint_id, storage_writer)
@@ -195,5 +202,5 @@ def async_save(state_dict, *, checkpoint_id=None, storage_writer=None, planner=N
 
 
 def save_state_dict(state_dict, storage_writer, process_group=None, coordinator_rank=0, no_dist=False, planner=None):
-    """save() by its older name."""
+    """Save a state dict (older name of `save`)."""
     save(state_dict, storage_writer=storage_writer, process_group=process_group, no_dist=no_dist, planner=planner)

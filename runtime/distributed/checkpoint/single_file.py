@@ -1,4 +1,4 @@
-"""Checkpoints of a folder as one file of `ingot.save`, and back."""
+"""Conversion between checkpoint folders and single files of `ingot.save`."""
 
 import os
 
@@ -11,7 +11,7 @@ __all__ = ["dcp_to_torch_save", "torch_save_to_dcp"]
 
 
 def dcp_to_torch_save(dcp_checkpoint_dir, torch_save_path):
-    """Write the values of a checkpoint into one file, as nested dicts (lists, too, become dicts by place)."""
+    """Write the values of a checkpoint into one file, as nested dicts (lists become dicts by index)."""
     folder = os.fspath(dcp_checkpoint_dir)
     whole: dict = {}
     checkpoint = opened(folder)
@@ -24,5 +24,5 @@ def dcp_to_torch_save(dcp_checkpoint_dir, torch_save_path):
 
 
 def torch_save_to_dcp(torch_save_path, dcp_checkpoint_dir):
-    """Write what one file holds as a checkpoint."""
+    """Write the content of one file as a checkpoint."""
     save(load_file(torch_save_path, map_location="cpu"), checkpoint_id=dcp_checkpoint_dir, no_dist=True)

@@ -1,4 +1,4 @@
-"""States of models and optimizers by the names of parameters, which are the same whatever wraps the model."""
+"""States of models and optimizers by parameter names without wrappers."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,8 +22,10 @@ __all__ = ["StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict
 
 @dataclass
 class StateDictOptions:
-    """How states are taken and given. Models are whole on every rank, but for those in FullyShardedDataParallel, of which each
-    rank has pieces unless `full_state_dict` says otherwise."""
+    """Options of states.
+
+    Models are whole on every rank, except in FullyShardedDataParallel: without `full_state_dict` each rank has pieces.
+    """
 
     full_state_dict: bool = False
     cpu_offload: bool = False
@@ -36,7 +38,7 @@ class StateDictOptions:
 
 
 def _plain_names(model) -> dict:
-    """{name in the model: name without what wraps it}."""
+    """Return {name in the model: name without wrappers}."""
     wrappers = {f"{path}.module." if path else "module." for path, m in model.named_modules()
                 if isinstance(m, (DataParallel, DistributedDataParallel))}
 
@@ -50,7 +52,7 @@ def _plain_names(model) -> dict:
 
 
 def _placed(value, options):
-    """Return a value where the options want it, without a history."""
+    """Return a value on the device of the options, without history."""
     if isinstance(value, dict):
         return {k: _placed(v, options) for k, v in value.items()}
     if isinstance(value, Piece):
@@ -64,13 +66,13 @@ def _placed(value, options):
 
 
 def _in_form(model, options):
-    """Return the context in which modules whose parameters are shared out give and take their states."""
+    """Return a context that sets the form of states of sharded modules."""
     form = StateDictType.FULL_STATE_DICT if options.full_state_dict else StateDictType.SHARDED_STATE_DICT
     return FullyShardedDataParallel.state_dict_type(model, form)
 
 
 def get_model_state_dict(model, *, submodules=None, options=None) -> dict:
-    """Return the model's state, under names without what wraps it."""
+    """Return the model's state, under names without wrappers."""
     options = options or StateDictOptions()
     with _in_form(model, options):
         found = _model_state(model, submodules, options)
@@ -78,7 +80,7 @@ def get_model_state_dict(model, *, submodules=None, options=None) -> dict:
 
 
 def _is_left_to_first(model, options) -> bool:
-    """Return whether rank 0 alone is to keep whole values of DTensors."""
+    """Return whether rank 0 alone keeps whole values of DTensors."""
     first_alone = options.full_state_dict and options.cpu_offload and is_initialized() and get_rank() != 0
     return first_alone and any(isinstance(t, DTensor) for t in model.parameters())
 
@@ -114,7 +116,7 @@ def _name(names, p) -> str:
 
 
 def _make_state(optimizer):
-    """Has an optimizer make its state, by a step with gradients and learning rates of zero."""
+    """Make an optimizer create its state, by a step with gradients and learning rates of zero."""
     params = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
     if optimizer.state or any(p.grad is not None for p in params):
         return
@@ -136,7 +138,7 @@ def _make_state(optimizer):
 
 
 def get_optimizer_state_dict(model, optimizers, *, submodules=None, options=None) -> dict:
-    """Return the states of optimizers by the names of the model's parameters; one that has made no step yet makes its state."""
+    """Return the states of optimizers by parameter names; one without a step creates its state first."""
     options = options or StateDictOptions()
     names = _parameter_names(model)
     found: dict[str, Any] = {"state": {}, "param_groups": []}
@@ -158,7 +160,7 @@ def get_optimizer_state_dict(model, optimizers, *, submodules=None, options=None
 
 
 def _flat(state) -> dict:
-    """States under "state.parameter.name", options under "param_groups.parameter.name"."""
+    """Return states under "state.parameter.name", options under "param_groups.parameter.name"."""
     found = {f"state.{p}.{name}": value for p, entry in state["state"].items() for name, value in entry.items()}
     for group in state["param_groups"]:
         for p in group["params"]:
@@ -168,7 +170,7 @@ def _flat(state) -> dict:
 
 
 def _nested(flat, names) -> dict:
-    """Return the other way round: a group for each parameter."""
+    """Undo `_flat`, with a group for each parameter."""
     found: dict[str, Any] = {"state": {}, "param_groups": []}
     for p in names:
         state = {k[len(f"state.{p}."):]: v for k, v in flat.items() if k.startswith(f"state.{p}.")}
@@ -183,13 +185,13 @@ def _nested(flat, names) -> dict:
 
 
 def get_state_dict(model, optimizers, *, submodules=None, options=None) -> tuple:
-    """(the model's state, the optimizers' state)"""
+    """Return (the model's state, the optimizers' state)."""
     return (get_model_state_dict(model, submodules=submodules, options=options),
             get_optimizer_state_dict(model, optimizers, submodules=submodules, options=options))
 
 
 def _from_first(state, options):
-    """Return the state of rank 0, where the options say that only it has one."""
+    """Return the state of rank 0, if the options say that only rank 0 has one."""
     if not options.broadcast_from_rank0 or not is_initialized():
         return state
     box = [state if get_rank() == 0 else None]
@@ -198,7 +200,7 @@ def _from_first(state, options):
 
 
 def set_model_state_dict(model, model_state_dict, *, options=None):
-    """Return a model a state under names without what wraps it; returns what load_state_dict does."""
+    """Load a state under names without wrappers into a model; return the result of load_state_dict."""
     options = options or StateDictOptions()
     state = _from_first(model_state_dict, options)
     with _in_form(model, options):
@@ -209,7 +211,7 @@ def set_model_state_dict(model, model_state_dict, *, options=None):
 
 
 def _lying_as(value, like):
-    """Return a whole value as a tensor that lies as a DTensor of its shape does."""
+    """Return a whole value as a tensor with the layout of a DTensor of its shape."""
     is_whole = isinstance(value, Tensor) and not isinstance(value, DTensor)
     if not isinstance(like, DTensor) or not is_whole or value.shape != like.shape:
         return value
@@ -217,7 +219,7 @@ def _lying_as(value, like):
 
 
 def set_optimizer_state_dict(model, optimizers, optim_state_dict, *, options=None):
-    """Return optimizers their states, by the names of the model's parameters."""
+    """Load the states of optimizers, by parameter names."""
     options = options or StateDictOptions()
     names = _parameter_names(model)
     whole = _from_first(optim_state_dict, options)
@@ -243,7 +245,7 @@ def set_optimizer_state_dict(model, optimizers, optim_state_dict, *, options=Non
 
 
 def set_state_dict(model, optimizers, *, model_state_dict, optim_state_dict, options=None):
-    """Return a model and its optimizers their states."""
+    """Load the states of a model and its optimizers."""
     if optim_state_dict:
         set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
     return set_model_state_dict(model, model_state_dict, options=options)

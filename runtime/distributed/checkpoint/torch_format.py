@@ -1,7 +1,7 @@
-"""Checkpoints that PyTorch wrote into a folder, read without it and without executing anything.
+"""Checkpoint folders of PyTorch, read without it and without executing anything.
 
-Its index is a pickle that says of each tensor how large it is and of which chunks it consists, and where each chunk or other
-value lies: a stretch of bytes of a file, which is a file of torch.save by itself.
+The index is a pickle. It has the size and chunks of each tensor, and the place of each chunk or other value: a byte range of a
+file, which is itself a file of torch.save.
 """
 
 import io
@@ -26,7 +26,7 @@ _MODULES = {"metadata": ("Metadata", "TensorStorageMetadata", "BytesStorageMetad
 
 
 class _Part:
-    """What the pickle calls an object: its fields."""
+    """Object of the pickle, reduced to its fields."""
 
     def __init__(self, *args):
         self.fields: Any = {}
@@ -53,7 +53,7 @@ def is_torchs(path: str) -> bool:
 
 
 class TorchFolder:
-    """A checkpoint of PyTorch's. `paths` are those of its values."""
+    """Checkpoint of PyTorch. `paths` are those of its values."""
 
     def __init__(self, folder: str, index: str):
         self.folder = folder
@@ -73,11 +73,11 @@ class TorchFolder:
 
     @property
     def paths(self):
-        """The paths of all values."""
+        """Paths of all values."""
         return self._known.keys()
 
     def read(self, paths) -> dict:
-        """{path: value} of these."""
+        """Return {path: value} for some paths."""
         return {path: self._value(*self._known[path]) for path in paths}
 
     def _value(self, key, what):
@@ -91,7 +91,7 @@ class TorchFolder:
             raise CheckpointException(f"{key} cannot be read from {self.folder!r} ({type(e).__name__}: {e})") from e
 
     def _tensor(self, key, what) -> Tensor:
-        """Return a tensor, put together: every element must be in one chunk."""
+        """Return a tensor joined from chunks; raise unless they cover every element."""
         size, chunks, properties = _numbers(what["size"]), what["chunks"], what["properties"].fields
         kind = properties["dtype"] if isinstance(properties, dict) else properties[0]
         boxes = [list(zip(_numbers(c["offsets"]), _numbers(c["sizes"]), strict=True)) for c in chunks]
@@ -115,7 +115,7 @@ class TorchFolder:
         return found.detach()
 
     def _stored(self, key, offset):
-        """What lies in a stretch of a file."""
+        """Return the value in a byte range of a file."""
         place = self._places[key, offset]
         name, start, length = place["relative_path"], place["offset"], place["length"]
         if os.path.basename(name) != name:
@@ -129,11 +129,11 @@ class TorchFolder:
 
 
 def _place_of(at: _Part) -> tuple:
-    """By what a stretch of bytes is known: the name of the value, and where a chunk begins in it."""
+    """Return the key of a byte range: the name of the value, and the start of a chunk in it."""
     offset = at.fields.get("offset")
     return at["fqn"], None if offset is None else _numbers(offset)
 
 
 def _numbers(sizes) -> tuple:
-    """Return sizes or offsets as numbers of Python."""
+    """Return sizes or offsets as Python numbers."""
     return tuple([int(n) for n in sizes])

@@ -1,4 +1,4 @@
-"""Checkpoints in the folders of other libraries are neither read nor written. Programs may look for what would do it."""
+"""Checkpoint formats of other libraries, which are not supported. Programs may look for these names."""
 
 from ..engines.distributed_errors import refused
 

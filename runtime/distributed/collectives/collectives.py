@@ -1,5 +1,4 @@
-"""Collectives: what all ranks of a group do together. Every rank gets the same bits, since values are combined in the order of
-ranks."""
+"""Collectives on tensors, in place. Every rank gets the same bits, since values are combined in the order of ranks."""
 
 from typing import Any
 
@@ -24,7 +23,7 @@ _WHOLE_BYTES = 1 << 15      # up to here every rank sends its whole value to all
 
 
 def check_tensor(t, what: str) -> Any:
-    """Return a tensor's array, on whichever device it is; refuses tensors without values."""
+    """Return a tensor's array, on any device; raise for tensors without values."""
     if not isinstance(t, Tensor):
         raise DTypeError(f"{what} takes tensors, got {type(t).__name__}")
     if t._a.__class__ is DeviceArray and t._a.kind in ("meta", "batch"):
@@ -34,12 +33,12 @@ def check_tensor(t, what: str) -> Any:
 
 
 def host(t) -> np.ndarray:
-    """Return a tensor's values in this process's memory, from which they are sent."""
+    """Return a tensor's values in host memory, for sending."""
     return t._a.numpy() if t._a.__class__ is DeviceArray else t._a
 
 
 def deliver(t, a, what: str):
-    """Write what arrived into a tensor, on its device."""
+    """Write received values into a tensor, on its device."""
     with no_grad():
         write(t, beside(wrap(np.asarray(a).reshape(t._a.shape)), t), what)
 
@@ -62,7 +61,7 @@ def _alike(tensors, a, what, count):
 
 
 def place_of(group, rank, group_rank, what, default=None) -> int:
-    """Return the place in the group that an argument pair names."""
+    """Return the group position that an argument pair names."""
     if group_rank is not None:
         if rank is not None:
             raise ArgumentError(f"{what} takes a rank of the run or of the group, not both")
@@ -73,7 +72,7 @@ def place_of(group, rank, group_rank, what, default=None) -> int:
 
 
 def others(group) -> list:
-    """Return the places of all other ranks."""
+    """Return the positions of all other ranks."""
     return [r for r in range(group.size()) if r != group.rank()]
 
 
@@ -96,7 +95,7 @@ def reduce_arrays(group, a: np.ndarray, op, note: str) -> np.ndarray:
 
 
 def reduced_piece(group, pieces, op, note) -> np.ndarray:
-    """This rank's piece, combined over all ranks; each rank hands the others theirs."""
+    """Return this rank's piece combined over all ranks; each rank sends the others their pieces."""
     found = group.swap(note, {r: pieces[r] for r in others(group)}, others(group))
     own = pieces[group.rank()]
     return combined(op, [own if r == group.rank() else as_array(found[r], own) for r in range(group.size())])
@@ -119,7 +118,7 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
 
 
 def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
-    """all_reduce of several tensors."""
+    """Run all_reduce on several tensors."""
     works = [all_reduce(t, op, group, async_op) for t in tensors]
     return works[-1] if works else None
 
@@ -147,7 +146,7 @@ def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_
 
 
 def broadcast_array(group, a: np.ndarray, source: int, note: str) -> np.ndarray:
-    """Return the source's array on every rank: handed on along a tree."""
+    """Return the source's array on every rank, sent along a tree."""
     n = group.size()
     place = (group.rank() - source) % n
     reach = 1
@@ -181,7 +180,7 @@ def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
 
 
 def copy_from(group, first: int, tensors, what: str):
-    """Copy values from one rank of a group to all others, those of one dtype together."""
+    """Copy values from one rank of a group to all others, joined by dtype."""
     kinds: dict = {}
     for t in tensors:
         kinds.setdefault(t._a.dtype, []).append(t)
@@ -197,7 +196,7 @@ def copy_from(group, first: int, tensors, what: str):
 
 
 def barrier(group=None, async_op=False, device_ids=None):
-    """Return when all ranks have come here."""
+    """Return when all ranks have arrived."""
     group = member_of(group, "barrier")
     if group is None:
         return None
@@ -206,7 +205,7 @@ def barrier(group=None, async_op=False, device_ids=None):
 
 
 def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
-    """Return a barrier that says which ranks have not come within the timeout."""
+    """Wait for all ranks; raise an error that names ranks missing after the timeout."""
     group = member_of(group, "monitored_barrier")
     if group is None:
         return
@@ -247,7 +246,7 @@ def all_gather(tensor_list, tensor, group=None, async_op=False):
 
 
 def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=False):
-    """Fill a tensor with every rank's, one after the other."""
+    """Fill a tensor with every rank's tensor, one after the other."""
     group = member_of(group, "all_gather_into_tensor")
     if group is None:
         return None
@@ -336,7 +335,7 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=Fal
 
 
 def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=False):
-    """reduce_scatter of one tensor, cut into a piece for each rank."""
+    """Run reduce_scatter on one tensor, split into a piece for each rank."""
     group = member_of(group, "reduce_scatter_tensor")
     if group is None:
         return None
@@ -356,7 +355,7 @@ def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=F
 
 
 def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False):
-    """Send the i-th tensor to rank i, and receives one from each; sizes may differ from rank to rank."""
+    """Send the i-th tensor to rank i, and receive one from each; sizes may differ from rank to rank."""
     group = member_of(group, "all_to_all")
     if group is None:
         return None
@@ -376,7 +375,7 @@ def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False
 
 
 def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None, async_op=False):
-    """all_to_all of one tensor, cut along its first dimension (evenly, or as the sizes say)."""
+    """Run all_to_all on one tensor, split along its first dimension (evenly, or by the given sizes)."""
     member = member_of(group, "all_to_all_single")
     if member is None:
         return None
@@ -385,7 +384,7 @@ def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=
 
 
 def row_counts(t, sizes, count, which) -> list:
-    """How many rows of a tensor go to each rank, or come from it."""
+    """Return how many rows of a tensor go to each rank, or come from it."""
     check_tensor(t, "all_to_all_single")
     rows = t._a.shape[0] if t._a.ndim else 1
     sizes = sizes or ([rows // count] * count if rows % count == 0 else [])

@@ -1,4 +1,4 @@
-"""`ingot.distributed.device_mesh`: the ranks of a run in rows and columns, with a group for every row along every dimension."""
+"""`ingot.distributed.device_mesh`: the ranks of a run as an array, with a group for every row along every dimension."""
 
 import weakref
 from typing import Any
@@ -15,8 +15,7 @@ __all__ = ["DeviceMesh", "init_device_mesh"]
 
 
 class DeviceMesh:
-    """Ranks in an array. Programs that share out work along its dimensions ask for the groups of this rank; every rank of the
-    run makes all meshes, in one order."""
+    """Array of ranks. Every rank of the run makes all meshes, in one order."""
 
     def __init__(self, device_type, mesh, *, mesh_dim_names=None, _groups=None):
         self.device_type = device_type
@@ -32,14 +31,14 @@ class DeviceMesh:
             raise ArgumentError(f"a mesh takes different ranks of the run (0 to {get_world_size() - 1}), got "
                                 f"{self._ranks.tolist()}")
         self._groups = self._make_groups() if _groups is None else _groups
-        self._root = self               # the mesh that this one is a part of
+        self._root = self               # the mesh that contains this one
         at = np.argwhere(self._ranks == get_rank())
         self._at = at[0].tolist() if len(at) else None
         self._hash = hash((self.device_type, self.mesh_dim_names, self._ranks.tobytes(), self._ranks.shape))
         _made.add(self)
 
     def _make_groups(self) -> list:
-        """This rank's group along each dimension."""
+        """Return this rank's group along each dimension."""
         found: list[Any] = []
         for dim in range(self._ranks.ndim):
             mine = None
@@ -52,7 +51,7 @@ class DeviceMesh:
 
     @classmethod
     def from_group(cls, group, device_type, mesh=None, *, mesh_dim_names=None):
-        """Return the mesh of a group's ranks, or of groups that exist already, one for each dimension of `mesh`."""
+        """Return the mesh of a group's ranks, or of existing groups, one for each dimension of `mesh`."""
         groups = [group] if isinstance(group, ProcessGroup) else list(group)
         if mesh is None:
             if len(groups) != 1:
@@ -60,25 +59,25 @@ class DeviceMesh:
             mesh = list(groups[0].ranks)
         return cls(device_type, mesh, mesh_dim_names=mesh_dim_names, _groups=groups)
 
-    # What it is.
+    # Properties.
 
     @property
     def mesh(self):
-        """The ranks as a tensor."""
+        """Ranks as a tensor."""
         return wrap(self._ranks.copy())
 
     @property
     def shape(self) -> tuple:
-        """How many ranks there are along each dimension."""
+        """Number of ranks along each dimension."""
         return self._ranks.shape
 
     @property
     def ndim(self) -> int:
-        """How many dimensions there are."""
+        """Number of dimensions."""
         return self._ranks.ndim
 
     def size(self, mesh_dim=None) -> int:
-        """How many ranks there are, in all or along a dimension."""
+        """Return the number of ranks, in all or along a dimension."""
         return self._ranks.size if mesh_dim is None else self._ranks.shape[self._dim(mesh_dim)]
 
     def __eq__(self, other):
@@ -110,7 +109,7 @@ class DeviceMesh:
         """Return the mesh of the innermost `with mesh:`."""
         return _entered[-1] if _entered else None
 
-    # This rank in it.
+    # This rank.
 
     def _dim(self, mesh_dim) -> int:
         if isinstance(mesh_dim, str):
@@ -127,35 +126,35 @@ class DeviceMesh:
         return mesh_dim % self.ndim
 
     def get_rank(self) -> int:
-        """This process's rank in the run."""
+        """Return this process's rank in the run."""
         return get_rank()
 
     def get_coordinate(self) -> list | None:
-        """This rank's place along each dimension, or None if it is not in the mesh."""
+        """Return this rank's index along each dimension, or None if it is not in the mesh."""
         return self._at
 
     def get_local_rank(self, mesh_dim=None) -> int:
-        """This rank's place along a dimension."""
+        """Return this rank's index along a dimension."""
         place = self.get_coordinate()
         if place is None:
             raise ArgumentError(f"rank {get_rank()} is not in {self}")
         return place[self._dim(mesh_dim)]
 
     def get_group(self, mesh_dim=None) -> ProcessGroup:
-        """This rank's group along a dimension."""
+        """Return this rank's group along a dimension."""
         found = self._groups[self._dim(mesh_dim)]
         if found is None:
             raise ArgumentError(f"rank {get_rank()} is not in {self}")
         return found
 
     def get_all_groups(self) -> list:
-        """This rank's groups along all dimensions."""
+        """Return this rank's groups along all dimensions."""
         return [self.get_group(dim) for dim in range(self.ndim)]
 
     # Parts.
 
     def __getitem__(self, mesh_dim_names):
-        """Return the part of the mesh along some dimensions that this rank is in."""
+        """Return the part of the mesh along some dimensions that contains this rank."""
         names = (mesh_dim_names,) if isinstance(mesh_dim_names, str) else tuple(mesh_dim_names)
         dims, place = [self._dim(name) for name in names], self.get_coordinate()
         if place is None:
@@ -168,12 +167,11 @@ class DeviceMesh:
         return found
 
     def _get_root_mesh(self):
-        """Return the mesh that this one is a part of, perhaps itself."""
+        """Return the mesh that contains this one, perhaps itself."""
         return self._root
 
     def _flatten(self, mesh_dim_name=None):
-        """Return the mesh's ranks in one dimension, with a group of their own. Every rank of a run flattens its mesh of the
-        kind."""
+        """Return the mesh's ranks in one dimension, with a group of their own. Every rank must call it."""
         name = mesh_dim_name or "_".join(self.mesh_dim_names or [f"dim{d}" for d in range(self.ndim)])
         everyone: list = [None] * get_world_size()
         all_gather_object(everyone, self._ranks.reshape(-1).tolist())
@@ -184,12 +182,12 @@ class DeviceMesh:
         return DeviceMesh(self.device_type, self._ranks.reshape(-1), mesh_dim_names=(name,), _groups=[mine])
 
 
-_entered: list = []         # of `with mesh:`
+_entered: list = []         # stack of `with mesh:`
 _made: Any = weakref.WeakSet()      # all meshes
 
 
 def mesh_again(device_type, ranks, names) -> DeviceMesh:
-    """Return a mesh out of a pickle: one of the same ranks that was made, or a new one."""
+    """Return a mesh from a pickle: an existing one of the same ranks, or a new one."""
     wanted = np.array(ranks, np.int64)
     for mesh in _made:
         if (mesh.device_type, mesh.mesh_dim_names) == (device_type, names) and np.array_equal(mesh._ranks, wanted):

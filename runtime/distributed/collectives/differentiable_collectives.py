@@ -1,7 +1,7 @@
 """Collectives with gradients: they return new tensors, and their gradients are collectives in turn.
 
-What is differentiated is the sum of the losses of all ranks, so every rank goes through backward, and tensors want gradients on
-all ranks or on none.
+The derivative is of the sum of all ranks' losses. So every rank must run backward, and tensors require gradients on all ranks
+or on none.
 """
 
 from typing import Any
@@ -34,7 +34,7 @@ def _check_sum(tensor, op, what):
 
 
 def _like(t):
-    """Memory for a tensor like another."""
+    """Return memory for a tensor like another."""
     return FUNCTIONS["zeros_like"](t)
 
 
@@ -43,14 +43,14 @@ def _copy(t):
 
 
 def _fill(targets, found):
-    """Writes results where the caller has given memory for them; the results themselves have the gradients."""
+    """Write results into the caller's memory; only the results themselves have gradients."""
     with no_grad():
         for target, result in zip(targets, found):
             target.copy_(result)
 
 
 class _AllReduce(Function):
-    """The sum (or average) over ranks; so is its gradient."""
+    """Sum (or average) over ranks; so is its gradient."""
 
     @staticmethod
     def forward(ctx: Any, x, op, group):
@@ -80,7 +80,7 @@ class _Broadcast(Function):
 
 
 class _Reduce(Function):
-    """The sum (or average) on one rank, zeros on others; each rank gets that one's gradient."""
+    """Sum (or average) on one rank, zeros on others; each rank gets that one's gradient."""
 
     @staticmethod
     def forward(ctx: Any, x, to, op, group):
@@ -142,7 +142,7 @@ class _AllGather(Function):
 
 
 class _ReduceScatter(Function):
-    """The sum (or average) of every rank's tensor for this one; each tensor gets the gradient of the rank that it is for."""
+    """Sum (or average) of every rank's tensor for this one; each tensor gets the gradient of its target rank."""
 
     @staticmethod
     def forward(ctx: Any, op, group, *xs):
@@ -158,7 +158,7 @@ class _ReduceScatter(Function):
 
 
 class _AllToAll(Function):
-    """What every rank has for this one; gradients go back the same way."""
+    """Every rank's tensor for this one; gradients go back the same way."""
 
     @staticmethod
     def forward(ctx: Any, group, shapes, *xs):
@@ -179,7 +179,7 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None):
 
 
 def broadcast(tensor, src, group=None):
-    """Return the tensor of rank `src`; those of others say what it is like."""
+    """Return the tensor of rank `src`; those of other ranks give shape and dtype."""
     check_tensor(tensor, "broadcast")
     group = _group_for(group, "broadcast")
     return _Broadcast.apply(tensor, place_of(group, src, None, "broadcast"), group)
@@ -200,7 +200,7 @@ def gather(tensor, dst=0, group=None) -> tuple:
 
 
 def scatter(tensors, src=0, group=None):
-    """This rank's tensor of the list of rank `src`; the lists of others say what it is like."""
+    """Return this rank's tensor from the list of rank `src`; lists of other ranks give shapes and dtypes."""
     group = _group_for(group, "scatter")
     if len(tensors) != group.size():
         raise ArgumentError(f"scatter takes a list with one tensor for each of the {group.size()} ranks, got {len(tensors)}")
@@ -221,7 +221,7 @@ def _all_gather_base(output_tensor, input_tensor, group=None):
 
 
 def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None):
-    """On rank i the sum (or average) of every rank's i-th tensor; `output` is filled with it as well."""
+    """Return on rank i the sum (or average) of every rank's i-th tensor; fill `output` as well."""
     _check_sum(output, op, "reduce_scatter")
     found = _ReduceScatter.apply(op, _group_for(group, "reduce_scatter"), *input_list)
     _fill([output], [found])
@@ -229,7 +229,7 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None):
 
 
 def all_to_all(output_tensor_list, input_tensor_list, group=None) -> tuple:
-    """What every rank's i-th tensor is on rank i, shaped like the tensors of the first list, which are filled as well."""
+    """Return on rank i every rank's i-th tensor, shaped like the first list, whose tensors are filled as well."""
     shapes = [t.shape for t in output_tensor_list]
     found = _AllToAll.apply(_group_for(group, "all_to_all"), shapes, *input_tensor_list)
     _fill(output_tensor_list, found)
@@ -237,7 +237,7 @@ def all_to_all(output_tensor_list, input_tensor_list, group=None) -> tuple:
 
 
 def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None):
-    """all_to_all of one tensor, cut along its first dimension (evenly, or as the sizes say)."""
+    """Run all_to_all on one tensor, split along its first dimension (evenly, or by the given sizes)."""
     size = _group_for(group, "all_to_all_single").size()
     parts = [input.split(collectives.row_counts(input, input_split_sizes, size, "input"), 0),
              output.split(collectives.row_counts(output, output_split_sizes, size, "output"), 0)]

@@ -1,5 +1,7 @@
-"""`ingot.distributed._functional_collectives`: collectives that return new tensors, in the spelling of libraries that cut
-tensors along any dimension. They are done when they return, and have gradients."""
+"""`ingot.distributed._functional_collectives`: collectives that return new tensors, as tensor-parallel libraries call them.
+
+They are complete when they return, and have gradients.
+"""
 
 from ....ir.errors import ArgumentError
 from ...api.register.register import FUNCTIONS
@@ -15,11 +17,11 @@ __all__ = ["AsyncCollectiveTensor", "all_gather_tensor", "all_gather_tensor_auto
 
 
 class AsyncCollectiveTensor:
-    """What no tensor is an instance of: a result that would still be waited for."""
+    """Type without instances: a result that is still pending."""
 
 
 def _group(group):
-    """Return the group of an argument: a group, a mesh of one dimension, or a mesh and which of its dimensions."""
+    """Return the group of an argument: a group, a mesh of one dimension, or a mesh and one of its dimensions."""
     if isinstance(group, DeviceMesh):
         return group.get_group()
     if isinstance(group, tuple) and len(group) == 2 and isinstance(group[0], DeviceMesh):
@@ -38,7 +40,7 @@ def _op(name: str) -> ReduceOp:
 
 
 def wait_tensor(tensor: Tensor) -> Tensor:
-    """Return the tensor, which is there already."""
+    """Return the tensor, which is complete."""
     return tensor
 
 
@@ -53,7 +55,7 @@ def all_reduce(self, reduceOp, group, tag="") -> Tensor:
 
 
 def all_reduce_coalesced(self, reduceOp, group, tag="") -> list:
-    """all_reduce of several tensors."""
+    """Run all_reduce on several tensors."""
     return [all_reduce(t, reduceOp, group) for t in self]
 
 
@@ -63,12 +65,12 @@ def broadcast(self, src, group, tag="") -> Tensor:
 
 
 def all_gather_tensor(self, gather_dim, group, tag="") -> Tensor:
-    """Return every rank's tensor, one after the other along a dimension."""
+    """Return every rank's tensor, joined along a dimension."""
     return FUNCTIONS["cat"](differentiable_collectives.all_gather(self, _group(group)), gather_dim)
 
 
 def reduce_scatter_tensor(self, reduceOp, scatter_dim, group, tag="") -> Tensor:
-    """This rank's piece along a dimension of the sum (or average) of every rank's tensor."""
+    """Return this rank's piece along a dimension of the sum (or average) of every rank's tensor."""
     members = _group(group)
     size = self.shape[scatter_dim]
     if size % members.size():
@@ -79,14 +81,14 @@ def reduce_scatter_tensor(self, reduceOp, scatter_dim, group, tag="") -> Tensor:
 
 
 def all_to_all_single(self, output_split_sizes, input_split_sizes, group, tag="") -> Tensor:
-    """Send pieces along the first dimension to all ranks (evenly, or as the sizes say), and receives one from each."""
+    """Send pieces along the first dimension to all ranks (evenly, or by the given sizes), and receive one from each."""
     rows = self.shape[0] if output_split_sizes is None else sum(output_split_sizes)
     out = FUNCTIONS["empty"]((rows, *self.shape[1:]), dtype=self.dtype, device=self.device)
     return differentiable_collectives.all_to_all_single(out, self, output_split_sizes, input_split_sizes, _group(group))
 
 
 def permute_tensor(self, src_dst, group, tag="") -> Tensor:
-    """Return the tensor of the rank that has this one as its target: `src_dst[i]` is where rank i of the group sends."""
+    """Return the tensor of the rank that sends to this one: `src_dst[i]` is the target of rank i of the group."""
     members = _group(group)
     if sorted(src_dst) != list(range(members.size())):
         raise ArgumentError(f"permute_tensor takes a permutation of the group's {members.size()} ranks, got {src_dst}")

@@ -1,5 +1,4 @@
-"""The collectives of a group as its methods, which programs that hold a ProcessGroup call. Ranks are numbers in the group, and
-all of them give a Work to wait for."""
+"""Collectives as methods of ProcessGroup. Ranks are positions in the group; all methods return a Work."""
 
 from ..engines.process_group import ProcessGroup
 from ..engines.reduce_op import ReduceOp
@@ -12,14 +11,14 @@ def _method(function):
 
 
 def _one(tensors):
-    """Return the tensor of a call: libraries give it alone, or in a list of one for each device of the process."""
+    """Return the tensor of a call: libraries pass it alone, or in a list of one for each device of the process."""
     if isinstance(tensors, (list, tuple)) and len(tensors) == 1:
         return tensors[0]
     return tensors
 
 
 def _several(tensors):
-    """Return the tensors of a call, which come as a list, or as a list of one list."""
+    """Return the tensors of a call, passed as a list or a list of one list."""
     return tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
 
 
@@ -49,7 +48,7 @@ def allgather(self, output_tensors, input_tensor, timeout=None):
 
 @_method
 def _allgather_base(self, output, input, timeout=None):
-    """Fill a tensor with every rank's, one after the other."""
+    """Fill a tensor with every rank's tensor, one after the other."""
     return collectives.all_gather_into_tensor(output, input, self, True)
 
 
@@ -75,19 +74,19 @@ def reduce_scatter(self, output_tensor, input_tensors, op=ReduceOp.SUM, timeout=
 
 @_method
 def _reduce_scatter_base(self, output, input, op=ReduceOp.SUM, timeout=None):
-    """reduce_scatter of one tensor, cut into a piece for each rank."""
+    """Run reduce_scatter on one tensor, split into a piece for each rank."""
     return collectives.reduce_scatter_tensor(output, input, op, self, True)
 
 
 @_method
 def alltoall(self, output_tensors, input_tensors, timeout=None):
-    """Send the i-th tensor to rank i, and receives one from each."""
+    """Send the i-th tensor to rank i, and receive one from each."""
     return collectives.all_to_all(output_tensors, input_tensors, self, True)
 
 
 @_method
 def alltoall_base(self, output, input, output_split_sizes, input_split_sizes, timeout=None):
-    """alltoall of one tensor, cut along its first dimension."""
+    """Run alltoall on one tensor, split along its first dimension."""
     return collectives.all_to_all_single(output, input, output_split_sizes, input_split_sizes, self, True)
 
 
@@ -105,11 +104,11 @@ def recv(self, tensors, src, tag=0):
 
 @_method
 def recv_anysource(self, tensors, tag=0):
-    """Receive a tensor from whichever rank sends first."""
+    """Receive a tensor from the first rank that sends one."""
     return point_to_point.irecv(_one(tensors), None, self, tag)
 
 
 @_method
 def barrier(self, timeout=None):
-    """Is done when all ranks have come here."""
+    """Return a Work that is done when all ranks have arrived."""
     return collectives.barrier(self, True)

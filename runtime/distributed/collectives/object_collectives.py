@@ -1,4 +1,4 @@
-"""Collectives of Python objects, which travel pickled: only among processes that trust each other, as ranks of a run do."""
+"""Collectives of pickled Python objects, only for processes that trust each other, as ranks of a run do."""
 
 import pickle
 
@@ -110,7 +110,7 @@ def send_object_list(object_list, dst=None, group=None, device=None, group_dst=N
 
 
 def recv_object_list(object_list, src=None, group=None, device=None, group_src=None) -> int:
-    """Receive objects from a rank (by default from whichever sends first); the sender's rank."""
+    """Receive objects from a rank (by default the first that sends); return the sender's rank."""
     group = member_of(group, "recv_object_list")
     if group is None:
         return -1

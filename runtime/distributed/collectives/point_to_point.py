@@ -1,4 +1,4 @@
-"""Messages from one rank to another."""
+"""Point-to-point messages."""
 
 from concurrent.futures import Future
 
@@ -23,7 +23,7 @@ def _done(value) -> Work:
 
 
 def isend(tensor, dst=None, group=None, tag=0, group_dst=None):
-    """Send a tensor; what is written into it afterwards is not sent any more."""
+    """Send a tensor; later writes to it are not sent."""
     group = member_of(group, "isend")
     if group is None:
         return None
@@ -47,7 +47,7 @@ def _check_tag(tag):
 
 
 class _Receipt(Work):
-    """A tensor that is to come."""
+    """Pending receipt of a tensor."""
 
     def __init__(self, tensor, group, source, tag):
         self.tensor, self.group, self.other, self.channel = tensor, group, group.ranks[source], (group.number, tag)
@@ -55,7 +55,7 @@ class _Receipt(Work):
         super().__init__(Future())
 
     def is_completed(self):
-        """Return whether it has arrived."""
+        """Return whether the tensor has arrived."""
         return self._future.done() or self.group.mesh.has(self.other, self.channel, self.ticket)
 
     def wait(self, timeout=None):
@@ -79,7 +79,7 @@ class _Receipt(Work):
 
 
 def fill(tensor, note, body, sender):
-    """Write a received message into a tensor, if it is of its kind."""
+    """Write a received message into a tensor of matching dtype and shape."""
     a = tensor._a
     if note.split(" of shape ")[0] != _note(a).split(" of shape ")[0] or body.size != a.nbytes:
         raise DistBackendError(f"recv into {_note(a)}: rank {sender} has sent {note}")
@@ -87,7 +87,7 @@ def fill(tensor, note, body, sender):
 
 
 def irecv(tensor, src=None, group=None, tag=0, group_src=None):
-    """Start to receive a tensor; wait() on the result before it is used."""
+    """Start to receive a tensor; call wait() on the result before using it."""
     group = member_of(group, "irecv")
     if group is None:
         return None
@@ -103,7 +103,7 @@ def irecv(tensor, src=None, group=None, tag=0, group_src=None):
 
 
 def recv(tensor, src=None, group=None, tag=0, group_src=None) -> int:
-    """Receive a tensor from a rank (by default from whichever sends first) and returns the sender's rank."""
+    """Receive a tensor from a rank (by default the first that sends); return the sender's rank."""
     group = member_of(group, "recv")
     if group is None:
         return -1
@@ -119,7 +119,7 @@ def recv(tensor, src=None, group=None, tag=0, group_src=None) -> int:
 
 
 class P2POp:
-    """One of several messages for batch_isend_irecv: `op` is isend or irecv."""
+    """Message for batch_isend_irecv: `op` is isend or irecv."""
 
     def __init__(self, op, tensor, peer=None, group=None, tag=0, group_peer=None):
         if op not in (isend, irecv):
@@ -128,7 +128,7 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list) -> list:
-    """Starts several messages at once; wait() on each of the results."""
+    """Start several messages at once; call wait() on each of the results."""
     if not all(isinstance(o, P2POp) for o in p2p_op_list) or not p2p_op_list:
         raise ArgumentError("batch_isend_irecv takes a list of P2POp")
     return [o.op(o.tensor, o.peer, o.group, o.tag, o.group_peer) for o in p2p_op_list]

@@ -1,8 +1,8 @@
-"""Connections between the ranks of a run: one socket for each pair, and a thread for each that takes in what arrives.
+"""Connections between the ranks of a run: one socket for each pair, and a reader thread for each socket.
 
-Whatever arrives is taken in at once and kept by channel until it is asked for, so sending never waits for the other side to
-ask, and no order of sends and receives can block. A channel is (group, tag); its messages keep their order. Receivers draw a
-ticket when they ask, so several that wait are served in the order they asked.
+Readers take in all messages at once and store them by channel. So a sender never waits for a receiver, and no order of sends
+and receives can block. A channel is (group, tag); its messages keep their order. Receivers draw tickets, so several that wait
+are served in order.
 """
 
 import contextlib
@@ -23,12 +23,12 @@ from .socket_messages import connect, read, read_into, write_all
 from .store import PrefixStore, seconds
 
 _HEADER = struct.Struct("<qqQH")        # group, tag, bytes of the body, bytes of the note
-_HELLO = struct.Struct("<16sI")         # the run's token, and who calls
+_HELLO = struct.Struct("<16sI")         # the run's token, and the caller's rank
 _meshes: "weakref.WeakSet[Mesh]" = weakref.WeakSet()
 
 
 class _Box:
-    """What arrived on one channel from one rank: the next messages, and how many were asked for."""
+    """Messages of one channel from one rank, and how many were requested."""
 
     __slots__ = ("arrived", "asked", "messages")
 
@@ -46,12 +46,12 @@ def own_address(store) -> str:
     if host in (None, "localhost", "127.0.0.1"):
         return "127.0.0.1"
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect((host, 9))        # sends nothing; asks the routing table for our side of the way there
+        probe.connect((host, 9))        # sends nothing; reads the routing table for our side
         return probe.getsockname()[0]
 
 
 class Mesh:
-    """This rank's connections to all others."""
+    """Connections of this rank to all others."""
 
     def __init__(self, rank: int, size: int, store, timeout):
         self.rank, self.size = rank, size
@@ -65,10 +65,10 @@ class Mesh:
             self._connect(PrefixStore("mesh", store), time.monotonic() + seconds(timeout), seconds(timeout))
         _meshes.add(self)
 
-    # Meeting.
+    # Connecting.
 
     def _connect(self, store, deadline, patience):
-        """Call the ranks below, and is called by those above."""
+        """Connect to lower ranks, and accept higher ones."""
         if self.rank == 0:
             store.set("token", secrets.token_bytes(16))
         token = store.get("token")
@@ -111,7 +111,7 @@ class Mesh:
         reader.start()
 
     def _read(self, other, sock):
-        """Take in what a rank sends until it ends."""
+        """Read messages of a rank until it closes."""
         try:
             while True:
                 group, tag, size, length = _HEADER.unpack(read(sock, _HEADER.size))
@@ -128,7 +128,7 @@ class Mesh:
                 self.gone[other] = str(e)
                 self.arrived.notify_all()
 
-    # Talking.
+    # Messages.
 
     def send(self, other: int, channel: tuple, note: str, memory):
         """Send a buffer to a rank."""
@@ -147,7 +147,7 @@ class Mesh:
                 + ("it takes nothing in any more" if late else f"it has gone ({self.gone.get(other, e)})")) from e
 
     def _keep(self, channel, note, memory):
-        """Return a message to oneself."""
+        """Store a message to this rank itself."""
         with self.arrived:
             box = self.boxes[self.rank, *channel]
             box.messages[box.arrived] = (note, np.frombuffer(bytes(memory), np.uint8))
@@ -155,19 +155,19 @@ class Mesh:
             self.arrived.notify_all()
 
     def ticket(self, other: int, channel: tuple) -> int:
-        """Ask for the channel's next message."""
+        """Request the channel's next message."""
         with self.arrived:
             box = self.boxes[other, *channel]
             box.asked += 1
             return box.asked - 1
 
     def has(self, other: int, channel: tuple, ticket: int) -> bool:
-        """Return whether a message that was asked for has arrived."""
+        """Return whether a requested message has arrived."""
         with self.arrived:
             return ticket in self.boxes[other, *channel].messages
 
     def receive(self, other: int, channel: tuple, ticket: int, timeout: float, what: str) -> tuple:
-        """(note, bytes) of a message that was asked for."""
+        """Return (note, bytes) of a requested message."""
         with self.arrived:
             box = self.boxes[other, *channel]
             there = self.arrived.wait_for(lambda: ticket in box.messages or other in self.gone, timeout)
@@ -180,7 +180,7 @@ class Mesh:
                                f"({self.gone[other]}); see that process's output")
 
     def first(self, others, channel: tuple, timeout: float, what: str) -> tuple:
-        """(rank, note, bytes) of the first message on a channel that nobody has asked for, whoever sent it."""
+        """Return (rank, note, bytes) of the first unrequested message on a channel, from any rank."""
         def waiting():
             return next((r for r in others if self.boxes[r, *channel].asked < self.boxes[r, *channel].arrived), None)
 
@@ -193,15 +193,15 @@ class Mesh:
                 return (sender, *box.messages.pop(box.asked - 1))
         raise DistTimeoutError(f"rank {self.rank} waited {timeout:g} s in {what}, and no rank has sent anything")
 
-    # Parting.
+    # Closing.
 
     def close(self):
-        """Says goodbye: what was sent still arrives, then the others see the end."""
+        """Close for sending: sent messages still arrive, then the others see the end."""
         for sock in self.links.values():
             with contextlib.suppress(OSError):
                 sock.shutdown(socket.SHUT_WR)
         deadline = time.monotonic() + 1.0
-        for reader in self.readers:      # until the others have said so too: closing earlier could lose what is under way
+        for reader in self.readers:      # until the others close too: closing earlier could lose messages in flight
             reader.join(max(0.0, deadline - time.monotonic()))
         for sock in self.links.values():
             sock.close()
@@ -209,7 +209,7 @@ class Mesh:
 
 
 def _forget_in_child():
-    """Return a forked child is no rank: it closes its copies of the connections, so that an ending rank is seen to end."""
+    """Close a forked child's copies of the connections, so that the end of a rank stays visible."""
     for mesh in list(_meshes):
         for sock in mesh.links.values():
             sock.close()

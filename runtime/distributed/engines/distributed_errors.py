@@ -1,4 +1,4 @@
-"""Errors between processes."""
+"""Errors of `ingot.distributed`."""
 
 from ....ir.errors import IngotError
 from ...backends.unavailable_functions import refused as refusal
@@ -11,25 +11,25 @@ class DistError(IngotError, RuntimeError):
 
 
 def refused(name: str, instead: str):
-    """Return a function that is not there: it raises, and says what to use instead."""
+    """Return a function that raises, and says what to use instead."""
     return refusal(DistError, f"distributed.{name}", instead)
 
 
 class DistBackendError(DistError):
-    """A collective that cannot be done: ranks that disagree, or one that has gone."""
+    """A collective is impossible: ranks disagree, or one has gone."""
 
 
 class DistNetworkError(DistError):
-    """A connection that cannot be made or has broken."""
+    """A connection cannot be made, or has broken."""
 
 
 class DistStoreError(DistError):
-    """A store that does not answer, or a key that nobody has set."""
+    """A store does not answer, or a key was never set."""
 
 
 class DistTimeoutError(DistBackendError, DistStoreError, TimeoutError):
-    """Others did not come within the time allowed."""
+    """Other ranks did not arrive within the timeout."""
 
 
 class CheckpointException(DistError):
-    """A checkpoint that cannot be written or read."""
+    """A checkpoint cannot be written or read."""

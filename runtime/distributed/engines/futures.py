@@ -1,4 +1,4 @@
-"""`ingot.futures`: results that come later, of another thread perhaps."""
+"""`ingot.futures`: results that arrive later, perhaps from another thread."""
 
 import concurrent.futures as base
 import threading
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Future(Generic[T]):
-    """A result to come: somebody sets it once, others wait for it or say what is to be done with it."""
+    """Result to come: set once, awaited by any number of threads or callbacks."""
 
     def __init__(self, *, devices=None):
         self._promise: base.Future = base.Future()
@@ -22,7 +22,7 @@ class Future(Generic[T]):
         return self._promise.done()
 
     def wait(self) -> Any:
-        """Return the result, when it is there; raises the exception if there is one."""
+        """Return the result once it exists; raise the exception if there is one."""
         return self._promise.result()
 
     def value(self) -> Any:
@@ -32,11 +32,11 @@ class Future(Generic[T]):
         return self.wait()
 
     def set_result(self, result) -> None:
-        """Return the result to all who wait."""
+        """Set the result."""
         self._settle(self._promise.set_result, result)
 
     def set_exception(self, result: BaseException) -> None:
-        """Has wait() and value() raise."""
+        """Set an exception, which wait() and value() raise."""
         if not isinstance(result, BaseException):
             raise ArgumentError(f"set_exception takes an exception, got {result!r}")
         self._settle(self._promise.set_exception, result)
@@ -48,7 +48,7 @@ class Future(Generic[T]):
             raise RuntimeError("the future has a result already") from None
 
     def then(self, callback: Callable) -> "Future":
-        """Return the future of `callback(self)`, which is called once this one is done."""
+        """Return the future of `callback(self)`, which runs once this one is done."""
         after: Future = Future()
 
         def follow(done):
@@ -61,7 +61,7 @@ class Future(Generic[T]):
         return after
 
     def add_done_callback(self, callback: Callable) -> None:
-        """Call `callback(self)` once this is done; at once if it is."""
+        """Call `callback(self)` once this one is done; at once if it is."""
         self._promise.add_done_callback(lambda promise: callback(self))
 
 
@@ -87,5 +87,5 @@ def collect_all(futures) -> Future:
 
 
 def wait_all(futures) -> list:
-    """Return the results of all; raises the first exception among them."""
+    """Return the results of all; raise the first exception among them."""
     return [future.wait() for future in collect_all(futures).wait()]

@@ -1,4 +1,4 @@
-"""Process groups: which ranks talk to each other, in which order their collectives run, and what a pending one looks like."""
+"""Process groups: members, the order of their collectives, and pending operations."""
 
 import threading
 from collections.abc import Callable
@@ -12,29 +12,29 @@ from . import futures
 from .distributed_errors import DistBackendError, DistError, DistTimeoutError
 from .store import seconds
 
-COLLECTIVES = -1    # the tag of collectives; users' tags are 0 and above
+COLLECTIVES = -1    # tag of collectives; users' tags are 0 and above
 
 
 class Work:
-    """An operation under way."""
+    """Operation in progress."""
 
     def __init__(self, future: Future):
         self._future = future
 
     def is_completed(self) -> bool:
-        """Return whether it is done, well or not."""
+        """Return whether it is done, successfully or not."""
         return self._future.done()
 
     def is_success(self) -> bool:
-        """Return whether it is done and has raised nothing."""
+        """Return whether it is done without an exception."""
         return self._future.done() and self._future.exception() is None
 
     def exception(self):
-        """What it raised, or None."""
+        """Return its exception, or None."""
         return self._future.exception() if self._future.done() else None
 
     def wait(self, timeout=None) -> bool:
-        """Return when it is done; raises what it raised."""
+        """Wait until it is done; raise its exception."""
         try:
             self._future.result(None if timeout is None else seconds(timeout))
         except TimeoutError as e:
@@ -44,11 +44,11 @@ class Work:
         return True
 
     def result(self):
-        """What it gave: a list of the tensors that were written."""
+        """Return its result: a list of the written tensors."""
         return self._future.result()
 
     def get_future(self) -> futures.Future:
-        """Return the operation as a future, whose `then` says what is to be done with the list of tensors that were written."""
+        """Return the operation as a future of the list of written tensors."""
         found: futures.Future = futures.Future()
 
         def settle(done):
@@ -63,9 +63,9 @@ class Work:
 
 
 class ProcessGroup:
-    """Some ranks of a run (in the group's own numbering 0, 1, …) and this process's place among them."""
+    """Ranks of a run (numbered 0, 1, ... in the group), and this process's position among them."""
 
-    # Collectives as methods, which stand in group_methods.py, as they are built on groups.
+    # Collectives as methods; group_methods.py sets them, as they build on groups.
     allreduce: Callable[..., Work]
     reduce: Callable[..., Work]
     broadcast: Callable[..., Work]
@@ -89,11 +89,11 @@ class ProcessGroup:
         self._lock = threading.Lock()
 
     def rank(self) -> int:
-        """This process's number in the group."""
+        """Return this process's position in the group."""
         return self.position
 
     def size(self) -> int:
-        """How many processes are in the group."""
+        """Return the number of processes in the group."""
         return len(self.ranks)
 
     def name(self) -> str:
@@ -101,15 +101,15 @@ class ProcessGroup:
         return self.backend
 
     def position_of(self, rank: int, what: str) -> int:
-        """Return a rank of the run in the group's numbering."""
+        """Return the position of a rank of the run in the group."""
         if rank not in self.ranks:
             raise ArgumentError(f"{what}: rank {rank} is not in the group of ranks {list(self.ranks)}")
         return self.ranks.index(rank)
 
-    # Running operations one after the other.
+    # Operations, one after the other.
 
     def run(self, work, async_op: bool):
-        """Run a collective after those before it: at once, or (a Work is returned) beside the caller."""
+        """Run a collective after those before it: at once, or asynchronously (returns a Work)."""
         with self._lock:
             busy = self._pending > 0
             if async_op or busy:
@@ -120,7 +120,7 @@ class ProcessGroup:
         if not (async_op or busy):
             work()
             return None
-        future.add_done_callback(self._done)        # at once if it is done by now, so not under the lock
+        future.add_done_callback(self._done)        # runs at once if already done, so not under the lock
         if async_op:
             return Work(future)
         future.result()
@@ -133,9 +133,9 @@ class ProcessGroup:
     # Messages within the group.
 
     def swap(self, note: str, outgoing: dict, sources) -> dict:
-        """Send each array of `outgoing` to its place in the group, and returns the bytes that came from each of `sources`.
+        """Send each array of `outgoing` to its position in the group; return the bytes from each of `sources`.
 
-        The note says what the operation is; ranks that come with another one are in the wrong place of the program.
+        The note names the operation. A rank with another note is at another point of the program, which is an error.
         """
         channel = (self.number, COLLECTIVES)
         tickets = {s: self.mesh.ticket(self.ranks[s], channel) for s in sources}
@@ -151,7 +151,7 @@ class ProcessGroup:
         return found
 
     def close(self):
-        """Wait for what is pending."""
+        """Wait for pending operations."""
         if self._worker is not None:
             self._worker.shutdown(wait=True)
 
@@ -162,7 +162,7 @@ def flat_bytes(a: np.ndarray) -> memoryview:
 
 
 def as_array(body: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """Bytes that arrived, as an array like another."""
+    """Return received bytes as an array like another."""
     if body.size != like.nbytes:
         raise DistBackendError(f"{body.size} bytes arrived where {like.nbytes} were expected ({like.dtype} of shape "
                                f"{like.shape})")

@@ -1,4 +1,4 @@
-"""How values of several ranks become one."""
+"""Reductions of values over ranks."""
 
 from enum import Enum
 
@@ -10,8 +10,10 @@ __all__ = ["ReduceOp"]
 
 
 class ReduceOp(Enum):
-    """SUM, AVG, PRODUCT, MIN, MAX, and BAND, BOR, BXOR of integers. Values are taken in the order of ranks, so every rank
-    gets the same bits."""
+    """Reductions SUM, AVG, PRODUCT, MIN, MAX, and BAND, BOR, BXOR of integers.
+
+    Values are combined in the order of ranks, so every rank gets the same bits.
+    """
 
     SUM = "sum"
     AVG = "avg"
@@ -23,7 +25,7 @@ class ReduceOp(Enum):
     BXOR = "bxor"
 
 
-ReduceOp.RedOpType = ReduceOp        # type: ignore[attr-defined]  # the name in annotations of libraries
+ReduceOp.RedOpType = ReduceOp        # type: ignore[attr-defined]  # name in annotations of libraries
 
 _COMBINE = {ReduceOp.SUM: np.add, ReduceOp.AVG: np.add, ReduceOp.PRODUCT: np.multiply, ReduceOp.MIN: np.minimum,
             ReduceOp.MAX: np.maximum, ReduceOp.BAND: np.bitwise_and, ReduceOp.BOR: np.bitwise_or,
@@ -32,7 +34,7 @@ _BITS = (ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
 
 
 def check_op(op, dtype):
-    """Raise for an operation that a dtype does not have."""
+    """Raise for a reduction that a dtype does not have."""
     if not isinstance(op, ReduceOp):
         raise DTypeError(f"op must be a ReduceOp, got {op!r}")
     if op in _BITS and dtype.is_inexact:
@@ -42,7 +44,7 @@ def check_op(op, dtype):
 
 
 def combined(op, arrays) -> np.ndarray:
-    """Return one array of several, in their order."""
+    """Return the combination of arrays, in their order."""
     result = np.array(arrays[0])
     with np.errstate(all="ignore"):
         for a in arrays[1:]:

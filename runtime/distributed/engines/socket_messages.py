@@ -1,4 +1,4 @@
-"""Bytes over sockets: whole reads and messages of several fields."""
+"""Messages over sockets: whole reads, and messages of several fields."""
 
 import socket
 import struct
@@ -12,7 +12,7 @@ _PAUSE = 0.02
 
 
 def read_into(sock: socket.socket, memory) -> None:
-    """Fill a writable buffer from a socket; EOFError if the other side has closed it."""
+    """Fill a writable buffer from a socket; raise EOFError if the other side has closed it."""
     view = memoryview(memory).cast("B")
     while len(view):
         n = sock.recv_into(view)
@@ -22,14 +22,14 @@ def read_into(sock: socket.socket, memory) -> None:
 
 
 def read(sock: socket.socket, size: int) -> bytes:
-    """Exactly `size` bytes."""
+    """Return exactly `size` bytes."""
     memory = bytearray(size)
     read_into(sock, memory)
     return bytes(memory)
 
 
 def write_all(sock: socket.socket, *parts) -> None:
-    """Send buffers one after the other, in as few packets as they need."""
+    """Send buffers one after the other, in as few packets as possible."""
     left = [memoryview(p).cast("B") for p in parts if len(p)]
     while left:
         n = sock.sendmsg(left)
@@ -57,11 +57,11 @@ def _checked(n: int) -> int:
 
 
 def connect(host: str, port: int, deadline: float, what: str) -> socket.socket:
-    """Return a connection to a listener, which may come up a little later than we do."""
+    """Return a connection to a listener, which may start a little later."""
     while True:
         try:
             sock = socket.create_connection((host, port), timeout=max(0.1, deadline - time.monotonic()))
-            if sock.getsockname() != sock.getpeername():      # a port of our own can meet itself while nobody listens
+            if sock.getsockname() != sock.getpeername():      # a port of our own can connect to itself while nothing listens
                 break
             sock.close()
         except OSError as e:

@@ -23,7 +23,7 @@ def seconds(timeout) -> float:
 
 
 def as_bytes(value) -> bytes:
-    """Return a value as stores keep it."""
+    """Return a value as the bytes of a store."""
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, (bytes, bytearray)):
@@ -32,7 +32,7 @@ def as_bytes(value) -> bytes:
 
 
 class Table:
-    """The keys and values of a store in this process, with waiting."""
+    """Keys and values of a store in this process, with waiting."""
 
     def __init__(self):
         self.data: dict[str, bytes] = {}
@@ -45,13 +45,13 @@ class Table:
             self.changed.notify_all()
 
     def get(self, key: str, timeout: float) -> bytes:
-        """Return the value, as soon as somebody has set it."""
+        """Return the value once it is set."""
         self.wait([key], timeout)
         with self.changed:
             return self.data[key]
 
     def wait(self, keys: list, timeout: float):
-        """Return when all keys are there."""
+        """Return when all keys are set."""
         with self.changed:
             if not self.changed.wait_for(lambda: all(k in self.data for k in keys), timeout):
                 missing = [k for k in keys if k not in self.data]
@@ -59,7 +59,7 @@ class Table:
                                        "process start, with the right rank and world size?")
 
     def add(self, key: str, amount: int) -> int:
-        """Add to a number and returns the sum."""
+        """Add to a number and return the sum."""
         with self.changed:
             total = int(self.data.get(key, b"0")) + amount
             self.data[key] = str(total).encode()
@@ -67,13 +67,13 @@ class Table:
             return total
 
     def append(self, key: str, value: bytes):
-        """Add bytes at the end of a value."""
+        """Append bytes to a value."""
         with self.changed:
             self.data[key] = self.data.get(key, b"") + value
             self.changed.notify_all()
 
     def compare_set(self, key: str, expected: bytes, desired: bytes) -> bytes:
-        """Set `desired` if the value is `expected` (empty: if there is none); what is there then."""
+        """Set `desired` if the value is `expected` (empty: if unset); return the value after that."""
         with self.changed:
             now = self.data.get(key)
             if now == expected or (now is None and not expected):
@@ -82,23 +82,23 @@ class Table:
             return expected if now is None else now
 
     def delete(self, key: str) -> bool:
-        """Remove a key; whether it was there."""
+        """Remove a key; return whether it was set."""
         with self.changed:
             return self.data.pop(key, None) is not None
 
     def has(self, keys: list) -> bool:
-        """Return whether all keys are there."""
+        """Return whether all keys are set."""
         with self.changed:
             return all(k in self.data for k in keys)
 
     def count(self) -> int:
-        """How many keys there are."""
+        """Return the number of keys."""
         with self.changed:
             return len(self.data)
 
 
 class Store:
-    """What all stores offer. `table` does the work; keys wait up to `timeout` for somebody to set them."""
+    """Base of stores. `table` does the work; reads wait up to `timeout` for a key to be set."""
 
     table: Any
 
@@ -106,7 +106,7 @@ class Store:
         self.timeout = timeout if isinstance(timeout, timedelta) else timedelta(seconds=timeout)
 
     def set_timeout(self, timeout):
-        """How long get and wait are patient."""
+        """Set the timeout of get and wait."""
         self.timeout = timeout if isinstance(timeout, timedelta) else timedelta(seconds=timeout)
 
     def _key(self, key):
@@ -117,19 +117,19 @@ class Store:
         self.table.put(self._key(key), as_bytes(value))
 
     def get(self, key) -> bytes:
-        """Return the value; waits until it is set."""
+        """Return the value; wait until it is set."""
         return self.table.get(self._key(key), seconds(self.timeout))
 
     def add(self, key, amount) -> int:
-        """Add to the number at `key` (0 at first) and returns the sum."""
+        """Add to the number at `key` (initially 0) and return the sum."""
         return self.table.add(self._key(key), int(amount))
 
     def append(self, key, value):
-        """Add at the end of the value."""
+        """Append to the value."""
         self.table.append(self._key(key), as_bytes(value))
 
     def compare_set(self, key, expected_value, desired_value) -> bytes:
-        """Set the value if it is the expected one; returns what is there then."""
+        """Set the value if it is the expected one; return the value after that."""
         return self.table.compare_set(self._key(key), as_bytes(expected_value), as_bytes(desired_value))
 
     def wait(self, keys, timeout=None):
@@ -141,11 +141,11 @@ class Store:
         return self.table.has([self._key(k) for k in keys])
 
     def delete_key(self, key) -> bool:
-        """Remove a key; whether it was there."""
+        """Remove a key; return whether it was set."""
         return self.table.delete(self._key(key))
 
     def num_keys(self) -> int:
-        """How many keys are set."""
+        """Return the number of keys."""
         return self.table.count()
 
     def multi_set(self, keys, values):
@@ -154,12 +154,12 @@ class Store:
             self.set(key, value)
 
     def multi_get(self, keys) -> list:
-        """Several values."""
+        """Return several values."""
         return [self.get(k) for k in keys]
 
 
 class HashStore(Store):
-    """A store among the threads of one process."""
+    """Store among the threads of one process."""
 
     def __init__(self, timeout=DEFAULT_TIMEOUT):
         super().__init__(timeout)
@@ -167,7 +167,7 @@ class HashStore(Store):
 
 
 class PrefixStore(Store):
-    """Another store, with a prefix before every key."""
+    """Store that prefixes every key of another one."""
 
     def __init__(self, prefix: str, store: Store):
         super().__init__(store.timeout)
@@ -178,7 +178,7 @@ class PrefixStore(Store):
 
 
 class _FileTable:
-    """A table kept in a file as the sequence of its changes; every access holds the file's lock and reads what is new."""
+    """Table in a file as the sequence of its changes; every access holds the file's lock and reads new changes."""
 
     _record = struct.Struct("<qI")       # bytes of the value (-1: removed), bytes of the key
 
@@ -186,7 +186,7 @@ class _FileTable:
         self.path, self.here, self.seen = os.fspath(path), Table(), 0
 
     def _locked(self, change):
-        """Run change(rows) on the present rows; the (key, value) pairs that it returns are written."""
+        """Run change(rows) on the present rows; write the (key, value) pairs that it returns."""
         with open(self.path, "a+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(self.seen)
@@ -217,7 +217,7 @@ class _FileTable:
             self.here.data[key] = value
 
     def _changed_by(self, method, key, *args):
-        """What a method of Table does to one key, written to the file."""
+        """Apply a method of Table to one key, and write the result to the file."""
         def change(rows):
             before = rows.get(key)
             found = getattr(self.here, method)(key, *args)
@@ -260,7 +260,7 @@ class _FileTable:
 
 
 class FileStore(Store):
-    """A store in a file that all processes reach. Use a new file for every run."""
+    """Store in a file that all processes reach. Use a new file for every run."""
 
     def __init__(self, file_name, world_size=-1, timeout=DEFAULT_TIMEOUT):
         super().__init__(timeout)

@@ -1,4 +1,4 @@
-"""A store served by one process over TCP: where the ranks of a run meet."""
+"""Store served by one process over TCP, where the ranks of a run meet."""
 
 import contextlib
 import socket
@@ -11,11 +11,11 @@ from .store import DEFAULT_TIMEOUT, Store, Table, seconds
 
 __all__ = ["TCPStore"]
 
-_GRACE = 5.0    # seconds beyond a wait's own limit that a client listens for the answer
+_GRACE = 5.0    # seconds beyond a wait's own limit that a client waits for the answer
 
 
 def _answer(table: Table, name: bytes, args: list) -> bytes:
-    """What a request asks of the table."""
+    """Answer a request from the table."""
     key, rest = (args[0].decode() if args else ""), args[1:]
     if name == b"put":
         table.put(key, rest[0])
@@ -41,7 +41,7 @@ def _answer(table: Table, name: bytes, args: list) -> bytes:
 
 
 class _Server:
-    """Listens, and answers each client in a thread of its own."""
+    """Listener that answers each client in a thread of its own."""
 
     def __init__(self, host, port):
         self.table = Table()
@@ -75,17 +75,17 @@ class _Server:
                         reply = [b"error", str(e).encode()]
                     write_fields(client, reply)
             except (OSError, EOFError, ValueError, DistNetworkError):
-                return      # the client has gone, or is none of ours
+                return      # the client has gone, or is a stranger
 
     def close(self):
-        """Stops listening."""
+        """Stop listening."""
         with contextlib.suppress(OSError):
             self.listener.shutdown(socket.SHUT_RDWR)        # wakes the thread that waits in accept
         self.listener.close()
 
 
 class _Connection:
-    """A socket that is closed with its last user."""
+    """Socket that closes with its last user."""
 
     def __init__(self, sock):
         self.sock = sock
@@ -95,7 +95,7 @@ class _Connection:
 
 
 class _Client:
-    """The table of a server, seen from another process; each thread has a connection of its own."""
+    """Table of a server, used from another process; each thread has its own connection."""
 
     def __init__(self, host, port, timeout):
         self.host, self.port, self.timeout = host, port, timeout
@@ -153,7 +153,7 @@ class _Client:
 
 
 class TCPStore(Store):
-    """A store at host_name:port, served by the process that says is_master (port 0 takes a free one, see `.port`)."""
+    """Store at host_name:port, served by the process with is_master (port 0 takes a free one, see `.port`)."""
 
     def __init__(self, host_name, port=0, world_size=None, is_master=False, timeout=DEFAULT_TIMEOUT, wait_for_workers=True,
                  multi_tenant=False, use_libuv=True):
@@ -166,14 +166,14 @@ class TCPStore(Store):
             self._meet(world_size, is_master)
 
     def _meet(self, world_size, is_master):
-        """Return when as many processes as expected have come."""
+        """Return when the expected number of processes has arrived."""
         if self.table.add("init/joined", 1) >= world_size:
             self.table.put("init/complete", b"1")
         if is_master:
             self.table.wait(["init/complete"], seconds(self.timeout))
 
     def close(self):
-        """Drop the connection, and stops serving."""
+        """Drop the connection, and stop serving."""
         self._client.close()
         if self._server is not None:
             self._server.close()

@@ -1,4 +1,4 @@
-"""The run that this process is part of: joining it, groups within it, ranks, leaving it."""
+"""Membership of this process in a run: joining, groups, ranks, leaving."""
 
 import os
 from datetime import timedelta
@@ -24,7 +24,7 @@ default_pg_timeout = timedelta(minutes=30)
 
 
 class Backend(str):
-    """The name of a backend. There is one, over TCP; it answers to the name that scripts use for CPU tensors, 'gloo'."""
+    """Name of a backend. There is one, over TCP, which also has the name that scripts use for CPU tensors, 'gloo'."""
 
     UNDEFINED = "undefined"
     GLOO = "gloo"
@@ -40,20 +40,20 @@ class Backend(str):
 
 
 class _Run:
-    """What this process belongs to."""
+    """State of this process in a run."""
 
     mesh: Any = None
     world: Any = None
     store: Any = None
     groups: list = []
-    made = 0            # numbers of groups: the same on every rank, as groups are made in one order
+    made = 0            # numbers of groups: equal on all ranks, as groups are made in one order
 
 
 NON_MEMBER = object()
 
 
 class GroupMember:
-    """Names for groups: the whole run, and a group that this process is not in."""
+    """Special groups: the whole run, and a group without this process."""
 
     WORLD: Any = None
     NON_GROUP_MEMBER = NON_MEMBER
@@ -62,16 +62,16 @@ class GroupMember:
 class _WorldMeta(type):
     @property
     def WORLD(cls):
-        """The group of all ranks."""
+        """Group of all ranks."""
         return _Run.world
 
 
 class group(metaclass=_WorldMeta):
-    """`group.WORLD` is the group of all ranks."""
+    """Namespace: `group.WORLD` is the group of all ranks."""
 
 
 def is_available() -> bool:
-    """Return whether processes can talk to each other here."""
+    """Return True: processes can communicate here."""
     return True
 
 
@@ -81,17 +81,17 @@ def is_initialized() -> bool:
 
 
 def is_backend_available(backend: str) -> bool:
-    """Return whether a backend can be asked for by that name."""
+    """Return whether a backend exists under that name."""
     return backend.lower() in (Backend.GLOO, Backend.TCP)
 
 
 def is_gloo_available() -> bool:
-    """True: 'gloo' names the backend over TCP."""
+    """Return True: 'gloo' names the backend over TCP."""
     return True
 
 
 def is_nccl_available() -> bool:
-    """False: tensors on GPUs are sent by way of CPU memory, by 'gloo'."""
+    """Return False: tensors on GPUs travel by way of CPU memory, by 'gloo'."""
     return False
 
 
@@ -104,7 +104,7 @@ def is_torchelastic_launched() -> bool:
 
 
 def _backend(name) -> Backend:
-    """Return the backend that runs; names like 'cpu:gloo,cuda:nccl' give the one for the CPU."""
+    """Return the backend that runs; names like 'cpu:gloo,cuda:nccl' select the one for the CPU."""
     if name is None:
         return Backend(Backend.GLOO)
     parts = dict(part.rpartition(":")[::2] for part in str(name).split(","))
@@ -129,7 +129,7 @@ def _from_environment(name: str, said: int) -> int:
 
 
 def _store_of(init_method: str, rank: int, world_size: int, timeout) -> tuple:
-    """(store, rank, world size) as an address says."""
+    """Return (store, rank, world size) of an address."""
     url = urlsplit(init_method)
     host: str | None
     port: int | None
@@ -161,8 +161,10 @@ def rendezvous(url, rank=-1, world_size=-1, timeout=default_pg_timeout):
 
 def init_process_group(backend=None, init_method=None, timeout=None, world_size=-1, rank=-1, store=None, group_name="",
                        pg_options=None, device_id=None):
-    """Join a run: meets the other processes (by a store, or an init_method: env://, tcp://host:port, file:///path) and connects
-    to each. Every process of the run calls it, with ranks 0 to world_size - 1."""
+    """Join a run: meet the other processes and connect to each. Every process calls it, with ranks 0 to world_size - 1.
+
+    They meet by a store, or by an init_method: env://, tcp://host:port, file:///path.
+    """
     if is_initialized():
         raise ArgumentError("init_process_group was called twice; call destroy_process_group() first")
     name = _backend(backend)
@@ -193,7 +195,7 @@ def _enter(ranks, timeout, backend, name):
 
 def new_group(ranks=None, timeout=None, backend=None, pg_options=None, use_local_synchronization=False, group_desc=None,
               device_id=None):
-    """Return a group of some ranks (default: all). All ranks of the run make all groups, in one order."""
+    """Return a group of some ranks (by default all). All ranks of the run must make all groups, in one order."""
     world = the_group(None)
     ranks = sorted(world.ranks if ranks is None else ranks)
     if len(set(ranks)) != len(ranks) or not set(ranks) <= set(world.ranks):
@@ -203,7 +205,7 @@ def new_group(ranks=None, timeout=None, backend=None, pg_options=None, use_local
 
 
 def new_subgroups(group_size=None, group=None, timeout=None, backend=None, pg_options=None, group_desc=None):
-    """(this rank's group, all groups), with the ranks cut into groups of `group_size`."""
+    """Return (this rank's group, all groups), with the ranks split into groups of `group_size`."""
     world = the_group(group)
     if not group_size or world.size() % group_size:
         raise ArgumentError(f"new_subgroups needs a group_size that divides the {world.size()} ranks, got {group_size}")
@@ -213,7 +215,7 @@ def new_subgroups(group_size=None, group=None, timeout=None, backend=None, pg_op
 
 
 def destroy_process_group(group=None):
-    """Leaves the run (or forgets one group). What was sent before still arrives."""
+    """Leave the run (or forget one group). Messages sent before still arrive."""
     if group is NON_MEMBER:
         return
     found = the_group(group)
@@ -230,11 +232,11 @@ def destroy_process_group(group=None):
     _Run.groups = []
 
 
-# Asking.
+# Queries.
 
 
 def the_group(group) -> ProcessGroup:
-    """Return the group that an argument names; None is the whole run."""
+    """Return the group of an argument; None is the whole run."""
     if _Run.world is None:
         raise ArgumentError("there is no process group; call init_process_group() first")
     if group is None:
@@ -247,24 +249,24 @@ def the_group(group) -> ProcessGroup:
 
 
 def member_of(group, what: str):
-    """Return the group for an operation, or None if this rank is not in it; refused while a function is traced."""
+    """Return the group of an operation, or None if this rank is not in it; refused while a function is traced."""
     if tls.m.recorder is not None:
         tls.m.recorder.refuse(f"it calls {what}, which talks to other processes", "call that outside of the function")
     return None if group is NON_MEMBER else the_group(group)
 
 
 def get_rank(group=None) -> int:
-    """This process's number in the run or in a group (-1 if it is not in it)."""
+    """Return this process's number in the run or in a group (-1 if it is not in it)."""
     return -1 if group is NON_MEMBER else the_group(group).rank()
 
 
 def get_world_size(group=None) -> int:
-    """How many processes are in the run or in a group (-1 if this one is not in it)."""
+    """Return the number of processes in the run or in a group (-1 if this one is not in it)."""
     return -1 if group is NON_MEMBER else the_group(group).size()
 
 
 def get_backend(group=None) -> str:
-    """Return the backend's name, as it was asked for."""
+    """Return the backend's name, as it was given."""
     return the_group(group).backend
 
 
@@ -280,7 +282,7 @@ def get_process_group_ranks(group) -> list:
 
 
 def get_global_rank(group, group_rank: int) -> int:
-    """Return a group's number for a rank as the run's."""
+    """Return a group position as a rank of the run."""
     ranks = the_group(group).ranks
     if not 0 <= group_rank < len(ranks):
         raise ArgumentError(f"group rank {group_rank} is not within the {len(ranks)} ranks of the group")
@@ -288,12 +290,12 @@ def get_global_rank(group, group_rank: int) -> int:
 
 
 def get_group_rank(group, global_rank: int) -> int:
-    """Return the run's number for a rank as a group's."""
+    """Return a rank of the run as a group position."""
     return the_group(group).position_of(global_rank, "get_group_rank")
 
 
 def get_node_local_rank(fallback_rank=None) -> int:
-    """This process's number on its machine, as the launcher's LOCAL_RANK says."""
+    """Return this process's number on its machine, from the launcher's LOCAL_RANK."""
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])
     if fallback_rank is None:

@@ -1,4 +1,8 @@
-"""`ingot.distributed.fsdp`: modules whose parameters, gradients and states of optimizers are shared out over ranks."""
+"""`ingot.distributed.fsdp`: modules with parameters, gradients and optimizer states sharded over ranks.
+
+Way in: `FullyShardedDataParallel`, or `fully_shard` for DTensor parameters. Saved values in gathered parameters are replaced
+by a way to gather them again (`saved_parameters.py`).
+"""
 
 from . import wrap_policies as wrap  # noqa: F401 (public)
 from .composable_fsdp import FSDPModule, UnshardHandle, fully_shard, register_fsdp_forward_method

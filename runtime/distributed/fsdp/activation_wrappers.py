@@ -1,4 +1,4 @@
-"""Modules whose calls are checkpointed, or whose saved values wait in main memory; they have the names of what they wrap."""
+"""Wrappers of modules: activation checkpointing, and offload of saved values. Parameter names stay those inside."""
 
 from enum import Enum, auto
 from functools import partial
@@ -13,14 +13,14 @@ __all__ = ["ActivationWrapper", "CheckpointImpl", "CheckpointWrapper", "OffloadW
 
 
 class CheckpointImpl(Enum):
-    """How a call is computed again: as one operation that goes backward itself, or by what it has saved."""
+    """Way of recomputing a call: as one operation that runs backward itself, or by saved-tensor hooks."""
 
     REENTRANT = auto()
     NO_REENTRANT = auto()
 
 
 class ActivationWrapper(Around):
-    """A module around another one, whose attributes, items and names of parameters it has."""
+    """Wrapper of a module, with its attributes, items and parameter names."""
 
     _inside = ACTIVATIONS[:-1]
 
@@ -29,20 +29,20 @@ class ActivationWrapper(Around):
         self._checkpoint_wrapped_module = module
 
     def forward(self, *args, **kwargs):
-        """What the module inside computes; each kind of wrapper defines it."""
+        """Call the module inside; each kind of wrapper defines it."""
         raise NotImplementedError(f"{type(self).__name__} is one of CheckpointWrapper and OffloadWrapper")
 
     def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
-        """(dotted name, parameter), by the names that the module inside has."""
+        """Yield (dotted name, parameter) by the names of the module inside."""
         for name, p in super().named_parameters(prefix, recurse, remove_duplicate):
             yield clean(name), p
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
-        """Nothing: the module inside is loaded under the same names."""
+        """Do nothing: the module inside loads under the same names."""
 
 
 class OffloadWrapper(ActivationWrapper):
-    """What calls save waits in main memory."""
+    """Wrapper whose saved values are kept in main memory."""
 
     def forward(self, *args, **kwargs):
         """Return the module's result."""
@@ -51,7 +51,7 @@ class OffloadWrapper(ActivationWrapper):
 
 
 class CheckpointWrapper(ActivationWrapper):
-    """What calls save is thrown away, and computed again."""
+    """Wrapper whose saved values are dropped and recomputed."""
 
     def __init__(self, mod, checkpoint_impl=CheckpointImpl.NO_REENTRANT, checkpoint_fn=None, **checkpoint_fn_kwargs):
         super().__init__(mod)
@@ -65,24 +65,24 @@ class CheckpointWrapper(ActivationWrapper):
         if not kwargs or self.checkpoint_impl is not CheckpointImpl.REENTRANT:
             return self.checkpoint_fn(inner, *args, **kwargs)
 
-        def by_place(*given):                   # as one operation, it takes arguments by their places
+        def by_place(*given):                   # one operation takes arguments by position
             return inner(*given[:len(args)], **dict(zip(names, given[len(args):])))
 
         return self.checkpoint_fn(by_place, *args, *kwargs.values())
 
 
 def checkpoint_wrapper(module, checkpoint_impl=CheckpointImpl.NO_REENTRANT, checkpoint_fn=None, **checkpoint_fn_kwargs):
-    """Return the module, its calls checkpointed."""
+    """Return the module with its calls checkpointed."""
     return CheckpointWrapper(module, checkpoint_impl, checkpoint_fn, **checkpoint_fn_kwargs)
 
 
 def offload_wrapper(module):
-    """Return the module, what its calls save in main memory."""
+    """Return the module with its saved values kept in main memory."""
     return OffloadWrapper(module)
 
 
 def apply_activation_checkpointing(model, checkpoint_wrapper_fn=checkpoint_wrapper, check_fn=lambda _: True,
                                    auto_wrap_policy=None):
-    """Wrap modules inside of a model: those for which check_fn(module) holds, or that a policy chooses."""
+    """Wrap modules inside a model: those with check_fn(module), or chosen by a policy."""
     policy = auto_wrap_policy or partial(lambda_auto_wrap_policy, lambda_fn=check_fn)
     wrap_inside(model, policy, checkpoint_wrapper_fn, set(), set(), {}, ())

@@ -1,7 +1,7 @@
-"""`fully_shard`: a module whose parameters become DTensors, that are whole only while they are used.
+"""`fully_shard`: modules whose parameters become DTensors, whole only while they are used.
 
-The module stays what it is, and its class becomes one that is a `FSDPModule` as well. What it has of parameters, without
-those of modules inside that were given to it before, is gathered and shared out together (`parameter_group.py`).
+The module object stays, and its class becomes a subclass that is also a `FSDPModule`. Its parameters, except those of inner
+modules sharded before, are gathered and reduced together (`parameter_group.py`).
 """
 
 import threading
@@ -25,26 +25,26 @@ from .settings import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
 
 __all__ = ["FSDPModule", "UnshardHandle", "fully_shard", "register_fsdp_forward_method"]
 
-_running = threading.local()        # the outermost module whose forward a thread is in
-_classes: dict[type, type] = {}     # by class of a module: the one that is a FSDPModule as well
+_running = threading.local()        # the outermost module whose forward a thread runs
+_classes: dict[type, type] = {}     # by class of a module: its FSDPModule subclass
 
 
 class UnshardHandle:
-    """What whole parameters are waited for with."""
+    """Handle of an unshard in progress."""
 
     def wait(self) -> None:
-        """Whole parameters are there."""
+        """Return: whole parameters exist."""
 
 
 class _State:
-    """What `fully_shard` knows of a module."""
+    """State of a module from `fully_shard`."""
 
     def __init__(self, modules, held, reshards, policy):
         self.modules, self.held, self.policy = modules, held, policy
         self.reshards = reshards            # after forward; None: unless it is the outermost module
 
     def before(self, module, args, kwargs):
-        """Before forward: whole values are there, arguments are in the dtype that is computed in."""
+        """Prepare forward: gather whole values, cast arguments to the compute dtype."""
         is_root = getattr(_running, "root", None) is None
         if is_root:
             _running.root = module
@@ -57,7 +57,7 @@ class _State:
         return tree_map(lambda t: t.to(dtype) if isinstance(t, Tensor) and t.dtype.is_floating_point else t, (args, kwargs))
 
     def after(self, module, outputs):
-        """After forward, or where it raised: whole values go, and are asked for when gradients come."""
+        """Finish forward, also after an error: drop whole values, and gather them again when gradients need them."""
         *rest, (since, is_root) = module.__dict__.pop("_since")
         if rest:
             module.__dict__["_since"] = tuple(rest)
@@ -70,14 +70,14 @@ class _State:
                 _end(module)
 
     def _given_out(self, module, outputs, since, is_root):
-        """What a module gives."""
+        """Return the module's outputs, with hooks for backward."""
         dtype = self.policy.output_dtype
         if dtype is not None:
             outputs = tree_map(lambda t: t.to(dtype) if isinstance(t, Tensor) and t.dtype.is_floating_point else t, outputs)
         held = self.held
         if not held.entries:
             return outputs
-        if tls.m.backward is not None:          # a checkpoint computes again what backward goes through next
+        if tls.m.backward is not None:          # a checkpoint recomputes what backward uses next
             current_round(held)
             return outputs
         tensors = tensors_in(outputs)
@@ -108,7 +108,7 @@ class _State:
 
 
 def _begin(module):
-    """Before the outermost forward: nothing is left of others."""
+    """Start the outermost forward: drop values left by others."""
     if tls.m.backward is not None:
         return
     for m in module.modules():
@@ -117,8 +117,7 @@ def _begin(module):
 
 
 def _end(module):
-    """After the outermost forward: modules have the parameters that optimizers know. Whole values of several modules together
-    go, too, where the last one that ran was not the last of them."""
+    """End the outermost forward: put the optimizers' parameters back into modules, and drop whole values still there."""
     if tls.m.backward is not None:
         return
     for m in module.modules():
@@ -133,77 +132,76 @@ def _state_of(module) -> Any:
 
 
 class FSDPModule:
-    """A module that was given to `fully_shard`."""
+    """Module that was passed to `fully_shard`."""
 
     def _held(self, recurse=True) -> list:
-        """What is shared out of this module, and of those inside."""
+        """Return the sharded parameters of this module, and of those inside."""
         states = [_state_of(m) for m in (self.modules() if recurse else [self])]        # type: ignore[attr-defined]
         return list(dict.fromkeys([s.held for s in states if s is not None]))
 
     def unshard(self, async_op: bool = False) -> UnshardHandle | None:
-        """Has whole parameters of this module there until `reshard`."""
+        """Gather whole parameters of this module until `reshard`."""
         for held in self._held(recurse=False):
             held.unshard()
             held.keeps = True
         return UnshardHandle() if async_op else None
 
     def reshard(self) -> None:
-        """Let whole parameters of this module go."""
+        """Drop whole parameters of this module."""
         for held in self._held(recurse=False):
             held.keeps = False
             held.reshard()
 
     def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True) -> None:
-        """Return whether gradients are averaged over ranks: without, they stay those of this rank, whole, until a backward
-        with."""
+        """Set whether gradients are averaged over ranks. Without, they stay this rank's, whole, until a backward with it."""
         for held in self._held(recurse):
             held.syncs = requires_gradient_sync
 
     def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
-        """Return whether gradients are averaged over replicas as well (with a mesh of two dims)."""
+        """Set whether gradients are averaged over replicas as well (with a mesh of two dims)."""
         for held in self._held(recurse):
             held.reduces_all = requires_all_reduce
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
-        """Return whether whole parameters go after forward."""
+        """Set whether whole parameters are dropped after forward."""
         for m in self.modules() if recurse else [self]:         # type: ignore[attr-defined]
             if (state := _state_of(m)) is not None:
                 state.reshards = reshard_after_forward
 
     def set_reshard_after_backward(self, reshard_after_backward: bool, *, recurse: bool = True) -> None:
-        """Return whether whole parameters go after backward."""
+        """Set whether whole parameters are dropped after backward."""
         for held in self._held(recurse):
             held.reshards_after_backward = reshard_after_backward
 
     def set_gradient_divide_factor(self, factor: float) -> None:
-        """What the sum of gradients over ranks is divided by, in place of their number."""
+        """Set the divisor of summed gradients; the default is the number of ranks."""
         for held in self._held(recurse=False):
             held.divisor = factor
 
     set_reduce_scatter_divide_factor = set_gradient_divide_factor
 
-    # What says when parameters are fetched, or where: nothing depends on it.
+    # Settings of when and where parameters are gathered, without effect.
 
     def set_is_last_backward(self, is_last_backward: bool) -> None:
-        """Taken: gradients are there when backward returns."""
+        """Do nothing: gradients are complete when backward returns."""
 
     def set_modules_to_forward_prefetch(self, modules) -> None:
-        """Taken: parameters are gathered when they are needed."""
+        """Do nothing: parameters are gathered when needed."""
 
     def set_modules_to_backward_prefetch(self, modules) -> None:
-        """Taken: parameters are gathered when they are needed."""
+        """Do nothing: parameters are gathered when needed."""
 
     def set_unshard_in_backward(self, unshard_in_backward: bool) -> None:
-        """Taken: parameters are gathered where gradients need them."""
+        """Do nothing: parameters are gathered where gradients need them."""
 
     def set_post_optim_event(self, event) -> None:
-        """Taken: there is nothing to wait for."""
+        """Do nothing: there is nothing to wait for."""
 
     def set_force_sum_reduction_for_comms(self, enable: bool) -> None:
-        """Taken: averages are the same either way."""
+        """Do nothing: averages are the same either way."""
 
     def set_allocate_memory_from_process_group_for_comm(self, enable: bool) -> None:
-        """Taken: memory is that of tensors."""
+        """Do nothing: memory is that of tensors."""
 
     def __deepcopy__(self, memo):
         raise ArgumentError(f"{type(self).__name__} is not copied: its parts belong to what other processes have. Make another "
@@ -213,7 +211,7 @@ class FSDPModule:
         raise ArgumentError(f"{type(self).__name__} is not pickled: save its state_dict()")
 
     def _apply(self, fn, recurse=True):
-        """Replace this rank's parts of parameters, and buffers, by fn of them."""
+        """Replace this rank's shards of parameters, and buffers, by fn of them."""
         for held in self._held():
             held.keeps = False
             held.reshard()
@@ -226,9 +224,12 @@ class FSDPModule:
 def fully_shard(module, *, mesh: DeviceMesh | None = None, reshard_after_forward: bool | int | None = None,
                 shard_placement_fn=None, mp_policy: MixedPrecisionPolicy = MixedPrecisionPolicy(),
                 offload_policy: OffloadPolicy = OffloadPolicy(), ignored_params=None) -> Any:
-    """Shares out the parameters of a module (or of several together) over a mesh, and gives it back: gradients are averaged,
-    whole values are there while forward and backward need them. A mesh of two dims has replicas along the first. Parameters are
-    cut along dim 0, unless `shard_placement_fn` gives another `Shard` for one. Call it on modules inside first."""
+    """Shard the parameters of a module (or of several together) over a mesh, and return it.
+
+    Gradients are averaged; whole values exist while forward and backward need them. A mesh of two dims has replicas along the
+    first. Parameters are split along dim 0, unless `shard_placement_fn` returns another `Shard`. Call it on inner modules
+    first.
+    """
     modules = list(module) if isinstance(module, (list, tuple)) else [module]
     for m in modules:
         if isinstance(m, FSDPModule):
@@ -254,14 +255,14 @@ def fully_shard(module, *, mesh: DeviceMesh | None = None, reshard_after_forward
 
 
 def _class_of(cls) -> type:
-    """Return the class of modules of a class that were given to `fully_shard`."""
+    """Return the FSDPModule subclass of a module class."""
     if cls not in _classes:
         _classes[cls] = type(f"FSDP{cls.__name__}", (FSDPModule, cls), {"__module__": cls.__module__})
     return _classes[cls]
 
 
 def _entries(modules, mesh, shard_placement_fn, ignored) -> list:
-    """Return the parameters of modules that are not shared out yet."""
+    """Return the parameters of modules that are not sharded yet."""
     found: dict = {}
     for prefix, owner in _own_modules(modules):
         for name, p in owner._parameters.items():
@@ -283,7 +284,7 @@ def _entries(modules, mesh, shard_placement_fn, ignored) -> list:
 
 
 def _own_modules(modules) -> Any:
-    """(what names of parameters begin with, module) of all modules that belong to some, each once."""
+    """Yield (prefix of parameter names, module) of all modules that belong to some, each once."""
     seen: set = set()
     for module in modules:
         stack = [("", module)]
@@ -297,7 +298,7 @@ def _own_modules(modules) -> Any:
 
 
 def register_fsdp_forward_method(module, method_name: str) -> None:
-    """Has whole parameters of a module there while a method of it runs, as while forward does."""
+    """Gather whole parameters of a module while one of its methods runs, as during forward."""
     if not isinstance(module, FSDPModule):
         return
     if not hasattr(module, method_name):

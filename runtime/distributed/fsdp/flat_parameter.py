@@ -1,8 +1,8 @@
-"""A unit: parameters that are gathered together, of which each rank keeps a part.
+"""FSDP unit: parameters that are gathered together, sharded over ranks.
 
-They lie one after the other in a flat parameter, which is padded and cut into equal parts, one for each rank of a group. While
-whole values are there, the module's attributes are leaves over them; gradients come to these, and are shared out by
-`gradient_reduction.py`. Whole values always come in new memory, so whoever still holds older ones has what they were.
+They are joined in a flat parameter, padded and split into equal parts, one for each rank of a group. While whole values exist,
+the module's attributes are leaves over them. Their gradients are reduced by `gradient_reduction.py`. Whole values are always
+in new memory, so older ones keep their values.
 """
 
 import contextlib
@@ -25,17 +25,17 @@ from ..engines.world import member_of
 from .saved_parameters import let_go
 from .wrap_policies import is_unit, named_modules_of_unit
 
-_made: Any = weakref.WeakKeyDictionary()       # by group: how many units its ranks have made
+_made: Any = weakref.WeakKeyDictionary()       # by group: number of units that its ranks have made
 
 
 class FlatParameter(Parameter):
-    """This rank's part of the parameters of a unit, one after the other."""
+    """This rank's part of the joined parameters of a unit."""
 
     __slots__ = ()
 
 
 class Entry(NamedTuple):
-    """One parameter in a flat one: its elements are those from `start` to `stop`."""
+    """One parameter in a flat one: elements `start` to `stop`."""
 
     name: str
     shape: tuple
@@ -44,7 +44,7 @@ class Entry(NamedTuple):
 
 
 class Place(NamedTuple):
-    """An attribute of a module, and the number of the parameter that it is."""
+    """Attribute of a module, and the number of its parameter."""
 
     module: Any
     name: str
@@ -52,15 +52,14 @@ class Place(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """Over which ranks a unit's parameters are shared out (None: each has all), and over which ranks gradients are averaged
-    beside that (None: over no others)."""
+    """Ranks over which a unit is sharded (None: not), and further ranks over which gradients are averaged (None: none)."""
 
     shards: Any
     replicas: Any
 
 
 def find_parameters(module, ignored) -> tuple:
-    """(parameters, their dotted names, places) of what belongs to a unit."""
+    """Return (parameters, their dotted names, places) of a unit."""
     params: dict = {}
     names, places = [], []
     for path, owner in named_modules_of_unit(module):
@@ -89,7 +88,7 @@ def _check(params, names, use_orig_params):
 
 
 class Unit:
-    """The parameters of one wrapped module, those of units inside left out."""
+    """Parameters of one wrapped module, except those of units inside."""
 
     def __init__(self, module, ignored, groups: Groups, device, use_orig_params, offload):
         params, names, self.places = find_parameters(module, ignored)
@@ -97,8 +96,8 @@ class Unit:
         self.count = 1 if groups.shards is None else groups.shards.size()
         self.rank = 0 if groups.shards is None else groups.shards.rank()
         self.device, self.group = device, groups.shards or groups.replicas
-        self.whole: Any = None          # all values, while they are there
-        self.stamp: Any = None          # of what they were gathered
+        self.whole: Any = None          # all values, while they exist
+        self.stamp: Any = None          # identity of the gathered values
         self.is_shown = self.is_summoned = False
         self.entries, self.params, self.leaves = [], [], []
         if not params:
@@ -116,7 +115,7 @@ class Unit:
         self._share_out(params)
 
     def _share_out(self, params):
-        """Keep this rank's part of the parameters' values, and lets the rest go."""
+        """Keep this rank's part of the parameters' values, and drop the rest."""
         with no_grad():
             kept = self._part_of([p.detach() for p in params])
             kept = kept.to("cpu") if self.offload else kept
@@ -132,7 +131,7 @@ class Unit:
         self._empty()
 
     def _part_of(self, values) -> Tensor:
-        """This rank's part of values, one after the other."""
+        """Return this rank's part of joined values."""
         start, stop = self.bounds
         pieces = [v.reshape(-1)[max(start - e.start, 0):max(stop - e.start, 0)] for e, v in zip(self.entries, values)]
         missing = self.length - sum([piece.numel() for piece in pieces])
@@ -141,16 +140,16 @@ class Unit:
 
     @property
     def bounds(self) -> tuple:
-        """From where to where this rank's part goes."""
+        """First and last element of this rank's part."""
         return self.rank * self.length, (self.rank + 1) * self.length
 
     def piece_of(self, entry) -> slice:
-        """Where in this rank's part the elements of a parameter are, as far as it has any."""
+        """Return the elements of a parameter in this rank's part, if any."""
         start, stop = self.bounds
         return slice(min(max(entry.start - start, 0), self.length), max(min(entry.stop, stop) - start, 0))
 
     def start_of(self, entry) -> int:
-        """Return the number of the first element of a parameter that this rank has."""
+        """Return the number of the first element of a parameter in this rank's part."""
         return min(max(self.bounds[0] - entry.start, 0), entry.stop - entry.start)
 
     # This rank's part.
@@ -163,7 +162,7 @@ class Unit:
         self.bound = [p._a for p in self.params]
 
     def part(self) -> Tensor:
-        """This rank's part; values that were put in the place of parameters are taken over."""
+        """Return this rank's part, after taking over values that replaced parameters."""
         if not self.use_orig_params:
             return self.params[0].detach()
         if any(p._a is not a for p, a in zip(self.params, self.bound)):
@@ -179,8 +178,7 @@ class Unit:
         return self.kept
 
     def write(self, part):
-        """Return this rank's part other values. Where they are the same nothing is written, so that gradients can still be
-        computed of what forward has seen."""
+        """Write this rank's part. Equal values are not written, so that gradients of an earlier forward stay computable."""
         with no_grad():
             self.part()
             values = [part[self.piece_of(e)] for e in self.entries] if self.use_orig_params else [part]
@@ -190,11 +188,11 @@ class Unit:
                     p.copy_(value)
 
     def versions(self) -> list:
-        """What changes whenever a parameter is written."""
+        """Return a list that changes whenever a parameter is written."""
         return [(p._storage, p._storage.version) for p in self.params]
 
     def moved(self):
-        """After parameters were converted or moved: leaves are of their dtype, and computed with where they are."""
+        """Update leaves after parameters were converted or moved."""
         if self.entries:
             part = self.part()
             self.device = self.device if self.offload else part.device
@@ -202,14 +200,14 @@ class Unit:
                 leaf.data = FUNCTIONS["empty"](tuple(leaf.shape), dtype=part.dtype, device="meta")
 
     def gradient_part(self) -> Tensor:
-        """This rank's part of the gradients; zeros where there are none."""
+        """Return this rank's part of the gradients; zeros for missing ones."""
         with no_grad():
             grads = [FUNCTIONS["zeros_like"](p) if p.grad is None else p.grad for p in self.params]
             pad = self.length - sum([g.numel() for g in grads])
             return FUNCTIONS["cat"]([*[g.reshape(-1) for g in grads], grads[0].new_zeros((pad,))])
 
     def write_gradient(self, part, there):
-        """Return this rank's part of the gradients other values, of the parameters that have any."""
+        """Write this rank's part of the gradients, for parameters that have any."""
         part = part.to(self.params[0].device)
         if not self.use_orig_params:
             self.params[0].grad = part
@@ -218,11 +216,11 @@ class Unit:
             p.grad = wrap(part._a[self.piece_of(entry)]) if wanted and p.numel() else None
 
     def group_rank(self) -> int:
-        """This rank's number among those that gradients are averaged over."""
+        """Return this rank's position among those that gradients are averaged over."""
         return self.group.rank()
 
     def collect_objects(self, mine) -> list:
-        """What each rank with a part says."""
+        """Return the object of each rank with a part."""
         found = [mine]
         if self.count > 1:
             found = [None] * self.count
@@ -232,7 +230,7 @@ class Unit:
     # Whole values.
 
     def collect(self, part, what) -> Tensor:
-        """Return the parts of all ranks, one after the other, without padding."""
+        """Return the parts of all ranks, joined, without padding."""
         if self.count == 1:
             return part[:self.size]
         group, found = member_of(self.groups.shards, "FullyShardedDataParallel"), []
@@ -246,11 +244,11 @@ class Unit:
             return [flat[e.start:e.stop].view(e.shape) for e in self.entries]
 
     def unshard(self, dtype=None, device=None, apart=False):
-        """Has whole values there, in the modules; `apart` from what this rank keeps, if that is all of them."""
+        """Gather whole values into the modules; `apart` copies them if this rank keeps all."""
         if not self.entries:
             return
         if self.whole is None:
-            member_of(self.group, "FullyShardedDataParallel")   # refuses inside of a trace
+            member_of(self.group, "FullyShardedDataParallel")   # refuses inside a trace
             with no_grad():
                 part = self.part().detach()
                 part = part if dtype is None else part.to(dtype)
@@ -261,7 +259,7 @@ class Unit:
         self._show()
 
     def reshard(self):
-        """Let whole values go."""
+        """Drop whole values."""
         if self.whole is None:
             return
         written = [e.name for e, leaf, seen in zip(self.entries, self.leaves, self.seen) if leaf._storage.version != seen]
@@ -272,7 +270,7 @@ class Unit:
                                 "write parameters within summon_full_params()")
 
     def _fill(self):
-        """Return leaves whole values, and has them require gradients as parameters do."""
+        """Give leaves whole values, and the `requires_grad` of parameters."""
         for i, (leaf, values) in enumerate(zip(self.leaves, self.cut(self.whole))):
             leaf.data = wrap(values._a)
             wants = self.params[i if self.use_orig_params else 0].requires_grad
@@ -281,7 +279,7 @@ class Unit:
         self.seen = [leaf._storage.version for leaf in self.leaves]
 
     def _empty(self):
-        """Leaves leaves their shapes, and no values."""
+        """Take values from leaves, but keep their shapes."""
         self.whole = None
         for entry, leaf in zip(self.entries, self.leaves):
             leaf.data = FUNCTIONS["empty"](entry.shape, dtype=leaf.dtype, device="meta")
@@ -296,7 +294,7 @@ class Unit:
             Structure.version += 1
 
     def hide(self):
-        """Make what optimizers know the parameters of the modules; beside a flat parameter, leaves are plain attributes."""
+        """Make the optimizers' parameters those of the modules; beside a flat parameter, leaves are plain attributes."""
         if self.is_shown:
             for place in self.places:
                 if self.use_orig_params:
@@ -308,7 +306,7 @@ class Unit:
             Structure.version += 1
 
     def again(self, stamp, dtype) -> Tensor:
-        """Whole values as they were in forward, for gradients."""
+        """Gather whole values again as they were in forward, for gradients."""
         if any(s is not now or v != n for (s, v), (now, n) in zip(stamp, self.versions())):
             raise AutogradError(f"{self.entries[0].name} and what is gathered with it were overwritten after the forward whose "
                                 "gradients are computed; step once backward is done")
@@ -317,7 +315,7 @@ class Unit:
 
     @contextlib.contextmanager
     def without_parameters(self):
-        """Modules have no parameters of the unit in here."""
+        """Remove the unit's parameters from modules inside this context."""
         self.reshard()
         if self.use_orig_params:
             for place in self.places:
@@ -329,7 +327,7 @@ class Unit:
             self.hide()
 
     def let_go_of_saved(self, outputs, since, fetch):
-        """Has what was recorded since then ask `fetch` for whole values, instead of holding them."""
+        """Make what was recorded since then call `fetch` for whole values, instead of holding them."""
         let_go(outputs, since, self.whole._a, fetch)
 
 
@@ -339,5 +337,5 @@ def wants_gradients(tensors) -> bool:
 
 
 def units_below(module) -> list:
-    """Return all wrapped modules, this one included."""
+    """Return all wrapped modules, including this one."""
     return [m for m in module.modules() if is_unit(m)]

@@ -1,5 +1,4 @@
-"""FullyShardedDataParallel: a module whose parameters, their gradients, and what optimizers keep of them are shared out over
-ranks."""
+"""FullyShardedDataParallel: a module whose parameters, gradients and optimizer states are sharded over ranks."""
 
 import contextlib
 import threading
@@ -30,11 +29,11 @@ __all__ = ["FullyShardedDataParallel"]
 
 _HYBRID = (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2)
 _KEEPS_WHOLE = (ShardingStrategy.SHARD_GRAD_OP, ShardingStrategy._HYBRID_SHARD_ZERO2, ShardingStrategy.NO_SHARD)
-_running = threading.local()        # which unit's forward, of all that a thread is in, was first
+_running = threading.local()        # the unit whose forward was the first that a thread runs
 
 
 def _groups_for(strategy, process_group, device_mesh) -> Groups:
-    """Over which ranks a unit is shared out, and gradients are averaged."""
+    """Return the groups over which a unit is sharded, and gradients are averaged."""
     if strategy in _HYBRID:
         if device_mesh is not None and device_mesh.ndim == 2:
             return Groups(device_mesh.get_group(1), device_mesh.get_group(0))
@@ -54,7 +53,7 @@ def _groups_for(strategy, process_group, device_mesh) -> Groups:
 
 
 def _materialize(module, ignored_modules, param_init_fn, device):
-    """Return values to what is on the meta device."""
+    """Initialise modules on the meta device."""
     for m in modules_of_unit(module):
         own = [t for t in (*m._parameters.values(), *m._buffers.values()) if t is not None]
         if m in ignored_modules or not any(t.is_meta for t in own):
@@ -70,10 +69,12 @@ def _materialize(module, ignored_modules, param_init_fn, device):
 
 
 class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
-    """Calls `module`, whose parameters lie in one flat parameter, of which each rank keeps a part; so do those of modules
-    inside that are wrapped by themselves, as `auto_wrap_policy` says. Whole values are gathered before forward, and again
-    before gradients are computed (those of the outermost unit stay in between); gradients are averaged over ranks, each of
-    which gets its part. Optimizers are made of the parameters of the wrapped module."""
+    """Wrapper of `module` with one flat parameter, of which each rank keeps a part.
+
+    Inner modules chosen by `auto_wrap_policy` are units of their own. Whole values are gathered before forward, and again
+    before gradients are computed (the outermost unit keeps them in between). Gradients are averaged over ranks, each of which
+    gets its part. Create optimizers from the parameters of the wrapped module.
+    """
 
     _inside = PREFIX[:-1]
 
@@ -116,7 +117,7 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
             self.register_parameter("_flat_param", self._unit.params[0])
 
     def _place(self, module, groups, ignored, skipped, param_init_fn, device_id, sync_module_states):
-        """Has all values there, where they are computed with, alike on all ranks if that is wanted."""
+        """Put all values on the compute device, and make them equal on all ranks if requested."""
         _materialize(module, skipped, param_init_fn, device_id)
         own = [t for m in modules_of_unit(module) for t in chain(m._parameters.values(), m._buffers.values())
                if t is not None and id(t) not in ignored]
@@ -133,7 +134,7 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
 
     @property
     def module(self):
-        """The module that is wrapped."""
+        """The wrapped module."""
         return self._fsdp_wrapped_module
 
     def extra_repr(self):
@@ -142,17 +143,17 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
     # Names.
 
     def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
-        """(dotted name, parameter), by the names that the wrapped modules have."""
+        """Yield (dotted name, parameter) by the names of the wrapped modules."""
         for name, p in super().named_parameters(prefix, recurse, remove_duplicate):
             yield clean(name), p
 
     def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
-        """(dotted name, buffer), by the names that the wrapped modules have."""
+        """Yield (dotted name, buffer) by the names of the wrapped modules."""
         for name, b in super().named_buffers(prefix, recurse, remove_duplicate):
             yield clean(name), b
 
     def apply(self, fn):
-        """Calls fn on every module below, while whole parameters are there; what it writes to them is kept."""
+        """Call fn on every module below with whole parameters; writes to them are kept."""
         if self._unit.is_summoned:
             return super().apply(fn)
         with summoned(self, recurse=False):
@@ -169,7 +170,7 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
 
     @staticmethod
     def fsdp_modules(module, root_only=False) -> list:
-        """Return the wrapped modules in a module; those alone that are in no other, if asked."""
+        """Return the wrapped modules in a module; with `root_only` those that are in no other."""
         found = units_below(module)
         if root_only:
             inner = {m for unit in found for m in unit.modules() if m is not unit}
@@ -177,7 +178,7 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
         return found
 
     def check_is_root(self) -> bool:
-        """Return whether this is the outermost wrapped module of the forward under way, or its last one was."""
+        """Return whether this is the outermost wrapped module of the running forward, or of its last one."""
         return bool(self.__dict__.get("_was_root", False))
 
     # Forward.
@@ -204,9 +205,9 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
                 _running.root = None
 
     def _begin(self):
-        """Before the outermost forward: nothing is left of others."""
+        """Start the outermost forward: drop values left by others."""
         if tls.m.backward is not None:
-            return                          # a part of forward is computed again
+            return                          # recomputation of a part of forward
         for inner in units_below(self):
             if inner._unit.is_summoned:
                 if tls.m.grad:
@@ -218,7 +219,7 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
             inner._cast_buffers()
 
     def _cast_buffers(self):
-        """Once: buffers get the dtype that they are to have."""
+        """Cast buffers to their dtype, once."""
         wanted = self.mixed_precision.buffer_dtype
         if wanted is None or self._buffer_dtypes is not None:
             return
@@ -230,7 +231,7 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
                     m._buffers[name] = b.to(wanted)
 
     def _given(self, args, kwargs, is_root):
-        """Arguments where, and in the dtype in which, they are computed with."""
+        """Return arguments on the compute device, in the compute dtype."""
         precision, dtype = self.mixed_precision, None
         if precision.cast_root_forward_inputs if is_root else precision.cast_forward_inputs:
             dtype = precision.param_dtype
@@ -248,14 +249,14 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
         return tree_map(cast, (args, kwargs))
 
     def _done(self, outputs, since, is_root):
-        """After forward: whole parameters go, and are asked for when gradients come."""
+        """Finish forward: drop whole parameters, and gather them again when gradients need them."""
         unit = self._unit
         if self._casts_around and self.__dict__.get("_outer_dtype") is not None:
             outputs = tree_map(lambda t: t.to(self._outer_dtype) if isinstance(t, Tensor) and t.dtype.is_floating_point else t,
                                outputs)
         if not unit.entries or unit.is_summoned:
             return outputs
-        if tls.m.backward is not None:          # a checkpoint computes again what backward goes through next
+        if tls.m.backward is not None:          # a checkpoint recomputes what backward uses next
             current_round(self._sharer)
             return outputs
         tensors = tensors_in(outputs)
@@ -284,8 +285,7 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
 
     @contextlib.contextmanager
     def no_sync(self):
-        """Gradients that are computed in here stay those of this rank, in its memory as a whole; the next backward outside
-        averages the sums."""
+        """Keep gradients computed inside local to this rank, whole; the next backward outside averages the sums."""
         inner = [m._sharer for m in units_below(self)]
         before = [sharer.syncs for sharer in inner]
         for sharer in inner:
@@ -297,18 +297,22 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
                 sharer.syncs = syncs
 
     def clip_grad_norm_(self, max_norm, norm_type=2.0):
-        """Scales gradients so that their norm over all ranks is at most `max_norm`; returns that norm. Every rank calls it:
-        `nn.utils.clip_grad_norm_` would take this rank's part for all."""
+        """Scale gradients so that their norm over all ranks is at most `max_norm`; return that norm. Every rank calls it.
+
+        `nn.utils.clip_grad_norm_` would take this rank's part for all.
+        """
         with no_grad():
             return clip_gradients(self, float(max_norm), float(norm_type))
 
     def register_comm_hook(self, state, hook):
-        """Refused, with what to use instead."""
+        """Raise, and say what to use instead."""
         raise ArgumentError("FullyShardedDataParallel averages gradients itself; hooks for them are those of "
                             "nn.parallel.DistributedDataParallel")
 
     @staticmethod
     def summon_full_params(module, recurse=True, writeback=True, rank0_only=False, offload_to_cpu=False, with_grads=False):
-        """Return a context in which parameters are whole; what is written to them is kept, if `writeback` says so, of each
-        value on the rank that it belongs to, so ranks write the same. Every rank enters it."""
+        """Return a context in which parameters are whole. Every rank enters it.
+
+        With `writeback` writes are kept, each value from the rank that owns it, so all ranks must write the same.
+        """
         return summoned(module, recurse, writeback, rank0_only, offload_to_cpu, with_grads)

@@ -1,4 +1,4 @@
-"""The norm of gradients that are shared out."""
+"""Norm and clipping of sharded gradients."""
 
 import math
 
@@ -11,7 +11,7 @@ from .flat_parameter import units_below
 
 
 def _norm(grads, norm_type, like):
-    """Return the norm of some gradients of this rank, in float32 or their own dtype, if that is wider."""
+    """Return the norm of gradients of this rank, in float32 or their own wider dtype."""
     wide = FUNCTIONS["zeros"]((), dtype=like.dtype, device=like.device)
     wide = wide if wide.dtype.itemsize >= 4 else wide.float()
     if not grads:
@@ -21,7 +21,7 @@ def _norm(grads, norm_type, like):
 
 
 def clip_gradients(sharded, max_norm: float, norm_type: float):
-    """See `FullyShardedDataParallel.clip_grad_norm_`."""
+    """Implement `FullyShardedDataParallel.clip_grad_norm_`."""
     units = [m for m in units_below(sharded) if m._unit.entries]
     if any(m._sharer.is_waiting() for m in units):
         raise AutogradError("clip_grad_norm_: the gradients of a backward within no_sync() wait for those of other ranks; go "

@@ -1,7 +1,7 @@
-"""Gradients of whole parameters: averaged over ranks while backward goes on, each rank keeping its part.
+"""Reduction of gradients: averages over ranks during backward; each rank keeps its part.
 
-A unit's gradients are sent when all of them have arrived, or at the end of a backward that does not bring all. While one unit's
-are under way, the next one's are computed.
+A unit's gradients are sent when all have arrived, or at the end of a backward that does not bring all. While one unit's are in
+flight, the next one's are computed.
 """
 
 import weakref
@@ -22,26 +22,26 @@ from ..engines.world import member_of
 
 
 class Round:
-    """One backward: the units that it comes to, and the gradients that are under way."""
+    """One backward: its units, and gradients in flight."""
 
     def __init__(self):
-        self.met: dict = {}             # what to do at the end, by unit
+        self.met: dict = {}             # by unit: what to do at the end
         self.under_way: Any = None
 
     def send(self, sharer, start):
-        """Starts sending a unit's gradients, once those before have come."""
+        """Start sending a unit's gradients, after earlier ones have arrived."""
         self.settle()
         self.under_way = sharer, start()
 
     def settle(self):
-        """Wait for what is under way."""
+        """Wait for gradients in flight."""
         if self.under_way is not None:
             sharer, result = self.under_way
             self.under_way = None
             sharer.put(result())
 
     def end(self):
-        """Backward is done: the rest is sent, and whole values go."""
+        """End backward: send remaining gradients, drop whole values."""
         for sharer in self.met:
             sharer.end(self)
         self.settle()
@@ -53,8 +53,7 @@ _rounds: Any = weakref.WeakKeyDictionary()         # by backward
 
 
 def current_round(sharer) -> Round:
-    """Return the backward that this thread is in, which a unit takes part in from here on: the outermost one, where checkpoints
-    go backward by themselves."""
+    """Return the running backward of this thread, and enter a unit into it; the outermost one under reentrant checkpoints."""
     run = tls.m.backward
     while run.outer is not None:
         run = run.outer
@@ -67,14 +66,14 @@ def current_round(sharer) -> Round:
 
 
 class Sharer:
-    """What becomes of the gradients of one unit."""
+    """Reduction of the gradients of one unit."""
 
     def __init__(self, unit, reduce_dtype):
         self.unit, self.reduce_dtype = unit, reduce_dtype
         self.syncs = True
-        self.waiting: Any = None        # gradients of no_sync(), which only this rank knows
-        self.guard: Any = None          # what keeps optimizers from a step by these
-        self.is_apart = False           # whether gradients of NO_SHARD are those of this rank alone
+        self.waiting: Any = None        # gradients of no_sync(), local to this rank
+        self.guard: Any = None          # hook that keeps optimizers from a step with these
+        self.is_apart = False           # whether gradients of NO_SHARD are this rank's alone
         for i, leaf in enumerate(unit.leaves):
             self._watch(leaf, lambda _, i=i: self.arrived(i))
         for p in unit.params:
@@ -86,10 +85,10 @@ class Sharer:
         leaf.register_post_accumulate_grad_hook(hook)
         leaf.requires_grad_(wants)
 
-    # Arriving.
+    # Arrival.
 
     def arrived(self, i):
-        """Return the gradient of one parameter is there."""
+        """Handle the arrival of one parameter's gradient."""
         leaf, round = self.unit.leaves[i], current_round(self)
         if leaf.grad.is_sparse:
             leaf.grad = leaf.grad.to_dense()
@@ -100,19 +99,19 @@ class Sharer:
             self.share(round)
 
     def end(self, round):
-        """Backward brings nothing more."""
+        """End backward for this unit."""
         if any(leaf.grad is not None for leaf in self.unit.leaves):
             self.share(round)
 
     def close(self):
-        """Whole values go."""
+        """Drop whole values."""
         if not self.unit.is_summoned:
             self.unit.reshard()
 
-    # Sharing out.
+    # Reduction.
 
     def share(self, round):
-        """Send this rank's gradients, or keeps them within no_sync()."""
+        """Send this rank's gradients, or store them within no_sync()."""
         with no_grad():
             self._resume()
             if self.syncs:
@@ -127,7 +126,7 @@ class Sharer:
             self.unit.reshard()
 
     def _flat(self, dtype):
-        """Return all gradients of this rank one after the other, padded; zeros for those that are not there."""
+        """Return all gradients of this rank joined and padded; zeros for missing ones."""
         unit = self.unit
         grads = [leaf.grad for leaf in unit.leaves]
         for leaf in unit.leaves:
@@ -143,7 +142,7 @@ class Sharer:
         return FUNCTIONS["cat"](pieces).to(dtype)
 
     def _start(self):
-        """Has gradients averaged beside the program; gives what waits for this rank's part."""
+        """Start averaging asynchronously; return a function that waits for this rank's part."""
         unit, found = self.unit, []
         flat = self._flat(self.reduce_dtype or unit.leaves[0].dtype)
         if self.is_apart:
@@ -189,7 +188,7 @@ class Sharer:
                 _accumulate(p, wrap(piece._a))
 
     def _gradient_of_rank(self):
-        """Return the gradients of NO_SHARD, one after the other."""
+        """Return the gradients of NO_SHARD, joined."""
         unit = self.unit
         grads = [FUNCTIONS["zeros_like"](p) if p.grad is None else p.grad for p in unit.params]
         return FUNCTIONS["cat"]([g.reshape(-1) for g in grads]).to(unit.device)
@@ -197,7 +196,7 @@ class Sharer:
     # Within no_sync().
 
     def _wait_for_sync(self):
-        """Keep this rank's gradients as they are; what stands for them in the parameters has no values."""
+        """Store this rank's gradients; parameters get placeholders without values."""
         stand_ins = [FUNCTIONS["empty"](tuple(p.shape), dtype=p.dtype, device="meta") for p in self.unit.params]
         self.waiting = Waiting([leaf.grad for leaf in self.unit.leaves], [p.grad for p in self.unit.params], stand_ins,
                                [t._storage.version for t in stand_ins])
@@ -209,7 +208,7 @@ class Sharer:
         self.guard = register_optimizer_step_pre_hook(lambda optimizer, *_: _refuse_step(me(), optimizer))
 
     def _resume(self):
-        """Add the gradients that wait to those that have come, unless they were cleared."""
+        """Add stored gradients to new ones, unless they were cleared."""
         if self.waiting is None:
             return
         waiting, self.waiting = self.waiting, None
@@ -226,18 +225,17 @@ class Sharer:
                 leaf.grad = g if leaf.grad is None else g + leaf.grad
 
     def is_waiting(self) -> bool:
-        """Return whether gradients of this rank wait for others."""
+        """Return whether stored gradients wait for a reduction."""
         return self.waiting is not None
 
     def reset(self):
-        """Forget a backward that failed."""
+        """Forget a failed backward."""
         for leaf in self.unit.leaves:
             leaf.grad = None
 
 
 class Waiting(NamedTuple):
-    """Gradients of this rank that no other knows yet: them, those that were there before, and what stands for both in the
-    parameters until then."""
+    """Local gradients: new ones, those before, and the placeholders for both in the parameters."""
 
     grads: list
     before: list
@@ -246,14 +244,14 @@ class Waiting(NamedTuple):
 
 
 def _refuse_gradient(p):
-    """Raise where a gradient comes to what this rank keeps: no other rank would hear of it."""
+    """Raise for a gradient of this rank's own part: no other rank would know of it."""
     p.grad = None
     raise AutogradError("a module of FullyShardedDataParallel ran on this rank's part of its parameters, as it was called "
                         "outside of the forward of the wrapped module; call that, or wrap the module by itself")
 
 
 def _refuse_step(sharer, optimizer):
-    """Raise where an optimizer would step by gradients that wait."""
+    """Raise if an optimizer would step with stored gradients."""
     stand_ins = {id(t) for t in sharer.waiting.stand_ins} if sharer is not None and sharer.is_waiting() else ()
     if stand_ins and any(id(p.grad) in stand_ins for group in optimizer.param_groups for p in group["params"]):
         raise AutogradError("the gradients of a backward within no_sync() wait for those of other ranks: go backward outside "

@@ -1,4 +1,4 @@
-"""States of wrapped modules: whole values by the module's names, this rank's flat parameters, or its part of each value."""
+"""States of wrapped modules: whole values by names, this rank's flat parameters, or its part of each value."""
 
 import contextlib
 from typing import Any
@@ -23,18 +23,18 @@ _FLAT = "_flat_param"
 
 
 class ModuleStates:
-    """state_dict() and load_state_dict() of FullyShardedDataParallel."""
+    """Methods state_dict() and load_state_dict() of FullyShardedDataParallel."""
 
     _unit: Any
     _buffer_dtypes: Any
     _fsdp_wrapped_module: Any
     _settings: StateDictSettings | None = None
 
-    # Which form.
+    # Form.
 
     @staticmethod
     def set_state_dict_type(module, state_dict_type, state_dict_config=None, optim_state_dict_config=None):
-        """Says in which form the wrapped modules in a module give their states; returns the settings before."""
+        """Set the form of states of the wrapped modules in a module; return the settings before."""
         of_module, of_optimizer = _CONFIGS[state_dict_type]
         config, optim_config = state_dict_config or of_module(), optim_state_dict_config or of_optimizer()
         if type(config) is not of_module or type(optim_config) is not of_optimizer:
@@ -47,13 +47,13 @@ class ModuleStates:
 
     @staticmethod
     def get_state_dict_type(module) -> StateDictSettings:
-        """Return the form in which the wrapped modules in a module give their states."""
+        """Return the form of states of the wrapped modules in a module."""
         return next((m._settings for m in units_below(module) if m._settings is not None), StateDictSettings())
 
     @staticmethod
     @contextlib.contextmanager
     def state_dict_type(module, state_dict_type, state_dict_config=None, optim_state_dict_config=None):
-        """A context in which states have a form."""
+        """Return a context in which states have a form."""
         inner = units_below(module)
         before = [m._settings for m in inner]
         ModuleStates.set_state_dict_type(module, state_dict_type, state_dict_config, optim_state_dict_config)
@@ -63,13 +63,13 @@ class ModuleStates:
             for m, one in zip(inner, before):
                 m.__dict__["_settings"] = one
 
-    # Giving.
+    # Saving.
 
     def _own_state(self):
         return ()
 
     def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
-        """Return the state in the form that `state_dict_type` says; whole values by default. Every rank calls it."""
+        """Return the state in the form of `state_dict_type`, by default whole values. Every rank calls it."""
         destination, prefix, _ = asked_state(args, destination, prefix, keep_vars)
         chosen = self._settings or StateDictSettings()
         form, config = chosen.state_dict_type, chosen.state_dict_config
@@ -92,32 +92,32 @@ class ModuleStates:
         return destination
 
     def _in_form(self, form, writeback):
-        """Return the context in which the modules of the unit have what their states are to hold."""
+        """Return a context in which the unit's modules have the values of their states."""
         if form is StateDictType.FULL_STATE_DICT:
             return summoned(self, recurse=False, writeback=writeback)
         return self._unit.without_parameters()
 
     def _pieces(self, prefix) -> dict:
-        """This rank's part of each parameter."""
+        """Return this rank's part of each parameter."""
         unit = self._unit
         part: Any = unit.part().detach() if unit.entries else None
         return {prefix + name: Piece(part[unit.piece_of(e)], unit.start_of(e), e.shape) for name, e in self._named_entries()}
 
     def _named_entries(self):
-        """(dotted name, entry) of all parameters, those that are shared under each of their names."""
+        """Yield (dotted name, entry) of all parameters, shared ones under each of their names."""
         unit = self._unit
         paths = {m: path for path, m in named_modules_of_unit(self._fsdp_wrapped_module)}
         return [(paths[place.module] + place.name, unit.entries[place.number]) for place in unit.places]
 
     def _named_buffer_dtypes(self) -> dict:
-        """{(path of a module, name of its buffer): the dtype that it had before mixed precision}"""
+        """Return {(module path, buffer name): its dtype before mixed precision}."""
         paths = {m: path for path, m in named_modules_of_unit(self._fsdp_wrapped_module)} if self._buffer_dtypes else {}
         return {(paths[m], name): dtype for (m, name), dtype in (self._buffer_dtypes or {}).items()}
 
-    # Taking.
+    # Loading.
 
     def load_state_dict(self, state_dict, strict=True, assign=False):
-        """Take a state in the form that `state_dict_type` says; every rank calls it, with the whole state if that is it."""
+        """Load a state in the form of `state_dict_type`; every rank calls it, with the whole state in that form."""
         if assign:
             raise ArgumentError("load_state_dict(assign=True): parameters lie in a flat one, into which values are copied; "
                                 "leave assign=False")
@@ -133,7 +133,7 @@ class ModuleStates:
             super()._load_tree(state, prefix, False, report)  # type: ignore[misc]
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
-        """Nothing: what this module has of its own is loaded with the wrapped one, under the same names."""
+        """Do nothing: this module's own values load with the wrapped module, under the same names."""
 
     def _take_flat(self, state, prefix, report):
         unit, value = self._unit, state.pop(prefix + _FLAT, None)
@@ -169,7 +169,7 @@ class ModuleStates:
 
 
 def _stretch(value) -> tuple:
-    """(elements, the number of the first) of a part of a tensor, or a whole one."""
+    """Return (elements, number of the first) of a part of a tensor, or a whole one."""
     return (value.tensor, value.start) if isinstance(value, Piece) else (value.detach(), 0)
 
 

@@ -1,4 +1,4 @@
-"""States of optimizers whose parameters are shared out, by the names of parameters, as whole values or as this rank's part."""
+"""States of optimizers with sharded parameters, by parameter names, as whole values or this rank's parts."""
 
 from typing import Any
 
@@ -15,12 +15,11 @@ from .wrap_policies import clean, is_unit
 
 
 class OptimizerStates:
-    """What FullyShardedDataParallel says of states of optimizers."""
+    """Optimizer state methods of FullyShardedDataParallel."""
 
     @staticmethod
     def optim_state_dict(model, optim, optim_state_dict=None, group=None) -> dict:
-        """Return the state of an optimizer of a model's parameters, by their names, in the form that `state_dict_type` says.
-        Every rank calls it."""
+        """Return an optimizer's state by parameter names, in the form of `state_dict_type`. Every rank calls it."""
         form = ModuleStates.get_state_dict_type(model)
         config = form.optim_state_dict_config
         return _by_names(model, optim, optim_state_dict, form.state_dict_type, config.offload_to_cpu,
@@ -28,8 +27,10 @@ class OptimizerStates:
 
     @staticmethod
     def optim_state_dict_to_load(model, optim, optim_state_dict, is_named_optimizer=False, load_directly=False, group=None):
-        """What optim.load_state_dict() takes, of a state by names; loads it, if `load_directly`. Every rank calls it; if the
-        form is `rank0_only`, a state of the whole need be there on rank 0 alone."""
+        """Return the argument of optim.load_state_dict() for a state by names; with `load_directly` also load it.
+
+        Every rank calls it. With a `rank0_only` form only rank 0 needs a whole state.
+        """
         if is_named_optimizer:
             raise ArgumentError("optim_state_dict_to_load: optimizers number their parameters; leave is_named_optimizer=False")
         config = ModuleStates.get_state_dict_type(model).optim_state_dict_config
@@ -45,27 +46,27 @@ class OptimizerStates:
 
     @staticmethod
     def sharded_optim_state_dict(model, optim, group=None) -> dict:
-        """This rank's part of the state by names."""
+        """Return this rank's part of the state by names."""
         return _by_names(model, optim, None, StateDictType.SHARDED_STATE_DICT, False, False, group)
 
     @staticmethod
     def shard_full_optim_state_dict(full_optim_state_dict, model, optim_input=None, optim=None) -> dict:
-        """What optim.load_state_dict() takes, of a whole state that every rank has."""
+        """Return the argument of optim.load_state_dict() for a whole state on every rank."""
         return _by_numbers(model, _wanted(optim, "shard_full_optim_state_dict"), full_optim_state_dict, False, None)
 
     @staticmethod
     def flatten_sharded_optim_state_dict(sharded_optim_state_dict, model, optim) -> dict:
-        """What optim.load_state_dict() takes, of this rank's part of a state."""
+        """Return the argument of optim.load_state_dict() for this rank's part of a state."""
         return _by_numbers(model, optim, sharded_optim_state_dict, False, None)
 
     @staticmethod
     def scatter_full_optim_state_dict(full_optim_state_dict, model, optim_input=None, optim=None, group=None) -> dict:
-        """What optim.load_state_dict() takes, of a whole state that rank 0 has."""
+        """Return the argument of optim.load_state_dict() for a whole state on rank 0."""
         return _by_numbers(model, _wanted(optim, "scatter_full_optim_state_dict"), full_optim_state_dict, True, group)
 
     @staticmethod
     def rekey_optim_state_dict(optim_state_dict, optim_state_key_type, model, optim_input=None, optim=None) -> dict:
-        """Return a whole state by names as one by numbers, or the other way round, for a model that is not wrapped."""
+        """Convert a whole state by names to one by numbers, or back, for a model without wrappers."""
         params = [p for g in optim.param_groups for p in g["params"]] if optim is not None else [*model.parameters()]
         names = {id(p): name for name, p in model.named_parameters()}
         by_name = {names[id(p)]: i for i, p in enumerate(params)}
@@ -81,8 +82,10 @@ def _wanted(optim, what):
 
 
 def _known(model) -> dict:
-    """{id of a parameter: (unit, [(number of an entry, name)])}; the unit is None for those that are not shared out, and a flat
-    parameter is all of a unit's."""
+    """Return {id of a parameter: (unit, [(entry number, name)])}.
+
+    The unit is None for parameters that are not sharded; a flat parameter has all entries of its unit.
+    """
     found: dict = {id(p): (None, [(0, clean(name))]) for name, p in model.named_parameters()}
     for path, wrapped in model.named_modules():
         if not is_unit(wrapped):
@@ -95,7 +98,7 @@ def _known(model) -> dict:
 
 
 def _params_by_number(optim, known) -> dict:
-    """{number in optim.state_dict(): parameter}"""
+    """Return {number in optim.state_dict(): parameter}."""
     params = [p for group in optim.param_groups for p in group["params"]]
     if any(id(p) not in known for p in params):
         raise ArgumentError("the optimizer has a parameter that is not the model's; make it of model.parameters() once the "
@@ -154,7 +157,7 @@ def _is_part(value, p) -> bool:
 
 
 def _agreed(unit, names, states) -> tuple:
-    """({name: what any rank keeps of it that is no part}, {name of a state: (dtype, names that have it)})."""
+    """Return {name: values of any rank without parts}, and {state name: (dtype, parameter names with it)}."""
     mine: list = []
     for p, state in zip(unit.params, states):
         mine.append({k: (v.dtype, None) if _is_part(v, p) else (None, v) for k, v in state.items()})
@@ -171,7 +174,7 @@ def _agreed(unit, names, states) -> tuple:
 
 
 def _flat_state(unit, states, k, dtype) -> Tensor:
-    """Return one kind of state of this rank's part; zeros where there is none."""
+    """Return one kind of state of this rank's part; zeros for missing ones."""
     pieces = [s[k].reshape(-1) if k in s else FUNCTIONS["zeros_like"](p, dtype=dtype) for s, p in zip(states, unit.params)]
     pad = unit.length - sum([piece.numel() for piece in pieces])
     return FUNCTIONS["cat"]([*pieces, pieces[0].new_zeros((pad,))])
@@ -226,7 +229,7 @@ def _by_numbers(model, optim, given, from_first, group) -> dict:
 
 
 def _from_rank_0(given, group):
-    """Return the state of rank 0, unless all have one."""
+    """Return the state of rank 0, unless all ranks have one."""
     group = the_group(group)
     there: list = [None] * group.size()
     all_gather_object(there, bool(given), group)
@@ -238,7 +241,7 @@ def _from_rank_0(given, group):
 
 
 def _own_state(unit, p, entries, states) -> dict:
-    """This rank's part of what is kept of the parameters that are (or are a part of) `p`."""
+    """Return this rank's part of the states of the parameters in `p`."""
     found: dict = {}
     start = unit.piece_of(entries[0][0]).start if unit.use_orig_params else 0
     for (entry, name), state in zip(entries, states):

@@ -1,8 +1,7 @@
-"""Parameters that `fully_shard` has shared out together: each is a DTensor, of which whole values are there while its
-module runs.
+"""Parameter groups of `fully_shard`: each parameter is a DTensor, whole while its module runs.
 
-All ranks' parts are gathered at once into new memory, over which leaves lie that are the module's parameters for that time;
-gradients come to these, and are averaged and shared out at once (`gradients.Round` says when).
+All ranks' parts are gathered at once into new memory. Leaves over it are the module's parameters for that time. Their
+gradients are averaged and reduced at once (`gradient_reduction.Round` says when).
 """
 
 import weakref
@@ -28,12 +27,15 @@ from ..tensor.sharded_layout import bounds, nesting, part_sizes
 from .gradient_reduction import current_round
 from .saved_parameters import let_go
 
-_made: Any = weakref.WeakKeyDictionary()       # by group: how many groups of parameters its ranks have made
+_made: Any = weakref.WeakKeyDictionary()       # by group: number of parameter groups that its ranks have made
 
 
 class Entry:
-    """One parameter: `param` is what optimizers see, `leaf` what the module computes with. `whole` makes a tensor that lies as
-    the leaf of its values on this rank: for a parameter that another mesh shares out as well, these are a part, too."""
+    """One parameter: `param` is for optimizers, `leaf` for the module's computation.
+
+    `whole` makes a tensor with the leaf's layout from this rank's values. If another mesh shards the parameter too, these are
+    a part as well.
+    """
 
     def __init__(self, name, places, p, mesh, dim):
         self.name, self.places = name, places
@@ -58,11 +60,11 @@ class Entry:
         self.start = self.stop = 0
 
     def shared(self, part) -> Any:
-        """Return a tensor that lies as the parameter, of this rank's part."""
+        """Return a tensor with the parameter's layout, from this rank's part."""
         return over(part, self.global_shape, self.mesh, self.placements)
 
     def whole(self, local) -> Any:
-        """Return a tensor that lies as the leaf."""
+        """Return a tensor with the leaf's layout."""
         if self.tensor_parallel is None:
             return local
         mesh, placements, shape = self.tensor_parallel
@@ -73,11 +75,11 @@ class Entry:
         return (*self.shape[:self.dim], self.sizes[rank], *self.shape[self.dim + 1:])
 
     def cut(self, a) -> list:
-        """Return values in an array as the parts of all ranks."""
+        """Split values in an array into the parts of all ranks."""
         return np.split(a, np.cumsum(self.sizes)[:-1], self.dim)
 
     def refresh(self):
-        """Take over the parameter that a module has got in its place."""
+        """Take over a parameter that replaced this one in a module."""
         for module, name in self.places:
             now = module._parameters.get(name)
             if now is not None and now is not self.leaf and now is not self.param:
@@ -92,7 +94,7 @@ class Entry:
 
 
 def _placed(p, mesh, dim) -> tuple:
-    """(mesh, placements) of the parameter that is shared out."""
+    """Return (mesh, placements) of the sharded parameter."""
     lies: tuple = (*[Replicate()] * (mesh.ndim - 1), Shard(dim))
     if not isinstance(p, DTensor):
         return mesh, lies
@@ -110,19 +112,19 @@ def _placed(p, mesh, dim) -> tuple:
 
 
 class Held:
-    """The parameters of one call of `fully_shard`, those of modules that were given to it before left out."""
+    """Parameters of one call of `fully_shard`, except those of modules sharded before."""
 
     def __init__(self, entries, mesh, policy, offload, device):
         self.entries, self.mesh, self.policy, self.offload, self.device = entries, mesh, policy, offload, device
         self.shards = mesh.get_group(mesh.ndim - 1)
         self.replicas = mesh.get_group(0) if mesh.ndim > 1 else None
-        self.whole: Any = None          # all values, while they are there
+        self.whole: Any = None          # all values, while they exist
         self.stamp: Any = None
-        self.is_shown, self.keeps = False, False        # `keeps`: the user has asked for whole values
+        self.is_shown, self.keeps = False, False        # `keeps`: the user called unshard()
         self.syncs = self.reduces_all = True
         self.divisor: float | None = None
-        self.waiting: Any = None        # gradients of this rank that were not sent
-        self.half: Any = None           # parts of gradients that were not averaged over replicas
+        self.waiting: Any = None        # unsent gradients of this rank
+        self.half: Any = None           # parts of gradients that are not averaged over replicas yet
         kinds = {e.param.dtype for e in entries}
         if len(kinds) > 1:
             raise DTypeError(f"fully_shard takes parameters of one dtype together, got {sorted(map(str, kinds))}; call it on "
@@ -147,17 +149,17 @@ class Held:
     # Whole values.
 
     def versions(self) -> list:
-        """What changes whenever a parameter is written."""
+        """Return a list that changes whenever a parameter is written."""
         return [(e.param._storage, e.param._storage.version) for e in self.entries]
 
     def unshard(self):
-        """Has whole values there, in the modules."""
+        """Gather whole values into the modules."""
         if not self.entries:
             return
         if self.whole is not None and self._is_overwritten(self.stamp):
             self._empty()
         if self.whole is None:
-            member_of(self.shards, "fully_shard")       # refuses inside of a trace
+            member_of(self.shards, "fully_shard")       # refuses inside a trace
             for e in self.entries:
                 e.refresh()
             with no_grad():
@@ -167,7 +169,7 @@ class Held:
         self._show()
 
     def _gathered(self) -> Tensor:
-        """Return all values, one parameter after the other."""
+        """Return all values, joined."""
         dtype = self.policy.param_dtype or self.dtype
         parts = [local_of(e.param).to(dtype) for e in self.entries]
         if any(p.is_meta for p in parts):
@@ -183,7 +185,7 @@ class Held:
         return wrap(whole).to(self.device)
 
     def _swapped(self, mine) -> list:
-        """What all ranks have, in their order."""
+        """Return the arrays of all ranks, in order."""
         group, found = self.shards, []
         sizes = [sum(int(np.prod(e.part_shape(r))) for e in self.entries) for r in range(group.size())]
         note = f"parameters of {self.label}, {self.size} {mine.dtype.name}"
@@ -197,7 +199,7 @@ class Held:
         return found
 
     def _fill(self):
-        """Return leaves whole values, and has them require gradients as parameters do."""
+        """Give leaves whole values, and the `requires_grad` of parameters."""
         for e in self.entries:
             e.leaf.data = e.whole(wrap(self.whole._a[e.start:e.stop].reshape(e.shape)))
             if e.leaf.requires_grad is not e.param.requires_grad:
@@ -205,7 +207,7 @@ class Held:
         self.seen = [e.leaf._storage.version for e in self.entries]
 
     def _empty(self):
-        """Leaves leaves their shapes, and no values."""
+        """Take values from leaves, but keep their shapes."""
         self.whole = None
         for e in self.entries:
             e.leaf.data = e.whole(FUNCTIONS["empty"](e.shape, dtype=e.leaf.dtype, device="meta"))
@@ -220,7 +222,7 @@ class Held:
             Structure.version += 1
 
     def hide(self):
-        """Make what optimizers know the parameters of the modules."""
+        """Make the optimizers' parameters those of the modules."""
         if self.is_shown:
             for e in self.entries:
                 for module, name in e.places:
@@ -229,7 +231,7 @@ class Held:
             Structure.version += 1
 
     def reshard(self):
-        """Let whole values go."""
+        """Drop whole values."""
         if self.whole is None:
             return
         written = [e.name for e, seen in zip(self.entries, self.seen) if e.leaf._storage.version != seen]
@@ -244,19 +246,19 @@ class Held:
         return any(s is not now or v != n for (s, v), (now, n) in zip(stamp, self.versions()))
 
     def again(self, stamp):
-        """Whole values as they were in forward, for gradients."""
+        """Gather whole values again as they were in forward, for gradients."""
         if self._is_overwritten(stamp):
             raise AutogradError(f"{self.entries[0].name} and what is gathered with it were overwritten after the forward whose "
                                 "gradients are computed; step once backward is done")
-        self.unshard()          # and shows them: a checkpoint may compute a part of forward again
+        self.unshard()          # and show them: a checkpoint may recompute a part of forward
         return self.whole._a
 
     def let_go_of_saved(self, outputs, since, fetch):
-        """Has what was recorded since then ask `fetch` for whole values, instead of holding them."""
+        """Make what was recorded since then call `fetch` for whole values, instead of holding them."""
         let_go(outputs, since, self.whole._a, fetch)
 
     def moved(self):
-        """After parameters were converted or moved: leaves are of their dtype, and computed with where they are."""
+        """Update leaves after parameters were converted or moved."""
         for e in self.entries:
             e.refresh()
             part = local_of(e.param)
@@ -264,10 +266,10 @@ class Held:
             self.dtype = e.param.dtype
             e.leaf.data = e.whole(FUNCTIONS["empty"](e.shape, dtype=part.dtype, device="meta"))
 
-    # Gradients: what a `Round` calls.
+    # Gradients: the methods that a `Round` calls.
 
     def arrived(self, entry):
-        """Return the gradient of one parameter is there."""
+        """Handle the arrival of one parameter's gradient."""
         round, leaf = current_round(self), entry.leaf
         if leaf.grad._node is not None:
             raise AutogradError("gradients with a history (create_graph=True) cannot be shared out; take those that are to be "
@@ -276,12 +278,12 @@ class Held:
             self.share(round)
 
     def end(self, round):
-        """Backward brings nothing more."""
+        """End backward for these parameters."""
         if any(e.leaf.grad is not None for e in self.entries):
             self.share(round)
 
     def close(self):
-        """Whole values go, unless they are to stay."""
+        """Drop whole values, unless the user called unshard()."""
         if self.keeps:
             return
         if self.reshards_after_backward:
@@ -292,7 +294,7 @@ class Held:
     reshards_after_backward = True
 
     def share(self, round):
-        """Send this rank's gradients, or keeps them until they are to be."""
+        """Send this rank's gradients, or store them until a synchronised backward."""
         with no_grad():
             grads = self._taken()
             if not self.syncs:
@@ -303,8 +305,7 @@ class Held:
         self.close()
 
     def _taken(self) -> list:
-        """Return the gradients of all leaves as this rank's values, which waiting ones were added to; None where there is
-        none."""
+        """Return the gradients of all leaves as this rank's values, with stored ones added; None for missing ones."""
         found = []
         for e, before in zip(self.entries, self.waiting or [None] * len(self.entries)):
             g, e.leaf.grad = e.leaf.grad, None
@@ -316,7 +317,7 @@ class Held:
         return found
 
     def _start(self, grads):
-        """Has gradients averaged beside the program; gives what waits for this rank's parts."""
+        """Start averaging asynchronously; return a function that waits for this rank's parts."""
         there = [i for i, g in enumerate(grads) if g is not None]
         dtype = self.policy.reduce_dtype or self.policy.param_dtype or self.dtype
         arrays = [host(grads[i].to(dtype)) for i in there]
@@ -370,6 +371,6 @@ class Held:
                     run_post_accumulate(e.param._node)
 
     def reset(self):
-        """Forget a backward that failed."""
+        """Forget a failed backward."""
         for e in self.entries:
             e.leaf.grad = None

@@ -1,4 +1,4 @@
-"""What forward has saved of whole parameters: it is let go when these are, and asked for when a gradient needs it."""
+"""Saved values in whole parameters: dropped with these, and gathered again when a gradient needs them."""
 
 from typing import Any, NamedTuple
 
@@ -12,21 +12,21 @@ from ..tensor.mesh_array import is_on_mesh, made
 
 
 class View(NamedTuple):
-    """How a saved array lies in whole values: bytes to its first element, and what numpy says of it."""
+    """Window of a saved array in whole values: byte offset of its first element, dtype, shape and strides."""
 
     offset: int
     shape: tuple
     strides: tuple
 
     def of(self, flat):
-        """Return the same part of whole values."""
+        """Return the same window of whole values."""
         if flat.__class__ is DeviceArray:
             return flat.look(self.shape, self.strides, self.offset)
         return np.ndarray(self.shape, flat.dtype, flat, self.offset, self.strides)
 
 
 class PartView(NamedTuple):
-    """The same of a tensor that a mesh shares out, whose part here lies in whole values."""
+    """Window of a sharded saved tensor, whose local part is in whole values."""
 
     part: View
     shape: tuple
@@ -34,12 +34,12 @@ class PartView(NamedTuple):
     placements: tuple
 
     def of(self, flat):
-        """Return the array over the same part of whole values."""
+        """Return the array over the same window of whole values."""
         return made(self.part.of(flat), self.shape, self.mesh, self.placements)
 
 
 def _view_in(flat, a) -> Any:
-    """Return an array as a View of whole values, None if it lies elsewhere."""
+    """Return an array as a View of whole values, or None if it is elsewhere."""
     if is_on_mesh(a):
         part = _view_in(flat, a.memory.local)
         return None if part is None else PartView(part, a.shape, a.memory.mesh, a.memory.placements)
@@ -53,19 +53,19 @@ def _view_in(flat, a) -> Any:
 
 
 class Fetched:
-    """Saved values of which some are parts of whole parameters."""
+    """Saved values, some of which are windows of whole parameters."""
 
     def __init__(self, values, fetch):
         self.values, self.fetch = values, fetch
 
     def unpack(self, node):
-        """Return all values, after gathering if need be."""
+        """Return all values; gather if needed."""
         flat = self.fetch()
         return tuple([v.of(flat) if v.__class__ in (View, PartView) else v for v in self.values])
 
 
 def nodes_since(outputs, first: int):
-    """Return the nodes that lead to results, as far as they were recorded from a number on."""
+    """Return the nodes behind results that were recorded from number `first` on."""
     stack = [t._node for t in outputs if t._node is not None]
     seen = set()
     while stack:
@@ -79,8 +79,10 @@ def nodes_since(outputs, first: int):
 
 
 def let_go(outputs, first: int, flat, fetch):
-    """Nodes recorded from a number on ask fetch() for whole values when their gradient rules read them. Nodes that lead to no
-    result keep what they have."""
+    """Make nodes recorded from number `first` on call fetch() for whole values that their gradient rules read.
+
+    Nodes that lead to no result keep their values.
+    """
     for node in nodes_since(outputs, first):
         if type(node.saved) is tuple:
             views = [_view_in(flat, v) for v in node.saved]

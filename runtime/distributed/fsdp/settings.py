@@ -1,4 +1,4 @@
-"""The settings of `distributed.fsdp`: what is shared out, in which dtypes, and in which form states are given."""
+"""Settings of `distributed.fsdp`: sharding, dtypes, and forms of states."""
 
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -13,9 +13,12 @@ __all__ = ["BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "FullOptimState
 
 
 class ShardingStrategy(Enum):
-    """What is shared out. FULL_SHARD: parameters, gradients and states of optimizers, and whole parameters are there only while
-    they are used. SHARD_GRAD_OP: the same, but whole parameters stay from forward to backward. NO_SHARD: nothing, gradients are
-    averaged. HYBRID_SHARD: all, within the rows of a mesh, and gradients are averaged between them."""
+    """Extent of sharding.
+
+    FULL_SHARD: parameters, gradients and optimizer states; whole parameters exist only while they are used. SHARD_GRAD_OP: the
+    same, but whole parameters stay from forward to backward. NO_SHARD: nothing; gradients are averaged. HYBRID_SHARD: all
+    within the rows of a mesh; gradients are averaged between rows.
+    """
 
     FULL_SHARD = auto()
     SHARD_GRAD_OP = auto()
@@ -25,15 +28,14 @@ class ShardingStrategy(Enum):
 
 
 class BackwardPrefetch(Enum):
-    """When parameters are fetched on the way back: taken, and nothing depends on it."""
+    """Time of gathering parameters in backward; accepted without effect."""
 
     BACKWARD_PRE = auto()
     BACKWARD_POST = auto()
 
 
 class StateDictType(Enum):
-    """The form of state dicts: whole values by the names of the module, this rank's flat parameters, or its part of each
-    value."""
+    """Form of state dicts: whole values by module names, this rank's flat parameters, or its part of each value."""
 
     FULL_STATE_DICT = auto()
     LOCAL_STATE_DICT = auto()
@@ -42,8 +44,10 @@ class StateDictType(Enum):
 
 @dataclass
 class MixedPrecision:
-    """The dtypes in which parameters are used, gradients are summed over ranks (None: that of the parameters), and buffers
-    are kept. Modules of classes to ignore are units of their own, in full precision, where a policy wraps modules."""
+    """Dtypes of parameters in use, of gradient sums (None: that of the parameters), and of buffers.
+
+    If a policy wraps modules, those of ignored classes are units of their own, in full precision.
+    """
 
     param_dtype: Any = None
     reduce_dtype: Any = None
@@ -56,8 +60,7 @@ class MixedPrecision:
 
 @dataclass(frozen=True)
 class MixedPrecisionPolicy:
-    """The dtypes in which parameters are used, gradients are summed over ranks, and results of modules come out (None: as they
-    are), and whether arguments are cast to the first one."""
+    """Dtypes of parameters in use, of gradient sums, and of results (None: unchanged); whether arguments are cast, too."""
 
     param_dtype: Any = None
     reduce_dtype: Any = None
@@ -67,75 +70,75 @@ class MixedPrecisionPolicy:
 
 @dataclass
 class CPUOffload:
-    """Whether this rank's part of parameters, and of their gradients, is kept in the CPU's memory."""
+    """Whether this rank's part of parameters and gradients is kept in CPU memory."""
 
     offload_params: bool = False
 
 
 @dataclass(frozen=True)
 class OffloadPolicy:
-    """Parameters stay on their device."""
+    """Policy that keeps parameters on their device."""
 
 
 @dataclass(frozen=True)
 class CPUOffloadPolicy(OffloadPolicy):
-    """This rank's parts of parameters, and of their gradients, are kept in the CPU's memory."""
+    """Policy that keeps this rank's parts of parameters and gradients in CPU memory."""
 
     pin_memory: bool = True
 
 
 @dataclass
 class StateDictConfig:
-    """How parameters are saved."""
+    """Options for saving parameters."""
 
     offload_to_cpu: bool = False
 
 
 class LocalStateDictConfig(StateDictConfig):
-    """How the parts of this process are saved."""
+    """Options for saving the parts of this process."""
 
 
 @dataclass
 class FullStateDictConfig(StateDictConfig):
-    """How whole parameters are saved."""
+    """Options for saving whole parameters."""
 
     rank0_only: bool = False
 
 
 @dataclass
 class ShardedStateDictConfig(StateDictConfig):
-    """How parts are saved."""
+    """Options for saving parts."""
 
     _use_dtensor: bool = False
 
 
 @dataclass
 class OptimStateDictConfig:
-    """How the state of an optimizer is saved."""
+    """Options for saving an optimizer's state."""
 
     offload_to_cpu: bool = True
 
 
 class LocalOptimStateDictConfig(OptimStateDictConfig):
-    """How the parts of this process are saved."""
+    """Options for saving the parts of this process."""
 
 
 @dataclass
 class FullOptimStateDictConfig(OptimStateDictConfig):
-    """How whole states are saved."""
+    """Options for saving whole states."""
 
     rank0_only: bool = False
 
 
 @dataclass
 class ShardedOptimStateDictConfig(OptimStateDictConfig):
-    """How parts are saved."""
+    """Options for saving parts."""
 
     _use_dtensor: bool = False
 
 
 class OptimStateKeyType(Enum):
-    """By what parameters are called in states of optimizers."""
+    """Keys of parameters in optimizer states."""
 
     PARAM_NAME = auto()
     PARAM_ID = auto()
@@ -143,7 +146,7 @@ class OptimStateKeyType(Enum):
 
 @dataclass
 class StateDictSettings:
-    """The form in which a module gives its state and that of its optimizer."""
+    """Form of a module's state and of its optimizer's."""
 
     state_dict_type: StateDictType = StateDictType.FULL_STATE_DICT
     state_dict_config: StateDictConfig = field(default_factory=FullStateDictConfig)

@@ -1,4 +1,4 @@
-"""Scaled losses where gradients are shared out: all ranks skip a step if any has gradients that are not finite."""
+"""Gradient scaling with sharded gradients: all ranks skip a step if any has gradients that are not finite."""
 
 from ...amp.grad_scaler import GradScaler
 from ...api.register.register import FUNCTIONS
@@ -10,7 +10,7 @@ __all__ = ["ShardedGradScaler"]
 
 
 class ShardedGradScaler(GradScaler):
-    """A GradScaler for FullyShardedDataParallel: every rank calls it."""
+    """GradScaler for FullyShardedDataParallel; every rank calls it."""
 
     def __init__(self, device="cuda", init_scale=2.0 ** 16, backoff_factor=0.5, growth_factor=2.0, growth_interval=2000,
                  enabled=True, process_group=None):
@@ -18,7 +18,7 @@ class ShardedGradScaler(GradScaler):
         self.process_group = process_group
 
     def scale(self, outputs):
-        """Return a loss, or losses in lists and tuples, times the scale, in the dtype that they have."""
+        """Multiply a loss, or losses in lists and tuples, by the scale, keeping the dtype."""
         scaled = super().scale(outputs)
         return scaled.to(outputs.dtype) if isinstance(outputs, Tensor) else scaled
 

@@ -1,4 +1,4 @@
-"""Whole parameters for a while, outside of forward."""
+"""Whole parameters outside of forward."""
 
 import contextlib
 
@@ -11,7 +11,7 @@ from .wrap_policies import is_unit
 
 @contextlib.contextmanager
 def summoned(module, recurse=True, writeback=True, rank0_only=False, offload_to_cpu=False, with_grads=False):
-    """See `FullyShardedDataParallel.summon_full_params`."""
+    """Implement `FullyShardedDataParallel.summon_full_params`."""
     if rank0_only and writeback:
         raise ArgumentError("summon_full_params(rank0_only=True) takes writeback=False: other ranks would not have what is "
                             "written")
@@ -63,7 +63,7 @@ def _show_flat(sharded, flat):
 
 
 def _show_gradients(unit):
-    """Return whole parameters their whole gradients, where there are any."""
+    """Give whole parameters their whole gradients, if any."""
     grad = unit.gradient_part()
     everyone = unit.collect_objects([p.grad is not None for p in unit.params])
     if not any(map(any, everyone)):
@@ -77,7 +77,7 @@ def _show_gradients(unit):
 
 
 def _write_back(unit, with_grads):
-    """Keep this rank's part of what was written."""
+    """Keep this rank's part of writes."""
     with no_grad():
         unit.write(unit._part_of([leaf.detach() for leaf in unit.leaves]))
         if with_grads and any(leaf.grad is not None for leaf in unit.leaves):

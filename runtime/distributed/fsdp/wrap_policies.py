@@ -1,4 +1,4 @@
-"""Policies: which modules inside of a module become units of their own."""
+"""Policies for wrapping modules into units, the base of wrappers, and queries about units."""
 
 import contextlib
 import threading
@@ -14,23 +14,23 @@ __all__ = ["CustomPolicy", "ModuleWrapPolicy", "always_wrap_policy", "enable_wra
            "size_based_auto_wrap_policy", "transformer_auto_wrap_policy", "wrap"]
 
 def always_wrap_policy(*args, **kwargs) -> bool:
-    """Return every module is a unit."""
+    """Make every module a unit."""
     return True
 
 
 def lambda_auto_wrap_policy(module, recurse: bool, nonwrapped_numel: int, lambda_fn: Callable) -> bool:
-    """Return modules are units for which lambda_fn(module) holds."""
+    """Make modules units if lambda_fn(module)."""
     return recurse or bool(lambda_fn(module))
 
 
 def transformer_auto_wrap_policy(module, recurse: bool, nonwrapped_numel: int, transformer_layer_cls) -> bool:
-    """Return modules of some classes are units."""
+    """Make modules of some classes units."""
     return recurse or isinstance(module, tuple(transformer_layer_cls))
 
 
 def size_based_auto_wrap_policy(module, recurse: bool, nonwrapped_numel: int, min_num_params: int = int(1e8),
                                 force_leaf_modules=None, exclude_wrap_modules=None) -> bool:
-    """Return modules are units in which so many numbers are left that are not yet in others."""
+    """Make modules units if they have at least `min_num_params` numbers outside of other units."""
     own = size_based_auto_wrap_policy
     leaves = own.FORCE_LEAF_MODULES if force_leaf_modules is None else force_leaf_modules  # type: ignore[attr-defined]
     never = own.EXCLUDE_WRAP_MODULES if exclude_wrap_modules is None else exclude_wrap_modules  # type: ignore[attr-defined]
@@ -42,20 +42,20 @@ size_based_auto_wrap_policy.FORCE_LEAF_MODULES = {MultiheadAttention}  # type: i
 
 
 def _or_policy(module, recurse: bool, nonwrapped_numel: int, policies) -> bool:
-    """Return modules are units for which one of several policies holds."""
+    """Make modules units if one of several policies does."""
     return any(policy(module=module, recurse=recurse, nonwrapped_numel=nonwrapped_numel) for policy in policies)
 
 
 class _Policy:
-    """A policy that is an object: it says for a whole module at once which of those inside are units."""
+    """Policy object: decides about each module inside a whole one."""
 
     def options_for(self, module) -> bool | dict:
-        """Return whether a module is a unit: False, True, or the options in which it differs from the one around."""
+        """Return whether a module is a unit: False, True, or the options that differ from the enclosing unit."""
         raise NotImplementedError
 
 
 class ModuleWrapPolicy(_Policy):
-    """Modules of some classes are units."""
+    """Policy that makes modules of some classes units."""
 
     def __init__(self, module_classes):
         self.module_classes = set(module_classes)
@@ -71,7 +71,7 @@ class ModuleWrapPolicy(_Policy):
 
 
 class CustomPolicy(_Policy):
-    """Modules are units for which lambda_fn(module) gives True, or a dict of options of their own."""
+    """Policy that makes modules units if lambda_fn(module) is True, or a dict of options."""
 
     def __init__(self, lambda_fn):
         self._lambda_fn = lambda_fn
@@ -88,8 +88,7 @@ class CustomPolicy(_Policy):
 
 
 def wrap_inside(root, policy, wrapper, ignored_modules, ignored, options, full_precision):
-    """Wrap modules inside of `root` as a policy says. Those of the classes `full_precision` are units, too, without mixed
-    precision."""
+    """Wrap modules inside `root` by a policy. Those of the classes `full_precision` are units without mixed precision."""
     chosen, apart = _chosen(root, policy, ignored_modules, ignored, options), set()
     for module in modules_of_unit(root):
         if full_precision and isinstance(module, full_precision) and module not in ignored_modules:
@@ -116,7 +115,7 @@ def wrap_inside(root, policy, wrapper, ignored_modules, ignored, options, full_p
 
 
 def _chosen(root, policy, ignored_modules, ignored, options) -> dict:
-    """{module: its options} of those that become units."""
+    """Return {module: its options} of the modules that become units."""
     found: dict = {}
     if isinstance(policy, _Policy):
         for module in root.modules():
@@ -127,7 +126,7 @@ def _chosen(root, policy, ignored_modules, ignored, options) -> dict:
     seen: dict = {}
 
     def visit(module, is_root) -> int:
-        """How many numbers of a module are in units."""
+        """Return how many numbers of a module are in units."""
         size = sum([p.numel() for p in module.parameters() if id(p) not in ignored])
         if not policy(module=module, recurse=True, nonwrapped_numel=size):
             return 0
@@ -148,12 +147,12 @@ def _chosen(root, policy, ignored_modules, ignored, options) -> dict:
 
 # Wrapping by hand.
 
-_around = threading.local()         # wrapper and options of the enable_wrap that a thread is in
+_around = threading.local()         # wrapper and options of a thread's enable_wrap
 
 
 @contextlib.contextmanager
 def enable_wrap(*, wrapper_cls: Any, **wrapper_kwargs: Any):
-    """Inside, `wrap(module)` gives wrapper_cls(module, **options)."""
+    """Make `wrap(module)` return wrapper_cls(module, **options) inside."""
     if getattr(_around, "settings", None) is not None:
         raise AutogradError("enable_wrap is not to be used inside of another one")
     _around.settings = wrapper_cls, wrapper_kwargs
@@ -164,7 +163,7 @@ def enable_wrap(*, wrapper_cls: Any, **wrapper_kwargs: Any):
 
 
 def wrap(module, **wrap_overrides: Any):
-    """Return the module as a unit, inside of enable_wrap; elsewhere as it is."""
+    """Return the module as a unit, inside enable_wrap; elsewhere unchanged."""
     settings = getattr(_around, "settings", None)
     if settings is None:
         return module
@@ -173,7 +172,7 @@ def wrap(module, **wrap_overrides: Any):
 
 
 class Around(Module):
-    """A module around another one, whose attributes, items and state it has; that one is the child named `_inside`."""
+    """Module around another one, with its attributes, items and state; that one is the child named `_inside`."""
 
     _inside: str
 
@@ -198,7 +197,7 @@ ACTIVATIONS = "_checkpoint_wrapped_module."
 
 
 def clean(name: str) -> str:
-    """Return a name without what wraps modules."""
+    """Return a name without wrappers."""
     return name.replace(PREFIX, "").replace(ACTIVATIONS, "")
 
 
@@ -208,7 +207,7 @@ def is_unit(module) -> bool:
 
 
 def named_modules_of_unit(module, path="", seen=None) -> Any:
-    """(what the names of its state begin with, module) of those that belong to one unit, each once."""
+    """Yield (prefix of state names, module) of the modules of one unit, each once."""
     seen = set() if seen is None else seen
     if module in seen or is_unit(module):
         return
@@ -219,12 +218,12 @@ def named_modules_of_unit(module, path="", seen=None) -> Any:
 
 
 def modules_of_unit(module) -> list:
-    """Return the modules that belong to one unit."""
+    """Return the modules of one unit."""
     return [m for _, m in named_modules_of_unit(module)]
 
 
 def ignored_tensors(modules, states) -> tuple:
-    """(modules, ids of their parameters and buffers and of those named by themselves): what is left as it is on each rank."""
+    """Return (modules, ids of their parameters and buffers, and of single tensors) that stay unsharded on each rank."""
     found, tensors = set(), []
     for module in modules:
         found.update(module.modules())

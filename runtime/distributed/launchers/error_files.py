@@ -1,4 +1,4 @@
-"""`ingot.distributed.elastic.multiprocessing.errors`: what went wrong in a process, left in a file for the launcher."""
+"""`ingot.distributed.elastic.multiprocessing.errors`: errors of a process, in a file for the launcher."""
 
 import json
 import os
@@ -10,7 +10,7 @@ __all__ = ["record"]
 
 
 def _leave(error: BaseException):
-    """Write an error into the file that the launcher has named, if it has named one."""
+    """Write an error into the launcher's file, if there is one."""
     path = os.environ.get("TORCHELASTIC_ERROR_FILE")
     if not path:
         return
@@ -21,7 +21,7 @@ def _leave(error: BaseException):
 
 
 def record(fn=None, error_handler=None):
-    """Return a program's main function, whose errors are left in the file that TORCHELASTIC_ERROR_FILE names, and raised."""
+    """Decorate a program's main function: its errors are written to the file in TORCHELASTIC_ERROR_FILE, and raised."""
     if fn is None:
         return lambda fn: record(fn, error_handler)
 

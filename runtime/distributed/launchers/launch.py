@@ -1,4 +1,4 @@
-"""`python -m ingot.distributed.launch`: `distributed.run`, with `--local-rank` among the arguments of programs."""
+"""`python -m ingot.distributed.launch`: `distributed.run` that also passes `--local-rank` to programs."""
 
 from . import launcher
 
@@ -6,5 +6,5 @@ __all__ = ["main"]
 
 
 def main(args=None) -> int:
-    """Return the command."""
+    """Run the command."""
     return launcher.main(args, use_env=False)

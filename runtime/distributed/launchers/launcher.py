@@ -1,8 +1,8 @@
-"""`python -m ingot.distributed.run --nproc-per-node=4 train.py ...`: one program as several processes, each knowing its rank.
+"""`python -m ingot.distributed.run --nproc-per-node=4 train.py ...`: one program as several processes with ranks.
 
-Each process finds RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT and the like in its environment, so
-`init_process_group()` needs no arguments. When one fails the others are ended, and all are started again if restarts are left.
-`python -m ingot.distributed.launch` is the same, and hands `--local-rank` to the program as well.
+Each process has RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT and others in its environment, so
+`init_process_group()` needs no arguments. If one fails, the others are ended, and all are restarted while restarts are left.
+`python -m ingot.distributed.launch` also passes `--local-rank` to the program.
 """
 
 import argparse
@@ -20,11 +20,11 @@ from ...core.device import DRIVERS, available
 
 __all__ = ["main", "parse_args", "run"]
 
-_POLL, _GRACE = 0.05, 10.0      # seconds between looks at the processes, and before those that do not end are killed
+_POLL, _GRACE = 0.05, 10.0      # seconds between polls of the processes, and before those that do not end are killed
 
 
 def parse_args(args=None, **defaults) -> argparse.Namespace:
-    """What the command line says."""
+    """Parse the command line."""
     p = argparse.ArgumentParser("ingot.distributed.run", description="Starts a program as several processes of one run.")
     add = p.add_argument
     add("--nnodes", default="1", help="machines of the run (default: 1)")
@@ -50,7 +50,7 @@ def parse_args(args=None, **defaults) -> argparse.Namespace:
 
 
 def _count(text: str) -> int:
-    """How many processes a machine has."""
+    """Return the number of processes per machine."""
     if text == "gpu" or (text == "auto" and available("cuda")):
         if not available("cuda"):
             raise ArgumentError("--nproc-per-node=gpu: there is no GPU here")
@@ -63,7 +63,7 @@ def _count(text: str) -> int:
 
 
 def _nodes(args) -> tuple[int, int]:
-    """(how many machines, the number of this one)"""
+    """Return (number of machines, index of this one)."""
     low, _, high = args.nnodes.partition(":")
     if args.standalone or (high or low) == "1":
         return 1, 0
@@ -81,7 +81,7 @@ def _free_port() -> int:
 
 
 def _place(args, nodes) -> tuple[str, int]:
-    """Where rank 0 listens."""
+    """Return the address on which rank 0 listens."""
     if args.rdzv_endpoint and not args.standalone:
         address, _, port = args.rdzv_endpoint.rpartition(":")
         if not address:
@@ -107,7 +107,7 @@ def _command(args, local) -> list:
 
 
 def _end(processes):
-    """Ends processes, those that do not go by force."""
+    """End processes, by force if needed."""
     for p in processes:
         if p.poll() is None:
             p.terminate()
@@ -121,7 +121,7 @@ def _end(processes):
 
 
 def _attempt(args, nodes, node, count, restart) -> tuple[int, int] | None:
-    """Run all processes once; (local rank, exit code) of the first that failed."""
+    """Run all processes once; return (local rank, exit code) of the first that failed."""
     place = _place(args, nodes)
     processes = []
     try:
@@ -139,7 +139,7 @@ def _attempt(args, nodes, node, count, restart) -> tuple[int, int] | None:
 
 
 def run(args) -> int:
-    """Run what the command line says; the exit code is 0, or 1 if a process has failed."""
+    """Run the command line; return the exit code: 0, or 1 if a process has failed."""
     nodes, node = _nodes(args)
     count = _count(args.nproc_per_node)
     if args.standalone and args.rdzv_id == "none":
@@ -161,7 +161,7 @@ def _raise_on_termination(number, frame):
 
 
 def main(args=None, **defaults) -> int:
-    """Return the command."""
+    """Run the command."""
     before = signal.signal(signal.SIGTERM, _raise_on_termination)
     try:
         return run(parse_args(args, **defaults))

@@ -1,4 +1,4 @@
-"""`ingot.distributed.rpc`: not there. Processes that compute together send tensors by `ingot.distributed`."""
+"""`ingot.distributed.rpc`: unavailable. Processes that compute together send tensors by `ingot.distributed`."""
 
 from ..engines.distributed_errors import refused
 
@@ -6,7 +6,7 @@ __all__ = ["init_rpc", "is_available", "remote", "rpc_async", "rpc_sync", "shutd
 
 
 def is_available() -> bool:
-    """False."""
+    """Return False."""
     return False
 
 

@@ -1,11 +1,11 @@
-"""`ingot.distributed.tensor`: tensors that the processes of a mesh share out.
+"""`ingot.distributed.tensor`: tensors sharded over the processes of a mesh.
 
     mesh = init_device_mesh("cpu", (4,))
     x = distribute_tensor(x, mesh, [Shard(0)])         # each process has a quarter of the rows
     y = (x @ w).relu()                                 # w a DTensor as well; computed on the parts
     y.full_tensor()                                    # all of it, everywhere
 
-Operators, gradients, writes in place and optimizers work as with plain tensors, and communicate where they must.
+Operators, gradients, writes in place and optimizers work as with plain tensors, and communicate where needed.
 """
 
 from ..collectives.device_mesh import DeviceMesh, init_device_mesh

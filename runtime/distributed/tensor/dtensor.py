@@ -1,7 +1,7 @@
-"""DTensor: a tensor whose elements processes of a mesh share out.
+"""DTensor: a tensor sharded over the processes of a mesh.
 
 It is a tensor over an array of the kind "mesh" (`mesh_array.py`), so operators, histories and writes are those of all tensors.
-What is here is how it comes about, how local tensors come out of it, and what is asked of public functions that get one.
+This file has its construction, conversion to local tensors, and its handlers of public functions.
 """
 
 import math
@@ -27,26 +27,26 @@ from .redistribute import beside, host
 from .sharded_layout import checked, current_mesh, place_in, whole_shape, without_terms
 from .shared_random import from_first, together
 
-_HANDLERS: dict = {}        # name of a public function -> what does it for tensors that are shared out
+_HANDLERS: dict = {}        # name of a public function -> handler for sharded tensors
 _implicit: list = []        # of `implicit_replication`
 
 
 def over(local: Tensor, shape, mesh, placements) -> Any:
-    """Return the tensor of which a local one is this process's part, over the same memory, without a history."""
+    """Return the tensor with this local part, over the same memory, without history."""
     t = wrap(made(local._a, tuple(shape), mesh, placements))
     t._shared = local._storage
     return t
 
 
 def local_of(t) -> Tensor:
-    """This process's part of a tensor, over the same memory, without a history."""
+    """Return this process's part of a tensor, over the same memory, without history."""
     made_of = wrap(t._a.memory.local)
     made_of._shared = t._storage
     return made_of
 
 
 class _FromLocal(Function):
-    """A tensor made of parts; its gradient is brought to lie as it does, and each process gets its part."""
+    """Tensor made of parts; its gradient takes the tensor's layout, and each process gets its part."""
 
     @staticmethod
     def forward(ctx: Any, x, shape, mesh, placements, grad_placements):
@@ -59,7 +59,7 @@ class _FromLocal(Function):
 
 
 class _ToLocal(Function):
-    """A process's part; its gradient is a part of the whole gradient."""
+    """Part of this process; its gradient is a part of the whole gradient."""
 
     @staticmethod
     def forward(ctx: Any, x, grad_placements):
@@ -74,7 +74,7 @@ class _ToLocal(Function):
 
 
 class _Redistribute(Function):
-    """The same tensor lying in another way; its gradient lies as the tensor did."""
+    """Tensor in another layout; its gradient takes the old layout."""
 
     @staticmethod
     def forward(ctx: Any, x, placements, backward_dtype):
@@ -94,8 +94,11 @@ class _Redistribute(Function):
 
 
 class DTensor(Tensor):
-    """A tensor that the processes of a mesh share out: `placements` says for each dim of the mesh whether they have parts
-    (`Shard(dim)`), all of it (`Replicate()`), or terms of a reduction (`Partial()`)."""
+    """Tensor sharded over the processes of a mesh.
+
+    `placements` has for each dim of the mesh `Shard(dim)` (parts), `Replicate()` (all of it), or `Partial()` (terms of a
+    reduction).
+    """
 
     __slots__ = ()
 
@@ -116,14 +119,16 @@ class DTensor(Tensor):
             handler = _HANDLERS.get(name)
             return plain(*args, **kwargs) if handler is None else handler(plain, *args, **kwargs)
 
-    # How it comes about, and what comes out of it.
+    # Construction and conversion.
 
     @staticmethod
     def from_local(local_tensor, device_mesh=None, placements=None, *, run_check=False, shape=None, stride=None,
                    grad_placements=None) -> "DTensor":
-        """Return the tensor of which each process has a part. Parts of one size are assumed unless `shape` says the whole. With
-        `run_check`, what is to be the same everywhere is taken from the first process. Gradients lie as the tensor does (of
-        terms, whole everywhere) unless `grad_placements` says otherwise."""
+        """Return the tensor of each process's part.
+
+        Parts have equal sizes unless `shape` gives the whole. `run_check` takes replicated values from the first process.
+        Gradients have the tensor's layout (replicated for terms), unless `grad_placements` differs.
+        """
         mesh = device_mesh or current_mesh()
         if not isinstance(local_tensor, Tensor) or isinstance(local_tensor, DTensor):
             raise DTypeError("DTensor.from_local takes this process's part as a plain tensor, got "
@@ -139,8 +144,10 @@ class DTensor(Tensor):
         return _FromLocal.apply(local_tensor, sizes, mesh, lies, grads)
 
     def to_local(self, *, grad_placements=None) -> Tensor:
-        """This process's part, over the same memory. Its gradient is a part of one that lies as the tensor does (of terms, the
-        whole gradient) unless `grad_placements` says otherwise."""
+        """Return this process's part, over the same memory.
+
+        Its gradient is a part in the tensor's layout (of terms, the whole gradient), unless `grad_placements` differs.
+        """
         grads = None if grad_placements is None else checked(grad_placements, self.device_mesh, self.ndim, "to_local")
         if self._node is None or not tls.m.grad:
             return local_of(self)
@@ -148,8 +155,10 @@ class DTensor(Tensor):
 
     def redistribute(self, device_mesh=None, placements=None, *, async_op=False, forward_dtype=None,
                      backward_dtype=None) -> "DTensor":
-        """Return the same tensor lying in another way on its mesh. With dtypes, it is sent in `forward_dtype`, its gradient in
-        `backward_dtype`."""
+        """Return the same tensor in another layout on its mesh.
+
+        It is sent in `forward_dtype`, its gradient in `backward_dtype`, if given.
+        """
         mesh = device_mesh or self.device_mesh
         if mesh != self.device_mesh:
             raise ArgumentError(f"redistribute stays on one mesh, {self.device_mesh}, got {mesh}; take full_tensor() to "
@@ -168,16 +177,16 @@ class DTensor(Tensor):
         whole = self.redistribute(placements=[Replicate()] * self.device_mesh.ndim)
         return whole.to_local(grad_placements=grad_placements)
 
-    # What it is.
+    # Properties.
 
     @property
     def device_mesh(self) -> DeviceMesh:
-        """The processes that share it out."""
+        """Mesh of the processes."""
         return self._a.memory.mesh
 
     @property
     def placements(self) -> tuple:
-        """How it lies along each dim of the mesh."""
+        """Layout along each dim of the mesh."""
         return self._a.memory.placements
 
     @property
@@ -203,7 +212,7 @@ class DTensor(Tensor):
 
 
 class TensorMeta(tuple):
-    """(shape, stride, dtype) of a whole tensor."""
+    """Shape, stride and dtype of a whole tensor."""
 
     def __new__(cls, shape, stride, dtype):
         return tuple.__new__(cls, (shape, stride, dtype))
@@ -214,7 +223,7 @@ class TensorMeta(tuple):
 
 
 class DTensorSpec:
-    """How a tensor lies: its mesh, its placements, and what it is as a whole."""
+    """Layout of a tensor: its mesh, placements, and whole shape."""
 
     def __init__(self, mesh, placements, tensor_meta=None):
         self.mesh, self.placements, self.tensor_meta = mesh, tuple(placements), tensor_meta
@@ -236,12 +245,12 @@ class DTensorSpec:
 
 
 def codes_of(placement) -> tuple:
-    """Return a placement as what makes it again."""
+    """Return the parts that rebuild a placement."""
     return (type(placement).__name__, *vars(placement).values())
 
 
 def again(local, shape, mesh, placements, requires_grad) -> Any:
-    """Return a tensor out of a pickle, of this process's part."""
+    """Rebuild a tensor from a pickle of this process's part."""
     try:
         lies = [KINDS[kind](*facts) for kind, *facts in placements]
         whole, on = tuple([int(n) for n in shape]), mesh_again(*mesh)
@@ -256,20 +265,20 @@ REBUILDS.add(again)
 
 
 def _from_first(t, mesh, placements):
-    """Return a part that is the same along some dims of the mesh, as the first process there has it."""
+    """Return a part with the first process's values along replicated dims of the mesh."""
     same = [i for i, p in enumerate(placements) if isinstance(p, Replicate)]
     found = wrap(beside(from_first(host(t.detach()._a), mesh, "from_local", same), t._a))
     return found.requires_grad_() if t.requires_grad else found
 
 
-# What functions are asked.
+# Handlers.
 
 
 handles = marks_of(_HANDLERS)
 
 
 class implicit_replication:
-    """Inside, plain tensors beside DTensors count as those of which every process has all."""
+    """Context manager: plain tensors beside DTensors count as replicated."""
 
     def __enter__(self):
         _implicit.append(True)
@@ -279,8 +288,7 @@ class implicit_replication:
 
 
 def _check_beside(name, values):
-    """Refuse plain tensors beside those that are shared out: whether all processes have the same is not known. Gives the first
-    of those."""
+    """Return the first sharded tensor; raise for plain ones beside it, which may differ between processes."""
     first = None
     for x in _tensors(values):
         first = x if first is None and isinstance(x, DTensor) else first
@@ -301,7 +309,7 @@ def _tensors(values):
 
 @handles("zeros_like", "ones_like", "empty_like", "full_like")
 def _like(fn, input, *args, **kwargs):
-    """Return a constant that lies as another tensor does."""
+    """Return a constant with another tensor's layout."""
     lies = without_terms(input.placements)
     shape = place_in(input._a.shape, input.device_mesh, lies)[0]
     local = local_of(input)
@@ -313,7 +321,7 @@ def _like(fn, input, *args, **kwargs):
 
 @handles("rand_like", "randn_like", "randint_like")
 def _drawn_like(fn, input, *args, **kwargs):
-    """Return random numbers that lie as another tensor does."""
+    """Return random numbers with another tensor's layout."""
     grad = kwargs.pop("requires_grad", False)
     found = _like(without_asking(FUNCTIONS["empty_like"]), input, dtype=kwargs.pop("dtype", None))
     generator = kwargs.pop("generator", None)

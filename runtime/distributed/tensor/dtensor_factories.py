@@ -1,4 +1,4 @@
-"""Tensors that are shared out from the start, and modules whose parameters become such."""
+"""Factories of sharded tensors, and modules with sharded parameters."""
 
 import inspect
 from typing import Any
@@ -23,8 +23,11 @@ __all__ = ["distribute_module", "distribute_tensor", "empty", "full", "ones", "r
 
 
 def distribute_tensor(tensor, device_mesh=None, placements=None, *, src_data_rank=0) -> DTensor:
-    """Return a tensor (all of it) shared out over a mesh: what the first process has counts, or, with `src_data_rank=None`,
-    each takes its part of what it has itself, without communication. Gradients go to the result, which is a leaf."""
+    """Return a tensor (all of it) sharded over a mesh, with the values of the first process.
+
+    With `src_data_rank=None` each process takes its part of its own values, without communication. Gradients go to the result,
+    which is a leaf.
+    """
     mesh = device_mesh or current_mesh()
     lies = checked(placements, mesh, tensor.ndim, "distribute_tensor")
     if isinstance(tensor, DTensor):
@@ -39,7 +42,7 @@ def distribute_tensor(tensor, device_mesh=None, placements=None, *, src_data_ran
 
 
 def shared_out(tensor, mesh, lies, source=0) -> Any:
-    """Return a tensor without its history, of which each process keeps its part."""
+    """Return a tensor without history, of which each process keeps its part."""
     shape = tuple(shape_of(tensor))
     if mesh.get_coordinate() is None:
         return over(tensor.detach().new_empty(place_in(shape, mesh, lies)[0]), shape, mesh, lies)
@@ -51,7 +54,7 @@ def shared_out(tensor, mesh, lies, source=0) -> Any:
 
 
 def _scattered(a, mesh, lies, source):
-    """This process's part of what the first process has."""
+    """Return this process's part of the first process's array."""
     first, parted = a, nesting(lies, mesh.shape)
     order = {i: (dim, at) for dim, dims in parted.items() for at, i in enumerate(dims)}
     for i in sorted(range(mesh.ndim), key=lambda i: order.get(i, (0, 0))[1]):
@@ -70,7 +73,7 @@ def _scattered(a, mesh, lies, source):
 
 
 def _parts_of_first(group, a, dim, count, what, source):
-    """Return the part along a dim of what the first process of a group has."""
+    """Return this process's part along a dim of the array of a group's first process."""
     sizes, found = part_sizes(a.shape[dim], count), []
     begins = [sum(sizes[:r]) for r in range(count)]
     parts = [part_of(a, dim, b, b + n) for b, n in zip(begins, sizes)]
@@ -91,9 +94,11 @@ def _parts_of_first(group, a, dim, count, what, source):
 
 
 def distribute_module(module, device_mesh=None, partition_fn=None, input_fn=None, output_fn=None) -> Module:
-    """Make the parameters and buffers of a module DTensors: partition_fn(name, module, mesh) does so for each module inside,
-    the rest becomes whole everywhere. input_fn(module, inputs, mesh) makes of the inputs of forward what it gets, and
-    output_fn(module, outputs, mesh) of its outputs what comes out."""
+    """Make the parameters and buffers of a module DTensors.
+
+    partition_fn(name, module, mesh) does so for each module inside; the rest is replicated. input_fn(module, inputs, mesh)
+    converts the inputs of forward, output_fn(module, outputs, mesh) its outputs.
+    """
     mesh = device_mesh or current_mesh()
     if getattr(module, "_is_shared_out", False):
         raise ArgumentError("distribute_module: this module was given to it before")
@@ -114,7 +119,7 @@ def distribute_module(module, device_mesh=None, partition_fn=None, input_fn=None
 
 
 def share_out_rest(module, mesh, source=0):
-    """Make the own parameters and buffers of a module that are plain the same in all processes of a mesh."""
+    """Replicate the plain parameters and buffers of a module in all processes of a mesh."""
     whole = [Replicate()] * mesh.ndim
     for name, p in list(module._parameters.items()):
         if p is not None and not isinstance(p, DTensor):
@@ -126,12 +131,12 @@ def share_out_rest(module, mesh, source=0):
 
 
 def as_parameter(p, mesh, placements, source=0) -> Parameter:
-    """Return a parameter that is shared out."""
+    """Return a sharded parameter."""
     lies = checked(placements, mesh, p.ndim, "a parameter")
     return Parameter(shared_out(p, mesh, lies, source), requires_grad=p.requires_grad)
 
 
-# Makers.
+# Factories.
 
 
 def _sizes(size) -> tuple:
@@ -155,22 +160,22 @@ def _float(dtype):
 
 
 def zeros(*size, dtype=None, layout=None, requires_grad=False, device_mesh=None, placements=None) -> DTensor:
-    """Zeros, shared out."""
+    """Return sharded zeros."""
     return _filled(size, 0, _float(dtype), layout, requires_grad, device_mesh, placements)
 
 
 def ones(*size, dtype=None, layout=None, requires_grad=False, device_mesh=None, placements=None) -> DTensor:
-    """Ones, shared out."""
+    """Return sharded ones."""
     return _filled(size, 1, _float(dtype), layout, requires_grad, device_mesh, placements)
 
 
 def empty(*size, dtype=None, layout=None, requires_grad=False, device_mesh=None, placements=None) -> DTensor:
-    """Memory for a tensor, shared out; it holds zeros."""
+    """Return a sharded tensor without defined values (ingot writes zeros)."""
     return zeros(*size, dtype=dtype, layout=layout, requires_grad=requires_grad, device_mesh=device_mesh, placements=placements)
 
 
 def full(size, fill_value, *, dtype=None, layout=None, requires_grad=False, device_mesh=None, placements=None) -> DTensor:
-    """Return one number everywhere, shared out."""
+    """Return a sharded tensor of one number."""
     return _filled((size,), fill_value, dtype, layout, requires_grad, device_mesh, placements)
 
 
@@ -182,12 +187,12 @@ def _drawn(size, name, dtype, layout, requires_grad, device_mesh, placements):
 
 
 def rand(*size, dtype=None, layout=None, requires_grad=False, device_mesh=None, placements=None) -> DTensor:
-    """Return numbers uniform in [0, 1), those that one process would draw, shared out."""
+    """Return sharded uniform numbers in [0, 1), the same as one process would draw."""
     return _drawn(size, "uniform_", dtype, layout, requires_grad, device_mesh, placements)
 
 
 def randn(*size, dtype=None, layout=None, requires_grad=False, device_mesh=None, placements=None) -> DTensor:
-    """Return normal numbers, those that one process would draw, shared out."""
+    """Return sharded normal numbers, the same as one process would draw."""
     return _drawn(size, "normal_", dtype, layout, requires_grad, device_mesh, placements)
 
 

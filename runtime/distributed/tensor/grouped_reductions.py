@@ -16,8 +16,10 @@ from .sharded_layout import REPLICATE, without_terms
 
 
 def _each(mesh, arrays, one, neutral) -> Any:
-    """What `one` gives of every array's part here, in one array of this process: `neutral` where there is no part, or it is
-    that of another process, too."""
+    """Return the results of `one` for every array's local part, in one local array.
+
+    They are `neutral` if there is no part, or if another process has the same part.
+    """
     found = []
     for a in arrays:
         a = lying_as(a, without_terms(a.memory.placements))
@@ -32,14 +34,14 @@ def _each(mesh, arrays, one, neutral) -> Any:
 
 
 def _one_like(a, value):
-    """Return an array of one number, where another one is."""
+    """Return an array of one number on the device of another one."""
     if a.__class__ is np.ndarray:
         return np.full((1,), value, a.dtype)
     return a.backend.filled((1,), a.dtype, value, a.device)
 
 
 def norms(mesh, arrays, params) -> Any:
-    """Return the norm of each array: powers are added over the processes, or the largest taken."""
+    """Return the norm of each array: powers are summed over the processes, or the largest taken."""
     order = params["ord"]
     if order <= 0:
         return multi_tensor.norms.lower.body(*arrays, **params)

@@ -1,4 +1,4 @@
-"""Functions of local tensors as functions of tensors that are shared out."""
+"""local_map: functions of local tensors as functions of sharded tensors."""
 
 from functools import wraps
 
@@ -13,11 +13,12 @@ __all__ = ["local_map"]
 
 def local_map(func=None, out_placements=None, in_placements=None, in_grad_placements=None, device_mesh=None, *,
               redistribute_inputs=False):
-    """Return a function that calls func with this process's parts of its DTensors, and makes DTensors of its results.
+    """Return a function that calls func with the local parts of its DTensors, and returns DTensors.
 
-    `out_placements` says how results lie (of several, a tuple with an entry for each; None is for what stays as it is),
-    `in_placements` how arguments must (others are refused, or with `redistribute_inputs` brought to it), `in_grad_placements`
-    how the gradients of the parts lie."""
+    `out_placements` gives the layouts of results (a tuple for several; None leaves one as it is). `in_placements` gives the
+    layouts of arguments; others raise, or with `redistribute_inputs` are converted. `in_grad_placements` gives the layouts of
+    the parts' gradients.
+    """
     if func is None:
         return lambda fn: local_map(fn, out_placements, in_placements, in_grad_placements, device_mesh,
                                     redistribute_inputs=redistribute_inputs)
@@ -37,7 +38,7 @@ def local_map(func=None, out_placements=None, in_placements=None, in_grad_placem
 
 
 def _part(x, i, in_placements, in_grad_placements, redistributes):
-    """Return an argument as func gets it."""
+    """Return an argument for func."""
     wanted = None if in_placements is None else in_placements[i]
     if not isinstance(x, DTensor):
         if wanted is not None:
@@ -52,7 +53,7 @@ def _part(x, i, in_placements, in_grad_placements, redistributes):
 
 
 def _whole(found, placements, mesh):
-    """Results as tensors that are shared out."""
+    """Return results as sharded tensors."""
     outs, spec = tree_flatten(found)
     alone = placements is None or all(isinstance(p, Placement) for p in placements)
     each = [placements] * len(outs) if alone else list(placements)

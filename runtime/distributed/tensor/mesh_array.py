@@ -1,8 +1,7 @@
-"""Arrays of which each process of a mesh has a part: a `DeviceArray` of the kind "mesh", which looks like the whole.
+"""Mesh arrays: a `DeviceArray` of the kind "mesh" that looks like the whole, with one part in each process.
 
-Behind it are this process's part (numpy's, or a device's) and how all of it lies. Operators that are called on such arrays, in
-gradient rules as well, are run on the parts (`sharded_dispatch.py`). So nothing else in the runtime knows that a tensor is
-shared out.
+It holds this process's part (NumPy's, or a device's) and the layout. Operators on such arrays, also in gradient rules, run on
+the parts (`sharded_dispatch.py`). So nothing else in the runtime knows that a tensor is sharded.
 """
 
 from typing import Any, NamedTuple
@@ -30,7 +29,7 @@ shared_random = lazy(__package__, ".shared_random")
 
 
 class Writes:
-    """How often the memory of some arrays was written."""
+    """Counter of writes to the memory of some arrays."""
 
     __slots__ = ("count",)
 
@@ -39,7 +38,7 @@ class Writes:
 
 
 class Seen(NamedTuple):
-    """What an array is a view of that lies elsewhere: another one, the operator and its parameters."""
+    """Origin of a view with another layout: the array, the operator and its parameters."""
 
     of: DeviceArray
     op: Any
@@ -47,8 +46,11 @@ class Seen(NamedTuple):
 
 
 class Parts:
-    """Behind an array: this process's part, and how all of it lies. A view whose part is not a part of what it is a view of
-    (`seen`) is computed again when that was written since; written itself, it is written there."""
+    """Memory of a mesh array: this process's part, and the layout.
+
+    If a view's part is no part of its base (`seen`), it is recomputed after a write to the base; writes to the view go to the
+    base.
+    """
 
     __slots__ = ("_local", "as_of", "mesh", "placements", "seen", "writes")
 
@@ -59,7 +61,7 @@ class Parts:
 
     @property
     def local(self):
-        """The array of this process's part."""
+        """Array of this process's part."""
         if self.seen is not None and self.as_of != self.writes.count:
             self.as_of = self.writes.count
             self._local = sharded_dispatch.run(self.seen.op, (self.seen.of,), self.seen.params).memory.local
@@ -67,27 +69,27 @@ class Parts:
 
     @property
     def device(self):
-        """What other arrays must share to be computed with: the mesh."""
+        """Mesh, which operands must share."""
         return self.mesh
 
     @property
     def inner(self):
-        """The array of this process's part."""
+        """Array of this process's part."""
         return self.local
 
     @property
     def pointer(self) -> int:
-        """The address of this process's part."""
+        """Address of this process's part."""
         return address_of(self.local)
 
     @property
     def nbytes(self) -> int:
-        """The bytes of this process's part."""
+        """Bytes of this process's part."""
         return self.local.nbytes
 
 
 def made(local, shape, mesh, placements, base=None, seen=None, writes=None) -> DeviceArray:
-    """Return the array of a shape of which this process has a part."""
+    """Return the mesh array of a shape with this process's part."""
     refuse_traces()
     if mesh.get_coordinate() is not None:
         check_shape(local, place_in(shape, mesh, placements)[0], shape, mesh, placements)
@@ -95,14 +97,14 @@ def made(local, shape, mesh, placements, base=None, seen=None, writes=None) -> D
 
 
 def check_shape(local, want, shape, mesh, placements):
-    """Raise unless this process's part has the shape that it must have."""
+    """Raise unless this process's part has the right shape."""
     if local.shape != want:
         raise DeviceError(f"this process's part of a tensor {tuple(shape)} that lies as {list(placements)} on {mesh} has the "
                           f"shape {want}, got {local.shape}")
 
 
 def over_part(local, shape, parts, base=None) -> DeviceArray:
-    """Return an array over parts that are known to fit."""
+    """Return a mesh array over parts that are known to fit."""
     found = DeviceArray(MESH, parts, shape, local.dtype, _strides(local, shape), 0, base)
     if not shared_out:
         shared_out.append(True)
@@ -112,7 +114,7 @@ def over_part(local, shape, parts, base=None) -> DeviceArray:
 
 
 def _strides(local, shape):
-    """How the whole would lie in the order of dims in which a part does; None for rows."""
+    """Return strides of the whole in a part's order of dims; None for row-major."""
     order = order_of(local) if local.ndim == len(shape) else None
     if order is None:
         return None
@@ -121,7 +123,7 @@ def _strides(local, shape):
 
 
 def lying_as(a, placements, **options) -> Any:
-    """Return an array that lies as it is said; itself, if it does."""
+    """Return an array in a layout; itself if it has that."""
     m = a.memory
     if m.placements == placements:
         return a
@@ -129,12 +131,12 @@ def lying_as(a, placements, **options) -> Any:
 
 
 def on_mesh(a, mesh) -> DeviceArray:
-    """Return an array that is the same in all processes, as one of a mesh."""
+    """Return a replicated array as one of a mesh."""
     return a if is_on_mesh(a) else made(a, a.shape, mesh, (REPLICATE,) * mesh.ndim)
 
 
 def is_on_mesh(a) -> bool:
-    """Return whether an array is one of a mesh."""
+    """Return whether an array is a mesh array."""
     return a.__class__ is DeviceArray and a.kind == MESH
 
 
@@ -147,17 +149,17 @@ def refuse_traces():
 
 
 class Backend:
-    """What the runtime asks of arrays of a mesh, as of those on a device."""
+    """Backend of mesh arrays, as the runtime sees it."""
 
     @staticmethod
     def run(op, arrays, params):
-        """Return an operator, on the parts."""
+        """Run an operator on the parts."""
         refuse_traces()
         return sharded_dispatch.run(op, arrays, params)
 
     @staticmethod
     def item(a, key):
-        """Return a part of an array, by ints and slices for each of the first dims, as a view."""
+        """Return a view by ints and slices for each of the first dims."""
         dim = 0
         for k in key:
             if isinstance(k, slice):
@@ -172,7 +174,7 @@ class Backend:
 
     @staticmethod
     def write(dst, src):
-        """Write a value into an array, which goes on to lie as it does."""
+        """Write a value into an array, which keeps its layout."""
         refuse_traces()
         m = dst.memory
         if m.mesh.get_coordinate() is None:
@@ -194,7 +196,7 @@ class Backend:
 
     @staticmethod
     def to_host(a, wait=True):
-        """Return all of it, in this process's memory: a collective."""
+        """Return all of it in host memory: a collective."""
         refuse_traces()
         m = a.memory
         whole = moved(m.local, a.shape, m.mesh, m.placements, (REPLICATE,) * m.mesh.ndim)
@@ -203,17 +205,17 @@ class Backend:
 
     @staticmethod
     def to_device(a, index=None, wait=True):
-        """What all processes have, as an array of the mesh `index`."""
+        """Return a replicated host array on the mesh `index`."""
         return on_mesh(a.copy(), index)
 
     @staticmethod
     def placed(a, place):
-        """Return the same, with parts where `place` puts them."""
+        """Return the same array with parts moved by `place`."""
         return made(place(a.memory.local), a.shape, a.memory.mesh, a.memory.placements)
 
     @staticmethod
     def filled(shape, dtype, value, index=None):
-        """Return an array of one number on the mesh `index`, whole everywhere."""
+        """Return an array of one number on the mesh `index`, replicated."""
         if index.device_type == "cpu":
             return on_mesh(np.full(shape, value, dtype), index)
         kind = index.device_type
@@ -221,7 +223,7 @@ class Backend:
 
     @staticmethod
     def filled_beside(a, shape, dtype, value):
-        """Return an array of one number, which lies as another one of its shape does."""
+        """Return an array of one number with the layout of another one of its shape."""
         m = a.memory
         lies = tuple([REPLICATE if isinstance(p, Partial) or tuple(shape) != a.shape else p for p in m.placements])
         local, at = place_in(shape, m.mesh, lies)[0], m.local
@@ -243,32 +245,32 @@ class Backend:
 
     @staticmethod
     def key(generator, index):
-        """Return the next key of a generator, which is that of the first process, where parts are."""
+        """Return the next key of the first process's generator, on the device of the parts."""
         key, kind = shared_random.key(generator, index), index.device_type
         return key if kind == "cpu" else BACKENDS[kind].to_device(key, BACKENDS[kind].current())
 
     @staticmethod
     def gradients(op, goals, args, params):
-        """Rules run operator by operator."""
+        """Return nothing: rules run operator by operator."""
 
     @staticmethod
     def overwrite(op, out, inputs, params):
-        """Results are computed beside what they overwrite."""
+        """Return False: results need new memory."""
         return False
 
     @staticmethod
     def fresh(arrays) -> list:
-        """Return new arrays like others."""
+        """Return copies of arrays."""
         return [Backend.copied(a) for a in arrays]
 
     @staticmethod
     def sweep(rows, numbers):
-        """Sweeps the parts of arrays, which are brought to lie as what is written does."""
+        """Run fused updates on the parts of arrays; operands take the layout of what is written."""
         sharded_dispatch.sweep(rows, numbers)
 
     @staticmethod
     def before_export(a, stream):
-        """Never: memory of a part is not that of the whole."""
+        """Raise: the memory of a part is not that of the whole."""
         raise DeviceError("a tensor that is shared out over processes has no memory of its own to show; take t.to_local(), or "
                           "t.full_tensor()")
 

@@ -1,4 +1,4 @@
-"""How a tensor lies along one dim of a mesh: in parts, whole everywhere, or as terms of a reduction."""
+"""Placements: layouts of a tensor along one dim of a mesh."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ __all__ = ["Partial", "Placement", "Replicate", "Shard", "_StridedShard"]
 
 
 class Placement:
-    """How a tensor lies along one dim of a mesh."""
+    """Layout of a tensor along one dim of a mesh."""
 
     def is_shard(self, dim: int | None = None) -> bool:
         """Return whether each process has a part (along `dim`, if given)."""
@@ -26,7 +26,7 @@ class Placement:
 
 @dataclass(frozen=True)
 class Shard(Placement):
-    """Parts along a dim: as `chunk` cuts them, so the last ones may be smaller, or empty."""
+    """Parts along a dim, split like `chunk`: the last ones may be smaller, or empty."""
 
     dim: int
 
@@ -36,7 +36,7 @@ class Shard(Placement):
 
 @dataclass(frozen=True)
 class _StridedShard(Shard):
-    """Parts along a dim which later dims of the mesh, of `split_factor` processes together, have parted before."""
+    """Parts along a dim that later mesh dims, with `split_factor` processes in all, split before."""
 
     split_factor: int = 1
 
@@ -50,7 +50,7 @@ class _StridedShard(Shard):
 
 @dataclass(frozen=True)
 class Replicate(Placement):
-    """All of it everywhere."""
+    """All of the tensor in each process."""
 
     def __str__(self):
         return "R"

@@ -1,7 +1,7 @@
-"""Redistribution: from one layout of a tensor to another, by collectives along dims of the mesh.
+"""Redistribution: conversion between layouts of a tensor, by collectives along dims of the mesh.
 
-A dim of the mesh that is to part a dim of the tensor in another way is taken out of what is nested inside of it first. Parts go
-straight to another dim of the tensor where both are innermost there, terms of reductions straight to parts.
+A mesh dim that must split another tensor dim is first removed together with what is nested inside it. Parts move directly to
+another tensor dim if both are innermost there; terms of reductions become parts directly.
 """
 
 from typing import Any
@@ -17,24 +17,24 @@ from .sharded_layout import bounds, nesting, part_sizes
 
 
 def moved(local, shape, mesh, source, target) -> Any:
-    """This process's part of a tensor of a shape, once it lies as `target` says; `local` itself where nothing is to be done."""
+    """Return this process's part of a tensor in the layout `target`; `local` itself if nothing changes."""
     if source == target or mesh.get_coordinate() is None:
         return local
     return _Move(local, shape, mesh, source, target).done()
 
 
 class _Move:
-    """One redistribution: what this process has, and how it lies, step by step."""
+    """One redistribution: this process's part, and its layout, step by step."""
 
     def __init__(self, local, shape, mesh, source, target):
         self.local, self.shape, self.mesh = local, shape, mesh
         self.now, self.target = list(source), target
         self.at = mesh.get_coordinate()
-        self.orders = nesting(source, mesh.shape)         # by dim of the tensor: the dims of the mesh that part it
+        self.orders = nesting(source, mesh.shape)         # by tensor dim: the mesh dims that split it
         self.wanted = nesting(target, mesh.shape)
 
     def done(self):
-        """Return all steps."""
+        """Run all steps, and return the part."""
         while (step := self._innermost_that_leaves()) is not None:
             self._leave(*step)
         for i, p in enumerate(self.now):
@@ -49,7 +49,7 @@ class _Move:
         return self.local
 
     def _innermost_that_leaves(self):
-        """(dim of the tensor, dim of the mesh) of a part that is not to stay, and inside of which nothing is parted."""
+        """Return (tensor dim, mesh dim) of an innermost split that must go."""
         for dim, order in self.orders.items():
             wanted = self.wanted.get(dim, [])
             kept = 0
@@ -60,7 +60,7 @@ class _Move:
         return None
 
     def _can_enter(self, i) -> bool:
-        """Return whether a dim of the mesh may part what it is to part right away: all that comes before it does so."""
+        """Return whether a mesh dim may split its target dim now: all earlier splits are done."""
         p = self.target[i]
         if not isinstance(p, Shard):
             return False
@@ -68,7 +68,7 @@ class _Move:
         return order == wanted[:wanted.index(i)]
 
     def _size_without(self, dim, i) -> int:
-        """Return the size of a dim here, but for the parts of one dim of the mesh, the innermost one."""
+        """Return the local size of a dim without the innermost mesh dim's split."""
         size = self.shape[dim]
         for j in self.orders.get(dim, []):
             if j == i:
@@ -80,7 +80,7 @@ class _Move:
     # Steps.
 
     def _leave(self, dim, i):
-        """What was parted along a dim becomes whole, or is parted along the dim that is wanted."""
+        """Make a split dim whole, or split the wanted dim instead."""
         self.orders[dim].pop()
         sizes = part_sizes(self._size_without(dim, i), self.mesh.shape[i])
         if self._can_enter(i):
@@ -94,14 +94,14 @@ class _Move:
         self.now[i] = Replicate()
 
     def _exchange(self, i, dim, sizes, to):
-        """Parts along one dim become parts along another."""
+        """Exchange parts along one dim for parts along another."""
         cuts = part_sizes(self.local.shape[to], self.mesh.shape[i])
         mine = cuts[self.at[i]]
         shapes = [_resized(_resized(self.local.shape, dim, n), to, mine) for n in sizes]
         self.local = _joined(self._swapped(i, "all_to_all", lambda a: _cut(a, to, cuts), shapes), dim)
 
     def _swapped(self, i, what, outgoing, shapes) -> list:
-        """What every process along a dim of the mesh has for this one, on this one's device."""
+        """Return the arrays of all processes along a mesh dim for this one, on its device."""
         group, here = self.mesh.get_group(i), host(self.local)
         given, found = outgoing(here), []
         note = f"{what} of a DTensor {tuple(self.shape)} {here.dtype.name} from {self.now[i]} to {self.target[i]}"
@@ -115,7 +115,7 @@ class _Move:
         return [beside(a, self.local) for a in found]
 
     def _enter(self, i, dim):
-        """Return a dim is parted: of terms of a reduction each process gets the reduced part."""
+        """Split a dim; for terms of a reduction return the reduced part."""
         p, parts = self.now[i], self.mesh.shape[i]
         sizes = part_sizes(self.local.shape[dim], parts)
         if isinstance(p, Partial):
@@ -130,7 +130,7 @@ class _Move:
         self.orders.setdefault(dim, []).append(i)
 
     def _reduce(self, i, p):
-        """Return terms become their reduction."""
+        """Replace terms by their reduction."""
         here = host(self.local)
         self.local = beside(self._combined(i, lambda group, note: reduce_arrays(group, here, REDUCTIONS[p.reduce_op], note),
                                            "all_reduce"), self.local)
@@ -143,7 +143,7 @@ class _Move:
         return found[0]
 
     def _part_into_terms(self, i, p):
-        """Return a value becomes terms: of sums and products all is with the first process, of what else with everyone."""
+        """Replace a value by terms: for sums and products all of it in the first process, else in every one."""
         if p.reduce_op in _NEUTRAL and self.at[i]:
             self.local = _NEUTRAL[p.reduce_op](self.local)
         self.now[i] = p
@@ -153,7 +153,7 @@ _NEUTRAL: dict = {"sum": zeros_beside, "product": ones_beside}
 
 
 def host(a) -> np.ndarray:
-    """Return an array in this process's memory."""
+    """Return an array in host memory."""
     return a.numpy() if a.__class__ is DeviceArray else a
 
 
@@ -165,12 +165,12 @@ def beside(a, like):
 
 
 def part(a, dim, first, last):
-    """Return some elements along a dim, as a view."""
+    """Return elements along a dim, as a view."""
     return a[(*[slice(None)] * dim, slice(first, last))]
 
 
 def _cut(a, dim, sizes) -> list:
-    """Return an array in parts along a dim, as views."""
+    """Return the parts of an array along a dim, as views."""
     found, first = [], 0
     for n in sizes:
         found.append(part(a, dim, first, first + n))
@@ -183,7 +183,7 @@ def _resized(shape, dim, n) -> tuple:
 
 
 def _joined(arrays, dim):
-    """Return arrays behind each other along a dim."""
+    """Join arrays along a dim."""
     if arrays[0].__class__ is not DeviceArray:
         return np.concatenate(arrays, dim)
     return arrays[0].backend.run(cat, tuple(arrays), {"dim": dim})

@@ -1,8 +1,7 @@
-"""Operators on arrays of a mesh: how each call is run on the parts that processes have.
+"""Dispatch on mesh arrays: each call runs on the parts of the processes.
 
-For each dim of the mesh the way (`sharding_rules.py`) that moves the fewest bytes is taken, among those that keep something
-where it lies. A composite whose best way would move operands runs its body instead, operator by operator. What is known of no
-way runs whole.
+For each mesh dim the way (`sharding_rules.py`) that moves the fewest bytes is chosen, among those that keep some split. A
+composite whose best way would move operands runs its body operator by operator. Operators without a way run on whole operands.
 """
 
 from collections.abc import Callable
@@ -32,25 +31,24 @@ __all__ = ["broadcast_to", "rule_table", "run", "sweep"]
 
 @dataclass(frozen=True)
 class Plan:
-    """How a kind of call is run: how operands are to lie, how results do, and what runs it on parts. Without `ins`: by its
-    body."""
+    """Plan of a kind of call: layouts of operands and results, and what runs on parts. Without `ins` its body runs."""
 
     ins: tuple = ()
     outs: tuple = ()
     avals: tuple = ()
     several: bool = False
-    own: Any = None             # parameters that are others for the parts
+    own: Any = None             # parameters that differ for the parts
     shapes: tuple = ()          # of this process's parts of results
-    located: Any = None         # (what runs it, first, size)
+    located: Any = None         # (function that runs it, first, size)
 
 
-OWN: dict[Op, Callable] = {norms: grouped_reductions.norms}        # what runs operators of many arrays: (mesh, arrays, params)
+OWN: dict[Op, Callable] = {norms: grouped_reductions.norms}  # functions for operators of many arrays: (mesh, arrays, params)
 _plans: dict = {}
 _MOST_PLANS = 16384
 
 
 def run(op: Op, arrays, params):
-    """Return the results of an operator, as arrays of the mesh that its operands are on."""
+    """Return the results of an operator, as arrays of its operands' mesh."""
     mesh = _mesh_of(op, arrays)
     arrays = [on_mesh(a, mesh) if isinstance(a, (np.ndarray, DeviceArray)) else a for a in arrays]
     own = OWN.get(op)
@@ -82,7 +80,7 @@ def _mesh_of(op, arrays):
 
 
 def _of_no_terms(arrays) -> list:
-    """Return arrays of which nobody has terms."""
+    """Return arrays with terms reduced."""
     return [lying_as(a, without_terms(a.memory.placements)) if is_on_mesh(a) else a for a in arrays]
 
 
@@ -128,8 +126,8 @@ def _zeros(shape, aval, local):
 
 
 def _viewed(op, a, params, plan, mesh):
-    """Return a view of the part, if that lies where it must, else of a copy, which goes with what it is a view of. (`reshape`
-    is none of arrays that it must copy.)"""
+    """Return a view of the part if its layout allows, else of a copy, which follows its base. Views never copy by
+    `reshape`."""
     held = lying_as(a, plan.ins[0])
     local = held.memory.local
     own = {**params, **plan.own}
@@ -141,7 +139,7 @@ def _viewed(op, a, params, plan, mesh):
 
 
 def _shares(a, b) -> bool:
-    """Return whether two local arrays lie over the same memory."""
+    """Return whether two local arrays share memory."""
     if a.__class__ is DeviceArray:
         return a.memory is b.memory
     return np.may_share_memory(a, b)
@@ -180,7 +178,8 @@ def _planned(op, arrays, params, mesh) -> Plan:
 
 
 def _all_alike(op, call):
-    """How all operands lie, where a function of elements takes those of one shape that lie alike, in parts: so do results."""
+    """Return the one layout of all operands of an elementwise function if they have one shape and equal splits; results
+    keep it."""
     found = {p for p in call.placements if p is not None}
     if not op.is_pointwise or len(found) != 1 or len({s for s in (*call.shapes, *call.outs) if s is not None}) != 1:
         return None
@@ -195,7 +194,7 @@ def _plan_of(call, outs, several, ins, placed, names, chosen) -> Plan:
 
 
 def _located(call, names, chosen, ins, placed):
-    """What runs an operator on a part that begins elsewhere, and where this process's part begins."""
+    """Return the function for a part with an offset, and this process's offset."""
     for way in chosen:
         if names is not None and way.name in names.located:
             for shapes, lies, dims in ((call.shapes, ins, names.ins), (call.outs, placed, names.outs)):
@@ -212,7 +211,7 @@ def _placement(code):
 
 
 def _chosen(call: Call, names: Names | None, avals):
-    """Return the way along each dim of the mesh; None if a composite had better run its body."""
+    """Return the way along each mesh dim; None if a composite should run its body."""
     possible = ways(names, call)
     found, far = [], False
     for i in range(call.mesh.ndim):
@@ -225,7 +224,7 @@ def _chosen(call: Call, names: Names | None, avals):
 
 
 def _best(call, possible, avals, i):
-    """Return the way that moves the fewest bytes along a dim of the mesh, and how many these are."""
+    """Return the way that moves the fewest bytes along a mesh dim, and the number of bytes."""
     now = [None if p is None else p[i] for p in call.placements]
     best, least = possible[0], None
     for way in possible:
@@ -238,15 +237,17 @@ def _best(call, possible, avals, i):
 
 
 def _code(p):
-    """Return a placement as ways say it; strided parts are none of theirs."""
+    """Return a placement in the notation of ways; strided parts have none."""
     if isinstance(p, Partial):
         return p.reduce_op
     return p.dim if isinstance(p, Shard) and not isinstance(p, _StridedShard) else None
 
 
 def _bytes_moved(now, code, aval, parts) -> float:
-    """About how many bytes a process sends, or receives, to have an operand lie another way; never none for what would, so that
-    tensors lie the same way on a mesh of one process."""
+    """Return about how many bytes a process sends or receives to convert an operand's layout.
+
+    A conversion never counts as zero, so that layouts are the same on a mesh of one process.
+    """
     if (_code(now) == code and not isinstance(now, _StridedShard)) or isinstance(now, Replicate):
         return 0
     whole = (prod(aval.shape) * aval.dtype.itemsize + 1) * max(parts - 1, 0.5) / parts
@@ -255,19 +256,19 @@ def _bytes_moved(now, code, aval, parts) -> float:
     return whole / parts if isinstance(code, int) else whole
 
 
-# What else the runtime asks.
+# Other functions for the runtime.
 
 
 def broadcast_to(a, shape):
-    """Return an array laid out over a shape."""
+    """Broadcast an array to a shape."""
     return run(expand, (run(reshape, (a,), {"shape": (1,) * (len(shape) - a.ndim) + a.shape}),), {"shape": tuple(shape)})
 
 
 def sweep(rows, numbers):
-    """Replace parts of arrays, in one sweep over each row: operands are brought to lie as what is written."""
+    """Run fused updates on parts, one row after the other; operands take the layout of what is written."""
     numbers = [n.item() if hasattr(n, "item") and hasattr(n, "shape") else n for n in numbers]
     far: list = []
-    apart: list = []            # (what is written, what was computed in its place)
+    apart: list = []            # (target, value computed for it)
     for kernel, outs, arrays in rows:
         lies = without_terms(outs[0].memory.placements)
         held = [lying_as(o, lies) for o in outs]

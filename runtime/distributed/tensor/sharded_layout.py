@@ -1,7 +1,7 @@
-"""Layout of a tensor's parts on a mesh: which elements each process has.
+"""Layout of a tensor's parts on a mesh: the elements of each process.
 
-Dims of the mesh that part one dim of the tensor do so one after the other, each the parts that those before it made: in the
-order of the mesh, but for `_StridedShard`, which comes after later ones.
+Mesh dims that split one tensor dim do so one after the other, each the parts of those before it, in the order of the mesh.
+`_StridedShard` comes after later ones.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ REPLICATE = Replicate()
 
 
 def bounds(size: int, parts: int, index: int) -> tuple:
-    """Where part `index` of `size` elements begins and ends, of equal parts but the last ones."""
+    """Return begin and end of part `index` of `size` elements, in equal parts but the last ones."""
     step = -(-size // parts)
     return min(size, index * step), min(size, (index + 1) * step)
 
@@ -26,7 +26,7 @@ def part_sizes(size: int, parts: int) -> list:
 
 
 def nesting(placements, sizes) -> dict:
-    """For each dim of the tensor that is parted the dims of the mesh that do so, in the order in which they do."""
+    """Return for each split tensor dim the mesh dims that split it, in order."""
     found: dict[int, list] = {}
     for i in reversed(range(len(placements))):
         p = placements[i]
@@ -47,7 +47,7 @@ def nesting(placements, sizes) -> dict:
 
 
 def place_in(shape, mesh, placements, coordinate=None) -> tuple:
-    """(local shape, offsets): the part of a tensor that a place in the mesh has, this process's unless said."""
+    """Return (local shape, offsets) of the part at a position of the mesh, by default this process's."""
     local, offsets = list(shape), [0] * len(shape)
     at = mesh.get_coordinate() if coordinate is None else coordinate
     if at is None:
@@ -61,12 +61,12 @@ def place_in(shape, mesh, placements, coordinate=None) -> tuple:
 
 
 def compute_local_shape_and_global_offset(global_shape, mesh, placements) -> tuple:
-    """Return the shape of this process's part of a tensor, and where that begins along each dim."""
+    """Return the shape of this process's part of a tensor, and its offset along each dim."""
     return place_in(tuple(global_shape), mesh, tuple(placements))
 
 
 def whole_shape(local, mesh, placements) -> tuple:
-    """Return the shape of a tensor of which every process has a part of this one's shape."""
+    """Return the shape of a tensor whose parts all have this one's shape."""
     shape = list(local)
     for i, p in enumerate(placements):
         if isinstance(p, Shard):
@@ -75,7 +75,7 @@ def whole_shape(local, mesh, placements) -> tuple:
 
 
 def checked(placements, mesh, ndim: int, what: str) -> tuple:
-    """Placements as a tuple, one for each dim of the mesh, with dims counted from the front."""
+    """Return placements as a tuple, one for each dim of the mesh, with dims counted from the front."""
     if placements is None:
         return (REPLICATE,) * mesh.ndim
     found = tuple(placements) if isinstance(placements, (list, tuple)) else (placements,)
@@ -100,12 +100,12 @@ def _checked(p: Any, ndim: int, what: str) -> Placement:
 
 
 def without_terms(placements) -> tuple:
-    """Return the same, whole where there are terms: as the gradient of something lies."""
+    """Return placements with terms replaced by whole values: the layout of gradients."""
     return tuple([REPLICATE if isinstance(p, Partial) else p for p in placements])
 
 
 def current_mesh() -> DeviceMesh:
-    """Return the mesh that is meant where none is said: that of the innermost `with mesh:`, or all ranks in a row."""
+    """Return the default mesh: that of the innermost `with mesh:`, or all ranks in a row."""
     found = DeviceMesh.current()
     if found is None:
         raise ArgumentError("no mesh is given: pass device_mesh, or make tensors inside of `with mesh:`")

@@ -1,4 +1,4 @@
-"""Tensors of which each rank has a part, as state dicts hold them."""
+"""Pieces of sharded tensors in state dicts."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,7 @@ __all__ = ["Piece"]
 
 @dataclass
 class Piece:
-    """Some elements of a tensor, counted row by row: as many as `tensor` has, from number `start` on."""
+    """Consecutive elements of a tensor, counted row by row: those of `tensor`, from number `start` on."""
 
     tensor: Any
     start: int
@@ -18,11 +18,11 @@ class Piece:
 
     @property
     def stop(self) -> int:
-        """The number of the element behind the last one."""
+        """Number of the element after the last one."""
         return self.start + self.tensor.numel()
 
     def fill(self, values, start: int = 0):
-        """Take those elements that it has of a stretch that begins with number `start`; says how many these were."""
+        """Copy its elements from a segment that begins at number `start`; return how many these were."""
         values = values.reshape(-1)
         first, last = max(start, self.start), min(start + values.numel(), self.stop)
         if first >= last:

@@ -1,4 +1,4 @@
-"""The operators whose rule does not follow from what their record says of them otherwise, kind by kind."""
+"""Sharding rules of operators that do not follow from their records, by family."""
 
 from functools import partial
 from math import prod
@@ -17,7 +17,7 @@ from ....ir.ops.nn import norm as no
 from ...core.device_array import DeviceArray
 from .sharding_rules import ALL_TERMS, Call, Names, rule_of
 
-# Views. Whatever terms there are, their views are the terms of the view.
+# Views. Terms of any reduction stay terms in a view.
 
 
 def _viewed(ins, outs) -> Names:
@@ -35,7 +35,7 @@ def _permute(call):
 
 @rule_of(sh.expand)
 def _expand(call):
-    """Return terms are reduced before they are repeated: afterwards there is more to send."""
+    """Reduce terms before they are repeated: afterwards there is more to send."""
     x, out = call.shapes[0], call.outs[0]
     names = [len(out) - len(x) + d if n == out[len(out) - len(x) + d] else None for d, n in enumerate(x)]
     outs = tuple([d if d in names else None for d in range(len(out))])
@@ -85,8 +85,7 @@ def _as_strided(call):
 
 @rule_of(sh.reshape)
 def _reshape(call):
-    """Groups of dims of as many elements. The first one of a group may be parted, if its parts are whole rows of both
-    shapes."""
+    """Return groups of dims with equal elements. The first dim of a group may be split, into whole rows of both shapes."""
     x, out = call.shapes[0], call.outs[0]
     ins: list = [None] * len(x)
     outs: list = [None] * len(out)
@@ -101,7 +100,7 @@ def _reshape(call):
 
 
 def _groups(x, out):
-    """(dims of one shape, dims of the other) that have the same elements, without dims of size 1."""
+    """Return (dims of one shape, dims of the other) with the same elements, without dims of size 1."""
     if 0 in x:
         return
     i = j = 0
@@ -126,7 +125,7 @@ def _groups(x, out):
 
 
 def _batch_names(*shapes) -> list:
-    """Names of the dims before the last two of matrices that broadcast."""
+    """Return names of the dims before the last two of matrices that broadcast."""
     count = max(len(s) for s in shapes) - 2
     return [[("b", count - len(s) + 2 + d) if n != 1 else None for d, n in enumerate(s[:-2])] for s in shapes]
 
@@ -148,7 +147,7 @@ def _linear(call):
 
 
 def _with_groups(call, whole, lone):
-    """Names of a convolution: channels are parted where they are not in groups."""
+    """Return names of a convolution: channels are split only without groups."""
     return whole if call.params.get("groups", 1) == 1 else lone
 
 
@@ -175,7 +174,7 @@ def _conv_weight_grad(call):
     return Names((_image(call.shapes[0], "n", c), _image(call.shapes[1], "n", o)), (_image(call.outs[0], o, c),))
 
 
-# Attention: batch, heads, and (where it does not matter which query is which) queries.
+# Attention: batch, heads, and (if queries are independent) queries.
 
 
 def _attention_names(call, q, k, mask):
@@ -235,14 +234,14 @@ def _row_norm_grad(call):
 
 
 def _host_or_device(a, make):
-    """Something of an index that numpy computes, where the index is."""
+    """Return a NumPy function of an index on the index's device."""
     if a.__class__ is DeviceArray:
         return a.backend.to_device(make(a.numpy()), a.device)
     return make(a)
 
 
 def _masked_rows(rows, run, arrays, params, first, size):
-    """Return rows of a part of a table of so many: zeros for what is in other parts."""
+    """Return rows of a part of a table: zeros for rows in other parts."""
     weight, index = arrays
     em.check_range("embedding", index.numpy() if index.__class__ is DeviceArray else index, rows)
     inside = _host_or_device(index, lambda i: (i >= first) & (i < first + size))
@@ -271,7 +270,7 @@ def _row_sums(call):
 
 
 def _shifted(run, arrays, params, first, size):
-    """Classes counted from where a part of them begins: others are out of range, which gives zeros."""
+    """Count classes from the start of a part: others are out of range, which gives zeros."""
     *others, target = arrays
     near = _host_or_device(target, lambda t: np.where((t >= first) & (t < first + size), t - first, -1))
     return run((*others, near), params)
@@ -311,7 +310,7 @@ def _class_weight(call):
 
 
 def _index_names(x, indices):
-    """Return the names of what is indexed, of each index, and of what comes out."""
+    """Return the names of the indexed tensor, of each index, and of the result."""
     ndim = max([len(i) for i in indices if i is not None], default=0)
     own = [None if i is None else tuple([("i", ndim - len(i) + d) if n != 1 else None for d, n in enumerate(i)])
            for i in indices]

@@ -1,12 +1,11 @@
-"""Which dims of operands and results of an operator belong together: all that is known of operators that are shared out.
+"""Sharding rules: which dims of operands and results belong together.
 
-A rule gives names to dims. What has one name in several operands is parted alike, and so is the result where it has that
-name. A name that a result lacks is summed over there (or `reduced` otherwise), so each process gets a term. A dim without a
-name is kept whole. From names follow the ways in which an operator can be run on parts, for each dim of a mesh by itself
-(`ways`).
+A rule names dims. Dims with one name are split alike in all operands and results. If a result lacks a name, it is summed over
+it (or reduced by `reduced`), so each process has a term. A dim without a name stays whole. The names determine the ways to run
+an operator on parts, for each mesh dim by itself (`ways`).
 
-Rules follow from records: functions of elements, reductions, views, what goes along some dims. `sharding_rule_table.py` has
-what does not.
+Rules follow from records: elementwise functions, reductions, views, functions along dims. `sharding_rule_table.py` has the
+rest.
 """
 
 from collections.abc import Callable
@@ -21,22 +20,22 @@ from ....ir.ops.core import elementwise as ew
 from ....ir.ops.core import reduce as rd
 from ....ir.ops.core.shape import contiguous
 
-RULES: dict[Op, Callable] = {}          # rules of single operators: (call) -> Names, or None where nothing is known
-TERMS = ("sum", "avg")                  # reductions of which linear operators keep terms
+RULES: dict[Op, Callable] = {}          # rules of single operators: (call) -> Names, or None if unknown
+TERMS = ("sum", "avg")                  # reductions whose terms linear operators keep
 ALL_TERMS = (*TERMS, "product", "min", "max")
 
 
 @dataclass(frozen=True)
 class Names:
-    """What a rule says. A name is anything that can be a key; None is no name.
+    """Names of dims, as a rule gives them. A name is any hashable value; None is no name.
 
-    ins       the names of each operand's dims (None for what is no array)
-    outs      those of each result's dims
-    reduced   by name what the terms of a result without it are reduced by, where that is not their sum; None forbids
-    added     the operands that are added once, so whose value becomes terms where results are
+    ins       names of each operand's dims (None for operands that are no arrays)
+    outs      names of each result's dims
+    reduced   by name the reduction of terms of a result without it, if it is no sum; None forbids
+    added     operands that are added once, so their values become terms with the results
     linear    ways to keep terms: which operands have them, the others being whole
-    terms     the reductions of which terms are kept so
-    located   by name what runs the operator where a part begins elsewhere: (run, arrays, params, first, size)
+    terms     reductions whose terms are kept so
+    located   by name the function for a part with an offset: (run, arrays, params, first, size)
     """
 
     ins: tuple
@@ -50,7 +49,8 @@ class Names:
 
 @dataclass(frozen=True)
 class Call:
-    """A call of an operator: its operands' shapes (None for what is no array), dtypes and placements, its results' shapes."""
+    """Call of an operator: shapes (None for operands that are no arrays), dtypes and placements of operands, shapes of
+    results."""
 
     op: Op
     shapes: tuple
@@ -61,7 +61,7 @@ class Call:
     mesh: Any
 
     def parts_of(self, operand: int, dim: int) -> int:
-        """In how many parts a dim of an operand is."""
+        """Return the number of parts of a dim of an operand."""
         count = 1
         for i, p in enumerate(self.placements[operand] or ()):
             count *= self.mesh.shape[i] if p.is_shard(dim) else 1
@@ -69,7 +69,7 @@ class Call:
 
 
 def rule_of(*records):
-    """Mark the rule of operators."""
+    """Return a decorator that enters the rule of operators."""
     def mark(fn):
         RULES.update(dict.fromkeys(records, fn))
         return fn
@@ -78,7 +78,7 @@ def rule_of(*records):
 
 
 def names_of(call: Call) -> Names | None:
-    """What is known of an operator."""
+    """Return the names of an operator's call, or None."""
     op, way = call.op, way_of(call.op)
     rule = RULES.get(op)
     if rule is not None:
@@ -94,11 +94,11 @@ def names_of(call: Call) -> Names | None:
     return matrices(call) if way == Leading() else None
 
 
-# Rules that follow from what records are.
+# Rules that follow from records.
 
 
 def pointwise(call: Call) -> Names:
-    """Return each element by itself, operands broadcast."""
+    """Return the names of an elementwise function, whose operands broadcast."""
     shape, = call.outs[:1]
     ones = {d for d, n in enumerate(shape) if n == 1}
     ins = tuple([None if s is None else _from_right(s, len(shape), ones) for s in call.shapes])
@@ -108,7 +108,7 @@ def pointwise(call: Call) -> Names:
 
 
 def _from_right(shape, count, ones) -> tuple:
-    """Names of dims counted from the right, of an operand that broadcasts to `count` dims: none where it repeats."""
+    """Return names of an operand that broadcasts to `count` dims, counted from the right; none where it repeats."""
     names = range(count - len(shape), count)
     return tuple([None if n == 1 or d in ones else d for d, n in zip(names, shape)])
 
@@ -118,7 +118,7 @@ def _of_one(call):
 
 
 def _of_all(call):
-    """Return terms of sums of arrays; a number would be added by each."""
+    """Return that terms of sums of arrays stay terms; a number would be added by each process."""
     return (tuple([True] * len(call.shapes)),) if None not in call.shapes else ()
 
 
@@ -127,7 +127,7 @@ def _of_factors(call):
 
 
 def _of_cast(call):
-    """Return terms keep their digits in wider numbers."""
+    """Return that terms keep their digits in wider numbers."""
     before, after = call.dtypes[0], call.params["dtype"]
     if before in FLOAT8 or after in FLOAT8:
         return ()
@@ -151,7 +151,7 @@ _COMBINED = {rd.sum_: "sum", rd.prod: "product", rd.amax: "max", rd.amin: "min",
 
 
 def reduction(call: Call) -> Names:
-    """Return a reduction over dims: the others stay; over parts, terms."""
+    """Return the names of a reduction over dims: the others stay; reductions over parts give terms."""
     x, = call.shapes[:1]
     gone, keep = dims_in(call, len(x)), call.params["keepdim"]
     kind = _COMBINED.get(call.op)
@@ -167,7 +167,7 @@ def _none_is_empty(call, d) -> bool:
 
 
 def along(call: Call) -> Names | None:
-    """Something along dims, the same for every place in the others."""
+    """Return the names of a function along dims that treats the other dims independently."""
     ndim = len(call.shapes[0])
     if not ndim or "from_nothing" in call.op.traits:
         return None
@@ -186,7 +186,7 @@ def along(call: Call) -> Names | None:
 
 
 def images(call: Call, way: Images) -> Names:
-    """Return the first dim of some operands counts images that are treated one by one."""
+    """Return the names of a function whose operands' first dim counts independent images."""
     which = range(len(call.shapes)) if way.which is None else way.which
     ins = tuple([None if s is None else _first(s) if i in which else (None,) * len(s) for i, s in enumerate(call.shapes)])
     return Names(ins, tuple([_first(s) for s in call.outs]))
@@ -197,7 +197,7 @@ def _first(shape) -> tuple:
 
 
 def matrices(call: Call) -> Names | None:
-    """Return dims before those of a matrix are a batch."""
+    """Return the names of a matrix function, with a batch in the leading dims."""
     arrays = [s for s in call.shapes if s is not None]
     ndim = len(arrays[0])
     if not arrays or any(len(s) != ndim or s[:-2] != arrays[0][:-2] for s in arrays):
@@ -213,21 +213,23 @@ def _lead(shape, count) -> tuple:
     return (*range(count), *(None,) * (len(shape) - count))
 
 
-# The ways that follow from names.
+# Ways.
 
 
 @dataclass(frozen=True)
 class Way:
-    """How an operator runs along one dim of a mesh: for each operand and result the dim that is parted, None for what is whole,
-    or the reduction of which there are terms."""
+    """Way of running an operator along one mesh dim.
+
+    For each operand and result it has the split dim, None for whole, or the reduction of terms.
+    """
 
     ins: tuple
     outs: tuple
-    name: Any = None            # what is parted
+    name: Any = None            # name of the split dims
 
 
 def ways(names: Names | None, call: Call) -> list:
-    """Return the ways to run an operator along one dim of a mesh: all whole first."""
+    """Return the ways to run an operator along one mesh dim, beginning with all whole."""
     whole = Way((None,) * len(call.shapes), (None,) * len(call.outs))
     if names is None:
         return [whole]

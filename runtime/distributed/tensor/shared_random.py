@@ -1,6 +1,7 @@
-"""Random numbers of tensors that are shared out: all processes draw with the key of the first process of the mesh, so what
-one of them has of a tensor belongs to what the others have. Where all were seeded alike, that is the numbers of one process
-alone."""
+"""Random numbers of sharded tensors: all processes draw with the key of the mesh's first process.
+
+So their parts belong together. If all were seeded alike, the numbers are those of one process alone.
+"""
 
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +14,7 @@ from ..collectives.collectives import broadcast_array
 
 @contextmanager
 def together(mesh):
-    """Inside, this thread's random keys are those of the mesh's first process."""
+    """Use the keys of the mesh's first process for this thread's draws."""
     m = tls.m
     before = m.agrees
     if before is None and mesh.get_coordinate() is not None:
@@ -25,13 +26,13 @@ def together(mesh):
 
 
 def key(generator, mesh) -> Any:
-    """Return the next key of a generator, which is that of the mesh's first process."""
+    """Return the next key of the first process's generator."""
     with together(mesh):
         return generator.key()._a
 
 
 def from_first(a: np.ndarray, mesh, what: str, dims=None) -> np.ndarray:
-    """Return an array of the first process of a mesh (along some of its dims), in all."""
+    """Return the array of the mesh's first process (along some of its dims) in all processes."""
     for i in range(mesh.ndim) if dims is None else dims:
         group, found = mesh.get_group(i), []
         group.run(lambda group=group, a=a, found=found: found.append(broadcast_array(group, a, 0, f"{what} from the first of "

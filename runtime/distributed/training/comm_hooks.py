@@ -1,5 +1,7 @@
-"""`ingot.distributed.algorithms.ddp_comm_hooks`: how DistributedDataParallel combines gradients, by functions for
-`register_comm_hook`. Each takes its state and a bucket, and returns the future of what the bucket's gradients are to be."""
+"""`ingot.distributed.algorithms.ddp_comm_hooks`: gradient combination functions for `register_comm_hook`.
+
+Each takes its state and a bucket, and returns the future of the bucket's combined gradients.
+"""
 
 from enum import Enum
 from functools import partial
@@ -57,12 +59,12 @@ def _wrapper(dtype, hook):
 
 
 def fp16_compress_wrapper(hook):
-    """Return a hook that is given gradients as float16."""
+    """Return a hook that receives gradients as float16."""
     return _wrapper(dt.float16, hook)
 
 
 def bf16_compress_wrapper(hook):
-    """Return a hook that is given gradients as bfloat16."""
+    """Return a hook that receives gradients as bfloat16."""
     return _wrapper(dt.bfloat16, hook)
 
 
@@ -75,7 +77,7 @@ def _register_power(model, state, hook=power_sgd.powerSGD_hook, rank=1):
 
 
 class DDPCommHookType(Enum):
-    """Hooks by name, for programs whose settings name one."""
+    """Hooks by name, for programs that configure one."""
 
     ALLREDUCE = partial(_register, allreduce_hook)
     FP16_COMPRESS = partial(_register, fp16_compress_hook)
@@ -88,5 +90,5 @@ class DDPCommHookType(Enum):
 
 
 def register_ddp_comm_hook(comm_hook_type, model, state=None):
-    """Return a DistributedDataParallel one of the hooks; the state is the process group."""
+    """Register one of the hooks on a DistributedDataParallel; the state is the process group."""
     comm_hook_type.value(model=model, state=state)

@@ -1,4 +1,4 @@
-"""What hooks for the averaging of gradients are given."""
+"""GradBucket, the argument of communication hooks."""
 
 from ....ir.errors import ArgumentError
 from ...core.tensor import Tensor
@@ -7,25 +7,25 @@ __all__ = ["GradBucket"]
 
 
 class GradBucket:
-    """What a hook for the averaging of gradients is given: gradients one after the other in one buffer."""
+    """Bucket of a communication hook: joined gradients in one buffer."""
 
     def __init__(self, number, count, params, flat):
         self._number, self._count, self._params, self._flat = number, count, params, flat
 
     def index(self) -> int:
-        """Return the bucket's number, in the order in which buckets are sent."""
+        """Return the bucket's number, in the order of sending."""
         return self._number
 
     def is_last(self) -> bool:
-        """Return whether no bucket comes after it."""
+        """Return whether it is the last bucket."""
         return self._number == self._count - 1
 
     def buffer(self) -> Tensor:
-        """Return all gradients one after the other."""
+        """Return all gradients, joined."""
         return self._flat
 
     def set_buffer(self, buffer):
-        """Put other values in the place of the buffer."""
+        """Replace the values of the buffer."""
         if buffer.shape != self._flat.shape:
             raise ArgumentError(f"the buffer of this bucket has {self._flat.numel()} values, got a tensor of shape "
                                 f"{tuple(buffer.shape)}")

@@ -1,5 +1,7 @@
-"""`ingot.distributed.algorithms.model_averaging`: parameters that are averaged now and then in the place of gradients at every
-step, and the hook for DistributedDataParallel that goes with it."""
+"""`ingot.distributed.algorithms.model_averaging`: periodic averages of parameters instead of gradients at every step.
+
+It has the hook for DistributedDataParallel that belongs to it.
+"""
 
 from ....ir.errors import ArgumentError
 from ...api.register.register import FUNCTIONS
@@ -14,7 +16,7 @@ __all__ = ["ModelAverager", "PeriodicModelAverager", "PostLocalSGDOptimizer", "P
 
 
 class PostLocalSGDState:
-    """Which processes share gradients: all of them before step `start_localSGD_iter`, those of the subgroup from then on."""
+    """Gradient groups of local SGD: all processes before step `start_localSGD_iter`, the subgroup from then on."""
 
     def __init__(self, process_group, subgroup, start_localSGD_iter, post_local_gradient_allreduce=True):
         self.process_group, self.subgroup = process_group, subgroup
@@ -22,7 +24,7 @@ class PostLocalSGDState:
         self.iter = 0
 
     def maybe_increase_iter(self, bucket):
-        """Counts a step, with its last bucket."""
+        """Count a step, at its last bucket."""
         if bucket.is_last():
             self.iter += 1
 
@@ -41,19 +43,19 @@ def post_localSGD_hook(state, bucket) -> Future:
 
 
 class ModelAverager:
-    """Base of what averages parameters over processes."""
+    """Base of averagers of parameters over processes."""
 
     def __init__(self, process_group=None):
         self.process_group = process_group
         self.step = 0
 
     def average_parameters(self, params):
-        """Averages, at the steps at which it is time to; subclasses define it."""
+        """Average parameters if this step is due; subclasses define it."""
         raise NotImplementedError(f"{type(self).__name__} does not define average_parameters()")
 
 
 class PeriodicModelAverager(ModelAverager):
-    """Averages parameters at every `period`-th step from step `warmup_steps` on."""
+    """Averager at every `period`-th step from step `warmup_steps` on."""
 
     def __init__(self, period, warmup_steps=0, process_group=None):
         super().__init__(process_group)
@@ -62,7 +64,7 @@ class PeriodicModelAverager(ModelAverager):
         self.period, self.warmup_steps = period, warmup_steps
 
     def average_parameters(self, params):
-        """Counts a step, and averages parameters (or those in groups of an optimizer that have gradients) if it is time to."""
+        """Count a step, and average parameters (or those of an optimizer with gradients) if it is due."""
         if self.step >= self.warmup_steps and (self.step - self.warmup_steps) % self.period == 0:
             _average(list(_parameters(params)), member_of(self.process_group, "average_parameters"))
         self.step += 1
@@ -93,14 +95,14 @@ def _average(params, group):
 
 
 class PostLocalSGDOptimizer(Optimizer):
-    """An optimizer after whose steps an averager averages the parameters."""
+    """Optimizer whose steps are followed by an averager's."""
 
     def __init__(self, optim, averager):
         self.optim, self.averager = optim, averager
         self.param_groups, self.state, self.defaults = optim.param_groups, optim.state, optim.defaults
 
     def step(self, closure=None):
-        """Return a step of the optimizer, and the averager's part in it."""
+        """Step the optimizer, and average parameters."""
         loss = self.optim.step(closure)
         self.averager.average_parameters(params=self.optim.param_groups)
         return loss
@@ -114,11 +116,11 @@ class PostLocalSGDOptimizer(Optimizer):
         self.optim.add_param_group(param_group)
 
     def state_dict(self):
-        """Return the optimizer's, and the averager's count of steps as "step"."""
+        """Return the optimizer's state, with the averager's count of steps as "step"."""
         return {**self.optim.state_dict(), "step": self.averager.step}
 
     def load_state_dict(self, state_dict):
-        """Take what state_dict() gave; without "step" the averager starts anew."""
+        """Load a state of state_dict(); without "step" the averager starts anew."""
         self.optim.load_state_dict(state_dict)
         self.averager.step = state_dict.get("step", 0)
         self.param_groups, self.state = self.optim.param_groups, self.optim.state

@@ -1,5 +1,7 @@
-"""`powerSGD_hook`: gradients of matrices travel as two narrow factors of them (Vogels et al., 2019, by PowerSGD), of which the
-rest is added to the gradients of the next step."""
+"""`powerSGD_hook`: gradients of matrices are sent as two narrow factors (Vogels et al., 2019).
+
+The rest is added to the gradients of the next step.
+"""
 
 import math
 
@@ -15,7 +17,7 @@ __all__ = ["PowerSGDState", "batched_powerSGD_hook", "powerSGD_hook"]
 
 
 class PowerSGDState:
-    """What the hook keeps from step to step: the rest of each bucket, and the factors from which the next step starts."""
+    """State of the hook between steps: the rest of each bucket, and the factors that start the next step."""
 
     def __init__(self, process_group=None, matrix_approximation_rank=1, start_powerSGD_iter=1_000, min_compression_rate=2,
                  use_error_feedback=True, warm_start=True, orthogonalization_epsilon=0, random_seed=0,
@@ -33,12 +35,12 @@ class PowerSGDState:
         self.q_memory_dict: dict = {}
 
     def maybe_increase_iter(self, bucket):
-        """Counts a step, with its last bucket."""
+        """Count a step, at its last bucket."""
         if bucket.is_last():
             self.iter += 1
 
     def compresses(self, rows: int, columns: int) -> bool:
-        """Return whether the factors of a matrix are small enough to be sent in its place."""
+        """Return whether the factors of a matrix are small enough to send instead of it."""
         rank = min(rows, columns, self.matrix_approximation_rank)
         return (rows + columns) * rank * self.min_compression_rate < rows * columns
 
@@ -57,7 +59,7 @@ def _orthogonal(p, epsilon):
 
 
 def _first_factor(state, key, columns, rank, like):
-    """Return the last step's second factor, or a random one, which is the same on all ranks."""
+    """Return the last step's second factor, or a random one that is equal on all ranks."""
     found = state.q_memory_dict.get(key) if state.warm_start else None
     if found is None:
         drawn = FUNCTIONS["randn"](columns, rank, generator=state.generator).to(device=like.device, dtype=like.dtype)
@@ -66,7 +68,7 @@ def _first_factor(state, key, columns, rank, like):
 
 
 def _average_together(tensors, group):
-    """Average of several tensors, sent as one."""
+    """Average several tensors, sent as one."""
     if not tensors:
         return
     flat = FUNCTIONS["cat"]([t.reshape(-1) for t in tensors])
@@ -77,7 +79,7 @@ def _average_together(tensors, group):
 
 
 def _approximate(state, group, matrices, keys):
-    """Replace matrices by the average over ranks of what a few columns say of them."""
+    """Replace matrices by low-rank approximations of their average over ranks."""
     ranks = [min(*m.shape, state.matrix_approximation_rank) for m in matrices]
     seconds = [_first_factor(state, key, m.shape[1], rank, m) for key, m, rank in zip(keys, matrices, ranks)]
     firsts = [m @ q for m, q in zip(matrices, seconds)]
@@ -91,7 +93,7 @@ def _approximate(state, group, matrices, keys):
 
 
 def _with_rest(state, bucket):
-    """Return the gradients with what the last step has left of them, and a copy of these."""
+    """Return the gradients with the last step's rest added, and a copy."""
     buffer, index = bucket.buffer(), bucket.index()
     if not state.use_error_feedback:
         return buffer, None
@@ -101,7 +103,7 @@ def _with_rest(state, bucket):
 
 
 def _sends_all(state, bucket, group) -> bool:
-    """Average all gradients of a bucket, before the step from which on factors are sent; whether it is so early."""
+    """Average all gradients of a bucket before the step at which factors begin; return whether that was done."""
     early = state.iter < state.start_powerSGD_iter
     if early:
         state.maybe_increase_iter(bucket)
@@ -110,7 +112,7 @@ def _sends_all(state, bucket, group) -> bool:
 
 
 def powerSGD_hook(state, bucket) -> Future:
-    """Return the average over ranks, of matrices by factors of them. Steps before `start_powerSGD_iter` send all."""
+    """Return the average over ranks, of matrices by factors. Steps before `start_powerSGD_iter` send all values."""
     group = the_group(state.process_group)
     if _sends_all(state, bucket, group):
         return _done(bucket.buffer())
@@ -132,7 +134,7 @@ def powerSGD_hook(state, bucket) -> Future:
 
 
 def batched_powerSGD_hook(state, bucket) -> Future:
-    """powerSGD_hook of a bucket's gradients as one square matrix: quicker and less exact."""
+    """Apply powerSGD_hook to a bucket's gradients as one square matrix: faster and less exact."""
     group = the_group(state.process_group)
     if _sends_all(state, bucket, group):
         return _done(bucket.buffer())

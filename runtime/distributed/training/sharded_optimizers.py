@@ -1,5 +1,7 @@
-"""`ingot.distributed.optim`: optimizers for several ranks. One shares out its state: each rank keeps what belongs to some of
-the parameters, updates these, and sends them to the others."""
+"""`ingot.distributed.optim`: optimizers for several ranks.
+
+ZeroRedundancyOptimizer shards its state: each rank keeps that of some parameters, updates these, and sends them to the others.
+"""
 
 from typing import Any
 
@@ -17,7 +19,7 @@ __all__ = ["PostLocalSGDOptimizer", "ZeroRedundancyOptimizer"]
 
 
 class _EndedOptimizer(JoinHook):
-    """A rank whose batches have ended goes on updating its parameters."""
+    """Join hook: a rank without batches keeps updating its parameters."""
 
     def __init__(self, zero):
         self.zero = zero
@@ -28,8 +30,11 @@ class _EndedOptimizer(JoinHook):
 
 
 class ZeroRedundancyOptimizer(Optimizer, Joinable):
-    """An optimizer of `optimizer_class` whose state is shared out over ranks by parameters, the largest first, each to the rank
-    that has the least. Gradients must be the same on all ranks, as DistributedDataParallel has them."""
+    """Optimizer of `optimizer_class` with its state sharded over ranks by parameters.
+
+    The largest come first, each to the rank with the least. Gradients must be equal on all ranks, as with
+    DistributedDataParallel.
+    """
 
     optim: Any = None
 
@@ -42,14 +47,14 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             raise ArgumentError("ZeroRedundancyOptimizer needs a group that this rank is in")
         self._owners: dict[int, int] = {}
         self._loads = [0] * self.process_group.size()
-        self._whole: Any = None         # the state of all ranks, where it was collected
+        self._whole: Any = None         # state of all ranks, once collected
         super().__init__(params, defaults)
         self.optim = optimizer_class([self._own_part(group) for group in self.param_groups], **defaults)
         self.state = self.optim.state
         self._take_options(self.optim.param_groups, self.param_groups)
 
     def add_param_group(self, param_group):
-        """Add parameters with options of their own, and shares them out."""
+        """Add parameters with options of their own, and shard them."""
         super().add_param_group(param_group)
         group = self.param_groups[-1]
         for p in sorted(group["params"], key=lambda p: -p.numel()):
@@ -71,10 +76,10 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         for theirs, mine in zip(source, target):
             mine.update((k, v) for k, v in theirs.items() if k not in ("params", "param_names"))
 
-    # Stepping.
+    # Steps.
 
     def step(self, closure=None, **options):
-        """Return one update of this rank's parameters; then every rank has all."""
+        """Update this rank's parameters, then send them to every rank."""
         Join.notify_join_context(self)
         member_of(self.process_group, "ZeroRedundancyOptimizer.step")       # refuses while a function is traced
         self._take_options(self.param_groups, self.optim.param_groups)
@@ -85,7 +90,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return loss
 
     def _send(self):
-        """Send each rank's parameters to the others, those of one dtype and device together."""
+        """Send each rank's parameters to the others, joined by dtype and device."""
         kinds: dict = {}
         for group in self.param_groups:
             for p in group["params"]:
@@ -112,7 +117,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self._whole = None if parts is None else {k: v for part in parts for k, v in part.items()}
 
     def state_dict(self):
-        """Return the state of all ranks, as the optimizer's own state_dict() without sharing would be."""
+        """Return the state of all ranks, like the optimizer's own state_dict() without sharding."""
         if self._whole is None:
             raise AutogradError("the state is shared out over ranks: call consolidate_state_dict(to=rank) on all of them "
                                 "before that one's state_dict()")
@@ -120,7 +125,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return {**found, "state": dict(sorted(self._whole.items()))}
 
     def load_state_dict(self, state_dict):
-        """Take this rank's part of a whole state."""
+        """Load this rank's part of a whole state."""
         numbers, rank = self._numbers(), self.process_group.rank()
         mine = {numbers[id(p)]: p for group in self.param_groups for p in self._own(group)}
         local, groups = {n: i for i, n in enumerate(mine)}, []
@@ -139,5 +144,5 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     # Ranks with different numbers of batches.
 
     def join_hook(self, **kwargs):
-        """What this rank does for others once it has ended."""
+        """Return the hook of this rank after its last batch."""
         return _EndedOptimizer(self)

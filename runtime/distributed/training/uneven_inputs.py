@@ -1,5 +1,7 @@
-"""`ingot.distributed.algorithms.join`: ranks that have different numbers of batches. A rank that has ended takes part in
-what the others send, until all have ended."""
+"""`ingot.distributed.algorithms.join`: ranks with different numbers of batches.
+
+A rank without batches takes part in the others' communication until all have ended.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,18 +17,18 @@ __all__ = ["Join", "JoinHook", "Joinable"]
 
 
 class JoinHook:
-    """What a rank that has ended does while others go on."""
+    """Actions of a rank without batches while others continue."""
 
     def main_hook(self) -> None:
-        """In each step of the others: takes part in what they send in one."""
+        """Take part in the communication of one step of the others."""
 
     def post_hook(self, is_last_joiner: bool) -> None:
-        """Once all have ended; the last ones are those that have gone through all steps."""
+        """Run once all have ended; the last joiners went through all steps."""
 
 
 @dataclass
 class _Config:
-    """The context that joinables are in. The first one announces steps; `active` is how many ranks had part in the last one."""
+    """Context of joinables. The first one announces steps; `active` is the number of ranks in the last one."""
 
     enable: bool = False
     throws: bool = False
@@ -38,29 +40,31 @@ _OUTSIDE = _Config()
 
 
 class Joinable:
-    """Base of what sends in each step: modules and optimizers define `join_hook`, and call `Join.notify_join_context(self)`
-    before they send."""
+    """Base of modules and optimizers that communicate in each step.
+
+    They define `join_hook`, and call `Join.notify_join_context(self)` before they communicate.
+    """
 
     process_group: Any
     _join_config: Any = _OUTSIDE
 
     def join_hook(self, **kwargs) -> JoinHook:
-        """What a rank does for others once it has ended."""
+        """Return the hook of a rank after its last batch."""
         raise NotImplementedError(f"{type(self).__name__} does not define join_hook()")
 
     @property
     def join_device(self):
-        """The device on which ranks count each other."""
+        """Device on which ranks count each other."""
         return CPU
 
     @property
     def join_process_group(self):
-        """The group of the ranks."""
+        """Group of the ranks."""
         return self.process_group
 
 
 def _active(group, going_on: bool) -> int:
-    """How many ranks go on; all of them ask at once."""
+    """Return the number of ranks that continue; a collective."""
     found: list = []
     mine = np.array([going_on], np.int64)
     group.run(lambda: found.append(reduce_arrays(group, mine, ReduceOp.SUM, "ranks that go on")), False)
@@ -68,8 +72,11 @@ def _active(group, going_on: bool) -> int:
 
 
 class Join:
-    """A context in which ranks may end early. Within it each step of the joinables is announced; a rank that leaves it takes
-    part in the steps of others until all have left. Further options go to the joinables' `join_hook`."""
+    """Context in which ranks may end early.
+
+    Each step of the joinables is announced. A rank that leaves takes part in the steps of others until all have left. Further
+    options go to the joinables' `join_hook`.
+    """
 
     def __init__(self, joinables, enable=True, throw_on_early_termination=False, **kwargs):
         self._joinables = list(joinables)
@@ -110,8 +117,10 @@ class Join:
 
     @staticmethod
     def notify_join_context(joinable):
-        """Announce a step of the context's first joinable; how many ranks take part in it with batches of their own, or None
-        where nothing was announced."""
+        """Announce a step of the context's first joinable.
+
+        Return the number of ranks with batches of their own, or None without an announcement.
+        """
         config = joinable._join_config
         if not config.enable or config.first is not joinable:
             return None

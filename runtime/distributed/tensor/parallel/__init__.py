@@ -1,4 +1,4 @@
-"""`ingot.distributed.tensor.parallel`: modules whose parameters and activations the processes of a mesh share out."""
+"""`ingot.distributed.tensor.parallel`: modules with parameters and activations sharded over a mesh."""
 
 from .parallel_styles import (
     ColwiseParallel,

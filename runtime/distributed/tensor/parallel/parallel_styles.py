@@ -1,4 +1,4 @@
-"""How a module is shared out: what becomes of its parameters, of what it gets, and of what it gives."""
+"""Parallel styles: sharding of a module's parameters, inputs and outputs."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -16,7 +16,7 @@ __all__ = ["ColwiseParallel", "ParallelStyle", "PrepareModuleInput", "PrepareMod
 
 
 def lying(x, mesh, given, wanted) -> Any:
-    """Return a tensor that lies as wanted: a plain one is a part of one that lies as `given` says."""
+    """Return a tensor in the wanted layout; a plain one is a local part in the layout `given`."""
     if not isinstance(x, DTensor):
         if not isinstance(x, Tensor):
             raise DTypeError(f"what is to be shared out is a tensor, got {type(x).__name__}")
@@ -25,7 +25,7 @@ def lying(x, mesh, given, wanted) -> Any:
 
 
 def given_out(x, wanted, local) -> Any:
-    """Return a result that lies as wanted, or this process's part of it."""
+    """Return a result in the wanted layout, or this process's part of it."""
     if not isinstance(x, DTensor):
         return x
     x = x.redistribute(placements=wanted)
@@ -33,13 +33,13 @@ def given_out(x, wanted, local) -> Any:
 
 
 class ParallelStyle(ABC):
-    """How a module is shared out over a mesh."""
+    """Style of sharding a module over a mesh."""
 
     src_data_rank: int | None = 0
 
     @abstractmethod
     def _apply(self, module, device_mesh):
-        """Shares out a module."""
+        """Shard a module."""
 
     def _facts(self) -> dict:
         return {name: value for name, value in vars(self).items() if name != "src_data_rank"}
@@ -48,14 +48,14 @@ class ParallelStyle(ABC):
         return f"{type(self).__name__}({', '.join([f'{k}={v}' for k, v in self._facts().items()])})"
 
     def _put(self, module, mesh, places: dict):
-        """Make the parameters of a module ones that lie as it is said by name, the others as for None."""
+        """Shard the parameters of a module by name; None gives the layout of the others."""
         for name, p in list(module._parameters.items()):
             if p is not None:
                 module.register_parameter(name, as_parameter(p, mesh, [places.get(name, places[None])], self.src_data_rank))
 
 
 class _OfLayers(ParallelStyle):
-    """A style of linear layers and embeddings: `_PLACES` says how their parameters lie, and what they want to get."""
+    """Style of linear layers and embeddings: `_PLACES` has the layouts of parameters and of inputs."""
 
     _PLACES: dict = {}
     _given: Placement
@@ -79,22 +79,24 @@ class _OfLayers(ParallelStyle):
 
 
 class ColwiseParallel(_OfLayers):
-    """Each process computes some of the outputs of a linear layer, or some columns of an embedding."""
+    """Style in which each process computes some outputs of a linear layer, or columns of an embedding."""
 
     _given, _gives = Replicate(), Shard(-1)
     _PLACES = {Linear: ({None: Shard(0)}, Replicate()), Embedding: ({None: Shard(1)}, Replicate())}
 
 
 class RowwiseParallel(_OfLayers):
-    """Each process takes some of the inputs of a linear layer, or has some rows of an embedding; results are summed."""
+    """Style in which each process takes some inputs of a linear layer, or rows of an embedding; results are summed."""
 
     _given, _gives = Shard(-1), Replicate()
     _PLACES = {Linear: ({None: Shard(1), "bias": Replicate()}, Shard(-1)), Embedding: ({None: Shard(0)}, Replicate())}
 
 
 class SequenceParallel(ParallelStyle):
-    """Each process has a part of the sequence; parameters are whole. For norms, dropout, and what else takes each place by
-    itself."""
+    """Style in which each process has a part of the sequence, and parameters are whole.
+
+    It is for norms, dropout, and other modules that treat positions independently.
+    """
 
     def __init__(self, *, sequence_dim=1, use_local_output=False):
         self.sequence_sharding = (Shard(sequence_dim),)
@@ -118,7 +120,7 @@ def _check_alike(what, some, others):
 
 
 class PrepareModuleInput(ParallelStyle):
-    """What a module gets, as tensors that lie as it wants them; None leaves an argument as it is."""
+    """Style that converts a module's inputs to the wanted layouts; None leaves an argument unchanged."""
 
     def __init__(self, *, input_layouts=None, desired_input_layouts=None, input_kwarg_layouts=None,
                  desired_input_kwarg_layouts=None, use_local_output=False):
@@ -155,7 +157,7 @@ class PrepareModuleInput(ParallelStyle):
 
 
 class PrepareModuleOutput(ParallelStyle):
-    """What a module gives, as tensors that lie as wanted, or the parts of them; None leaves a result as it is."""
+    """Style that converts a module's outputs to the wanted layouts, or to local parts; None leaves a result unchanged."""
 
     def __init__(self, *, output_layouts, desired_output_layouts, use_local_output=True):
         self.output_layouts, self.desired_output_layouts = _several(output_layouts), _several(desired_output_layouts)
@@ -181,7 +183,7 @@ class PrepareModuleOutput(ParallelStyle):
 
 
 class PrepareModuleInputOutput(ParallelStyle):
-    """Both: what a module gets, and what it gives."""
+    """Style that converts a module's inputs and outputs."""
 
     def __init__(self, *, input_layouts=None, desired_input_layouts=None, input_kwarg_layouts=None,
                  desired_input_kwarg_layouts=None, use_local_input=False, output_layouts, desired_output_layouts,

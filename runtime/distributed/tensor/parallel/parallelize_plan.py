@@ -1,4 +1,4 @@
-"""Which modules inside of one are shared out, and how."""
+"""Parallelisation plans: styles for modules by name."""
 
 import warnings
 from fnmatch import fnmatch
@@ -14,8 +14,10 @@ __all__ = ["input_reshard", "parallelize_module"]
 
 
 def parallelize_module(module, device_mesh=None, parallelize_plan=None, *, src_data_rank=0):
-    """Shares out a module over a mesh of one dim: by a style, or by one for each name of a module inside (with `*` for any
-    name). Parameters are those of the first process, or, with `src_data_rank=None`, each process takes its part of its own."""
+    """Shard a module over a mesh of one dim: by one style, or by one for each name of a module inside (`*` for any name).
+
+    Parameters are those of the first process. With `src_data_rank=None` each process takes its part of its own.
+    """
     mesh = device_mesh or current_mesh()
     if mesh.ndim != 1:
         raise ArgumentError(f"parallelize_module takes a mesh of one dim, got {mesh}; mesh['tp'] is a dim of it")
@@ -38,7 +40,7 @@ def parallelize_module(module, device_mesh=None, parallelize_plan=None, *, src_d
 
 
 def _named(module, path) -> list:
-    """Return the modules inside of one that a name with `*` means."""
+    """Return the modules that a name with `*` matches."""
     found = [module]
     for token in path.split(".") if path else []:
         found = [child for m in found for name, child in m.named_children() if fnmatch(name, token)]
@@ -46,8 +48,10 @@ def _named(module, path) -> list:
 
 
 def input_reshard(module, tp_device_mesh, input_reshard_dim=None):
-    """What a module that is shared out over a mesh saves for gradients is kept in parts along a dim, and made whole again when
-    it is needed: plain tensors that are the same in all processes."""
+    """Save a module's activations in parts along a dim of the mesh, and gather them when needed.
+
+    This applies to plain tensors that are equal in all processes.
+    """
     if input_reshard_dim is None:
         return module
     forward = module.forward

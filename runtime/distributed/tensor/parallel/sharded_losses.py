@@ -1,4 +1,4 @@
-"""Losses of logits whose classes are shared out."""
+"""Losses of logits with sharded classes."""
 
 from contextlib import contextmanager
 
@@ -7,6 +7,8 @@ __all__ = ["loss_parallel"]
 
 @contextmanager
 def loss_parallel():
-    """Inside, `cross_entropy` takes logits (DTensors) whose classes lie in parts, and backward is called. It does so without,
-    too: rows' largest values, sums and the value at the target are reduced over the processes, and no logits are sent."""
+    """Context manager for `cross_entropy` of logits (DTensors) with sharded classes, and its backward.
+
+    It changes nothing: the loss always reduces row maxima, sums and target values over the processes, and sends no logits.
+    """
     yield
