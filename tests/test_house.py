@@ -124,7 +124,6 @@ ORDER = [room for layer in LAYERS for room in order_of(layer)]
 PLACE = {room: i for i, room in enumerate(ORDER)}
 # Imports that still go upwards, and how each will end.
 UPWARD = {
-    ("runtime/cpu/calls/conv_steps.py", "runtime/cpu/loops/copies.py"): "plain() moves to loops/copies.py",
 }
 
 

@@ -18,13 +18,14 @@ from ....ir.opdef.op import Op
 from ....ir.ops.nn import norm as norm_ops
 from ....ir.target import host
 from ....passes.codegen.llvm.conv import batch_norm as codegen
-from ..calls import call, conv_steps, pool
-from ..calls.conv_steps import EXTRA, OPERANDS, W, X, Y, plain
+from ..calls import call, pool
 from ..calls.operator_kernel import OperatorKernel, or_reference
+from ..calls.plan import EXTRA, OPERANDS, SlotJobs, W, X, Y, share
 from ..calls.step_list import At
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from ..loops import copies
+from ..loops.copies import plain
 from ..loops.low_precision import widened
 from ..memory.alloc import empty
 
@@ -51,9 +52,9 @@ def _task(made):
 def plan(kind, shape, eps, dtype, relu, threads):
     """The job of one kind on arrays (N, C, ...); `codegen.OPERANDS` says what its operand words are."""
     (images, channels), size = shape[:2], prod(shape[2:])
-    steps, made = conv_steps.Steps(threads), codegen.BatchNormKernel(host(), kind, _ELEMENTS[dtype], relu, len(shape) == 2)
+    steps, made = SlotJobs(threads), codegen.BatchNormKernel(host(), kind, _ELEMENTS[dtype], relu, len(shape) == 2)
     items = -(-channels // made.block)
-    chunks = conv_steps.share(2 * images * channels * size, items, threads)
+    chunks = share(2 * images * channels * size, items, threads)
     words = {"items": items, "chunks": chunks, "images": images, "channels": channels, "size": size,
              "eps": struct.unpack("<q", struct.pack("<d", eps))[0]}
     steps.add(_task(made), chunks, codegen.WORDS, words,

@@ -10,10 +10,11 @@ from ....ir.target import host
 from ....passes.codegen.llvm.conv import batch_norm_blocked as codegen
 from ....passes.codegen.llvm.conv.batch_norm import OPERANDS as NAMES
 from ....passes.codegen.llvm.conv.batch_norm import RUN
-from ..calls import call, conv_steps, pool
-from ..calls.conv_steps import EXTRA, OPERANDS, WORKSPACE, W, X, Y, plain
+from ..calls import call, pool
+from ..calls.plan import EXTRA, OPERANDS, WORKSPACE, SlotJobs, W, X, Y, share
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
+from ..loops.copies import plain
 from ..memory.alloc import empty
 from .batch_norm import is_direct
 
@@ -32,7 +33,7 @@ def _tasks(kind, item, relu, joined):
 @functools.lru_cache(512)
 def plan(kind, images, channels, pixels, eps, item, relu, threads):
     """The jobs of one kind on planes of so many pixels; NAMES says what the operand words are."""
-    steps, lanes, planes = conv_steps.Steps(threads), host().lanes(item), images
+    steps, lanes, planes = SlotJobs(threads), host().lanes(item), images
     joined = not is_direct((images, channels, pixels))
     images, size = (1, images * pixels) if joined else (images, pixels)
     blocks, runs = -(-channels // lanes), -(-size // RUN)
@@ -46,7 +47,7 @@ def plan(kind, images, channels, pixels, eps, item, relu, threads):
     counts = {codegen.SUMS: images * blocks, codegen.JOIN: blocks, codegen.APPLY: planes * blocks}
     for stage, task in zip(codegen.STAGES, _tasks(kind, item, relu, joined)):
         items = counts[stage]
-        chunks = conv_steps.share(blocks * images * runs * lanes if stage == codegen.JOIN else work, items, threads)
+        chunks = share(blocks * images * runs * lanes if stage == codegen.JOIN else work, items, threads)
         steps.add(task, chunks, codegen.WORDS, words | {"items": items, "chunks": chunks}, slots)
     return steps.plan()
 

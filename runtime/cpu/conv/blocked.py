@@ -25,9 +25,10 @@ from ....passes.codegen.llvm.conv.batch_norm import OPERANDS as NORM_OPERANDS
 from ....passes.codegen.llvm.conv.conv_epilogue import Lines
 from ....passes.layout.layout import PRODUCT, Asked, Chosen
 from ..calls import pool
-from ..calls.conv_steps import EXTRA, FACTORS, OPERANDS, W, X, Y, plain
 from ..calls.operator_kernel import OperatorKernel
+from ..calls.plan import EXTRA, FACTORS, OPERANDS, W, X, Y
 from ..calls.step_list import At
+from ..loops.copies import plain
 from . import (
     batch_norm_blocked,
     conv,

@@ -14,11 +14,12 @@ from ....ir import config
 from ....ir import dtype as dt
 from ....ir.ops.nn import conv as conv_ops
 from ....passes.codegen.llvm.contract.epilogue import RowBias
-from ..calls import call, conv_steps, pool
-from ..calls.conv_steps import WORKSPACE, W, X, Y, plain
+from ..calls import call, pool
 from ..calls.operator_kernel import OperatorKernel
+from ..calls.plan import WORKSPACE, SlotJobs, W, X, Y
 from ..calls.step_list import At, Table
 from ..gemm import complex_products, gemm
+from ..loops.copies import plain
 from ..loops.low_precision import LOW, widened
 from ..memory import alloc
 from . import conv_algorithm, conv_depthwise, conv_grad_plan, conv_layout, conv_plan, conv_pointwise_bf16, winograd
@@ -115,7 +116,7 @@ class Direct:
 
     def __init__(self, g: Geometry, dtype, shape, algorithm: Algorithm | None):
         self.shape, self.dtype = shape, dtype
-        steps = conv_steps.Steps()
+        steps = SlotJobs()
         self.bias = Bias(g.groups, g.outputs, g.lanes, dtype)
         g = dataclasses.replace(g, x_plain=reads_planes(g, algorithm))
         x = _packed_input(steps, g)
@@ -203,7 +204,7 @@ class DirectGrad:
         self.shape, self.dtype = shape, dtype
         turned = Geometry(forward.images, forward.groups, forward.outputs, forward.inputs,
                           tuple(Window(d.out, d.size) for d in forward.dims), forward.item)
-        self.bias, steps = Bias(turned.groups, turned.outputs, turned.lanes, dtype), conv_steps.Steps()
+        self.bias, steps = Bias(turned.groups, turned.outputs, turned.lanes, dtype), SlotJobs()
         x = _packed_input(steps, turned)
         y = WORKSPACE, steps.room(conv_layout.blocked_bytes(turned.images * turned.groups, turned.y_blocks, forward.pixels))
         for phase in itertools.product(*map(conv_plan.phases, forward.dims)):
@@ -273,7 +274,7 @@ class WeightGrad:
 
     def __init__(self, g: Geometry, dtype, shape):
         self.shape, self.dtype = shape, dtype
-        steps = conv_steps.Steps()
+        steps = SlotJobs()
         x = _packed_input(steps, g)
         y = WORKSPACE, steps.room(conv_layout.blocked_bytes(g.images * g.groups, g.y_blocks, g.out_pixels))
         conv_layout.pack_activation(steps, (W, 0), y, g.images * g.groups, g.y_blocks, g.out_pixels)

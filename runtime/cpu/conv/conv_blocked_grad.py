@@ -10,12 +10,13 @@ import itertools
 from typing import Any
 
 from ....passes.codegen.llvm.conv.conv_epilogue import Lines, following
-from ..calls import conv_steps, pool
-from ..calls.conv_steps import EXTRA, WORKSPACE, W, X, Y, plain
+from ..calls import pool
+from ..calls.plan import EXTRA, WORKSPACE, SlotJobs, W, X, Y
+from ..loops.copies import plain
 from ..memory import alloc
 from . import conv_depthwise, conv_grad_plan, conv_layout, conv_plan, winograd
 from .conv import geometry
-from .conv_layout import blocked_bytes
+from .conv_layout import blocked_bytes, run_with_epilogue
 from .conv_plan import Geometry, Scatter, Window
 
 _KEPT = 1024            # plans of each kind
@@ -113,7 +114,7 @@ def turned_weight(convolution, images: int, algorithm=None) -> Turned:
 @functools.lru_cache(_KEPT)
 def pack_plan(convolution, algorithm, threads: int):
     """(the plan that packs a weight for the gradient of the input, bytes of the result)"""
-    steps, turned = conv_steps.Steps(threads), turned_weight(convolution, 1, algorithm)
+    steps, turned = SlotJobs(threads), turned_weight(convolution, 1, algorithm)
     turned.add_pack(steps, (W, 0), (Y, 0))
     return steps.plan(), turned.size
 
@@ -129,7 +130,7 @@ class InputGrad:
     """The gradient of the input for fixed shapes, and what follows it."""
 
     def __init__(self, convolution, images: int, algorithm, lines: Lines):
-        forward, steps = forward_geometry(convolution, images), conv_steps.Steps()
+        forward, steps = forward_geometry(convolution, images), SlotJobs()
         blocks = forward.groups if conv_depthwise.takes(forward) else forward.groups * forward.inputs
         blocks = -(-blocks // forward.lanes)
         self.shape = (images, blocks, *convolution[1], forward.lanes)
@@ -139,7 +140,7 @@ class InputGrad:
 
     def run(self, g, w, beside=(), taps=()):
         """The gradient, from one in blocks and a packed weight; `beside` and `taps` as in `FusedConv.run`."""
-        return self.plan.result(self.shape, g, w, self.after, beside, taps)
+        return run_with_epilogue(self.plan, self.shape, g, w, self.after, beside, taps)
 
 
 class WeightGrad:
@@ -147,7 +148,7 @@ class WeightGrad:
 
     def __init__(self, convolution, images: int, in_blocks: bool):
         g = forward_geometry(convolution, images)
-        self.filters, steps = convolution[0], conv_steps.Steps()
+        self.filters, steps = convolution[0], SlotJobs()
         if conv_depthwise.takes(g):
             self._add_depthwise(steps, g, in_blocks)
         else:

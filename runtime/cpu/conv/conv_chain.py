@@ -14,7 +14,7 @@ from ....ir.target import host
 from ....passes.codegen.llvm.conv.conv_epilogue import Beside
 from ....passes.codegen.llvm.pool import nested
 from ....passes.codegen.llvm.pool.tasks import WORD
-from ..calls import conv_steps
+from ..calls.plan import OPERANDS, SlotJobs, W, X, Y
 from ..calls.step_list import At, Code, NativeCall, NativeStep, Scratch, Table
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_by
@@ -114,15 +114,15 @@ class _Lists:
         above = low - (first * layer.height.stride - layer.height.low)         # rows of padding
         window = replace(layer.height, size=high - low, out=end - first, low=above)
         job = self._job(k, layer, window)
-        slots = {conv_steps.W: (self._word(At(operand)), 0, 0), conv_steps.OPERANDS: (_OWN, WORD * job.words, 0)}
+        slots = {W: (self._word(At(operand)), 0, 0), OPERANDS: (_OWN, WORD * job.words, 0)}
         if k:
-            slots[conv_steps.X] = _SCRATCH, self.buffers[k - 1][0] + (low - band.bases[k - 1]) * layer.x_row, 0
+            slots[X] = _SCRATCH, self.buffers[k - 1][0] + (low - band.bases[k - 1]) * layer.x_row, 0
         else:
-            slots[conv_steps.X] = self._word(At(0)), low * layer.x_row, layer.height.size * layer.x_rows
+            slots[X] = self._word(At(0)), low * layer.x_row, layer.height.size * layer.x_rows
         if k < len(self.buffers):
-            slots[conv_steps.Y] = _SCRATCH, self.buffers[k][0] + (first - band.bases[k]) * layer.row, 0
+            slots[Y] = _SCRATCH, self.buffers[k][0] + (first - band.bases[k]) * layer.row, 0
         else:
-            slots[conv_steps.Y] = self._like_result(At(self.operands), layer, first)
+            slots[Y] = self._like_result(At(self.operands), layer, first)
         patches = [(WORD * at, base, start + offset, image) for at, slot, offset in job.patches
                    for base, start, image in (slots[slot],)]
         patches += [(WORD * word, self._word(table), 0, 0) for word, table in job.tables]
@@ -144,8 +144,8 @@ class _Lists:
             x_plane = self.buffers[k - 1][1] // (g.lanes * size) if k else g.pixels
             y_plane = self.buffers[k][1] // (g.lanes * size) if k < len(self.buffers) else g.out_pixels
             g = replace(g, dims=(g.dims[0], window, g.dims[2]), x_plane=x_plane, y_plane=y_plane)
-            steps = conv_steps.Steps(threads=1)
-            layer.fused.add_kernel(steps, g, *((slot, 0) for slot in (conv_steps.X, conv_steps.W, conv_steps.Y)))
+            steps = SlotJobs(threads=1)
+            layer.fused.add_kernel(steps, g, *((slot, 0) for slot in (X, W, Y)))
             (function, _, words, patches), = steps.given
             tables = [(i, self.tables.setdefault(x.array.tobytes(), x)) for i, x in enumerate(words) if type(x) is Table]
             after = [0 if isinstance(word, Beside) else word for word in layer.fused.after.words]

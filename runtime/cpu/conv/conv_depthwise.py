@@ -13,10 +13,11 @@ import numpy as np
 from ....ir.target import host
 from ....passes.codegen.llvm.contract.epilogue import ColumnBias
 from ....passes.codegen.llvm.conv import conv_depthwise as codegen
-from ..calls import call, conv_steps
-from ..calls.conv_steps import OPERANDS, WORKSPACE, W, X, Y, plain
+from ..calls import call
+from ..calls.plan import OPERANDS, WORKSPACE, SlotJobs, W, X, Y, share
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
+from ..loops.copies import plain
 from ..memory import alloc
 from . import conv_depthwise_planar, conv_layout, conv_plan
 from .conv_layout import Bias
@@ -71,7 +72,7 @@ def add_depthwise(steps, g: Geometry, x, w, y, operands=(OPERANDS, 0), epilogue=
     planes, rows, threads = words["planes"], words["out_rows"], steps.threads
     blocks = _row_blocks(planes, rows, threads, by_rows and g.images % threads > 0 and g.pixels >= _SMALL_PLANE)
     items = planes * blocks
-    chunks = conv_steps.share(g.work * g.lanes, items, threads)
+    chunks = share(g.work * g.lanes, items, threads)
     words |= {"items": items, "chunks": chunks, "row_blocks": blocks}
     steps.add(task, chunks, codegen.WORDS, words, {"x": x, "w": w, "y": (y[0], y[1] + start), "operands": operands})
 
@@ -88,7 +89,7 @@ def add_depthwise_weight(steps, g: Geometry, x, y, w):
     """The step that makes a packed depthwise dw from a blocked x and dy."""
     words, _ = _words(g, Scatter(tuple(d.out for d in g.dims), (1, 1, 1), (0, 0, 0)))
     items = words["blocks"] * g.dims[0].taps * g.dims[1].taps
-    chunks = conv_steps.share(g.work * g.lanes, items, steps.threads)
+    chunks = share(g.work * g.lanes, items, steps.threads)
     steps.add(_weight_task(g.item, pattern_of(g.dims[2])), chunks, codegen.WORDS,
               words | {"items": items, "chunks": chunks}, {"x": x, "w": w, "y": y})
 
@@ -144,7 +145,7 @@ class Depthwise:
     def __init__(self, g: Geometry, dtype, shape):
         self.times, self.shape, self.dtype = 1 if is_narrow(g) else g.outputs, shape, dtype
         g = dataclasses.replace(g, groups=g.groups * self.times, outputs=g.outputs // self.times)
-        self.bias, steps = Bias(1, g.groups * g.outputs, g.lanes, dtype), conv_steps.Steps()
+        self.bias, steps = Bias(1, g.groups * g.outputs, g.lanes, dtype), SlotJobs()
         x = _blocked(steps, g, X, g.pixels)
         w = WORKSPACE, steps.room(blocks_of(g).count * g.taps * g.inputs * g.lanes * g.item)
         conv_layout.pack_depthwise_weight(steps, (W, 0), w, blocks_of(g), range(g.taps), g.inputs)
@@ -180,7 +181,7 @@ class DepthwiseGrad:
         self.times, self.shape, self.dtype = forward.outputs, shape, dtype
         forward = dataclasses.replace(forward, groups=forward.groups * forward.outputs, outputs=1)
         turned = dataclasses.replace(forward, dims=tuple(Window(d.out, d.size) for d in forward.dims))
-        self.bias, steps = Bias(1, turned.groups, turned.lanes, dtype), conv_steps.Steps()
+        self.bias, steps = Bias(1, turned.groups, turned.lanes, dtype), SlotJobs()
         x = _blocked(steps, turned, X, turned.pixels)
         y = WORKSPACE, steps.room(conv_layout.blocked_bytes(turned.images, blocks_of(turned), forward.pixels))
         for phase in itertools.product(*map(conv_plan.phases, forward.dims)):
@@ -207,7 +208,7 @@ class DepthwiseWeightGrad:
 
     def __init__(self, g: Geometry, dtype, shape):
         self.times, self.shape, self.dtype = g.outputs, shape, dtype
-        g, steps = dataclasses.replace(g, groups=g.groups * g.outputs, outputs=1), conv_steps.Steps()
+        g, steps = dataclasses.replace(g, groups=g.groups * g.outputs, outputs=1), SlotJobs()
         x, y = _blocked(steps, g, X, g.pixels), _blocked(steps, g, W, g.out_pixels)
         w = WORKSPACE, steps.room(blocks_of(g).count * g.taps * g.lanes * g.item)
         add_depthwise_weight(steps, g, x, y, w)

@@ -7,12 +7,13 @@ from ....ir.target import host
 from ....passes.codegen.llvm.contract.epilogue import ColumnBias
 from ....passes.codegen.llvm.conv import conv_depthwise_planar as codegen
 from ....passes.codegen.llvm.conv.conv_epilogue import Lines, following
-from ..calls import call, conv_steps
-from ..calls.conv_steps import OPERANDS, W, X, Y, plain
+from ..calls import call
+from ..calls.plan import OPERANDS, SlotJobs, W, X, Y, share
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
+from ..loops.copies import plain
 from ..memory import alloc
-from .conv_layout import Bias
+from .conv_layout import Bias, run_with_epilogue
 from .conv_plan import Geometry, Window
 
 _MASKED_BYTES = 32                  # vectors from which loading some of their lanes is an instruction
@@ -54,7 +55,7 @@ def add_planes(steps, g: Geometry, turned: bool = False, epilogue=None):
     planes = g.images * channels
     parts = 1 if threads == 1 else min(tiles, -(-_PLANES_A_THREAD * threads // planes))
     items = planes * parts
-    chunks = conv_steps.share(g.work, items, threads)
+    chunks = share(g.work, items, threads)
     last = min(width.out - lanes, (width.size - made.span[1] + width.low) // width.stride)
     words = {"items": items, "chunks": chunks, "inputs": g.groups, "channels": channels, "times": g.outputs, "parts": parts,
              "tiles": tiles, "x_plane": g.pixels * g.item, "y_plane": g.out_pixels * g.item, "height": height.size,
@@ -77,7 +78,7 @@ class Planes:
 
     def __init__(self, g: Geometry, dtype, shape, turned: bool = False):
         self.shape, self.dtype, self.bias = shape, dtype, Bias(1, g.groups * g.outputs, 1, dtype)
-        steps = conv_steps.Steps()
+        steps = SlotJobs()
         add_planes(steps, g, turned)
         self.plan = steps.plan()
 
@@ -92,11 +93,11 @@ class FusedPlanes:
     """A depthwise convolution with what follows it in compiled graphs."""
 
     def __init__(self, g: Geometry, dtype, shape, lines: Lines):
-        self.shape, self.dtype, steps = shape, dtype, conv_steps.Steps()
+        self.shape, self.dtype, steps = shape, dtype, SlotJobs()
         self.after = following(lines, shares=False)
         add_planes(steps, g, epilogue=self.after.code)
         self.plan = steps.plan()
 
     def run(self, x, w, beside=(), taps=()):
         """The convolution; `beside` are the arrays that the epilogue reads."""
-        return self.plan.result(self.shape, x, plain(w), self.after, beside, taps)
+        return run_with_epilogue(self.plan, self.shape, x, plain(w), self.after, beside, taps)

@@ -8,7 +8,7 @@ from ....ir.target import host
 from ....passes.codegen.llvm.contract.microkernel import Precision
 from ....passes.codegen.llvm.conv import conv_few_channels as codegen
 from ....passes.codegen.llvm.conv.conv_epilogue import Usual
-from ..calls import conv_steps
+from ..calls.plan import WORKSPACE, share
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from .conv_layout import Blocks
@@ -94,9 +94,9 @@ def _turn(item):
 def add_turned(steps, geometry, filters, w):
     """(filters, place) of the weight as it is read, made of a packed one at (slot, offset)."""
     found = FewFilters(filters.blocks, geometry.outputs, filters.taps)
-    target, rows = (conv_steps.WORKSPACE, steps.room(geometry.groups * found.group)), found.output // geometry.item
+    target, rows = (WORKSPACE, steps.room(geometry.groups * found.group)), found.output // geometry.item
     items = geometry.groups * rows
-    chunks = conv_steps.share(items * geometry.outputs, items, steps.threads)
+    chunks = share(items * geometry.outputs, items, steps.threads)
     words = {"items": items, "chunks": chunks, "rows": rows, "outputs": geometry.outputs, "source_group": filters.group,
              "source_row": filters.step, "target_group": found.group, "target_output": found.output}
     steps.add(_turn(geometry.item), chunks, codegen.TURN_WORDS, words, {"source": w, "target": target})

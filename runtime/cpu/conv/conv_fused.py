@@ -16,12 +16,14 @@ import numpy as np
 from ....ir.errors import ShapeError
 from ....ir.target import host
 from ....passes.codegen.llvm.conv.conv_epilogue import Lines, following
-from ..calls import call, conv_steps, pool
-from ..calls.conv_steps import EXTRA, FACTORS, WORKSPACE, W, X, Y, plain
+from ..calls import call, pool
+from ..calls.plan import EXTRA, FACTORS, WORKSPACE, SlotJobs, W, X, Y
+from ..loops.copies import plain
 from ..memory import alloc
 from . import conv_depthwise, conv_layout, conv_plan, winograd
 from .conv import MAX_DIMS, geometry, reads_planes
 from .conv_algorithm import Algorithm
+from .conv_layout import run_with_epilogue
 from .conv_plan import Geometry, Window
 
 
@@ -33,7 +35,7 @@ def lanes_of(dtype) -> int:
 @functools.lru_cache(512)
 def block_plan(images, channels, pixels, item, back, threads):
     """The job that brings channels into blocks, or `back`."""
-    steps, blocks = conv_steps.Steps(threads), conv_layout.Blocks(channels, host().lanes(item), item, full=True)
+    steps, blocks = SlotJobs(threads), conv_layout.Blocks(channels, host().lanes(item), item, full=True)
     copy = conv_layout.unpack_activation if back else conv_layout.pack_activation
     copy(steps, (X, 0), (Y, 0), images, blocks, pixels)
     return steps.plan()
@@ -76,7 +78,7 @@ def weight_bytes(g, algorithm) -> int:
 def weight_plan(shape, item, groups, x_blocked, algorithm, threads, factors=False):
     """(plan that brings a weight into its layout, times `factors` if there are some, size of the result)"""
     dims = tuple(Window(1, 1, taps) for taps in (1,) * (2 + MAX_DIMS - len(shape)) + shape[2:])
-    g, steps = Geometry(1, groups, shape[1], shape[0] // groups, dims, item), conv_steps.Steps(threads)
+    g, steps = Geometry(1, groups, shape[1], shape[0] // groups, dims, item), SlotJobs(threads)
     g = read_as(g, x_blocked, algorithm)
     if runs_in_lanes(g):
         conv_layout.pack_depthwise_weight(steps, (W, 0), (Y, 0), conv_depthwise.blocks_of(g), range(g.taps), g.inputs)
@@ -118,7 +120,7 @@ class FusedConv:
     @functools.cached_property
     def plan(self):
         """The jobs of a call."""
-        g, steps = self.inner, conv_steps.Steps()
+        g, steps = self.inner, SlotJobs()
         if self.x_blocked or (g.x_plain and not self.depthwise):
             x = X, 0
         else:
@@ -144,4 +146,4 @@ class FusedConv:
     def run(self, x, w, beside=(), taps=()):
         """The convolution with a packed weight; `beside` are the arrays that the epilogue reads, laid out as it reads them,
         `taps` the weight itself, and maybe a factor for each output channel, where the packed one is transformed."""
-        return self.plan.result(self.shape, x, w, self.after, beside, taps)
+        return run_with_epilogue(self.plan, self.shape, x, w, self.after, beside, taps)

@@ -5,7 +5,7 @@ import functools
 from ....ir.target import host
 from ....passes.codegen.llvm.contract.microkernel import Precision
 from ....passes.codegen.llvm.conv import conv_grad as codegen
-from ..calls import conv_steps
+from ..calls.plan import WORKSPACE, share
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from . import conv_layout, conv_plan, winograd_grad
@@ -29,7 +29,7 @@ def add_plain_weight_grad(steps, geometry: Geometry, x, y, target):
     """The steps that make a plain dw, from a blocked x and dy, by the algorithm that is quicker."""
     winograd = winograd_grad.pays(geometry)
     filters = (winograd_forward if winograd else conv_plan).filters_of(geometry)
-    w = conv_steps.WORKSPACE, steps.room(geometry.groups * filters.group)
+    w = WORKSPACE, steps.room(geometry.groups * filters.group)
     if winograd:
         winograd_grad.add_weight_grad(steps, geometry, x, y, w)
     else:
@@ -47,9 +47,9 @@ def add_weight_grad(steps, geometry: Geometry, filters: Filters, x, y, w):
     tiles, units = geometry.groups * filters.panels * geometry.x_blocks.count, geometry.images * depth.out * row_blocks
     parts = max(1, min(units, -(-_ITEMS // tiles)))
     size = geometry.groups * filters.group
-    made_at = w if parts == 1 else (conv_steps.WORKSPACE, steps.room(parts * size))
+    made_at = w if parts == 1 else (WORKSPACE, steps.room(parts * size))
     threads, items = steps.threads, tiles * parts
-    chunks = conv_steps.share(geometry.work, items, threads)
+    chunks = share(geometry.work, items, threads)
     channels = geometry.x_blocks
     whole, last = (_segments(geometry, filters, made.rows, n) for n in (channels.width, channels.rest or channels.width))
     words = _operand_words(geometry, filters) | {
@@ -60,7 +60,7 @@ def add_weight_grad(steps, geometry: Geometry, filters: Filters, x, y, w):
     steps.add(task, chunks, codegen.WORDS, words, {"x": x, "y": y, "w": made_at})
     if parts > 1:
         vectors = size // (geometry.lanes * geometry.item)
-        chunks = conv_steps.share(vectors * geometry.lanes * parts, vectors, threads)
+        chunks = share(vectors * geometry.lanes * parts, vectors, threads)
         steps.add(reduce_task, chunks, codegen.REDUCE_WORDS, {"parts": parts, "part_bytes": size, "vectors": vectors,
                                                              "chunks": chunks}, {"source": made_at, "target": w})
 

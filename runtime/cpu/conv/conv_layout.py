@@ -12,9 +12,12 @@ import numpy as np
 
 from ....ir.target import host
 from ....passes.codegen.llvm.conv import conv_reorder as reorder
-from ..calls import call, conv_steps
+from ..calls import call
+from ..calls.plan import share
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_by
+from ..loops.copies import plain
+from ..memory import alloc
 
 _RUN = 512                          # pixels that one item of a copy moves
 _ROWS = 64                          # rows that one item of a copy moves without turning them
@@ -123,7 +126,7 @@ def _add(steps, variant, item, words, slots):
     words = {"outer": 1, "row_chunks": 1, "column_chunks": 1, "extra": 1} | words
     items = prod(words[name] for name in ("outer", "row_chunks", "column_chunks", "extra"))
     work = items * words["rows"] * words["columns"]
-    chunks = conv_steps.share(work, items, steps.threads)
+    chunks = share(work, items, steps.threads)
     steps.add(_task(variant, _element(item)), chunks, reorder.WORDS, words | {"items": items, "chunks": chunks}, slots)
 
 
@@ -261,3 +264,16 @@ class Bias:
     @staticmethod
     def _words(array):
         return array, np.array([call.address_of(array), 0, 0], np.int64)         # no array, no ReLU (`Usual`)
+
+
+def run_with_epilogue(plan, shape, x, w, after, beside=(), taps=()):
+    """Run a plan of a packed weight and an epilogue; return a new array of a shape.
+
+    OPERANDS points to the words of the epilogue (`after`, a `Following`) with the arrays `beside`. EXTRA and FACTORS are
+    `taps`, the arrays that a transformed weight was made of.
+    """
+    out = alloc.empty(shape, x.dtype)
+    beside, taps = [plain(array) for array in beside], [plain(array) for array in taps]
+    words = np.array(after.block([call.address_of(array) for array in beside]), np.int64)
+    plan(plain(x), w, out, call.address_of(words), *[call.address_of(array) for array in taps])
+    return out

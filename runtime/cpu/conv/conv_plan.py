@@ -11,7 +11,7 @@ from ....passes.codegen.llvm.conv import conv as codegen
 from ....passes.codegen.llvm.conv import conv_tile
 from ....passes.codegen.llvm.conv.conv_epilogue import Usual
 from ....passes.codegen.llvm.pool.tasks import WORD
-from ..calls import conv_steps
+from ..calls.plan import OPERANDS, share
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from ..memory import cache_sizes
@@ -155,7 +155,7 @@ def flattened(geometry: Geometry) -> Geometry:
     return replace(geometry, dims=dims)
 
 
-def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(conv_steps.OPERANDS, 0), epilogue=None,
+def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(OPERANDS, 0), epilogue=None,
                scatter: Scatter | None = None):
     """The step of a direct convolution on blocked operands, each given as (slot, offset)."""
     if scatter is None:
@@ -181,7 +181,7 @@ def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(c
         task = _kernel(geometry.item, filters.vectors, epilogue, _is_narrow(geometry, filters), written,
                        _heights(segments, most, written))
     items *= parts
-    chunks = conv_steps.share(geometry.work, items, threads)
+    chunks = share(geometry.work, items, threads)
     panel_first = _panels_first(geometry, filters, row_blocks)
     shares = images * row_blocks * parts if panel_first else 1
     y_start, y_words = _result_words(geometry, scatter)

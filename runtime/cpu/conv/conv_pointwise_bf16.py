@@ -11,8 +11,8 @@ from ....ir import dtype as dt
 from ....passes.codegen.llvm.contract.epilogue import RowBias
 from ....passes.codegen.llvm.ir.types import BF16
 from ..calls import call
-from ..calls.conv_steps import plain
 from ..gemm import gemm
+from ..loops.copies import plain
 
 _LEAST = 16     # channels and pixels that fill a tile
 

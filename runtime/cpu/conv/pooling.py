@@ -14,14 +14,14 @@ from ....ir.ops.nn import pool as ops
 from ....ir.target import host
 from ....passes.codegen.llvm.conv import pooling as codegen
 from ....passes.codegen.llvm.conv import pooling_blocked as blocked_codegen
-from ..calls import call, conv_steps, pool
-from ..calls.conv_steps import EXTRA, OPERANDS, X, Y, plain
+from ..calls import call, pool
 from ..calls.operator_kernel import OperatorKernel, or_reference
-from ..calls.scratch import Steps, wide
+from ..calls.plan import EXTRA, OPERANDS, SlotJobs, StepBuilder, X, Y, share, wide
 from ..calls.step_list import At, Status
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from ..loops import kernels
+from ..loops.copies import plain
 from ..loops.low_precision import widened
 from ..memory.alloc import empty
 from .conv_plan import Window
@@ -75,10 +75,10 @@ def _words(dims):
 
 def _row_plan(kind, dims, planes, dtype, tables=(), blocks=0):
     """The plan of a job whose items are rows of the result. Pixels are vectors in arrays of so many blocks of channels."""
-    words, steps = _words(dims), conv_steps.Steps()
+    words, steps = _words(dims), SlotJobs()
     items, item = planes * words["out_rows"], host().vector_bytes if blocks else dtype.itemsize
     work = items * dims[2].out * prod(d.taps for d in dims) * (item // dtype.itemsize)
-    chunks = conv_steps.share(work, items, steps.threads)
+    chunks = share(work, items, steps.threads)
     words |= {"items": items, "chunks": chunks, "x_plane": prod(d.size for d in dims) * item,
               "y_plane": prod(d.out for d in dims) * item, "blocks": blocks}
     for name, table in zip("dhw", tables):
@@ -270,9 +270,9 @@ def max_pool_grad_plan(g_shape, dtype, *, size, kernel, stride, padding, dilatio
 
 @functools.lru_cache(512)
 def _max_grad_plan(shape, kernel, stride, padding, dilation, dtype, threads):
-    steps, dims, planes = conv_steps.Steps(threads), _windows(shape[2:-1], kernel, stride, padding, dilation), prod(shape[:2])
+    steps, dims, planes = SlotJobs(threads), _windows(shape[2:-1], kernel, stride, padding, dilation), prod(shape[:2])
     work = shape[-1] * (prod(d.size for d in dims) + prod(d.out * d.taps for d in dims))
-    chunks = conv_steps.share(planes * work, planes, threads)
+    chunks = share(planes * work, planes, threads)
     words = _words(dims) | {"items": planes, "chunks": chunks, "x_plane": prod(shape[2:]) * dtype.itemsize}
     task = _blocked_task(blocked_codegen.MAX_GRAD, _ELEMENTS[dtype], tuple(d.taps for d in dims))
     steps.add(task, chunks, codegen.WORDS, words, {"x": (X, 0), "y": (Y, 0), "index": (OPERANDS, 0)})
@@ -332,8 +332,8 @@ def plane_put(x, indices, *, size, accumulate):
 @functools.lru_cache(512)
 def put_plan(planes, count, plane, accumulate, dtype, threads):
     """The job of `plane_put`."""
-    steps = conv_steps.Steps(threads)
-    chunks = conv_steps.share(planes * (4 * count + plane), planes, threads)
+    steps = SlotJobs(threads)
+    chunks = share(planes * (4 * count + plane), planes, threads)
     steps.add(_task(codegen.PUT, _ELEMENTS[dtype], codegen.CONTIGUOUS), chunks, codegen.PUT_WORDS,
               {"items": planes, "chunks": chunks, "count": count, "plane": plane, "add": int(accumulate)},
               {"x": (X, 0), "y": (Y, 0), "index": (OPERANDS, 0), "failed": (EXTRA, 0)})
@@ -441,7 +441,7 @@ def adaptive_max_pool_step(node, operands, results):
 
 
 def _maxima(operands, results, *window):
-    (x,), (out, _), made = operands, results, Steps()
+    (x,), (out, _), made = operands, results, StepBuilder()
     if not _takes(x):
         return None
     found = max_plan(x.shape, *window, wide(x.dtype), pool.get_num_threads())
@@ -468,7 +468,7 @@ def avg_pool_grad_step(node, operands, results):
 
 
 def _averages(plan_of, operands, results, how):
-    (x,), (out,), made = operands, results, Steps()
+    (x,), (out,), made = operands, results, StepBuilder()
     if not _takes(x):
         return None
     plan, _ = plan_of(x.shape, dtype=wide(x.dtype), threads=pool.get_num_threads(), **how)
@@ -477,7 +477,7 @@ def _averages(plan_of, operands, results, how):
 
 def plane_put_step(node, operands, results):
     """Values at their places in planes of zeros."""
-    (x, indices), (out,), made = operands, results, Steps()
+    (x, indices), (out,), made = operands, results, StepBuilder()
     if not _takes(x) or indices.dtype != np.int64:
         return None
     made_plan = put_plan(prod(x.shape[:2]), prod(x.shape[2:]), prod(node.params["size"]), node.params["accumulate"],

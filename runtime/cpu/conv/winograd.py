@@ -12,7 +12,7 @@ from ....passes.codegen.llvm.contract.epilogue import Identity
 from ....passes.codegen.llvm.conv import winograd as codegen
 from ....passes.codegen.llvm.conv import winograd_half as half_code
 from ....passes.codegen.llvm.conv.conv_epilogue import Usual
-from ..calls import conv_steps
+from ..calls.plan import OPERANDS, WORKSPACE, share
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from ..memory import cache_sizes
@@ -82,7 +82,7 @@ class Algorithm:
         """The steps that transform a plain weight: some panels at a time are packed for it, as many as stay in a cache."""
         filters, (output, _) = filters_of(g, self), taps.strides(g)
         panels = max(1, min(filters.panels, cache_sizes.second_level() // filters.panel))
-        packed = conv_steps.WORKSPACE, steps.room(panels * filters.panel)
+        packed = WORKSPACE, steps.room(panels * filters.panel)
         for panel in range(0, filters.panels, panels):
             first = panel * filters.columns
             part = dataclasses.replace(filters, outputs=min(g.outputs - first, panels * filters.columns))
@@ -94,7 +94,7 @@ class Algorithm:
             factors = taps.factors and (taps.factors[0], taps.factors[1] + first * g.item)
             _add_filter(steps, g, self, part, packed, factors, u, panel)
 
-    def add(self, steps, g: Geometry, x, taps: "Taps", u, y, operands=(conv_steps.OPERANDS, 0), epilogue=None):
+    def add(self, steps, g: Geometry, x, taps: "Taps", u, y, operands=(OPERANDS, 0), epilogue=None):
         """The step of the convolution on a blocked x; `u` is the transformed weight."""
         task, code = _kernel(self, epilogue or Usual("float")), _code(self)
         threads, places = steps.threads, self.places
@@ -106,7 +106,7 @@ class Algorithm:
         v_plane, m_plane = v_blocks * along + _APART, cut.share_panels * filters.columns // g.lanes * along + _APART
         m_start = places * v_plane
         scratch = -(-(m_start + places * m_plane) // 4096) * 4096 + 512
-        chunks = conv_steps.share(g.work, items, threads)
+        chunks = share(g.work, items, threads)
         words = {
             "scratch_bytes": scratch, "items": items, "chunks": chunks, "blocks": cut.blocks, "share_panels": cut.share_panels,
             "tiles": cut.tiles, "block_tiles": cut.block, "tile_rows": cut.rows, "tile_columns": cut.columns,
@@ -118,7 +118,7 @@ class Algorithm:
             "m_plane": m_plane, "m_vector": along, "m_start": m_start, "v_share": _share_asked(g, cut, filters),
             "whole_rows": height.out // self.rows, "whole_columns": width.out // self.columns,
             } | _filter_words(g, self) | taps.words(g)
-        room = conv_steps.WORKSPACE, steps.room(scratch * (threads if chunks > 1 else 1))
+        room = WORKSPACE, steps.room(scratch * (threads if chunks > 1 else 1))
         steps.add(task, chunks, code.words, words,
                   {"x": x, "u": u, "y": y, "w": taps.first(g), "operands": operands, "scratch": room} | taps.slots())
 
@@ -287,7 +287,7 @@ class Taps:
 def _add_filter(steps, g, algorithm, filters, packed, factors, u, first):
     """The step that transforms some packed panels, from `first` on."""
     items = filters.panels * g.inputs
-    chunks = conv_steps.share(items * filters.columns * algorithm.places, items, steps.threads)
+    chunks = share(items * filters.columns * algorithm.places, items, steps.threads)
     words = {"items": items, "chunks": chunks, "panels": filters.panels, "inputs": g.inputs, "width": filters.blocks.width,
              "panel": filters.panel, "block": filters.block, "tap": filters.tap, "step": filters.step,
              "outputs": filters.outputs, "first_panel": first} | _filter_words(g, algorithm)

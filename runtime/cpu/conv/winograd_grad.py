@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ....ir import config
 from ....ir.target import host
 from ....passes.codegen.llvm.conv import winograd_grad as codegen
-from ..calls import conv_steps
+from ..calls.plan import WORKSPACE, share
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from .conv_layout import Filters
@@ -91,9 +91,9 @@ def add_weight_grad(steps, g: Geometry, x, y, w):
     v_plane, d_plane = cut.block * v_tile + _APART, cut.block * d_tile + _APART
     scratch = -(-_PLACES * (v_plane + d_plane) // 4096) * 4096 + 512
     items = cut.parts * cut.shares
-    chunks = min(items, conv_steps.share(g.work, items, threads))
-    sums = conv_steps.WORKSPACE, steps.room(cut.parts * cut.sums)
-    room = conv_steps.WORKSPACE, steps.room(scratch * (threads if chunks > 1 else 1))
+    chunks = min(items, share(g.work, items, threads))
+    sums = WORKSPACE, steps.room(cut.parts * cut.sums)
+    room = WORKSPACE, steps.room(scratch * (threads if chunks > 1 else 1))
     words = {
         "scratch_bytes": scratch, "items": items, "chunks": chunks, "tiles": cut.tiles, "block_tiles": cut.block,
         "blocks": cut.blocks, "share_panels": cut.share_panels, "shares": cut.shares, "parts": cut.parts,
@@ -109,5 +109,5 @@ def add_weight_grad(steps, g: Geometry, x, y, w):
     task, finish = _tasks()
     steps.add(task, chunks, codegen.WORDS, words, slots)
     items = filters.panels * g.inputs
-    chunks = conv_steps.share(items * filters.columns * _PLACES * cut.parts, items, threads)
+    chunks = share(items * filters.columns * _PLACES * cut.parts, items, threads)
     steps.add(finish, chunks, codegen.WORDS, words | {"items": items, "chunks": chunks}, slots)

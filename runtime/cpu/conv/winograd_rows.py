@@ -9,7 +9,7 @@ from ....ir import config
 from ....ir.target import host
 from ....passes.codegen.llvm.conv import winograd_rows as codegen
 from ....passes.codegen.llvm.conv.conv_epilogue import Usual
-from ..calls import conv_steps
+from ..calls.plan import OPERANDS, WORKSPACE, share
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from .conv_plan import Geometry, few_inputs
@@ -45,13 +45,13 @@ class Rows:
     def add_weight(self, steps, g: Geometry, taps: Taps, u):
         """The step that transforms a plain weight."""
         items = self._panels(g) * g.inputs * self.phases * g.dims[2].taps
-        chunks = conv_steps.share(self.filter_bytes(g), items, steps.threads)
+        chunks = share(self.filter_bytes(g), items, steps.threads)
         words = {"items": items, "chunks": chunks, "inputs": g.inputs, "taps_h": g.dims[1].taps, "outputs": g.outputs,
                  "w_output": g.inputs * g.taps * g.item, "u_place": self._place(g)}
         steps.add(_filter_task(self.kernel(g)), chunks, codegen.FILTER_WORDS, words,
                   {"source": taps.place, "target": u} | taps.slots())
 
-    def add(self, steps, g: Geometry, x, taps: Taps, u, y, operands=(conv_steps.OPERANDS, 0), epilogue=None):
+    def add(self, steps, g: Geometry, x, taps: Taps, u, y, operands=(OPERANDS, 0), epilogue=None):
         """The step of the convolution; `u` is the transformed weight."""
         _, height, width = g.dims
         kernel = self.kernel(g, width.stride, epilogue or Usual("float"))
@@ -64,7 +64,7 @@ class Rows:
         m_place, m_start = block * kernel.vectors * pixel + _APART, codegen.PLACES * t_place + t_row
         scratch = -(-(m_start + codegen.PLACES * m_place) // 4096) * 4096 + 512
         items = g.images * row_tiles
-        chunks = conv_steps.share(g.work, items, threads)
+        chunks = share(g.work, items, threads)
         words = {
             "scratch_bytes": scratch, "items": items, "chunks": chunks, "row_tiles": row_tiles, "height": height.size,
             "width": width.size, "out_height": height.out, "out_width": width.out, "pad_h": height.low, "pad_w": width.low,
@@ -73,7 +73,7 @@ class Rows:
             "y_row": width.out * pixel, "y_blocks": g.y_blocks.count, "panels": self._panels(g), "outputs": g.outputs,
             "w_output": g.inputs * g.taps * g.item, "t_row": t_row, "t_lead": t_lead, "t_place": t_place,
             "m_start": m_start, "m_place": m_place, "block_pixels": block}
-        room = conv_steps.WORKSPACE, steps.room(scratch * (threads if chunks > 1 else 1))
+        room = WORKSPACE, steps.room(scratch * (threads if chunks > 1 else 1))
         steps.add(_task(kernel), chunks, codegen.WORDS, words,
                   {"x": x, "w": taps.place, "u": u, "y": y, "operands": operands, "scratch": room} | taps.slots())
 

@@ -8,8 +8,9 @@ from ....ir.ops.quantized import int8_linear as ops
 from ....ir.target import host
 from ....passes.codegen.llvm.contract import int8_linear as codegen
 from ....passes.codegen.llvm.contract.int8_products import COLUMNS, LINE, PAIR
-from ..calls import jobs, pool
+from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
+from ..calls.plan import Jobs, JobsPlan, chunks_for
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from ..memory import alloc
@@ -40,7 +41,7 @@ def _tasks(bias):
 
 
 @functools.lru_cache(_KEPT)
-def plan(rows, columns, depth, bias, threads) -> jobs.JobsPlan:
+def plan(rows, columns, depth, bias, threads) -> JobsPlan:
     """The jobs on (x, weight, scale, bias, out), all of them contiguous."""
     quantize, dots = _tasks(bias)
     numbers_row = -(-depth // LINE) * LINE
@@ -51,9 +52,9 @@ def plan(rows, columns, depth, bias, threads) -> jobs.JobsPlan:
     items, work = -(-rows // block_rows) * blocks, 2 * rows * columns * depth // _FEWER
     words = {"rows": rows, "columns": columns, "depth": depth, "numbers_row": numbers_row, "pairs": pairs,
              "blocks": blocks, "block_rows": block_rows, "block_columns": block_columns}
-    todo = jobs.Jobs(threads)
+    todo = Jobs(threads)
     for task, count, effort in ((quantize, rows, 8 * rows * depth), (dots, items, work)):
-        chunks = jobs.chunks_for(effort, count, threads)
+        chunks = chunks_for(effort, count, threads)
         todo.add(task, codegen.WORDS[len(codegen.ARRAYS) + 2:], chunks=chunks, items=count, **words)
     return todo.plan(pairs + PAIR * rows, work)
 

@@ -25,9 +25,10 @@ from ....passes.rewrite import pass_manager
 from ....passes.rewrite.rewrite import rebuild
 from ....passes.schedule.plan_steps import Fused
 from ...autograd.gradient_rules import write_joint_rule, write_rules
+from ...core.dispatch import kernel_of
 from ...memo.compile_threshold import LEAST, often
 from ..loops import copies
-from . import eager, machine_passes, program
+from . import machine_passes, program
 
 _KINDS = {d.np for d in dt.ALL if d not in dt.FLOAT8}
 _MOST = 512             # kinds of calls that are remembered for each operator
@@ -43,7 +44,7 @@ class Whole:
     def __init__(self, graph):
         self._literals: list = []
         simpler = rebuild(pass_manager.run(graph, machine_passes.EAGER), self._taken_out)
-        made = self._made = program.CompiledGraph(simpler, eager.kernel_for, frozenset(range(len(graph.outputs))))
+        made = self._made = program.CompiledGraph(simpler, kernel_of, frozenset(range(len(graph.outputs))))
         self.steps, self.is_native = made.steps, made.is_native
         self.run = self._run if self._literals else made.run
 

@@ -6,7 +6,6 @@ where its call is cheaper; large arrays take the compiled kernel, with threads a
 of its own runs as the operators of its body, as the decompose pass makes it.
 """
 
-import functools
 import math
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from ....ir.dim_order import inverse
 from ....ir.lazy import lazy
-from ....ir.opdef.op import OPS, Composite, Op, Reduce, Scalar
+from ....ir.opdef.op import Composite, Op, Reduce, Scalar
 from ...memo.compile_threshold import LEAST
 from ..loops import reduction_kernels
 from ..loops import scalars as scalar_kernels
@@ -132,23 +131,3 @@ def _own(result, args):
         if result is a:
             return np.array(result, order="C")
     return result if result.flags.c_contiguous else copies.dense(result)
-
-
-
-@functools.cache
-def _whole_inside(records: int) -> frozenset:
-    """Return the operators with trait "whole_inside" that have a kernel, among so many records."""
-    return frozenset([op for op in OPS.values() if "whole_inside" in op.traits and _is_whole(op)])
-
-
-def _is_whole(op: Op) -> bool:
-    kernel = find(op)
-    return kernel is not None and kernel.is_whole
-
-
-def kept_whole(graph) -> frozenset:
-    """Return the composites that stay whole in compiled graphs, since eager mode runs them as one kernel of their own.
-
-    These are composites that the graph calls itself, and those inside of bodies that beat loops (trait "whole_inside").
-    """
-    return _whole_inside(len(OPS)).union([n.op for n in graph.nodes if "renamed" not in n.op.traits and _is_whole(n.op)])

@@ -3,8 +3,10 @@
 Each family file lists its operators in a table `OPERATORS`, each operator in one table (`calls/operator_kernel.py`).
 """
 
+import functools
+
 from ....ir.lazy import lazy
-from ....ir.opdef.op import Op
+from ....ir.opdef.op import OPS, Op
 from ..calls.operator_kernel import OperatorKernel
 
 _batch_norm = lazy(__package__, "..conv.batch_norm")
@@ -74,3 +76,22 @@ def find(op: Op) -> OperatorKernel | None:
         families = FAMILIES.get(op.name) or FAMILIES.get(module, ())
         _found[op] = next((family.OPERATORS[op] for family in families if op in family.OPERATORS), None)
     return _found[op]
+
+
+def _is_whole(op: Op) -> bool:
+    kernel = find(op)
+    return kernel is not None and kernel.is_whole
+
+
+@functools.cache
+def _whole_inside(records: int) -> frozenset:
+    """Return the operators with trait "whole_inside" that have a kernel, among so many records."""
+    return frozenset([op for op in OPS.values() if "whole_inside" in op.traits and _is_whole(op)])
+
+
+def kept_whole(graph) -> frozenset:
+    """Return the composites that stay whole in compiled graphs, since eager mode runs them as one kernel of their own.
+
+    These are composites that the graph calls itself, and those inside of bodies that beat loops (trait "whole_inside").
+    """
+    return _whole_inside(len(OPS)).union([n.op for n in graph.nodes if "renamed" not in n.op.traits and _is_whole(n.op)])

@@ -8,7 +8,7 @@ from ....passes.networks.chain_convs import chain_convs
 from ....passes.networks.image_slices import batch_slices
 from ....passes.networks.pack_recurrent import pack_recurrent
 from ....passes.simplify.decompose import decompose
-from . import eager
+from .families import kept_whole
 
 blocked = lazy(__package__, "..conv.blocked")
 cache_sizes = lazy(__package__, "..memory.cache_sizes")
@@ -18,7 +18,7 @@ recurrent = lazy(__package__, "..nn.recurrent")
 
 def decompose_bodies(graph: Graph) -> Graph:
     """Decompose composites, except those that have a kernel of their own."""
-    return decompose(graph, eager.kept_whole(graph))
+    return decompose(graph, kept_whole(graph))
 
 
 def blocked_layout(graph: Graph) -> Graph:

@@ -21,13 +21,13 @@ from ....passes.layout.plain_operands import plain_operands
 from ....passes.schedule.hoist_index_checks import checked_indices
 from ....passes.schedule.plan_memory import arrange, place
 from ....passes.schedule.plan_steps import Plan, Run, shallow
+from ...core.backend import HOST
 from ...core.dispatch import kernel_of
 from ...core.specialized_calls import lies_by_rows
 from ..calls import pool
 from ..loops import copies
 from ..loops.copies import dense
 from . import prepared_steps
-from .inplace_kernels import writer_for
 from .plan_runner import NativeRun, call_kernel, kernel_text
 
 __all__ = ["CalledNode", "CompiledGraph", "NativeRun", "arranged", "kernel_of", "kernel_text"]
@@ -165,7 +165,7 @@ class CalledNode:
         self.dead = tuple([number[v] for v in step.dead])
         home = in_place.get(node.outputs[0])
         self.home = None if home is None else number[home]
-        self.write: Any = None if home is None else writer_for(node.op)
+        self.write: Any = None if home is None else HOST.writer_for(node.op)
 
     def run(self, env):
         """Computes; results go into `env`."""

@@ -19,10 +19,11 @@ from ....ir.ops.math import gamma
 from ....ir.target import host
 from ....passes.codegen import rejection_kernels
 from ....passes.codegen.llvm.index import draws as codegen
-from ..calls import jobs, pool
+from ..calls import pool
 from ..calls.kernel_entry import entries
 from ..calls.kernel_steps import fill, step
 from ..calls.operator_kernel import OperatorKernel
+from ..calls.plan import Jobs, JobsPlan, chunks_for
 from ..calls.step_list import At, NativeCall
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
@@ -43,16 +44,16 @@ DTYPES = {"random_bits": dt.uint32, "random_uniform": dt.float32, "random_unifor
 
 
 @functools.lru_cache(_KEPT)
-def plan(name: str, count: int, threads: int, span: int | None = None) -> jobs.JobsPlan:
+def plan(name: str, count: int, threads: int, span: int | None = None) -> JobsPlan:
     """Return the job on (seed, call; the elements) of a draw.
 
     Without a span, that of integers and the number of the first block follow the call in memory.
     """
     kernel = codegen.DrawKernel(host(), name)
     task = compile_module(text_of(kernel), [kernel.symbol])[kernel.symbol]
-    chunks = jobs.chunks_for(_WORK * count, max(1, count // _CHUNK), threads)
+    chunks = chunks_for(_WORK * count, max(1, count // _CHUNK), threads)
     size = max(1, -(-count // (chunks * kernel.numbers))) * kernel.numbers
-    todo = jobs.Jobs(threads)
+    todo = Jobs(threads)
     todo.add(task, codegen.WORDS[len(codegen.ARRAYS) + 2:], chunks=-(-count // size), count=count, size=size,
              span=span or 0, spans=int(span is None))
     return todo.plan(0, _WORK * count)

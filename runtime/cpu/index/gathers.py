@@ -14,9 +14,10 @@ from ....ir.ops.nn import pool as pooling
 from ....ir.target import host
 from ....passes.codegen.llvm.index import gathers as codegen
 from ....passes.codegen.llvm.ir.types import F32, F64, I32, I64
-from ..calls import jobs, pool
+from ..calls import pool
 from ..calls.kernel_steps import check_range, copy_of, over_first, step
 from ..calls.operator_kernel import Operand, OperatorKernel
+from ..calls.plan import Jobs, JobsPlan, chunks_for
 from ..calls.step_list import At, NativeCall, Scratch, Status, Table
 from ..compiler.compile import task_of
 from ..loops import copies
@@ -76,7 +77,7 @@ def dense_strides(shape) -> tuple:
 
 
 @functools.lru_cache(_KEPT)
-def plan(dtype, shape: tuple, index_dtype, wanted: tuple, dim: int, threads: int, steps=None) -> jobs.JobsPlan | None:
+def plan(dtype, shape: tuple, index_dtype, wanted: tuple, dim: int, threads: int, steps=None) -> JobsPlan | None:
     """The job on (x of this shape, int64 index of the wanted one, y, an int64 that is set where an index is wrong); None if the
     kernel does not take them. `steps` are the index's strides as `strides_of_index` gives them, if it is not contiguous."""
     if not can_gather(dtype, shape, index_dtype, wanted, dim):
@@ -84,9 +85,9 @@ def plan(dtype, shape: tuple, index_dtype, wanted: tuple, dim: int, threads: int
     kernel, dim = codegen.GatherKernel(host(), dtype.itemsize), dim % len(shape)
     words = _words(shape, wanted, steps, dim)
     items = math.prod(shape[:dim]) * wanted[dim]
-    todo, work = jobs.Jobs(threads), 4 * items * words["inner"]
+    todo, work = Jobs(threads), 4 * items * words["inner"]
     todo.add(task_of(kernel, kernel.symbol), codegen.WORDS[len(codegen.ARRAYS) + 2:],
-             chunks=jobs.chunks_for(work, items, threads), items=items, **words)
+             chunks=chunks_for(work, items, threads), items=items, **words)
     return todo.plan(0, work)
 
 
@@ -96,14 +97,14 @@ def can_scatter(dtype, how: str) -> bool:
 
 
 @functools.lru_cache(_KEPT)
-def scatter_plan(dtype, how: str, shape: tuple, wanted: tuple, dim: int, threads: int, steps=None) -> jobs.JobsPlan:
+def scatter_plan(dtype, how: str, shape: tuple, wanted: tuple, dim: int, threads: int, steps=None) -> JobsPlan:
     """The job on (the copy of x to write in, int64 index of the wanted shape, src, an int64 set by a wrong index)."""
     element = f"i{8 * dtype.itemsize}" if how == codegen.SET else ADDABLE[dtype]
     kernel, dim = codegen.ScatterKernel(host(), element, how), dim % len(shape)
     words, outer = _words(shape, wanted, steps, dim), math.prod(shape[:dim])
-    todo, work = jobs.Jobs(threads), 4 * outer * wanted[dim] * words["inner"]
+    todo, work = Jobs(threads), 4 * outer * wanted[dim] * words["inner"]
     todo.add(task_of(kernel, kernel.symbol), codegen.WORDS[len(codegen.ARRAYS) + 2:],
-             chunks=jobs.chunks_for(work, outer, threads), items=outer, **words)
+             chunks=chunks_for(work, outer, threads), items=outer, **words)
     return todo.plan(0, work)
 
 

@@ -19,9 +19,10 @@ from ....ir.target import host
 from ....passes.codegen.llvm.index import embedding_bag as bags_codegen
 from ....passes.codegen.llvm.index import lookup as codegen
 from ....passes.codegen.llvm.ir.types import F32, F64, I16
-from ..calls import jobs, pool
+from ..calls import pool
 from ..calls.kernel_steps import check_range, check_rising, step
 from ..calls.operator_kernel import OperatorKernel
+from ..calls.plan import Jobs, JobsPlan, chunks_for
 from ..calls.step_list import At, NativeCall, Scratch, Table
 from ..compiler.compile import task_of
 from ..loops import copies
@@ -47,7 +48,7 @@ def can_add(values) -> bool:
 
 
 @functools.lru_cache(_KEPT)
-def plan(kind, dtype, count, width, table_rows, clears, threads) -> jobs.JobsPlan:
+def plan(kind, dtype, count, width, table_rows, clears, threads) -> JobsPlan:
     """The plan on (table, index, rows) that copies or adds rows: `kind` is "take" or "add"."""
     size = dtype.itemsize
     kernel = codegen.LookupKernel(host(), BY_SIZE[size] if kind == "take" else ADDABLE[dtype])
@@ -55,7 +56,7 @@ def plan(kind, dtype, count, width, table_rows, clears, threads) -> jobs.JobsPla
     task = task_of(kernel, symbol)
     shares = count if kind == "take" else -(-width * size // 64)
     chunks = min(threads, shares) if threads > 1 and count * width >= _WORK else 1
-    todo = jobs.Jobs(threads)
+    todo = Jobs(threads)
     todo.add(task, codegen.WORDS[len(codegen.ARRAYS) + 2:], chunks=chunks, count=count, width=width, table_rows=table_rows,
              table_row=width * size, row=width * size, clears=clears)
     return todo.plan(0, count * width)
@@ -90,12 +91,12 @@ def add_into(table, values, index):
 
 
 @functools.lru_cache(_KEPT)
-def bag_plan(dtype, count, width, bags, scaled, threads) -> jobs.JobsPlan:
+def bag_plan(dtype, count, width, bags, scaled, threads) -> JobsPlan:
     """The plan on (table, index, offsets, sums) of each bag's rows; with scales of the rows before the sums."""
     kernel = bags_codegen.BagKernel(host(), ADDABLE[dtype], scaled)
     task, work = task_of(kernel, kernel.symbol), count * width
-    todo = jobs.Jobs(threads)
-    todo.add(task, bags_codegen.WORDS, chunks=jobs.chunks_for(work, bags, threads), items=bags,
+    todo = Jobs(threads)
+    todo.add(task, bags_codegen.WORDS, chunks=chunks_for(work, bags, threads), items=bags,
              count=count, width=width)
     return todo.plan(0, work)
 

@@ -14,9 +14,9 @@ from ....ir import dtype as dt
 from ....ir.ops.index import sort
 from ....ir.target import host
 from ....passes.codegen.llvm.index import ordering as codegen
-from ..calls import jobs, pool
+from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
-from ..calls.scratch import Steps, rows_of
+from ..calls.plan import Jobs, JobsPlan, StepBuilder, chunks_for, rows_of
 from ..calls.step_list import At
 from ..compiler.compile import compile_module
 from ..loops import copies
@@ -47,14 +47,14 @@ def _task(kind):
 
 
 @functools.lru_cache(_KEPT)
-def plan(dtype, rows: int, size: int, keep: int, descending: bool, threads: int) -> jobs.JobsPlan:
+def plan(dtype, rows: int, size: int, keep: int, descending: bool, threads: int) -> JobsPlan:
     """The jobs on (x, out) that give the first `keep` indices of each row's order."""
     kernel, task = _task(KINDS[dtype])
     few = keep <= _FEW
     room = size if (16 if few else 4) * keep >= size else min(size, 2 * keep + (_SMALL_ROOM if few else _LEAST_ROOM))
     scratch = -(-2 * room * kernel.entry_bytes // _LINE) * _LINE + max(_LINE, kernel.entry_bytes * kernel.lanes)
-    todo, work = jobs.Jobs(threads), rows * (size + 16 * room)
-    chunks = jobs.chunks_for(8 * work, rows, threads)
+    todo, work = Jobs(threads), rows * (size + 16 * room)
+    chunks = chunks_for(8 * work, rows, threads)
     todo.add(task, codegen.WORDS[len(codegen.ARRAYS) + 2:], chunks=chunks, rows=rows, size=size, keep=keep, room=room,
              flip=kernel.flip(descending), scratch_bytes=scratch)
     return todo.plan(scratch * (threads if chunks > 1 else 1), work)
@@ -93,7 +93,7 @@ def _order(node, x, out, keep, descending):
     plan = ordering.plan(x.dtype, x.size // size, size, keep, descending, threads)
     if dim == last:
         return plan.native([0, 1])
-    order, made = [*[d for d in range(last + 1) if d != dim], dim], Steps()
+    order, made = [*[d for d in range(last + 1) if d != dim], dim], StepBuilder()
     (sizes, kept), items = [tuple([a.shape[d] for d in order]) for a in (x, out)], (x.dtype.itemsize, out.dtype.itemsize)
     (lies, goes) = [tuple([a.strides[d] for d in order]) for a in (x, out)]
     rows, found = made.room(x.size, x.dtype), made.room(out.size, out.dtype)

@@ -9,8 +9,9 @@ from ....ir.ops.nn import sampled_points as ops
 from ....ir.target import host
 from ....passes.codegen.llvm.index import sampled_points as codegen
 from ....passes.codegen.llvm.ir.types import F32, F64
-from ..calls import jobs, pool
+from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
+from ..calls.plan import Jobs, chunks_for
 from ..calls.step_list import NativeCall
 from ..compiler.compile import task_of
 from ..memory import alloc
@@ -26,9 +27,9 @@ def plan(kind: str, dtype, weighted: bool, images: int, channels: int, size: int
     kernel = codegen.TapsKernel(host(), _ELEMENTS[dtype], taps, weighted)
     symbol, blocks = kernel.symbol(kind), -(-points // codegen.BLOCK)
     items, work = images * (channels if kind == "put" else blocks), 4 * images * channels * points * taps
-    todo = jobs.Jobs(threads)
+    todo = Jobs(threads)
     todo.add(task_of(kernel, symbol, kind), codegen.WORDS[len(codegen.ARRAYS) + 2:],
-             chunks=jobs.chunks_for(work, items, threads), items=items, channels=channels, plane=size, points=points,
+             chunks=chunks_for(work, items, threads), items=items, channels=channels, plane=size, points=points,
              blocks=blocks)
     return todo.plan(0, work)
 

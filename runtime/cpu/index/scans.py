@@ -11,8 +11,9 @@ from ....ir.target import host
 from ....passes.codegen.llvm.index import scans
 from ....passes.codegen.llvm.index import scans as codegen
 from ....passes.codegen.llvm.ir.types import F32, F64, I32, I64
-from ..calls import jobs, pool
+from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
+from ..calls.plan import Jobs, JobsPlan, chunks_for
 from ..compiler.compile import task_of
 from ..loops import copies, kernels
 from ..memory import alloc
@@ -37,7 +38,7 @@ def can_scan_parts(x, how: str, dim: int) -> bool:
 
 
 @functools.lru_cache(_KEPT)
-def plan(how: str, dtype, shape: tuple, dim: int, threads: int) -> jobs.JobsPlan:
+def plan(how: str, dtype, shape: tuple, dim: int, threads: int) -> JobsPlan:
     """The job on (x, z, y), all of a shape, along a dim; z is not touched by sums and products."""
     outer, size, inner = sizes(shape, dim)
     if dtype in dt.NP_PARTS:
@@ -46,9 +47,9 @@ def plan(how: str, dtype, shape: tuple, dim: int, threads: int) -> jobs.JobsPlan
     kernel = kind(host(), _ELEMENTS[dtype], how)
     symbol = kernel.along if inner == 1 else kernel.across
     items = -(-outer // kernel.rows) if inner == 1 else outer * -(-inner // kernel.block)
-    todo, work = jobs.Jobs(threads), kernel.cost * outer * size * inner
+    todo, work = Jobs(threads), kernel.cost * outer * size * inner
     todo.add(task_of(kernel, symbol), codegen.WORDS[len(codegen.ARRAYS) + 2:],
-             chunks=jobs.chunks_for(work, items, threads), items=items, outer=outer, size=size, inner=inner)
+             chunks=chunks_for(work, items, threads), items=items, outer=outer, size=size, inner=inner)
     return todo.plan(0, work)
 
 

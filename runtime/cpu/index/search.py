@@ -9,8 +9,9 @@ from ....ir.ops.index import sort
 from ....ir.target import host
 from ....passes.codegen.llvm.index import search as codegen
 from ....passes.codegen.llvm.ir.types import F32, F64, I32, I64
-from ..calls import jobs, pool
+from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
+from ..calls.plan import Jobs, JobsPlan, chunks_for
 from ..compiler.compile import task_of
 from ..memory import alloc
 
@@ -25,15 +26,15 @@ def can_search(dtype, shape: tuple, wanted: tuple) -> bool:
 
 
 @functools.lru_cache(_KEPT)
-def plan(dtype, shape: tuple, wanted: tuple, right: bool, threads: int) -> jobs.JobsPlan:
+def plan(dtype, shape: tuple, wanted: tuple, right: bool, threads: int) -> JobsPlan:
     """The job on (sorted rows, values, places), all of them contiguous."""
     kernel, size = codegen.SearchKernel(host(), ELEMENTS[dtype], right), shape[-1]
     rows = math.prod(shape[:-1])
     count = math.prod(wanted) // rows
     blocks, halvings = -(-count // _BLOCK), (size - 1).bit_length()
-    todo, work = jobs.Jobs(threads), 4 * rows * count * (halvings + 1)
+    todo, work = Jobs(threads), 4 * rows * count * (halvings + 1)
     todo.add(task_of(kernel, kernel.symbol), codegen.WORDS[len(codegen.ARRAYS) + 2:],
-             chunks=jobs.chunks_for(work, rows * blocks, threads), items=rows * blocks, rows=rows, blocks=blocks, block=_BLOCK,
+             chunks=chunks_for(work, rows * blocks, threads), items=rows * blocks, rows=rows, blocks=blocks, block=_BLOCK,
              count=count, size=size, row=size if len(shape) > 1 else 0, halvings=halvings)
     return todo.plan(0, work)
 

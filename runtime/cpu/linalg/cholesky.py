@@ -13,8 +13,9 @@ import numpy as np
 from ....ir.ops.linalg import checked_factorizations, factorizations
 from ....ir.target import host
 from ....passes.codegen.llvm.linalg import cholesky as codegen
-from ..calls import jobs, pool
+from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
+from ..calls.plan import Jobs, chunks_for
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from ..gemm import gemm
@@ -97,11 +98,11 @@ def _factor_block(dtype, shape, strides, first, threads):
 
 def _jobs(dtype, batch, n, names, strides, first, threads):
     kernel, tasks = _tasks(dtype)
-    todo, blocks, total = jobs.Jobs(threads), -(-n // kernel.tile.lanes), 0
+    todo, blocks, total = Jobs(threads), -(-n // kernel.tile.lanes), 0
     for name in names:
         items, work = (batch, batch * n ** 3 // 3) if name == "factor" else (batch * blocks, 2 * batch * n * n)
         total += work
-        todo.add(tasks[name], codegen.WORDS[len(codegen.ARRAYS) + 2:], chunks=jobs.chunks_for(work, items, threads),
+        todo.add(tasks[name], codegen.WORDS[len(codegen.ARRAYS) + 2:], chunks=chunks_for(work, items, threads),
                  items=items, blocks=blocks, rows=n, first=first, **strides)
     return todo.plan(0, total)
 

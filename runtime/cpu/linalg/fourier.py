@@ -20,8 +20,9 @@ from ....ir.ops.math import fourier as ops
 from ....ir.target import host
 from ....passes.codegen.llvm.ir.types import bytes_of
 from ....passes.codegen.llvm.linalg import fourier as codegen
-from ..calls import jobs, pool
+from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
+from ..calls.plan import Jobs, JobsPlan, chunks_for
 from ..calls.step_list import NativeCall, Table
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
@@ -36,7 +37,7 @@ _COMPLEX = {part: whole for whole, part in dt.NP_PARTS.items()}
 class Planned(NamedTuple):
     """A transform of arrays of one shape: the job on (x, out, factors), its factors, the shape and the dtype of the result."""
 
-    plan: jobs.JobsPlan
+    plan: JobsPlan
     factors: np.ndarray
     shape: tuple
     dtype: np.dtype
@@ -139,7 +140,7 @@ def _plan(part, lanes, n, task, items, width, blocks, apart, scale, inverse, thr
     if task != "rows":          # what is made beside it, with a vector before and one behind
         size += (m + 2) * kernel.row_bytes
     work = 5 * items * m * lanes * max(1, m.bit_length())
-    todo, chunks = jobs.Jobs(threads), jobs.chunks_for(work, items, threads)
+    todo, chunks = Jobs(threads), chunks_for(work, items, threads)
     todo.add(tasks[task], codegen.WORDS[len(codegen.ARRAYS) + 2:], chunks=chunks, items=items, rows=m,
              places=todo.table(_places(m, kernel)), passes=todo.table(passes), count=len(passes) // codegen.PASS_WORDS,
              x_outer=apart[0], x_row=row, out_outer=apart[1], out_row=row, width=width, blocks=blocks, between=between,

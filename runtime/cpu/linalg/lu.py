@@ -16,8 +16,9 @@ from ....ir.ops.linalg import triangular as systems
 from ....ir.ops.linalg.triangular import require_info
 from ....ir.target import host
 from ....passes.codegen.llvm.linalg import lu as codegen
-from ..calls import jobs, pool
+from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
+from ..calls.plan import Jobs, chunks_for
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from ..gemm import gemm
@@ -101,7 +102,7 @@ def _panels(dtype, shape, x_strides, out_strides, steps, first, threads):
     apart += _LINE if apart % _CROWDED == 0 else 0
     room = -(-columns // kernel.lanes) * kernel.lanes * apart
     work = 2 * batch * rows * columns * steps
-    todo, chunks = jobs.Jobs(threads), jobs.chunks_for(work, batch, threads)
+    todo, chunks = Jobs(threads), chunks_for(work, batch, threads)
     todo.add(task, codegen.WORDS[len(codegen.ARRAYS) + 2:], chunks=chunks, items=batch, rows=rows, columns=columns,
              x_batch=x_strides[0], x_row=x_strides[1], out_batch=out_strides[0], out_row=out_strides[1],
              pivots_batch=4 * steps, apart=apart, scratch_bytes=room, first=first)
@@ -113,9 +114,9 @@ def _moves(dtype, shape, x_strides, count, pivots_batch, first, threads):
     """The job on (x, pivots)."""
     batch, _, columns = shape
     width = columns if threads == 1 or batch > 1 else max(_STRIP, -(-columns // (2 * threads)))
-    todo, strips, work = jobs.Jobs(threads), -(-columns // width), 4 * batch * count * columns
+    todo, strips, work = Jobs(threads), -(-columns // width), 4 * batch * count * columns
     items = batch * strips
-    todo.add(_tasks(dtype)[2], codegen.MOVE_WORDS[len(codegen.MOVE_ARRAYS) + 2:], chunks=jobs.chunks_for(work, items, threads),
+    todo.add(_tasks(dtype)[2], codegen.MOVE_WORDS[len(codegen.MOVE_ARRAYS) + 2:], chunks=chunks_for(work, items, threads),
              items=items, strips=strips, width=width, columns=columns, count=count, first=first, x_batch=x_strides[0],
              x_row=x_strides[1], pivots_batch=pivots_batch)
     return todo.plan(0, work)

@@ -13,8 +13,9 @@ import numpy as np
 from ....ir.ops.linalg import factorizations
 from ....ir.target import host
 from ....passes.codegen.llvm.linalg import householder as codegen
-from ..calls import jobs, pool
+from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
+from ..calls.plan import Jobs, chunks_for
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from ..gemm import gemm
@@ -173,7 +174,7 @@ def _plan(dtype, shape, x_strides, steps, wanted, threads):
     for name, strides, _ in wanted:
         words |= {f"{name}_batch": strides[0], f"{name}_row": strides[1]}
     work = 4 * batch * rows * (columns + wide) * steps
-    todo, chunks = jobs.Jobs(threads), jobs.chunks_for(work, batch, threads)
+    todo, chunks = Jobs(threads), chunks_for(work, batch, threads)
     todo.add(task, codegen.WORDS[len(codegen.ARRAYS) + 2:], chunks=chunks, items=batch, rows=rows, columns=columns, steps=steps,
              wide=wide, apart=apart, scratch_bytes=room, tau_batch=steps * item, **words)
     return todo.plan(room * (threads if chunks > 1 else 1), work)

@@ -11,7 +11,8 @@ import numpy as np
 from ....ir.errors import LinAlgError
 from ....ir.target import host
 from ....passes.codegen.llvm.linalg import small_matrices as codegen
-from ..calls import jobs, pool
+from ..calls import pool
+from ..calls.plan import Jobs, chunks_for
 from ..compiler.compile import task_of
 from ..memory import alloc
 from . import triangular
@@ -49,10 +50,10 @@ def run(routine: str, operands: list, results: list) -> list:
 def _plan(routine, dtypes, shapes, count, threads):
     """The job for so many matrices, on arrays of these dtypes."""
     kernel = codegen.SmallMatrixKernel(host(), triangular.ELEMENTS[dtypes[0]], routine, shapes)
-    todo, items = jobs.Jobs(threads), -(-count // kernel.lanes)
+    todo, items = Jobs(threads), -(-count // kernel.lanes)
     work = count * math.prod(shapes[0]) * _OPERATIONS[routine in _ROTATED]
     todo.add(task_of(kernel, kernel.symbol), codegen.WORDS[len(codegen.ARRAYS) + 2:], items=items, count=count,
-             chunks=jobs.chunks_for(work, items, threads))
+             chunks=chunks_for(work, items, threads))
     return todo.plan(0, work)
 
 

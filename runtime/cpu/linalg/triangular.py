@@ -11,8 +11,9 @@ from ....ir.ops.linalg import triangular as systems
 from ....ir.target import host
 from ....passes.codegen.llvm.ir.types import F32, F64
 from ....passes.codegen.llvm.linalg import triangular as codegen
-from ..calls import jobs, pool
+from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
+from ..calls.plan import Jobs, chunks_for
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from ..gemm import gemm
@@ -55,10 +56,10 @@ def _plan(dtype, shape, t_strides, x_strides, minus_strides, unit, threads):
     batch, rows, columns = shape
     kernel = codegen.TriangularKernel(host(), ELEMENTS[dtype])
     strips = -(-columns // kernel.shape.columns)
-    todo, work, items = jobs.Jobs(threads), batch * rows * rows * columns, batch * strips
+    todo, work, items = Jobs(threads), batch * rows * rows * columns, batch * strips
     words = {"minus_batch": minus_strides[0], "minus_row": minus_strides[1]} if minus_strides else {}
     todo.add(compile_module(text_of(kernel), [kernel.symbol])[kernel.symbol], codegen.WORDS[len(codegen.ARRAYS) + 2:],
-             chunks=jobs.chunks_for(work, items, threads), items=items, strips=strips, rows=rows, columns=columns,
+             chunks=chunks_for(work, items, threads), items=items, strips=strips, rows=rows, columns=columns,
              t_batch=t_strides[0], t_row=t_strides[1], t_step=t_strides[2], x_batch=x_strides[0], x_row=x_strides[1],
              unit=int(unit), **words)
     return todo.plan(0, work)

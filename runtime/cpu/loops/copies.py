@@ -13,8 +13,9 @@ from ....ir.dim_order import inverse
 from ....ir.symbols.substitute import at_hint
 from ....ir.target import host
 from ....passes.codegen.llvm.loops import transposed_copy as codegen
-from ..calls import jobs, pool
+from ..calls import pool
 from ..calls.kernel_steps import joined
+from ..calls.plan import Jobs, JobsPlan, chunks_for
 from ..compiler.compile import task_of
 from ..memory import alloc
 
@@ -26,7 +27,7 @@ _KEPT = 512
 
 
 @functools.lru_cache(_KEPT)
-def _plan(shape: tuple, strides: tuple, item: int, threads: int, onto: tuple | None = None) -> jobs.JobsPlan | None:
+def _plan(shape: tuple, strides: tuple, item: int, threads: int, onto: tuple | None = None) -> JobsPlan | None:
     """What turns an array of such strides, in bytes, into row-major order, or into one of strides `onto`; None where no dims
     change places, or there are too many around them."""
     if any(s % item for s in (*strides, *(onto or ()))) or item < 2:
@@ -41,9 +42,9 @@ def _plan(shape: tuple, strides: tuple, item: int, threads: int, onto: tuple | N
     for i, d in enumerate(others):
         words |= {f"n{i}": sizes[d], f"x{i}": x[d], f"y{i}": y[d]}
     items = math.prod([sizes[d] for d in others]) * -(-sizes[side] // lanes)
-    todo, work, kernel = jobs.Jobs(threads), math.prod(sizes), codegen.TurnKernel(host(), item)
+    todo, work, kernel = Jobs(threads), math.prod(sizes), codegen.TurnKernel(host(), item)
     todo.add(task_of(kernel, kernel.symbol), codegen.WORDS[len(codegen.ARRAYS) + 2:], items=items,
-             chunks=jobs.chunks_for(work, items, threads), rows=sizes[-1], columns=sizes[side], x_row=x[-1], y_row=y[side],
+             chunks=chunks_for(work, items, threads), rows=sizes[-1], columns=sizes[side], x_row=x[-1], y_row=y[side],
              **words)
     return todo.plan(0, work)
 
@@ -67,7 +68,7 @@ def is_worth_turning(shape, strides, dtype) -> bool:
     return _side(sizes, x, y, dtype.itemsize) is not None
 
 
-def turning(shape, strides, item, onto, threads) -> jobs.JobsPlan | None:
+def turning(shape, strides, item, onto, threads) -> JobsPlan | None:
     """The plan of a copy between strides in bytes that turns squares, where that is worth it."""
     return _plan(shape, strides, item, threads, onto) if math.prod(shape) >= LEAST else None
 
@@ -131,3 +132,17 @@ def dense(array: np.ndarray) -> np.ndarray:
     """The array in row-major order: itself where it is so, else a copy."""
     flags = array.flags
     return array if flags.c_contiguous and flags.aligned else in_rows(array)
+
+
+def plain(array):
+    """Return the array, or a copy, in C order and aligned."""
+    flags = array.flags
+    return array if flags.c_contiguous and flags.aligned else in_rows(array)
+
+
+def as_rows(array: np.ndarray) -> np.ndarray:
+    """Return the array if kernels can read it by strides (exact, aligned, native, contiguous last dim), else such a copy."""
+    item = array.itemsize
+    good = (type(array) is np.ndarray and array.flags.aligned and array.dtype.isnative
+            and (array.strides[-1] == item or array.shape[-1] == 1))
+    return array if good else np.array(array, array.dtype.newbyteorder("="), order="C", subok=False)

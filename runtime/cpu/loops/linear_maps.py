@@ -10,7 +10,8 @@ from ....ir.ops.nn import linear_maps
 from ....ir.target import host
 from ....passes.codegen.llvm.index import linear_maps as codegen
 from ....passes.codegen.llvm.ir.types import F32, F64
-from ..calls import jobs, pool
+from ..calls import pool
+from ..calls.plan import Jobs, JobsPlan, chunks_for
 from ..compiler.compile import task_of
 from ..memory import alloc
 from . import copies
@@ -22,15 +23,15 @@ _KEPT = 512
 
 
 @functools.lru_cache(_KEPT)
-def plan(dtype, weighted: bool, shape: tuple, axis: int, count: int, number: int, threads: int) -> jobs.JobsPlan:
+def plan(dtype, weighted: bool, shape: tuple, axis: int, count: int, number: int, threads: int) -> JobsPlan:
     """The job on (x of a shape, places, together, weights, y) of a map to `count` places along a dim by `number` taps."""
     kernel = codegen.MapKernel(host(), _WEIGHTED[dtype] if weighted else _COPIED[dtype.itemsize], weighted)
     outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1:])
     symbol = kernel.along if inner == 1 else kernel.across
     items, work = outer if inner == 1 else outer * count, 4 * outer * count * inner * number
-    todo = jobs.Jobs(threads)
+    todo = Jobs(threads)
     todo.add(task_of(kernel, symbol, symbol), codegen.WORDS[len(codegen.ARRAYS) + 2:],
-             chunks=jobs.chunks_for(work, items, threads), items=items, size=shape[axis], count=count, inner=inner, taps=number)
+             chunks=chunks_for(work, items, threads), items=items, size=shape[axis], count=count, inner=inner, taps=number)
     return todo.plan(0, work)
 
 

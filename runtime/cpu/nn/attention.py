@@ -23,11 +23,12 @@ from ....passes.codegen.llvm.attention.attention_few import FEW_ROWS
 from ....passes.codegen.llvm.attention.attention_softmax import ADDED_MASK, BOOL_MASK, NO_MASK, RANGE
 from ....passes.codegen.llvm.ir.types import F32, F64
 from ....passes.layout.plain_operands import ROWS
-from ..calls import jobs, pool
+from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
+from ..calls.plan import Jobs, chunks_for
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
-from ..loops import kernels
+from ..loops import copies, kernels
 from ..loops.low_precision import widened
 from ..memory import alloc
 
@@ -81,7 +82,7 @@ def mask_kind(mask) -> str:
 
 def _readable(mask):
     """A mask that kernels can read by strides."""
-    return mask if mask is None or not mask.ndim or mask.shape[-1] == 1 else jobs.as_rows(mask)
+    return mask if mask is None or not mask.ndim or mask.shape[-1] == 1 else copies.as_rows(mask)
 
 
 def _mask_over(mask, q, k) -> Layout:
@@ -182,7 +183,7 @@ def forward(q, k, v, mask, *, causal, scale):
     """Return (attention, logsumexp of each row), without the matrix of scores."""
     if not supported(q, k, v, mask):
         return ops.attention.ref(q, k, v, mask, causal=causal, scale=scale)
-    q, k, v, mask = jobs.as_rows(q), jobs.as_rows(k), jobs.as_rows(v), _readable(mask)
+    q, k, v, mask = copies.as_rows(q), copies.as_rows(k), copies.as_rows(v), _readable(mask)
     out, lse = like(q, v.shape[-1]), alloc.empty(q.shape[:-1], q.dtype)
     plan = forward_plan(tuple([layout_of(a) for a in (q, k, v, mask, out, None)]), Looks(mask_kind(mask), causal), float(scale),
                         q.dtype, pool.get_num_threads())
@@ -210,8 +211,8 @@ def forward_plan(layouts, looks, scale, dtype, threads):
     most = strips // blocks + 1
     ranges_at = -(-(stats_at + most * codegen.STATS * item) // _LINE) * _LINE
     scratch_bytes = -(-(ranges_at + looks.bounds * most * RANGE) // _LINE) * _LINE + _LINE
-    todo, items = jobs.Jobs(threads), g.groups * blocks
-    chunks = jobs.chunks_for(g.work, items, threads)
+    todo, items = Jobs(threads), g.groups * blocks
+    chunks = chunks_for(g.work, items, threads)
     words = g.words(q=g.q, k=g.k, v=g.v, o=out, mask=g.mask) | {"lse_head": lse.head} | looks.words(bounds, ranges_at)
     words = {name: value for name, value in words.items() if name in codegen.WORDS}
     todo.add(_address(kernel), codegen.WORDS[len(codegen.ARRAYS) + 2:],
@@ -225,7 +226,7 @@ def bounded(q, k, v, bounds, table, *, scale, squash):
     """Return (attention over each row's keys, logsumexp of each row), without the matrix of scores."""
     if not supported(q, k, v, bounds, table):
         return ops.bounded_attention.ref(q, k, v, bounds, table, scale=scale, squash=squash)
-    q, k, v = map(jobs.as_rows, (q, k, v))
+    q, k, v = map(copies.as_rows, (q, k, v))
     table, bounds = [a if a is None else np.ascontiguousarray(a) for a in (table, bounds)]
     out, lse = like(q, v.shape[-1]), alloc.empty(q.shape[:-1], q.dtype)
     layouts = bounded_layouts(q, k, v, out, table, bounds)
@@ -278,7 +279,7 @@ def gradients(g, q, k, v, mask, lse, delta, *, causal, scale, mask_grad):
     """Return (dq, dk, dv, the mask's gradient, empty unless queried); probabilities are computed again."""
     if not supported(g, q, k, v, mask):
         return ops.attention_grad.ref(g, q, k, v, mask, lse, delta, causal=causal, scale=scale, mask_grad=mask_grad)
-    g, q, k, v = map(jobs.as_rows, (g, q, k, v))
+    g, q, k, v = map(copies.as_rows, (g, q, k, v))
     lse, delta, read = np.ascontiguousarray(lse), np.ascontiguousarray(delta), _readable(mask)
     results = [like(a, a.shape[-1]) for a in (q, k, v)]
     ds = (alloc.zeros if causal else alloc.empty)((*q.shape[:-1], k.shape[-2]) if mask_grad else (0,) * q.ndim, q.dtype)
@@ -293,7 +294,7 @@ def bounded_gradients(g, q, k, v, bounds, table, lse, delta, *, scale, squash, t
     if not supported(g, q, k, v, bounds, table):
         return ops.bounded_attention_grad.ref(g, q, k, v, bounds, table, lse, delta, scale=scale, squash=squash,
                                                      table_grad=table_grad)
-    g, q, k, v = map(jobs.as_rows, (g, q, k, v))
+    g, q, k, v = map(copies.as_rows, (g, q, k, v))
     lse, delta = (np.ascontiguousarray(a) for a in (lse, delta))
     table, bounds = [a if a is None else np.ascontiguousarray(a) for a in (table, bounds)]
     results = dq, dk, dv = [like(a, a.shape[-1]) for a in (q, k, v)]
@@ -330,7 +331,7 @@ def grad_plan(layouts, looks, scale, dtype, mask_grad, threads):
     upstream, each, dq, ds, bounds = g.others
     ranges_at = -(-kernel.scratch(g.size, g.v_size) // _LINE) * _LINE
     squares = g.heads * -(-g.rows // codegen_grad.SIDE)
-    todo, scratch = jobs.Jobs(threads), -(-(ranges_at + looks.bounds * squares * RANGE) // _LINE) * _LINE + _LINE
+    todo, scratch = Jobs(threads), -(-(ranges_at + looks.bounds * squares * RANGE) // _LINE) * _LINE + _LINE
     words = g.words(q=g.q, k=g.k, v=g.v, mask=g.mask, g=upstream, lse=each, delta=each, dq=dq, dk=dk, dv=dv, ds=ds)
     words |= looks.words(bounds, ranges_at)
     words = {name: value for name, value in words.items() if name in codegen_grad.WORDS}
@@ -338,7 +339,7 @@ def grad_plan(layouts, looks, scale, dtype, mask_grad, threads):
     most = 1
     for gives, blocks in _tasks(g, threads):
         items = g.groups * blocks
-        chunks = jobs.chunks_for(2 * g.work, items, threads)
+        chunks = chunks_for(2 * g.work, items, threads)
         most = max(most, min(chunks, threads))
         todo.add(_address(kernel), codegen_grad.WORDS[len(codegen_grad.ARRAYS) + 2:], offsets=table, items=items, chunks=chunks,
                  blocks=blocks, scale=scale, scratch_bytes=scratch, gives=gives, all_keys=k.shape[-2],

@@ -11,8 +11,9 @@ from ....ir.ops.nn.ctc import labels_of, sequences
 from ....ir.target import host
 from ....passes.codegen.llvm.ir.types import F32, F64
 from ....passes.codegen.llvm.sequence import ctc as codegen
-from ..calls import jobs, pool
+from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
+from ..calls.plan import Jobs, JobsPlan, chunks_for
 from ..compiler.compile import task_of
 from ..loops import copies
 from ..loops.low_precision import widened
@@ -60,13 +61,13 @@ def _kernel(dtype) -> codegen.CtcKernel:
 
 
 @functools.lru_cache(_KEPT)
-def _plan(dtype, shape, width, blank, is_gradient, threads) -> jobs.JobsPlan:
+def _plan(dtype, shape, width, blank, is_gradient, threads) -> JobsPlan:
     """The job for log probabilities of a shape, and rows of so many states."""
     steps, items, classes = shape
-    kernel, todo = _kernel(dtype), jobs.Jobs(threads)
+    kernel, todo = _kernel(dtype), Jobs(threads)
     room, work = kernel.room(width, steps if is_gradient else 0), _OPERATIONS * steps * items * width
     todo.add(task_of(kernel, kernel.gradients if is_gradient else kernel.losses), codegen.WORDS[len(codegen.ARRAYS) + 2:],
-             chunks=jobs.chunks_for(work, items, threads), items=items, steps=steps, classes=classes, width=width, blank=blank,
+             chunks=chunks_for(work, items, threads), items=items, steps=steps, classes=classes, width=width, blank=blank,
              room=room)
     return todo.plan(room * threads, work)
 

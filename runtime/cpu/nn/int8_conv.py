@@ -13,8 +13,9 @@ from ....ir.target import host
 from ....passes.codegen.llvm.conv import int8_conv as dense_code
 from ....passes.codegen.llvm.conv import int8_depthwise as depthwise_code
 from ....passes.layout.plain_operands import ROWS
-from ..calls import jobs, pool
+from ..calls import pool
 from ..calls.operator_kernel import OperatorKernel
+from ..calls.plan import Jobs, JobsPlan, chunks_for
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
 from ..memory import alloc
@@ -62,7 +63,7 @@ def _with_whole_pixels(a):
 
 
 @functools.lru_cache(_KEPT)
-def plan(x: Where, weight: tuple, beside: Where | None, y: Where, kind: str, params: tuple, threads: int) -> jobs.JobsPlan:
+def plan(x: Where, weight: tuple, beside: Where | None, y: Where, kind: str, params: tuple, threads: int) -> JobsPlan:
     """The job on (x, w, start, factor, beside, y); weights and numbers of channels are in C order."""
     said = dict(params)
     words = _distances(x, beside, y, said)
@@ -115,8 +116,8 @@ def _dense_plan(x, weight, beside, y, kind, said, words, threads):
     row_blocks = min(rows, max(1, -(-abs(words["x_row"]) * rows // _BLOCK_BYTES)))
     row_blocks, shares = _shared_out(images * groups, rows, row_blocks, panels, threads)
     items, work = images * groups * row_blocks * shares, 2 * prod(y.shape[:3]) * outs * prod(weight[1:4]) * GROUP // _FEWER
-    todo = jobs.Jobs(threads)
-    todo.add(task, dense_code.WORDS[len(dense_code.ARRAYS) + 2:], chunks=jobs.chunks_for(work, items, threads), items=items,
+    todo = Jobs(threads)
+    todo.add(task, dense_code.WORDS[len(dense_code.ARRAYS) + 2:], chunks=chunks_for(work, items, threads), items=items,
              groups=groups, row_blocks=row_blocks, shares=shares, panels=panels, rows=rows, width=width, pixels=pixels,
              channels=outs // groups, x_group=weight[3] * GROUP, taps_h=taps_h, taps_w=taps_w, steps=steps,
              w_block=prod(weight[1:4]) * BLOCK * GROUP, **words)
@@ -150,12 +151,12 @@ def _depthwise_plan(x, weight, beside, y, kind, said, words, threads):
     images, rows, width, channels = y.shape
     work = 2 * prod(y.shape) * prod(weight[:2]) // _FEWER
     row_blocks = min(rows, max(1, -(-_ITEMS * threads // images))) if threads > 1 else 1
-    items, todo = images * row_blocks, jobs.Jobs(threads)
+    items, todo = images * row_blocks, Jobs(threads)
     window, step = (), 0
     if depthwise_code.goes_wide(host(), weight[:2], channels):
         window, step = weight[:2], said["stride"][1] if said["dilation"][1] == 1 else 0
     todo.add(_depthwise_task(kind, beside is not None, window, step), depthwise_code.WORDS[len(depthwise_code.ARRAYS) + 2:],
-             chunks=jobs.chunks_for(work, items, threads), items=items, row_blocks=row_blocks, rows=rows, width=width,
+             chunks=chunks_for(work, items, threads), items=items, row_blocks=row_blocks, rows=rows, width=width,
              channels=channels, taps_h=weight[0], taps_w=weight[1], **words)
     return todo.plan(0, work)
 

@@ -24,9 +24,10 @@ from ....passes.codegen.llvm.sequence import recurrent as codegen
 from ....passes.codegen.llvm.sequence import recurrent_grad as codegen_grad
 from ....passes.codegen.llvm.sequence.recurrent import PackKernel
 from ....passes.codegen.recurrent_cells import CELLS
-from ..calls import jobs, pool
+from ..calls import pool
 from ..calls.kernel_steps import fill, move, step
 from ..calls.operator_kernel import OperatorKernel
+from ..calls.plan import Jobs, chunks_for
 from ..calls.step_list import At, NativeCall, Scratch
 from ..compiler.compile import compile_module
 from ..compiler.ir_cache import text_of
@@ -34,7 +35,7 @@ from ..gemm import gemm
 from ..gemm.gemm import product_of
 from ..gemm.gemm_plan import Layout, make_plan
 from ..gemm.matmul import call_of
-from ..loops import kernels
+from ..loops import copies, kernels
 from ..loops.low_precision import widened
 from ..loops.row_calls import reduction_plan, suited_to
 from ..memory import alloc, cache_sizes
@@ -71,7 +72,7 @@ def _make_plan(kernel, names, sizes, depth, columns, turns, w_row, reverse, thre
     work = batch * depth * columns * panels
     wanted = threads if work >= _STEP_WORK else 1
     blocks = max(1, min(-(-batch // _TILE_ROWS), -(-wanted // panels)))
-    todo = jobs.Jobs(threads)
+    todo = Jobs(threads)
     for task, items, times in (*((task, panels, 1) for task in pack), (step, panels * blocks, turns)):
         todo.add(task, names, times, items=items, chunks=min(wanted, items), row_blocks=blocks, steps=steps, batch=batch,
                  hidden=hidden, size=depth, w_row=w_row, reverse=reverse)
@@ -106,7 +107,7 @@ def forward_plan(name, sizes, w_row, masked, keeps, reverse, dtype, threads, wid
 def forward(name, z, mask, h, c, w, bias, *, reverse, keeps=True, scale=None):
     """(states, cells, gates) of the layer `name`; in the place of what it has not is anything. With `keeps` false there are no
     gates, and only the last cells (B, H). Flat weights are packed; with a scale for each row they are of int8."""
-    cell, w = CELLS[name], jobs.as_rows(w) if scale is None else alloc.dense(w)
+    cell, w = CELLS[name], copies.as_rows(w) if scale is None else alloc.dense(w)
     (steps, batch), hidden = z.shape[:2], z.shape[2] // cell.gates
     y = alloc.empty((steps, batch, hidden), z.dtype)
     cells = alloc.empty(y.shape if keeps else y.shape[1:], z.dtype) if c is not None else _NOTHING
@@ -145,15 +146,15 @@ def pack_plan(name, hidden, w_row, dtype, threads):
     kernel = PackKernel(host(), ELEMENTS[dtype], CELLS[name], False)
     task, = compile_module(text_of(kernel), [kernel.symbol]).values()
     panels, work = -(-hidden // kernel.units), hidden * hidden * kernel.cell.gates
-    todo = jobs.Jobs(threads)
-    todo.add(task, codegen.WORDS[len(codegen.ARRAYS) + 2:], items=panels, chunks=jobs.chunks_for(work, panels, threads),
+    todo = Jobs(threads)
+    todo.add(task, codegen.WORDS[len(codegen.ARRAYS) + 2:], items=panels, chunks=chunks_for(work, panels, threads),
              hidden=hidden, size=hidden, w_row=w_row)
     return todo.plan(0, work)
 
 
 def pack(name, w, size):
     """The weights, packed."""
-    w, packed = jobs.as_rows(w), alloc.empty((size,), w.dtype)
+    w, packed = copies.as_rows(w), alloc.empty((size,), w.dtype)
     arrays = dict.fromkeys(codegen.ARRAYS, _NOTHING) | {"w": w, "y": packed}
     pack_plan(name, w.shape[1], w.strides[0], w.dtype, pool.get_num_threads())(*arrays.values())
     return packed
@@ -192,7 +193,7 @@ def gradients(name, upstream, results, mask, h, c, w, *, reverse):
 
     `upstream` and `results` are (states, cells, gates), None where the layer has none or no gradient came.
     """
-    cell, w, y = CELLS[name], jobs.as_rows(w), results[0]
+    cell, w, y = CELLS[name], copies.as_rows(w), results[0]
     dz = alloc.empty((*y.shape[:2], len(w)), y.dtype)
     da = alloc.empty(dz.shape, y.dtype) if cell.apart else dz
     dh = alloc.zeros(h.shape, y.dtype)
@@ -251,7 +252,7 @@ class _ProjectedBackward:
 
     def __init__(self, upstream, results, mask, c, w, projection, reverse):
         (self.gy, self.gc, self.gg), (y, self.cells, self.gates) = upstream, results
-        self.mask, self.w, self.projection = mask, jobs.as_rows(w), jobs.as_rows(projection)
+        self.mask, self.w, self.projection = mask, copies.as_rows(w), copies.as_rows(projection)
         self.before = states_before(self.cells, c, reverse)
         self.dz, self.dh = alloc.empty(self.gates.shape, w.dtype), alloc.empty(y.shape, w.dtype)
 

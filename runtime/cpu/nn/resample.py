@@ -8,7 +8,7 @@ from ....ir.ops.nn import resample as ops
 from ..calls import pool
 from ..calls.kernel_steps import move, words_of
 from ..calls.operator_kernel import OperatorKernel
-from ..calls.scratch import Steps, wide
+from ..calls.plan import StepBuilder, wide
 from ..calls.step_list import At, NativeCall, Table
 from ..loops import linear_maps as maps
 
@@ -59,7 +59,7 @@ def _mapped(tables, operands, results):
     kind = wide(x.dtype) if weighted else x.dtype
     if not maps.takes(kind, weighted):
         return None
-    axes, made, shape = linear_maps.in_order(tables, x.shape), Steps(), x.shape
+    axes, made, shape = linear_maps.in_order(tables, x.shape), StepBuilder(), x.shape
     if not axes:
         return NativeCall((move(x.shape, x.dtype.itemsize, At(0), x.strides, At(1), out.strides),))
     at, end = (made.read(0, x), made.write(1, out)) if weighted else (At(0), At(1))

@@ -8,7 +8,7 @@ from ....ir.ops.core import shape
 from ....ir.ops.nn import conv
 from ..calls.kernel_steps import add, fill, move
 from ..calls.operator_kernel import OperatorKernel
-from ..calls.scratch import Steps, rows_of, wide
+from ..calls.plan import StepBuilder, rows_of, wide
 from ..calls.step_list import At, NativeCall
 
 _MOST = 256             # steps of one operator
@@ -46,7 +46,7 @@ def _counts(sizes, kernel, stride, dilation):
 
 def im2col_step(node, operands, results):
     """One copy, of a padded array where there is padding."""
-    (x,), made = operands, Steps()
+    (x,), made = operands, StepBuilder()
     kernel, stride, padding, dilation = (node.params[name] for name in ("kernel", "stride", "padding", "dilation"))
     item = x.dtype.itemsize
     if item not in (1, 2, 4, 8) or min(n for pair in padding for n in pair) < 0:
@@ -64,7 +64,7 @@ def im2col_step(node, operands, results):
 
 def col2im_step(node, operands, results):
     """Sums in a padded array: of all windows at once where none meet, else of one place of all of them after the other."""
-    (x,), (out,), made = operands, results, Steps()
+    (x,), (out,), made = operands, results, StepBuilder()
     size, kernel, stride, padding, dilation = (node.params[n] for n in ("size", "kernel", "stride", "padding", "dilation"))
     kind, pads = wide(x.dtype), any(lo or hi for lo, hi in padding)
     if kind not in _ADDABLE or min(n for pair in padding for n in pair) < 0:
@@ -102,7 +102,7 @@ def _sums(source: _View, target: _View, dims, kind):
 
 def fold_windows_step(node, operands, results):
     """Sums of windows along one dim."""
-    (x,), (out,), made = operands, results, Steps()
+    (x,), (out,), made = operands, results, StepBuilder()
     kind, dim, step = wide(x.dtype), node.params["dim"], node.params["step"]
     if kind not in _ADDABLE:
         return None
@@ -115,7 +115,7 @@ def fold_windows_step(node, operands, results):
 
 def strided_scatter_step(node, operands, results):
     """Sums at places that differ."""
-    (x,), (out,), made = operands, results, Steps()
+    (x,), (out,), made = operands, results, StepBuilder()
     kind = wide(x.dtype)
     if kind not in _ADDABLE or _meet(x.shape, node.params["strides"]):
         return None

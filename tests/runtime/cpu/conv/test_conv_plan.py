@@ -15,7 +15,7 @@ from ingot.passes.codegen.llvm.conv import conv_depthwise as depthwise_code
 from ingot.passes.codegen.llvm.conv import conv_tile
 from ingot.passes.codegen.llvm.conv.conv_epilogue import Lines, Usual
 from ingot.runtime.core.dispatch import kernel_of
-from ingot.runtime.cpu.calls import conv_steps
+from ingot.runtime.cpu.calls.plan import SlotJobs, X, Y
 from ingot.runtime.cpu.calls.step_list import At
 from ingot.runtime.cpu.conv import conv, conv_depthwise, conv_few_channels, conv_fused, conv_plan, pooling, winograd
 from ingot.runtime.cpu.gemm import gemm
@@ -288,7 +288,7 @@ def test_weights_that_are_asked_for_change_nothing(threads, monkeypatch):
 def test_the_items_of_a_panel_ask_for_the_next_one(images, inputs, size, outputs, taps, stride, asks, threads, monkeypatch):
     threads(2)
     g = plan_of((images, inputs, size, size), (outputs, inputs, taps, taps), **window(taps, stride))
-    filters, steps, found = conv_plan.filters_of(g), conv_steps.Steps(), {}
+    filters, steps, found = conv_plan.filters_of(g), SlotJobs(), {}
     monkeypatch.setattr(steps, "add", lambda task, chunks, names, words, slots: found.update(words))
     conv_plan.add_direct(steps, g, filters, (0, 0), (1, 0), (2, 0))
     joined, most = conv_plan.flattened(g), direct_code.tile_rows(target.host(), filters.vectors)
@@ -308,7 +308,7 @@ def test_the_items_of_a_panel_ask_for_the_next_one(images, inputs, size, outputs
 def test_threads_get_as_many_tiles_of_an_image_as_each_other(inputs, size, outputs, count, threads):
     threads(count)
     g = conv_plan.flattened(plan_of((1, inputs, size, size), (outputs, inputs, 1, 1), **window(1, 1)))
-    filters, steps = conv_plan.filters_of(g), conv_steps.Steps()
+    filters, steps = conv_plan.filters_of(g), SlotJobs()
     conv_plan.add_direct(steps, g, filters, (0, 0), (1, 0), (2, 0))
     (_, _, words, _), = steps.given
     found = dict(zip(direct_code.WORDS, words))
@@ -324,7 +324,7 @@ def test_threads_get_as_many_tiles_of_an_image_as_each_other(inputs, size, outpu
                                                           (28, 64, 1, 1)])
 def test_a_kernel_of_tall_tiles_has_those_that_its_plan_asks_for(size, outputs, taps, stride, monkeypatch):
     g = plan_of((1, 32, size, size), (outputs, 32, taps, taps), **window(taps, stride))
-    filters, steps, made = conv_plan.filters_of(g), conv_steps.Steps(), []
+    filters, steps, made = conv_plan.filters_of(g), SlotJobs(), []
     compiled = conv_plan._kernel
     monkeypatch.setattr(conv_plan, "_kernel", lambda *which: made.append(which[-1]) or compiled(*which))
     conv_plan.add_direct(steps, g, filters, (0, 0), (1, 0), (2, 0))
@@ -354,7 +354,7 @@ def test_a_kernel_of_few_outputs_has_the_tiles_that_its_plan_asks_for(outputs, i
     compiled = conv_few_channels.task
     monkeypatch.setattr(conv_few_channels, "task", lambda kernel,
                         heights: made.append((kernel, heights)) or compiled(kernel, heights))
-    conv_plan.add_direct(conv_steps.Steps(), g, conv_plan.filters_of(g), (0, 0), (1, 0), (2, 0))
+    conv_plan.add_direct(SlotJobs(), g, conv_plan.filters_of(g), (0, 0), (1, 0), (2, 0))
     kernel, heights = made[0]
     asked = {pixels for _, pixels, _ in conv_plan.whole_tiles_of(g.dims[2], kernel.rows)}
     assert set(heights) == asked and len(heights) <= 3
@@ -364,7 +364,7 @@ def test_a_first_layer_has_the_tiles_that_its_plan_asks_for(monkeypatch):
     g, made = plan_of((1, 1, 32, 32), (64, 1, 3, 3), **window(3)), []
     filters, compiled = conv_plan.filters_of(g), conv_plan._kernel
     monkeypatch.setattr(conv_plan, "_kernel", lambda *which: made.append(which[-2:]) or compiled(*which))
-    conv_plan.add_direct(conv_steps.Steps(), g, filters, (0, 0), (1, 0), (2, 0))
+    conv_plan.add_direct(SlotJobs(), g, filters, (0, 0), (1, 0), (2, 0))
     asked = {s[1] for at, pixels, _ in conv_plan.tiles_of(g.dims[2], direct_code.tile_rows(target.host(), filters.vectors))
              for s in conv_plan._segments(g, filters, at, pixels, (0, g.x_blocks.count))[0]}
     assert made == [(3, tuple(sorted(asked)) if len(asked) <= 3 else ())]
@@ -491,7 +491,7 @@ def test_pools_of_blocks_are_shared_out_by_their_elements(threads):
     params = {"kernel": (3, 3), "stride": (2, 2), "padding": ((1, 1), (1, 1)), "dilation": (1, 1)}
     for blocks, size, shared in ((4, 112, True), (1, 14, False)):
         plan, _ = pooling.max_pool_blocked_plan((1, blocks, size, size, 16), np.dtype(np.float32), **params)
-        step, = plan.native({conv_steps.X: At(0), conv_steps.Y: At(1)}).steps
+        step, = plan.native({X: At(0), Y: At(1)}).steps
         assert (step.chunks > 1) == shared, f"{blocks} blocks of {size}x{size}: {step.chunks} chunks"
 
 
