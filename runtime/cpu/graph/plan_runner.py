@@ -12,7 +12,8 @@ import numpy as np
 from ....ir.errors import IngotError
 from ....ir.graph.printer import format_line
 from ....ir.target import host
-from ....passes.codegen.llvm.loops import programs, streaming
+from ....passes.codegen.llvm.loops import programs
+from ....passes.codegen.llvm.loops.strategies import STREAMING
 from ....passes.schedule.plan_steps import Fused, Run, shallow
 from ..calls import call, kernel_entry
 from ..calls.step_list import ARENA, ARGUMENTS, NOWHERE, WORD, At, Base, NativeCall, NativeStep, StepList, Written, in_arena
@@ -107,7 +108,7 @@ class NativeRun:
 
     def asks_bases(self, step) -> bool:
         """Whether the words of a step, but for its operands' addresses, depend on where these are."""
-        return step.lowered.strategy is streaming if type(step) is Fused else bool(self.prepared[step].call.over)
+        return step.lowered.strategy is STREAMING if type(step) is Fused else bool(self.prepared[step].call.over)
 
     def written(self, step, base_of: Callable) -> Written:
         """The words of a step whose operands start where `base_of` their numbers says. No more threads take part than scratch
@@ -250,7 +251,7 @@ def call_kernel(node, kernel, arguments, params):
 
 def _kept_in_cache(lowered, base_of):
     """A kernel that writes where it reads has those lines in the cache, and stores them there."""
-    if lowered.strategy is not streaming:
+    if lowered.strategy is not STREAMING:
         return lowered
     read = {base_of(i) for i, (*_, written) in enumerate(lowered.operands) if not written}
     over = any(base_of(i) in read for i, (*_, written) in enumerate(lowered.operands) if written)

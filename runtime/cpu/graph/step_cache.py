@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from ....ir.graph.graph import Value
 from ....ir.opdef.params import param_key, params_key
 from ....ir.symbols.substitute import evaluator
-from ....passes.codegen.llvm.loops import programs, streaming
+from ....passes.codegen.llvm.loops import programs
+from ....passes.codegen.llvm.loops.strategies import STREAMING
 from ....passes.rewrite.kernel_body import is_free, source_of
 from ....passes.schedule.plan_steps import Fused, Product
 from ..calls import pool
@@ -89,7 +90,7 @@ class _Kernel:
 
     def __init__(self, step):
         kernel = step.lowered
-        self._buffers, self._asks = len(kernel.operands), kernel.strategy is streaming
+        self._buffers, self._asks = len(kernel.operands), kernel.strategy is STREAMING
         self._written = kernel_call(replace(kernel, symbols=dict.fromkeys(kernel.symbols, 0))).written(0, False)
         symbols = [kernel.symbols[s] for s in kernel.kernel.symbols]
         self._first, self._count = len(programs.HEAD) + self._buffers, len(symbols)

@@ -22,7 +22,7 @@ from ....ir.kernel.kernel import Kernel
 from ....ir.kernel.kernel_builder import KernelBuilder, result_of
 from ....passes.codegen import row_kernels, scalars
 from ....passes.codegen.llvm.loops import streaming
-from ....passes.codegen.llvm.loops.strategies import suited
+from ....passes.codegen.llvm.loops.strategies import STREAMING, suited
 from ..calls import kernel_steps
 from ..calls.kernel_entry import entries, planned_entry
 from ..memory.alloc import SMALL_BYTES, empty, empty_in_order
@@ -84,7 +84,7 @@ class Elementwise:
     def far(self):
         """The same for results too large for caches."""
         if self._far is None:
-            self._far = self._entries(streaming)
+            self._far = self._entries(STREAMING)
         return self._far
 
     def _entries(self, how):

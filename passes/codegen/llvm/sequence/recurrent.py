@@ -19,7 +19,7 @@ from ..contract.inline_gemm import write_product
 from ..contract.int8_products import PAIR, numbers_row, write_products
 from ..contract.microkernel import Operand, Precision, TileShape, dot_tile, tile_shape
 from ..contract.packing import PACK_TRANSPOSED, packers
-from ..ir.emit import Module
+from ..ir.emit import Module, ModuleWriter
 from ..ir.spelling import LlvmBuilder
 from ..ir.types import F32, F64, I8, I64, PTR, VOID, bytes_of, lanes_of, null, vector
 from ..pool.tasks import Words, chunk_share, write_task
@@ -34,11 +34,10 @@ ROWS = 2 * TILE_HEIGHTS[0]          # rows whose sums are made before their gate
 
 
 @dataclass(frozen=True)
-class StepKernel:
+class StepKernel(ModuleWriter):
     """What a module is made for; `keeps`: cells and gates are kept for gradients; `direct`: the weights are not packed;
     `packed`: they come so; `bytes`: they are of int8, with the scales of their rows."""
 
-    target: Target
     element: str
     cell: Cell
     masked: bool
@@ -97,9 +96,8 @@ class StepKernel:
         said += f"{'_packed' * self.packed}{'_bytes' * self.bytes}"
         return f"{self.cell.name}_{self.element}{said}"
 
-    def text(self) -> str:
-        """The module as LLVM IR."""
-        module, precision = Module(self.target), Precision.of(self.element)
+    def write(self, module):
+        precision = Precision.of(self.element)
         if self.direct:
             write_dots(module, precision, self.cell.gates, self.units)
         elif self.bytes:
@@ -111,7 +109,6 @@ class StepKernel:
         for edge in (False, True):
             _write_finish(module, self, edge)
         write_task(module, self.symbol, _step_item(module, self), WORDS, worker=False)
-        return module.text()
 
 
 def rows_together(target: Target) -> int:
