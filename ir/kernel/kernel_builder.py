@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from .. import dtype as dt
+from ..ops.core import elementwise
 from .kernel import POINT, SWEEP, Buffer, Dim, Instr, Kernel, Stage, verify
 
 
@@ -60,10 +61,7 @@ class Name:
         return self.builder.append("cast", dtype, (self,))
 
 
-BOOL_RESULTS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite", "isposinf", "isneginf", "signbit",
-                          "logical_and", "logical_or", "logical_xor", "logical_not"})
-
-
+BOOL_RESULTS = frozenset([op.name for op in vars(elementwise).values() if "gives_bool" in getattr(op, "traits", ())])
 _OF_PARTS = frozenset({"real", "imag", "modulus"})
 
 

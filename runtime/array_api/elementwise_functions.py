@@ -8,58 +8,50 @@ from ..core.tensor import Tensor, wrap
 from .data_types import as_array, checked, operands, scalar_dtype
 from .ingot_functions import FUNCTIONS
 
-# The functions of one array and of two: the standard's name, the function behind it, the dtypes it takes.
-UNARY = {
-    "abs": ("abs", "numeric"), "acos": ("acos", "floating"), "acosh": ("acosh", "floating"), "asin": ("asin", "floating"),
-    "asinh": ("asinh", "floating"), "atan": ("atan", "floating"), "atanh": ("atanh", "floating"),
-    "bitwise_invert": ("bitwise_not", "integer or boolean"), "ceil": ("ceil", "real"), "cos": ("cos", "floating"),
-    "cosh": ("cosh", "floating"), "exp": ("exp", "floating"), "expm1": ("expm1", "floating"), "floor": ("floor", "real"),
-    "isfinite": ("isfinite", "numeric"), "isinf": ("isinf", "numeric"), "isnan": ("isnan", "numeric"),
-    "log": ("log", "floating"), "log10": ("log10", "floating"), "log1p": ("log1p", "floating"), "log2": ("log2", "floating"),
-    "logical_not": ("logical_not", "boolean"), "negative": ("neg", "numeric"), "reciprocal": ("reciprocal", "floating"),
-    "round": ("round", "numeric"), "signbit": ("signbit", "real floating"),
-    "sin": ("sin", "floating"), "sinh": ("sinh", "floating"), "sqrt": ("sqrt", "floating"), "square": ("square", "numeric"),
-    "tan": ("tan", "floating"), "tanh": ("tanh", "floating"), "trunc": ("trunc", "real"),
+# Functions of one array and of two by the dtypes that they take, with the standard's names.
+_UNARY = {
+    "numeric": "abs isfinite isinf isnan negative round square", "real": "ceil floor trunc", "real floating": "signbit",
+    "floating": "acos acosh asin asinh atan atanh cos cosh exp expm1 log log10 log1p log2 reciprocal sin sinh sqrt tan tanh",
+    "integer or boolean": "bitwise_invert", "boolean": "logical_not",
 }
-BINARY = {
-    "add": ("add", "numeric"), "atan2": ("atan2", "real floating"), "bitwise_and": ("bitwise_and", "integer or boolean"),
-    "bitwise_left_shift": ("bitwise_left_shift", "integer"), "bitwise_or": ("bitwise_or", "integer or boolean"),
-    "bitwise_right_shift": ("bitwise_right_shift", "integer"), "bitwise_xor": ("bitwise_xor", "integer or boolean"),
-    "copysign": ("copysign", "real floating"), "divide": ("div", "floating"), "equal": ("eq", "all"),
-    "floor_divide": ("floor_divide", "real"), "greater": ("gt", "real"), "greater_equal": ("ge", "real"),
-    "hypot": ("hypot", "real floating"), "less": ("lt", "real"), "less_equal": ("le", "real"),
-    "logaddexp": ("logaddexp", "real floating"), "logical_and": ("logical_and", "boolean"),
-    "logical_or": ("logical_or", "boolean"), "logical_xor": ("logical_xor", "boolean"), "maximum": ("maximum", "real"),
-    "minimum": ("minimum", "real"), "multiply": ("mul", "numeric"), "nextafter": ("nextafter", "real floating"),
-    "not_equal": ("ne", "all"), "pow": ("pow", "numeric"), "remainder": ("remainder", "real"), "subtract": ("sub", "numeric"),
+_BINARY = {
+    "all": "equal not_equal", "numeric": "add multiply pow subtract", "floating": "divide",
+    "real": "floor_divide greater greater_equal less less_equal maximum minimum remainder",
+    "real floating": "atan2 copysign hypot logaddexp nextafter", "integer": "bitwise_left_shift bitwise_right_shift",
+    "integer or boolean": "bitwise_and bitwise_or bitwise_xor", "boolean": "logical_and logical_or logical_xor",
 }
+_INGOT_NAMES = {
+    "bitwise_invert": "bitwise_not", "negative": "neg", "divide": "div", "equal": "eq", "not_equal": "ne", "greater": "gt",
+    "greater_equal": "ge", "less": "lt", "less_equal": "le", "multiply": "mul", "subtract": "sub",
+}
+
+
+def _table(by_category: dict) -> dict:
+    """Return {name: (name of ingot's function, dtypes)}."""
+    return {name: (_INGOT_NAMES.get(name, name), kind) for kind, names in by_category.items() for name in names.split()}
+
+
+UNARY, BINARY = _table(_UNARY), _table(_BINARY)
 __all__ = sorted([*UNARY, *BINARY, "clip", "conj", "imag", "positive", "real", "sign"])
 
 
-def _unary(name, behind, category):
+def _made(name, behind, category, binary):
+    """Return a function of the standard that checks dtypes and calls ingot's."""
     fn = FUNCTIONS[behind]
 
-    def function(x, /):
+    def unary(x, /):
         return fn(checked(name, x, category))
 
-    return function
-
-
-def _binary(name, behind, category):
-    fn = FUNCTIONS[behind]
-
-    def function(x1, x2, /):
+    def pair(x1, x2, /):
         return fn(*operands(name, x1, x2, category))
 
-    return function
+    made = pair if binary else unary
+    made.__name__ = made.__qualname__ = name
+    made.__doc__ = f"Elementwise {name.replace('_', ' ')} of arrays of {category} dtype."
+    return made
 
 
-for _make, _table in ((_unary, UNARY), (_binary, BINARY)):
-    for _name, (_behind, _category) in _table.items():
-        _fn = _make(_name, _behind, _category)
-        _fn.__name__ = _fn.__qualname__ = _name
-        _fn.__doc__ = f"Elementwise {_name.replace('_', ' ')} of arrays of {_category} dtype."
-        globals()[_name] = _fn
+globals().update({name: _made(name, *row, name in BINARY) for name, row in (UNARY | BINARY).items()})
 
 
 def positive(x, /):
