@@ -51,7 +51,7 @@ def _made(name, behind, category, binary):
     return made
 
 
-globals().update({name: _made(name, *row, name in BINARY) for name, row in (UNARY | BINARY).items()})
+globals().update({name: _made(name, behind, kind, name in BINARY) for name, (behind, kind) in (UNARY | BINARY).items()})
 
 
 def positive(x, /):
