@@ -115,8 +115,8 @@ def publish(make, names, aliases=()):
 
 
 # Records with public functions of their own: below, in other files, or none.
-_OWN = {"abs", "add", "cast", "ceil", "copy", "contiguous", "div", "erfcx", "floor", "floor_divide", "heaviside", "logit", "mul",
-        "polygamma", "pow", "round", "square", "sub", "trigamma", "trunc", "trunc_divide"}
+_OWN = {"abs", "add", "cast", "ceil", "copy", "div", "erfcx", "floor", "floor_divide", "heaviside", "logit", "mul", "polygamma",
+        "pow", "round", "square", "sub", "trigamma", "trunc", "trunc_divide"}
 
 
 def _records(operands: int) -> list:
