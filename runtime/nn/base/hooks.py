@@ -14,6 +14,9 @@ from ...core.structure import add_hook as add_hook
 from ...core.tensor import Tensor
 from ...core.writes import Passed
 
+__all__ = ["register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",
+           "register_module_full_backward_pre_hook"]
+
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
 
 

@@ -16,6 +16,11 @@ from ...api.register.register import FUNCTIONS, checked, deliver, remembered
 from ...api.register.type_promotion import rounds_once, to_dtype
 from ...core.state import tls
 
+__all__ = ["celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish",
+           "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "log_softmax", "logsigmoid", "mish", "prelu", "relu", "relu6",
+           "relu_", "rrelu", "rrelu_", "selu", "selu_", "sigmoid", "silu", "softmax", "softmin", "softplus", "softshrink",
+           "softsign", "tanh", "tanhshrink", "threshold", "threshold_"]
+
 
 def relu(input, inplace=False):
     """max(x, 0)"""

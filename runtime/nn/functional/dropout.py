@@ -15,6 +15,8 @@ from ...api.register.memory_formats import laid_out
 from ...api.register.register import checked
 from ...core.tensor import numel_of
 
+__all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "feature_dropout"]
+
 
 def probability(p):
     """A probability as a float."""

@@ -27,6 +27,12 @@ from ...api.register.type_promotion import common_type, result_type, rounds_once
 from ...core.state import tls
 from ...core.tensor import numel_of
 
+__all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss", "cross_entropy", "ctc_loss",
+           "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "linear_cross_entropy",
+           "margin_ranking_loss", "mse_loss", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss",
+           "nll_loss", "poisson_nll_loss", "smooth_l1_loss", "soft_margin_loss", "triplet_margin_loss",
+           "triplet_margin_with_distance_loss"]
+
 
 def reduction_of(reduction, size_average=None, reduce=None):
     """The reduction's name; the two old flags say it too."""

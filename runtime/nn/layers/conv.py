@@ -13,6 +13,9 @@ from ..base.module import Module
 from ..base.parameter import UninitializedParameter, is_lazy, without_shape
 from .linear import empty_parameter
 
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "Fold", "LazyConv1d",
+           "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d", "Unfold"]
+
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 

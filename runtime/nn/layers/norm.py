@@ -13,6 +13,10 @@ from ..base.parameter import UninitializedBuffer, UninitializedParameter, is_laz
 from ..functional.norm import counted_batch_norm
 from .linear import empty_parameter
 
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "CrossMapLRN2d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d",
+           "InstanceNorm3d", "LayerNorm", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyInstanceNorm1d",
+           "LazyInstanceNorm2d", "LazyInstanceNorm3d", "LocalResponseNorm", "RMSNorm"]
+
 sync_batch_norm = lazy(__package__, ".sync_batch_norm")
 
 

@@ -4,6 +4,10 @@ from ...api.nn.spatial_arguments import per_dim
 from .. import functional as F
 from ..base.module import Module
 
+__all__ = ["CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d",
+           "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d",
+           "ZeroPad1d", "ZeroPad2d", "ZeroPad3d"]
+
 
 class _Pad(Module):
     """Padding on both sides of the last `rank` dims: one number, or (low, high) of the last dim first."""

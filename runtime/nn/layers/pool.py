@@ -5,6 +5,10 @@ from ...api.nn.spatial_arguments import per_dim
 from .. import functional as F
 from ..base.module import Module
 
+__all__ = ["AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
+           "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d", "LPPool1d",
+           "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d"]
+
 
 class _Pool(Module):
     """Keeps its arguments as attributes; `call` is the function, for each number of spatial dims."""

@@ -17,6 +17,8 @@ from .dropout import Dropout
 from .linear import Linear
 from .norm import LayerNorm
 
+__all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer"]
+
 _ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu}
 
 
