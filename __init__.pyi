@@ -442,7 +442,7 @@ def addr_(input, vec1, vec2, *older, beta=1, alpha=1, out=None) -> Tensor:
 def adjoint(input) -> Tensor:
     """Swap the last two dimensions, and conjugate complex elements."""
 def affine_grid_generator(theta, size, align_corners) -> Tensor:
-    """The grid at which grid_sample transforms images of `size` by the affine maps `theta`."""
+    """Return the grid for grid_sample that transforms images of `size` by the affine maps `theta`."""
 def alias_copy(input) -> Tensor:
     """Return the same tensor. A copy."""
 def all(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Tensor:
@@ -450,9 +450,9 @@ def all(input, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None,
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan: builtins.bool = False) -> builtins.bool:
     """Return whether all elements are close."""
 def alpha_dropout(input, p, train) -> Tensor:
-    """Dropout that keeps the mean and variance of selu activations."""
+    """Drop elements so that the mean and variance of selu activations stay."""
 def alpha_dropout_(input, p, train) -> Tensor:
-    """alpha_dropout() in place."""
+    """Apply alpha_dropout() in place."""
 def amax(input, dim=(), keepdim: builtins.bool = False, *, out=None, axis=(), keepdims: builtins.bool = False) -> Tensor:
     """Return the largest values over dims; ties share the gradient equally."""
 def amin(input, dim=(), keepdim: builtins.bool = False, *, out=None, axis=(), keepdims: builtins.bool = False) -> Tensor:
@@ -558,13 +558,13 @@ def bartlett_window(window_length, periodic: builtins.bool = True, *, dtype=None
                     requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
     """Return a triangle that is 0 at its ends."""
 def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled) -> Tensor:
-    """Each channel to mean 0 and variance 1, by the batch's statistics in training, by the running ones otherwise."""
+    """Normalise each channel, by the batch's statistics in training, else by the running ones."""
 def bernoulli(input, p=None, *, generator=None, out=None) -> Tensor:
     """Return 1 with the probability in each element of `input` (or `p` for all), else 0."""
 def bilinear(input1, input2, weight, bias=None) -> Tensor:
-    """sum over i, j of input1[i] * weight[o, i, j] * input2[j], plus bias."""
+    """Return the sum over i, j of input1[i] * weight[o, i, j] * input2[j], plus bias."""
 def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction=1) -> Tensor:
-    """The loss of logits against probabilities."""
+    """Return the cross entropy of logits and probabilities."""
 def bincount(input, weights=None, minlength=0) -> Tensor:
     """Count how many times each of 0, 1, 2, ... occurs, or sum the weights of its occurrences."""
 def binomial(count, prob, generator=None) -> Tensor:
@@ -624,7 +624,7 @@ def ceil_(input, *, out=None) -> Tensor:
 def celu(input, alpha=1.0) -> Tensor:
     """Return max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
 def celu_(input, alpha=1.0) -> Tensor:
-    """celu() in place."""
+    """Apply celu() in place."""
 cfloat: _dtype_module.DType
 def chain_matmul(*matrices, out=None) -> Tensor:
     """Multiply several matrices in the cheapest order."""
@@ -714,7 +714,7 @@ def cosh(input, *, out=None) -> Tensor:
 def cosh_(input, *, out=None) -> Tensor:
     """In-place version of cosh()."""
 def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=1) -> Tensor:
-    """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
+    """Return 1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
 def cosine_similarity(x1, x2, dim=1, eps=1e-08, *, axis=1) -> Tensor:
     """Return the cosine of the angle between two tensors along a dimension; norms are at least eps."""
 def count_nonzero(input, dim=None, *more, keepdim: builtins.bool = False, axis=None,
@@ -726,7 +726,7 @@ def cross(input, other, dim=None, *, out=None, axis=None) -> Tensor:
     """Return the cross product of vectors of 3 along `dim`, by default the first dim of size 3."""
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=1,
              zero_infinity: builtins.bool = False) -> Tensor:
-    """Connectionist temporal classification of log_probs (T, N, C) or (T, C)."""
+    """Return the connectionist temporal classification loss of log_probs (T, N, C) or (T, C)."""
 @overload
 def cummax(input, dim, *, out=None) -> _return_types_module.cummax:
     """Return the running maximum along a dim and its last position, as (values, indices)."""
@@ -811,9 +811,9 @@ def dot(input, tensor, *, out=None) -> Tensor:
     """Return the inner product of two vectors."""
 double: _dtype_module.DType
 def dropout(input, p, train) -> Tensor:
-    """Zeros elements with probability p while training, and scales the rest by 1 / (1 - p)."""
+    """Zero elements with probability p while training, and scale the rest by 1 / (1 - p)."""
 def dropout_(input, p, train) -> Tensor:
-    """dropout() in place."""
+    """Apply dropout() in place."""
 def dsmm(mat1, mat2, *, out=None) -> Tensor:
     """Return the product of two matrices (old name of `mm` for sparse ones)."""
 def dsplit(input, indices_or_sections) -> builtins.tuple[Tensor, ...]:
@@ -826,17 +826,17 @@ def einsum(equation, *operands) -> Tensor:
     """Sum products of the operands over labels, for example ``einsum("bij,bjk->bik", x, y)``."""
 def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq: builtins.bool = False,
               sparse: builtins.bool = False) -> Tensor:
-    """The rows of `weight` at the indices; a padding_idx below 0 means none."""
+    """Return the rows of `weight` at the indices; a negative padding_idx means none."""
 def embedding_bag(weight, indices, offsets,
                   scale_grad_by_freq: builtins.bool = False, mode=0,
                   sparse: builtins.bool = False,
                   per_sample_weights=None,
                   include_last_offset: builtins.bool = False,
                   padding_idx=None) -> builtins.tuple[Tensor, Tensor, Tensor, Tensor]:
-    """What nn.functional.embedding_bag gives (mode 0 sum, 1 mean, 2 max), the bag of each index, how many are in each bag,
-    and"""
+    """Return nn.functional.embedding_bag (mode 0 sum, 1 mean, 2 max), the bag of each index, bag sizes, and for max the
+    index"""
 def embedding_renorm_(input, indices, max_norm, norm_type) -> Tensor:
-    """Scales the rows of a table that the indices name down to max_norm, in place."""
+    """Scale the rows of a table at the indices down to max_norm, in place."""
 def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None,
           requires_grad: builtins.bool = False, pin_memory: builtins.bool = False, memory_format=None) -> Tensor:
     """Return a tensor without defined values (ingot writes zeros)."""
@@ -889,13 +889,13 @@ def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, 
 def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max) -> Tensor:
     """Return (step - zero_point) * scale for the nearest step from quant_min to quant_max."""
 def feature_alpha_dropout(input, p, train) -> Tensor:
-    """alpha_dropout() of whole channels."""
+    """Apply alpha_dropout() to whole channels."""
 def feature_alpha_dropout_(input, p, train) -> Tensor:
-    """feature_alpha_dropout() in place."""
+    """Apply feature_alpha_dropout() in place."""
 def feature_dropout(input, p, train) -> Tensor:
-    """Dropout of whole channels."""
+    """Drop whole channels."""
 def feature_dropout_(input, p, train) -> Tensor:
-    """feature_dropout() in place."""
+    """Apply feature_dropout() in place."""
 def fill(input, value) -> Tensor:
     """Return a copy with one value in all elements."""
 def fill_(self, value) -> Tensor:
@@ -1035,9 +1035,9 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05) -> Tensor:
     """Normalise each group of channels of each image to mean 0 and variance 1; weight and bias are per channel."""
 def gru(input, second, third, *rest, **options) -> Any:
     """nn.GRU with its weights in a list, called (input, hx, params, has_biases, num_layers, dropout, train, bidirectional,
-    batch_first), or packed (data, batch_sizes, hx, params, ...). Gives outputs and last states."""
+    batch_first), or packed (data, batch_sizes, hx, params, ...). Return outputs and last states."""
 def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> Any:
-    """One step of nn.GRUCell with these weights: the next state (or states)."""
+    """Compute one step of nn.GRUCell with these weights; return the next state or states."""
 def gt(input, other, *, out=None) -> Tensor:
     """Elementwise gt."""
 def gt_(input, other, *, out=None) -> Tensor:
@@ -1051,13 +1051,13 @@ def hann_window(window_length, periodic: builtins.bool = True, *, dtype=None, la
                 requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
     """Return a raised cosine that is 0 at its ends."""
 def hardshrink(input, lambd=0.5, *, out=None) -> Tensor:
-    """0 where |input| <= lambd, the input elsewhere."""
+    """Return 0 where |input| <= lambd, else the input."""
 def heaviside(input, other, *, out=None) -> Tensor:
     """Return 0 below zero, 1 above, `other` at zero."""
 def heaviside_(input, other, *, out=None) -> Tensor:
     """In-place version of heaviside()."""
 def hinge_embedding_loss(input, target, margin=1.0, reduction=1) -> Tensor:
-    """The input where the target is 1, max(0, margin - input) where it is -1."""
+    """Return the input where the target is 1, max(0, margin - input) where it is -1."""
 def histc(input, bins=100, min=0, max=0, *, out=None) -> Tensor:
     """Count elements in equal bins between min and max (the data's range if both are equal), without those outside."""
 def histogram(input, bins=100, *, range=None, weight=None, density: builtins.bool = False, out=None) -> Tensor:
@@ -1154,7 +1154,7 @@ def initial_seed() -> builtins.int:
 def inner(input, other, *, out=None) -> Tensor:
     """Sum products over the last dimension of both tensors."""
 def instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled) -> Tensor:
-    """Each channel of each image to mean 0 and variance 1."""
+    """Normalise each channel of each image."""
 int: _dtype_module.DType
 int1: _dtype_module.NamedDType
 int2: _dtype_module.NamedDType
@@ -1240,7 +1240,7 @@ def kaiser_window(window_length, periodic: builtins.bool = True, beta=12.0, *, d
                   device=None, requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
     """Return a Kaiser window; beta trades the width of the main lobe for the height of the others."""
 def kl_div(input, target, reduction=1, *, log_target: builtins.bool = False) -> Tensor:
-    """target * (log(target) - input) for log probabilities as input."""
+    """Return target * (log(target) - input) for log probabilities as input."""
 def kron(input, other, *, out=None) -> Tensor:
     """Return the Kronecker product: every element of input times the whole of other."""
 def kthvalue(input, k, dim=-1, keepdim: builtins.bool = False, *, out=None, axis=-1,
@@ -1356,9 +1356,9 @@ def logsumexp(input, *, axis, keepdims: builtins.bool = False, out=None) -> Tens
 long: _dtype_module.DType
 def lstm(input, second, third, *rest, **options) -> Any:
     """nn.LSTM with its weights in a list, called (input, hx, params, has_biases, num_layers, dropout, train, bidirectional,
-    batch_first), or packed (data, batch_sizes, hx, params, ...). Gives outputs and last states."""
+    batch_first), or packed (data, batch_sizes, hx, params, ...). Return outputs and last states."""
 def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> Any:
-    """One step of nn.LSTMCell with these weights: the next state (or states)."""
+    """Compute one step of nn.LSTMCell with these weights; return the next state or states."""
 def lt(input, other, *, out=None) -> Tensor:
     """Elementwise lt."""
 def lt_(input, other, *, out=None) -> Tensor:
@@ -1373,7 +1373,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data: builtins.bool = True,
 def manual_seed(seed: builtins.int) -> _random_module.Generator:
     """Seeds the default generator and returns it."""
 def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=1) -> Tensor:
-    """max(0, -target * (input1 - input2) + margin)"""
+    """Return max(0, -target * (input1 - input2) + margin)."""
 def masked_fill(input, mask, value) -> Tensor:
     """Replace elements by `value` where the mask is true."""
 def masked_fill_(input, mask, value) -> Tensor:
@@ -1482,18 +1482,17 @@ def narrow_copy(input, *, axis, start, length) -> Tensor:
     """Return a view of `length` indices from `start` along a dimension. A copy."""
 def native_batch_norm(input, weight, bias, running_mean, running_var, training,
                       momentum, eps) -> builtins.tuple[Tensor, Tensor, Tensor]:
-    """batch_norm, with the means and one over the standard deviations that it found in training."""
+    """Return batch_norm; in training also its means and 1 / standard deviations."""
 def native_channel_shuffle(input, groups) -> Tensor:
     """Interleave the channels (dim 1) of `groups` groups."""
 def native_dropout(input, p, train) -> builtins.tuple[Tensor, Tensor]:
-    """Dropout, and which elements it kept."""
+    """Return dropout and the mask of kept elements."""
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps) -> builtins.tuple[Tensor, Tensor, Tensor]:
-    """group_norm of N images of C channels of HxW elements, with the means and one over the standard deviations of
-    groups."""
+    """Return group_norm of (N, C, HxW), with the means and 1 / standard deviations of groups."""
 def native_layer_norm(input, normalized_shape, weight, bias, eps) -> builtins.tuple[Tensor, Tensor, Tensor]:
-    """layer_norm, with the means and one over the standard deviations that it found."""
+    """Return layer_norm, its means and 1 / standard deviations."""
 def native_norm(self, p=2, dim=None, keepdim: builtins.bool = False, dtype=None) -> Tensor:
-    """The vector norm of order p over dims (all unless said)."""
+    """Return the vector norm of order p over dims, by default all."""
 def ne(input, other, *, out=None) -> Tensor:
     """Elementwise ne."""
 def ne_(input, other, *, out=None) -> Tensor:
@@ -1522,7 +1521,7 @@ def norm(input, p='fro', dim=None, keepdim: builtins.bool = False, out=None, dty
     """Return the vector norm of order p over dims (by default all), or matrix norms 'fro' and 'nuc'; this is
     `ingot.norm`."""
 def norm_except_dim(v, pow=2, dim=0) -> Tensor:
-    """The norms of order `pow` of what lies along one dimension, its other dims kept with size 1; of all for dim=-1."""
+    """Return norms over all dims but one, keeping dims; over all dims for dim=-1."""
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None,
            requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
     """Return normal numbers of the given mean and deviation, each a tensor or a number; two numbers need a size."""
@@ -1575,7 +1574,7 @@ def pixel_unshuffle(input, downscale_factor) -> Tensor:
 def poisson(input, generator=None) -> Tensor:
     """Return counts of Poisson processes with the given rates."""
 def poisson_nll_loss(input, target, log_input, full, eps, reduction) -> Tensor:
-    """The negative log likelihood of counts."""
+    """Return the negative log likelihood of counts."""
 def polar(abs, angle, *, out=None) -> Tensor:
     """Return complex numbers from absolute values and angles."""
 def polygamma(n, input, *, out=None) -> Tensor:
@@ -1680,14 +1679,14 @@ def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
     """Divide by the root of the mean square over the last dims, then multiply by weight."""
 def rnn_relu(input, second, third, *rest, **options) -> Any:
     """nn.RNN with its weights in a list, called (input, hx, params, has_biases, num_layers, dropout, train, bidirectional,
-    batch_first), or packed (data, batch_sizes, hx, params, ...). Gives outputs and last states."""
+    batch_first), or packed (data, batch_sizes, hx, params, ...). Return outputs and last states."""
 def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> Any:
-    """One step of nn.RNNCell with these weights: the next state (or states)."""
+    """Compute one step of nn.RNNCell with these weights; return the next state or states."""
 def rnn_tanh(input, second, third, *rest, **options) -> Any:
     """nn.RNN with its weights in a list, called (input, hx, params, has_biases, num_layers, dropout, train, bidirectional,
-    batch_first), or packed (data, batch_sizes, hx, params, ...). Gives outputs and last states."""
+    batch_first), or packed (data, batch_sizes, hx, params, ...). Return outputs and last states."""
 def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None) -> Any:
-    """One step of nn.RNNCell with these weights: the next state (or states)."""
+    """Compute one step of nn.RNNCell with these weights; return the next state or states."""
 def roll(input, shifts, dims=None, *, axis=None) -> Tensor:
     """Shift elements along dims, cyclically."""
 def rot90(input, k=1, dims=(0, 1), *, axis=(0, 1)) -> Tensor:
@@ -1699,9 +1698,9 @@ def round_(input, *, decimals=0, out=None) -> Tensor:
 def row_stack(tensors, *, out=None) -> Tensor:
     """Join tensors one below the other; vectors are rows."""
 def rrelu(input, lower=0.125, upper=0.3333333333333333, training: builtins.bool = False) -> Tensor:
-    """leaky_relu with a slope drawn for each element in training, the mean of the bounds otherwise."""
+    """Apply leaky_relu with a random slope per element in training, else with the mean of the bounds."""
 def rrelu_(input, lower=0.125, upper=0.3333333333333333, training: builtins.bool = False) -> Tensor:
-    """rrelu() in place."""
+    """Apply rrelu() in place."""
 def rsqrt(input, *, out=None) -> Tensor:
     """Elementwise rsqrt."""
 def rsqrt_(input, *, out=None) -> Tensor:
@@ -1781,7 +1780,7 @@ def select_scatter(input, src, *, axis, index) -> Tensor:
 def selu(input) -> Tensor:
     """Return scale * elu(x, alpha), with the constants that keep mean and variance."""
 def selu_(input) -> Tensor:
-    """selu() in place."""
+    """Apply selu() in place."""
 def set_autocast_cache_enabled(enabled: builtins.bool) -> Tensor:
     """Set whether autocast caches casts of parameters."""
 def set_autocast_cpu_dtype(dtype) -> Tensor:
@@ -1999,7 +1998,7 @@ def tensordot(a, b, dims=2, *, out=None, axis=2) -> Tensor:
 def threshold(input, threshold, value) -> Tensor:
     """Return the input where it is above the threshold, `value` elsewhere."""
 def threshold_(input, threshold, value) -> Tensor:
-    """threshold() in place."""
+    """Apply threshold() in place."""
 def tile(input, *sizes, dims=None, axis=None) -> Tensor:
     """Repeat the tensor; missing leading counts are 1."""
 def topk(input, k, dim=-1, largest: builtins.bool = True, sorted: builtins.bool = True, *,
@@ -2035,7 +2034,7 @@ def tril_indices(row, col, offset=0, *, dtype=..., device=None, layout=None) -> 
     """Return rows and columns of the lower triangle, as a tensor of 2 rows."""
 def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-06, swap: builtins.bool = False,
                         reduction=1) -> Tensor:
-    """max(0, distance to positive - distance to negative + margin)"""
+    """Return max(0, distance to positive - distance to negative + margin)."""
 def triu(input, diagonal=0, *, out=None) -> Tensor:
     """Return a copy with zeros below a diagonal."""
 def triu_(input, diagonal=0, *, out=None) -> Tensor:

@@ -4,8 +4,7 @@ import copy
 
 from ..ir.errors import ArgumentError
 from ..runtime.nn.base.module import Module
-from ..runtime.nn.utils.functional_modules import stack_module_state
-from ..runtime.nn.utils.stateless import functional_call
+from ..runtime.nn.utils.stateless import functional_call, stack_module_state
 
 __all__ = ["FunctionalModule", "FunctionalModuleWithBuffers", "combine_state_for_ensemble", "make_functional",
            "make_functional_with_buffers"]

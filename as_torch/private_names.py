@@ -53,7 +53,7 @@ MODULES = {
     "export._swap": "jit.exporting.program.module_call_graph",
     "fx._symbolic_trace": "as_torch.symbolic_trace",
     "masked._ops": "runtime.masked.masked_reductions",
-    "nn.parallel._functions": "runtime.nn.parallel.comm_functions",
+    "nn.parallel._functions": "as_torch.comm_functions",
     "nn.utils._named_member_accessor": "as_torch.member_accessor",
     "nn.utils._per_sample_grad": "as_torch.per_sample_grad",
     "optim._functional": "as_torch.optimizer_support",
@@ -102,6 +102,7 @@ NAMES: Mapping[str, Mapping[str, Any]] = {
         ("fill", "constant"), ("normal", "normal"), ("trunc_normal", "trunc_normal"), ("uniform", "uniform"),
         ("zero", "zeros"))},
     "nn.parameter": {"_ParameterMeta": type(Tensor)},
+    "optim.lr_scheduler": {"_LRScheduler": Alias("optim.lr_scheduler:LRScheduler")},
     "optim.optimizer": {
         **{f"_{option}_doc": f"{option} (bool, optional): {text}" for option, text in (
             ("foreach", "whether to use functions of lists of tensors"),
@@ -118,7 +119,9 @@ NAMES: Mapping[str, Mapping[str, Any]] = {
             "_use_grad_for_differentiable", "_view_as_real")},
     },
     "runtime.nn.base.module": {             # `nn.modules.module`
-        "_EXTRA_STATE_KEY_SUFFIX": "_extra_state", "_IncompatibleKeys": Alias("runtime.nn.base.state_dict:IncompatibleKeys")},
+        "_EXTRA_STATE_KEY_SUFFIX": "_extra_state", "_IncompatibleKeys": Alias("runtime.nn.base.state_dict:IncompatibleKeys"),
+        **{f"_global_{kind}_registration_hooks": Alias(f"runtime.nn.base.hooks:{kind.upper()}_HOOKS")
+           for kind in ("buffer", "module", "parameter")}},
 }
 MEMBERS: Mapping[type, Mapping[str, Any]] = {
     Node: {"__getattr__": saved_value},

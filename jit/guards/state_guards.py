@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from operator import is_
 
 from ...runtime.core.tensor import Tensor
-from ...runtime.optim.step_hooks import step_hooks
+from ...runtime.optim.optimizer import step_hooks
 from ..errors.conditions import Condition, StructureCondition
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from ...ir.ops.core.host_call import host_call, living_name
 from ...runtime.autograd.grad_mode import no_grad
 from ...runtime.core.tensor import Tensor, wrap
-from ...runtime.optim.schedules import LRScheduler
+from ...runtime.optim.lr_scheduler import LRScheduler
 from ..bytecode.reads import VIEWED
 from ..guards.arg_pytree import flatten, unflatten
 from ..guards.instances import is_users

@@ -6,8 +6,7 @@ from ...ir import dtype as dt
 from ...ir.opdef.aval import Aval
 from ...ir.symbols.symbolic import SymFloat, hint
 from ...runtime.core.tensor import Tensor, wrap
-from ...runtime.optim.group_options import NUMPY_FLOATS, with_numbers
-from ...runtime.optim.step_hooks import step_hooks
+from ...runtime.optim.optimizer import NUMPY_FLOATS, step_hooks, with_numbers
 from ..guards.state_guards import GroupsGuard, OptimizerGuard, OptionGuard, OptionNumber, StepHooksGuard
 from ..proxies.lazy_scalars import ReadNumber
 from ..proxies.numpy_scalars import SymScalar, stands_for_number

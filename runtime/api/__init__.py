@@ -31,7 +31,7 @@ LATE = ("amp.autocast_mode", "api.math.multi_dot", "api.math.complex_numbers", "
         "api.sparse", "signal.stft", "api.math.statistics", "api.tensor_classes.typed_storage",
         "api.math.symbolic_numbers", "signal.window_functions")
 
-TWINS = f"{_RUNTIME}.nn.layers.top_level_functional"
+TWINS = f"{_RUNTIME}.nn.layers.top_level_functions"
 
 __all__ = ["FUNCTIONS", "LATE", "TWINS", "LateMethod", "clamp", "conversions", "elementwise", "indexing", "load_rest",
            "load_twins", "matrix_products", "modes_and_constants", "numpy_ufuncs", "printing", "python_operators", "ranges",

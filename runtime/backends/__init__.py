@@ -3,12 +3,13 @@
 import sys
 
 from ..core import float32_precision
-from . import cpu, cuda, cudnn, mha, mkl, mkldnn, mps, openmp, opt_einsum, quantized
+from . import absent_libraries, cpu, cuda, cudnn, mha, mkldnn, mps, quantized
 from .switch_board import Freezing, SwitchBoard, switched
 
 # What PyTorch's builds may lack, by the names that programs ask for at the top level.
 has_lapack = True           # linear algebra is ingot's own
 has_mkl = has_mkldnn = has_openmp = False
+mkl = openmp = opt_einsum = absent_libraries
 
 fp32_precision: str
 

@@ -15,6 +15,7 @@ from ...ir.errors import ArgumentError, AutogradError
 from ...ir.opdef.batch_rules import view_links
 from ...ir.opdef.op import NO_GRAD, Composite, Op
 from ...ir.ops.core.batching import batched, lifted, repeated
+from ...ir.ops.core.shape import cat, reshape, select
 from ...ir.symbols.substitute import at_hint
 from ..autograd.graph_edges import ends_of
 from ..core import dispatch, writes
@@ -24,7 +25,6 @@ from ..core.state import tls
 from ..core.storage import Storage
 from ..core.tensor import Tensor, shape_of
 from . import vmap_custom_functions
-from .vmap_fallback import one_by_one
 
 KIND = "batch"
 RANDOMNESS = ("error", "different", "same")
@@ -374,3 +374,15 @@ def over_batch(function, tensors, randomness="same"):
     with Level(shape_of(tensors[0])[0], randomness) as level:
         found = function([level.sample(t) for t in tensors])
     return [None if f is None else level.full(f) for f in found]
+
+
+def one_by_one(size, op, args, held, params):
+    """The results of every sample by itself, put together."""
+    each = [op(*[select(a, dim=0, index=i) if has else a for a, has in zip(args, held)], **params) for i in range(size)]
+    if type(each[0]) is tuple:
+        return tuple([_stacked(column) for column in zip(*each)])
+    return _stacked(each)
+
+
+def _stacked(tensors):
+    return cat(*[reshape(t, shape=(1, *shape_of(t))) for t in tensors], dim=0)

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...ir.errors import ArgumentError, DTypeError
 from ..autograd.grad_mode import enable_grad, no_grad
-from .group_options import with_numbers
+from .optimizer import with_numbers
 
 _SWITCHES = {"foreach": None, "capturable": False, "differentiable": False, "fused": None, "maximize": False}
 _ACCEPTED = ("grad_scale", "found_inf", "has_sparse_grad", "has_complex")

@@ -5,9 +5,9 @@ import math
 from ...ir.errors import ArgumentError
 from ..api.register.register import FUNCTIONS
 from ..autograd.grad_mode import enable_grad
-from .complex_parameters import is_complex, parts_of, whole
 from .line_search import strong_wolfe
 from .optimizer import Optimizer, check
+from .parameter_views import is_complex, parts_of, whole
 
 
 class _Memory:

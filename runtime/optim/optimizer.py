@@ -5,6 +5,7 @@ import functools
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import wraps
 from types import FunctionType
 from typing import Any, TypeAlias
 
@@ -23,12 +24,88 @@ from ..core.tensor import Tensor, wrap
 from ..core.writes import write
 from ..foreach import lists
 from ..nn.base.hooks import add_hook
-from .complex_parameters import by_pairs
-from .group_options import has_tensors, with_numbers
-from .scalar_parameters import by_vectors
-from .step_hooks import hooked
-from .step_hooks import register_optimizer_step_post_hook as register_optimizer_step_post_hook
-from .step_hooks import register_optimizer_step_pre_hook as register_optimizer_step_pre_hook
+from ..nn.base.parameter import Parameter
+from .parameter_views import NUMBERS, by_pairs, by_vectors
+
+NUMPY_FLOATS = frozenset((np.float64, np.float32, np.float16))
+_TO_CONVERT = NUMPY_FLOATS | {Tensor, Parameter}
+
+
+def with_numbers(group):
+    """A group as updates compute with it. Floats of numpy's, which schedules of the user's make, are Python's. Tensors of one
+    number are of float64, as Python's numbers: steps are counted by Python or in a graph, and what follows from both must be
+    rounded once, where it meets the parameter."""
+    if _TO_CONVERT.isdisjoint(map(type, _options(group))):
+        return group
+    return {name: value if name == "params" else _number(value) for name, value in group.items()}
+
+
+def _options(group):
+    return *group.values(), *group.get("betas", ())
+
+
+def has_tensors(group) -> bool:
+    """Whether an option is a tensor."""
+    return any(isinstance(value, Tensor) for value in _options(group))
+
+
+def _number(value):
+    if type(value) is tuple:
+        return tuple([_number(v) for v in value])
+    if isinstance(value, Tensor) and not value.ndim and value.dtype.is_floating_point:
+        return value.to(dt.float64)
+    return float(value) if type(value) in NUMPY_FLOATS else value
+
+
+_EVERY: dict[str, Any] = {"pre": HookTable(), "post": HookTable()}
+_NONE: dict[str, Any] = {"pre": {}, "post": {}}
+
+
+def register_optimizer_step_pre_hook(hook):
+    """Calls hook(optimizer, args, kwargs) before each step of any optimizer; args begin with the optimizer."""
+    return add_hook(_EVERY["pre"], hook)
+
+
+def register_optimizer_step_post_hook(hook):
+    """Calls hook(optimizer, args, kwargs) after each step of any optimizer."""
+    return add_hook(_EVERY["post"], hook)
+
+
+def step_hooks(optimizer) -> tuple[list, list]:
+    """What runs before a step of an optimizer, and after it."""
+    own = vars(optimizer).get("_hooks", _NONE)
+    return [*_EVERY["pre"].values(), *own["pre"].values()], [*own["post"].values(), *_EVERY["post"].values()]
+
+
+def hooked(step):
+    """A `step` of an optimizer with the hooks around it. A class gets it for the one that it defines itself, too."""
+
+    before_every, after_every = _EVERY["pre"], _EVERY["post"]
+
+    @wraps(step)
+    def run(self, *args, **kwargs):
+        recorder = tls.m.recorder
+        if recorder is not None:
+            recorder.optimizers.step_called(self)
+        own = self.__dict__.get("_hooks", _NONE)
+        if not (own["pre"] or own["post"] or before_every or after_every):      # nearly always
+            return step(self, *args, **kwargs)
+        before, after = step_hooks(self)
+        args = (self, *args)
+        for hook in before:
+            changed = hook(self, args, kwargs)
+            if changed is not None:
+                if type(changed) is not tuple or len(changed) != 2:
+                    raise DTypeError("a hook before an optimizer's step gives None or (args, kwargs), args beginning with the "
+                                     f"optimizer; got {kind_of(changed)}")
+                args, kwargs = changed
+        result = step(*args, **kwargs)
+        for hook in after:
+            hook(self, args, kwargs)
+        return result
+
+    return run
+
 
 profiler_ranges = lazy(__package__, "..profiler.profiler_ranges")
 
@@ -79,7 +156,6 @@ def counts_there(p: Tensor, group) -> bool:
     return p._a.__class__ is DeviceArray and bool(group.get("capturable"))
 
 
-NUMBERS = ("step", "eta", "mu", "mu_product")      # the names of states of one number
 
 
 def place_of_numbers(p: Tensor, group):

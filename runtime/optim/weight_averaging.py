@@ -11,7 +11,7 @@ from ..core.state import tls
 from ..foreach import lists
 from ..nn.base.module import Module
 from ..nn.layers.norm import _BatchNorm
-from .schedules import LRScheduler
+from .lr_scheduler import LRScheduler
 
 __all__ = ["SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn",
            "update_bn"]

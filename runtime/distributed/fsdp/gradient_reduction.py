@@ -15,7 +15,7 @@ from ...autograd.grad_mode import no_grad
 from ...core.placement import beside
 from ...core.state import tls
 from ...core.tensor import wrap
-from ...optim.step_hooks import register_optimizer_step_pre_hook
+from ...optim.optimizer import register_optimizer_step_pre_hook
 from ..collectives.collectives import host, reduce_arrays, reduced_piece
 from ..engines.reduce_op import ReduceOp
 from ..engines.world import member_of

@@ -14,8 +14,10 @@ from ...core.structure import add_hook as add_hook
 from ...core.tensor import Tensor
 from ...core.writes import Passed
 
-__all__ = ["register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",
-           "register_module_full_backward_pre_hook"]
+__all__ = ["register_module_buffer_registration_hook", "register_module_forward_hook", "register_module_forward_pre_hook",
+           "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
+           "register_module_module_registration_hook", "register_module_parameter_registration_hook"]
+
 
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
 
@@ -280,3 +282,31 @@ def _joined(values):
     for i, t in zip(positions, BackwardHookFunction.apply(*sources)):
         out[i] = t
     return positions, tuple(out), out[positions[0]]._node.source
+
+
+PARAMETER_HOOKS = HookTable()
+BUFFER_HOOKS = HookTable()
+MODULE_HOOKS = HookTable()
+
+
+def register_module_parameter_registration_hook(hook) -> RemovableHandle:
+    """Calls `hook(module, name, parameter)` whenever a module is given a parameter; what it returns, if anything, is kept."""
+    return add_hook(PARAMETER_HOOKS, hook)
+
+
+def register_module_buffer_registration_hook(hook) -> RemovableHandle:
+    """Calls `hook(module, name, buffer)` whenever a module is given a buffer; what it returns, if anything, is kept."""
+    return add_hook(BUFFER_HOOKS, hook)
+
+
+def register_module_module_registration_hook(hook) -> RemovableHandle:
+    """Calls `hook(module, name, child)` whenever a module is given a child; what it returns, if anything, is kept."""
+    return add_hook(MODULE_HOOKS, hook)
+
+
+def after_hooks(hooks: HookTable, module, name: str, value) -> Any:
+    """Return the value that a module keeps, after the hooks of its kind."""
+    for hook in list(hooks.values()):
+        found = hook(module, name, value)
+        value = value if found is None else found
+    return value

@@ -10,20 +10,10 @@ from ...core.structure import Structure, Table
 from ...core.tensor import Tensor
 from ...foreach import lists
 from .conversion import ConversionMethods
-from .hooks import GLOBAL, HookMethods, Hooks, call_with_hooks
-from .hooks import register_module_forward_hook as register_module_forward_hook
-from .hooks import register_module_forward_pre_hook as register_module_forward_pre_hook
-from .hooks import register_module_full_backward_hook as register_module_full_backward_hook
-from .hooks import register_module_full_backward_pre_hook as register_module_full_backward_pre_hook
+from .hooks import *  # noqa: F403  (functions that `nn.modules.module` has, too)
+from .hooks import BUFFER_HOOKS, GLOBAL, MODULE_HOOKS, PARAMETER_HOOKS, HookMethods, Hooks, after_hooks, call_with_hooks
 from .input_errors import refuse_mistaken
 from .parameter import Buffer, Parameter, is_lazy
-from .registration_hooks import _global_buffer_registration_hooks as _global_buffer_registration_hooks
-from .registration_hooks import _global_module_registration_hooks as _global_module_registration_hooks
-from .registration_hooks import _global_parameter_registration_hooks as _global_parameter_registration_hooks
-from .registration_hooks import kept
-from .registration_hooks import register_module_buffer_registration_hook as register_module_buffer_registration_hook
-from .registration_hooks import register_module_module_registration_hook as register_module_module_registration_hook
-from .registration_hooks import register_module_parameter_registration_hook as register_module_parameter_registration_hook
 from .state_dict import StateMethods
 
 
@@ -116,7 +106,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
             self.register_parameter(name, value)
         elif isinstance(value, Module):
             self._take_name(name, "_modules")
-            own["_modules"][name] = kept(_global_module_registration_hooks, self, name, value)
+            own["_modules"][name] = after_hooks(MODULE_HOOKS, self, name, value)
         elif isinstance(value, Buffer):
             self._take_name(name, "_buffers")
             self.register_buffer(name, value, persistent=value.persistent)
@@ -181,14 +171,14 @@ class Module(HookMethods, StateMethods, ConversionMethods):
             raise DTypeError(f"cannot register {type(param).__name__} as parameter '{name}': it takes a Parameter or None")
         if param is not None and param.grad_fn is not None:
             raise ArgumentError(f"parameter '{name}' must be a leaf; it was computed. Compute it in forward() instead")
-        self._parameters[name] = None if param is None else kept(_global_parameter_registration_hooks, self, name, param)
+        self._parameters[name] = None if param is None else after_hooks(PARAMETER_HOOKS, self, name, param)
 
     def register_buffer(self, name, tensor, persistent=True):
         """Adds a tensor that is part of the module's state but not trained; persistent ones are in the state_dict."""
         self._check_name(name, "_buffers", "buffer")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise DTypeError(f"cannot register {type(tensor).__name__} as buffer '{name}': it takes a Tensor or None")
-        self._buffers[name] = kept(_global_buffer_registration_hooks, self, name, tensor)
+        self._buffers[name] = after_hooks(BUFFER_HOOKS, self, name, tensor)
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name, module):
@@ -196,7 +186,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
         if module is not None and not isinstance(module, Module):
             raise DTypeError(f"{type(module).__name__} is not a Module")
         self._check_name(name, "_modules", "module")
-        self._modules[name] = kept(_global_module_registration_hooks, self, name, module)
+        self._modules[name] = after_hooks(MODULE_HOOKS, self, name, module)
 
     register_module = add_module
 

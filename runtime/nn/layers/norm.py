@@ -2,7 +2,6 @@
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, ShapeError
-from ....ir.lazy import lazy
 from ....ir.opdef.aval import integers
 from ...api.register.register import FUNCTIONS
 from .. import functional as F
@@ -17,7 +16,6 @@ __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "CrossMapLRN2d", "GroupN
            "InstanceNorm3d", "LayerNorm", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyInstanceNorm1d",
            "LazyInstanceNorm2d", "LazyInstanceNorm3d", "LocalResponseNorm", "RMSNorm"]
 
-sync_batch_norm = lazy(__package__, ".sync_batch_norm")
 
 
 class _NormBase(Module):
@@ -305,10 +303,3 @@ class CrossMapLRN2d(LocalResponseNorm):
 
     def __init__(self, size, alpha=0.0001, beta=0.75, k=1):
         super().__init__(size, alpha, beta, k)
-
-
-def __getattr__(name):
-    """The batch norm that talks to other processes loads on first use."""
-    if name == "SyncBatchNorm":
-        return sync_batch_norm.SyncBatchNorm
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

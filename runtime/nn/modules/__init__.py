@@ -1,9 +1,9 @@
-"""The module classes under the paths that scripts and older checkpoints know, such as `nn.modules.batchnorm.BatchNorm2d`."""
+"""`ingot.nn.modules`: module classes under the paths of scripts and checkpoints, such as `nn.modules.batchnorm.BatchNorm2d`."""
 
 import sys
 
-from ..base import argument_tuples, container, module
-from ..base import lazy_modules as lazy
+from ....ir.lazy import lazy
+from ..base import argument_tuples, container, lazy_modules, module
 from ..base.module import Module
 from ..layers import (
     activation,
@@ -27,11 +27,12 @@ from ..layers import (
     embedding as sparse,
 )
 
+sync_batch_norm = lazy(__package__, "..layers.sync_batch_norm")
 _FAMILIES = {
     "activation": activation, "adaptive": adaptive, "attention": attention, "batchnorm": norm, "channelshuffle": resample,
     "container": container,
     "conv": conv, "distance": distance, "dropout": dropout, "flatten": linear, "fold": conv, "instancenorm": norm,
-    "lazy": lazy, "linear": linear, "loss": loss, "module": module, "normalization": norm, "padding": pad,
+    "lazy": lazy_modules, "linear": linear, "loss": loss, "module": module, "normalization": norm, "padding": pad,
     "pixelshuffle": resample, "pooling": pool, "rnn": rnn, "sparse": sparse, "transformer": transformer,
     "upsampling": resample, "utils": argument_tuples,
 }
@@ -46,7 +47,10 @@ __all__ = [*_CLASSES, *_FAMILIES]
 
 
 def __getattr__(name):
-    """The batch norm that talks to other processes loads on first use."""
+    """Load SyncBatchNorm, which needs `runtime.distributed`, on first use."""
     if name == "SyncBatchNorm":
-        return norm.SyncBatchNorm
+        return sync_batch_norm.SyncBatchNorm
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+norm.__getattr__ = __getattr__      # for `nn.modules.batchnorm.SyncBatchNorm`

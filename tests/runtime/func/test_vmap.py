@@ -9,8 +9,7 @@ import ingot
 from ingot.ir.errors import IngotError
 from ingot.ir.opdef.op import OPS
 from ingot.runtime.core.tensor import wrap
-from ingot.runtime.func.vmap_fallback import one_by_one
-from ingot.runtime.func.vmap_level import Level
+from ingot.runtime.func.vmap_level import Level, one_by_one
 from samples import (
     SAMPLES,
     rows,

@@ -26,7 +26,7 @@ SHORT = frozenset(("ceil", "clone", "empty_like", "fill", "fix", "flatten", "flo
                    "trunc", "where", "zeros_like"))
 OWN = frozenset(("as_strided_scatter", "fake_quantize_per_tensor_affine"))       # which make numbers of their arguments first
 # Modules of functions that are rarely called, and do not look.
-UNCHECKED = ("view_copies", "type_promotion", "top_level_layers", "top_level_functional", "low_rank", "matrix_factors",
+UNCHECKED = ("view_copies", "type_promotion", "top_level_functions", "low_rank", "matrix_factors",
              "linalg",
              "matrix_products", "conversions")
 

@@ -32,3 +32,18 @@ def parts_of(t: Tensor) -> Tensor:
 def whole(parts: Tensor) -> Tensor:
     """The complex numbers that have these parts."""
     return FUNCTIONS["view_as_complex"](parts).clone()
+
+
+NUMBERS = frozenset(("step", "eta", "mu", "mu_product"))      # entries of a state that are numbers for every parameter
+
+
+def by_vectors(update, p, g, state, group):
+    """Lets `update` work on a scalar parameter, its gradient and its state as vectors over the same memory."""
+    def vector(t):
+        return (t if group.get("differentiable") else t.detach()).reshape(1)
+
+    held = {name: vector(v) if isinstance(v, Tensor) and name not in NUMBERS else v for name, v in state.items()}
+    update(vector(p), vector(g), held, group)
+    for name, v in held.items():
+        if name not in state:
+            state[name] = v.reshape(()) if isinstance(v, Tensor) and name not in NUMBERS else v

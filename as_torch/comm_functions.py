@@ -1,6 +1,6 @@
-"""The functions of `comm` as classes with `apply`, as libraries import them from PyTorch."""
+"""`torch.nn.parallel._functions`: the functions of `nn.parallel.comm` as classes with `apply`."""
 
-from . import comm
+from ..runtime.nn.parallel import comm
 
 __all__ = ["Broadcast", "Gather", "ReduceAddCoalesced", "Scatter"]
 

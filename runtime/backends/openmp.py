@@ -1,8 +1,0 @@
-"""OpenMP is not used by ingot."""
-
-__all__ = ["is_available"]
-
-
-def is_available() -> bool:
-    """Whether OpenMP is used: it is not."""
-    return False

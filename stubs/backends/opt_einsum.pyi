@@ -1,0 +1,1 @@
+from ..runtime.backends.absent_libraries import *
