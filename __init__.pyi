@@ -153,9 +153,9 @@ LongTensor: _legacy_types_module.TensorType
 ShortStorage: _typed_storage_module.StorageType
 ShortTensor: _legacy_types_module.TensorType
 def _assert(condition, message) -> Tensor:
-    """An assertion that vision libraries spell as a function; raises AssertionError."""
+    """Return an assertion that vision libraries spell as a function; raises AssertionError."""
 def _assert_async(input, assert_msg=None) -> Tensor:
-    """Raises a RuntimeError unless a tensor of one element is true; at once, as eager code runs."""
+    """Raise a RuntimeError unless a tensor of one element is true; at once, as eager code runs."""
 def _cast_Byte(input, non_blocking: builtins.bool = False) -> Tensor:
     """A tensor as ingot.uint8."""
 def _cast_Char(input, non_blocking: builtins.bool = False) -> Tensor:
@@ -175,16 +175,16 @@ def _cast_Short(input, non_blocking: builtins.bool = False) -> Tensor:
 def _check(cond, message=None) -> Tensor: ...
 def _check_index(cond, message=None) -> Tensor: ...
 def _check_is_size(i, message=None, *, max=None) -> Tensor:
-    """Raises a RuntimeError unless a number can be a size, up to `max`."""
+    """Raise a RuntimeError unless a number can be a size, up to `max`."""
 def _check_not_implemented(cond, message=None) -> Tensor: ...
 def _check_tensor_all(cond, message=None) -> Tensor:
-    """Raises a RuntimeError unless all elements of a boolean tensor are true."""
+    """Raise a RuntimeError unless all elements of a boolean tensor are true."""
 def _check_tensor_all_with(error_type, cond, message=None) -> Tensor:
-    """Raises an error of the given class unless all elements of a boolean tensor are true."""
+    """Raise an error of the given class unless all elements of a boolean tensor are true."""
 def _check_type(cond, message=None) -> Tensor: ...
 def _check_value(cond, message=None) -> Tensor: ...
 def _check_with(error_type, cond, message=None) -> Tensor:
-    """Raises an error of the given class unless a condition holds."""
+    """Raise an error of the given class unless a condition holds."""
 def _convert_indices_from_coo_to_csr(input, size, *, out_int32: builtins.bool = False) -> Tensor:
     """Return row starts for entries with sorted rows, and the end of the last row."""
 def _convert_indices_from_csr_to_coo(crow_indices, col_indices, *, out_int32: builtins.bool = False,
@@ -382,7 +382,7 @@ def _segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, a
     """Reduce segments along an axis by sum, mean, prod, max or min, given their lengths or their offsets (and the last
     end)."""
 def _shape_as_tensor(input) -> Tensor:
-    """The sizes of a tensor, as a tensor."""
+    """Return the sizes of a tensor, as a tensor."""
 @overload
 def _softmax_backward_data(grad_output, output, dim, input_dtype) -> Tensor:
     """Return the gradient of a softmax's input from that of its output, for a custom `backward`."""
@@ -636,9 +636,9 @@ channels_last_3d: _memory_formats_module.MemoryFormat
 def cholesky(input, upper: builtins.bool = False, *, out=None) -> Tensor:
     """Return the lower triangular factor of symmetric positive matrices (or its transpose)."""
 def cholesky_inverse(L, upper: builtins.bool = False, *, out=None) -> Tensor:
-    """The inverse of A, from its Cholesky factor."""
+    """Return the inverse of A, from its Cholesky factor."""
 def cholesky_solve(input, L, upper: builtins.bool = False, *, out=None) -> Tensor:
-    """The solution X of A @ X = input, from a Cholesky factor of A."""
+    """Return the solution X of A @ X = input, from a Cholesky factor of A."""
 def chunk(input, chunks, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
     """Split a tensor into at most `chunks` pieces of one size (the last may be smaller); return views."""
 def clamp(input, min=None, max=None, *, out=None) -> Tensor:
@@ -673,7 +673,7 @@ def concat(tensors, dim=0, *, out=None, axis=0) -> Tensor:
 def concatenate(tensors, dim=0, *, out=None, axis=0) -> Tensor:
     """Join tensors along an existing dimension; 1-d tensors without elements are skipped."""
 def cond(pred, true_fn, false_fn, operands=()) -> Any:
-    """true_fn(*operands) if pred, a bool or a tensor of one element, is true, else false_fn(*operands)."""
+    """Return true_fn(*operands) if pred, a bool or a tensor of one element, is true, else false_fn(*operands)."""
 def conj(input) -> Tensor:
     """Return the complex conjugate; a real tensor itself."""
 def conj_physical(input, *, out=None) -> Tensor:
@@ -949,10 +949,10 @@ def frexp(input, *, out=None) -> _return_types_module.frexp:
     """Return mantissas with absolute values in [0.5, 1), and their exponents of two."""
 @overload
 def frobenius_norm(input, dim, keepdim: builtins.bool = False, *, out=None) -> Tensor:
-    """The root of the sum of squares over dims (all of them if there are none)."""
+    """Return the root of the sum of squares over dims (all of them if there are none)."""
 @overload
 def frobenius_norm(input, *, axis, keepdims: builtins.bool = False, out=None) -> Tensor:
-    """The root of the sum of squares over dims (all of them if there are none)."""
+    """Return the root of the sum of squares over dims (all of them if there are none)."""
 def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
     """Return a tensor over the memory of an object with DLPack (or of a capsule), without a copy unless requested."""
 def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None,
@@ -1004,9 +1004,10 @@ def get_default_dtype() -> _dtype_module.DType:
 def get_deterministic_debug_mode() -> builtins.int:
     """Return 0, 1 (warn) or 2 (error)."""
 def get_device(input) -> builtins.int:
-    """The index of the accelerator that holds a tensor, -1 for the CPU."""
+    """Return the index of the accelerator that holds a tensor, -1 for the CPU."""
 def get_device_module(device=None) -> Any:
-    """The module of a kind of devices (`ingot.cuda`); unless said that of the accelerator, or of the CPU without one."""
+    """Return the module of a kind of devices (`ingot.cuda`); unless said that of the accelerator, or of the CPU without
+    one."""
 def get_float32_matmul_precision() -> builtins.str:
     """Return the precision that was set here or by an equivalent switch, such as `backends.cuda.matmul.fp32_precision`."""
 def get_num_interop_threads() -> builtins.int:
@@ -1531,7 +1532,7 @@ def not_equal_(input, other, *, out=None) -> Tensor:
     """In-place version of not_equal()."""
 def nuclear_norm(input, dim=(-2, -1), keepdim: builtins.bool = False, *, out=None, axis=(-2, -1),
                  keepdims: builtins.bool = False) -> Tensor:
-    """The sum of the singular values of the matrices that two dims span."""
+    """Return the sum of the singular values of the matrices that two dims span."""
 def numel(input) -> builtins.int:
     """Return the number of elements."""
 def one_hot(tensor, num_classes=-1) -> Tensor:
@@ -1674,7 +1675,7 @@ def resolve_conj(input) -> Tensor:
 def resolve_neg(input) -> Tensor:
     """Return the tensor itself: negation is never lazy."""
 def result_type(tensor1, tensor2) -> _dtype_module.DType:
-    """The dtype in which two tensors or numbers meet."""
+    """Return the dtype in which two tensors or numbers meet."""
 def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
     """Divide by the root of the mean square over the last dims, then multiply by weight."""
 def rnn_relu(input, second, third, *rest, **options) -> Any:
@@ -2120,7 +2121,7 @@ def view_as_real_copy(input) -> Tensor:
 def view_copy(self, *shape, dtype=None, size=None) -> Tensor:
     """Return a view in another shape, or, given a dtype, with the memory read as that dtype."""
 def vmap(func, in_dims=0, out_dims=0, randomness='error', *, chunk_size=None) -> Tensor:
-    """A function that applies func to every sample of a batch at once and puts the results together."""
+    """Return a function that applies func to every sample of a batch at once and joins the results."""
 def vsplit(input, indices_or_sections) -> builtins.tuple[Tensor, ...]:
     """Equal pieces, or pieces cut at the indices listed, as views."""
 def vstack(tensors, *, out=None) -> Tensor:
@@ -2128,7 +2129,7 @@ def vstack(tensors, *, out=None) -> Tensor:
 def where(condition, input=None, other=None, *, out=None) -> Tensor:
     """Return input where the condition is true, other elsewhere; with the condition alone, its nonzero indices."""
 def while_loop(cond_fn, body_fn, carried_inputs) -> builtins.tuple:
-    """carried = body_fn(*carried) for as long as cond_fn(*carried) is true; what was carried last, as a tuple."""
+    """Repeat carried = body_fn(*carried) while cond_fn(*carried) is true; return the last values as a tuple."""
 def xlogy(input, other, *, out=None) -> Tensor:
     """Elementwise xlogy."""
 def xlogy_(input, other, *, out=None) -> Tensor:

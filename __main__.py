@@ -12,7 +12,7 @@ doctor = lazy(__package__, ".doctor")
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the command line."""
     parser = argparse.ArgumentParser(prog="python -m ingot", description="Eager tensors and a tracing JIT compiler.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("doctor", help="what this machine offers, and what is missing for what")
@@ -39,7 +39,7 @@ COMMANDS = {
 
 
 def main(argv=None) -> int:
-    """Runs one command; the result is the exit code: 0, 1 for what went wrong (one message on standard error), 2 for wrong
+    """Run one command; the result is the exit code: 0, 1 for what went wrong (one message on standard error), 2 for wrong
     arguments, 130 when it was interrupted."""
     args = build_parser().parse_args(argv)
     try:

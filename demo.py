@@ -18,7 +18,7 @@ TRAIN = 1500
 
 
 def load_digits():
-    """(images [N, 1, 8, 8] in 0..1, labels) for training, and the same for testing."""
+    """Return (images [N, 1, 8, 8] in 0..1, labels) for training, and the same for testing."""
     with np.load(DIGITS, allow_pickle=False) as f:
         images = (f["images"].astype(np.float32) / 16)[:, None]
         labels = f["labels"].astype(np.int64)
@@ -76,7 +76,7 @@ def accuracy(net, data) -> float:
 
 
 def curve(losses, title: str, width=720, height=300) -> str:
-    """A line of losses as SVG."""
+    """Return a line of losses as SVG."""
     smooth = [float(np.mean(losses[max(0, i - 9): i + 1])) for i in range(len(losses))]
     top, left, bottom = max(smooth), 56, 40
     xs = [left + i * (width - left - 16) / max(1, len(smooth) - 1) for i in range(len(smooth))]
@@ -93,7 +93,7 @@ def curve(losses, title: str, width=720, height=300) -> str:
 
 
 def run(out: str, epochs: int) -> int:
-    """The whole demonstration; pictures go to the folder `out`."""
+    """Return the whole demonstration; pictures go to the folder `out`."""
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     training, testing = load_digits()
@@ -119,7 +119,7 @@ def run(out: str, epochs: int) -> int:
 
 
 def export(net, testing, folder):
-    """Puts the trained network's fused graph into a file, runs it back, and draws it."""
+    """Put the trained network's fused graph into a file, runs it back, and draws it."""
     path, images = folder / "digits.ingot", wrap(testing[0])
     start = time.perf_counter()
     jit.export(net.eval(), images[:BATCH], path, dynamic={"input": {0: "batch"}})

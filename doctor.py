@@ -32,7 +32,7 @@ class Finding:
 
 
 def version_of(package: str) -> str | None:
-    """The installed version of a package, without importing it."""
+    """Return the installed version of a package, without importing it."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -40,13 +40,13 @@ def version_of(package: str) -> str | None:
 
 
 def look_at_python():
-    """The interpreter, and ingot itself."""
+    """Return the interpreter, and ingot itself."""
     yield Finding("python", f"{platform.python_implementation()} {platform.python_version()} at {sys.executable}")
     yield Finding("ingot", version_of("ingot") or "running from a folder that is not installed")
 
 
 def look_at_cpu():
-    """The processor and what code is made for it."""
+    """Return the processor and what code is made for it."""
     host = target.host()
     yield Finding("processor", f"{host.arch}, code for {host.level}, vectors of {host.vector_bytes * 8} bits"
                   + (f", with {', '.join(sorted(host.features))}" if host.features else ""))
@@ -57,7 +57,7 @@ def look_at_cpu():
 
 
 def look_at_threads():
-    """How many threads kernels use, and why."""
+    """Return how many threads kernels use, and why."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     chosen = target.usable_cpus()
     reason = f"{allowed} of {os.cpu_count()} processors allowed to this process"
@@ -95,7 +95,7 @@ def why_not_writable(folder: str) -> str | None:
 
 
 def look_at_packages():
-    """The packages that ingot needs, and those that add to it."""
+    """Return the packages that ingot needs, and those that add to it."""
     for name in REQUIRED:
         v = version_of(name)
         yield Finding(name, v or "not installed", GOOD if v else BAD, "" if v else f"pip install {name}")
@@ -105,7 +105,7 @@ def look_at_packages():
 
 
 def look_at_gpu():
-    """The GPUs, or why there is none to use."""
+    """Return the GPUs, or why there is none to use."""
     if not cuda.is_available():
         yield Finding("gpu", f"none that can be used ({cuda.why_not_available()})", NOTE, "everything runs on the CPU")
     for i in range(cuda.device_count()):
@@ -119,7 +119,7 @@ def examine() -> list[Finding]:
 
 
 def report(findings, write=print) -> int:
-    """Prints the findings; the exit code is 1 if something needed is missing."""
+    """Print the findings; the exit code is 1 if something needed is missing."""
     width = max(len(f.topic) for f in findings)
     for f in findings:
         mark = {GOOD: " ", NOTE: "-", BAD: "!"}[f.state]

@@ -53,12 +53,12 @@ def get_env_info() -> SystemEnv:
 
 
 def _settings():
-    """The switches that are set in the environment."""
+    """Return the switches that are set in the environment."""
     return [f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith("INGOT_")]
 
 
 def pretty_str(envinfo: SystemEnv) -> str:
-    """The report of what `get_env_info` found."""
+    """Return the report of what `get_env_info` found."""
     e = envinfo
     return "\n".join([
         f"ingot version: {e.torch_version}", "", f"OS: {e.os}", f"Libc version: {e.libc_version}", "",
@@ -69,10 +69,10 @@ def pretty_str(envinfo: SystemEnv) -> str:
 
 
 def get_pretty_env_info() -> str:
-    """The report on this machine."""
+    """Return the report on this machine."""
     return pretty_str(get_env_info())
 
 
 def main():
-    """Prints the report."""
+    """Print the report."""
     print(get_pretty_env_info())

@@ -10,7 +10,7 @@ from . import FOLDER
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Return the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m ingot.as_torch", description="Run a program that was written for PyTorch: `import torch` gives ingot.")
     what = parser.add_mutually_exclusive_group(required=True)
@@ -22,7 +22,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv=None) -> int:
-    """Runs the program in this process, under the name `__main__`."""
+    """Run the program in this process, under the name `__main__`."""
     argv = sys.argv[1:] if argv is None else argv
     cut = 2 if argv[:1] == ["-m"] else 1                 # what follows belongs to the program, whatever it looks like
     args = build_parser().parse_args(argv[:cut])

@@ -10,7 +10,7 @@ class Broadcast:
 
     @staticmethod
     def apply(target_gpus, *inputs) -> tuple:
-        """All tensors on the first device, then all on the second, and so on."""
+        """Return all tensors on the first device, then all on the second, and so on."""
         return tuple(t for there in comm.broadcast_coalesced(inputs, target_gpus) for t in there)
 
 
@@ -19,7 +19,7 @@ class ReduceAddCoalesced:
 
     @staticmethod
     def apply(destination, num_inputs, *grads) -> tuple:
-        """The sums of what `num_inputs` tensors on each device have at one place."""
+        """Return the sums of what `num_inputs` tensors on each device have at one place."""
         return comm.reduce_add_coalesced([grads[i:i + num_inputs] for i in range(0, len(grads), num_inputs)], destination)
 
 
@@ -28,7 +28,7 @@ class Gather:
 
     @staticmethod
     def apply(target_device, dim, *inputs):
-        """The tensors joined on one device."""
+        """Return the tensors joined on one device."""
         return comm.gather(inputs, dim, target_device)
 
 

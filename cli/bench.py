@@ -16,7 +16,7 @@ _IDLE = 0.02        # seconds between the turns of two runtimes, so that none fi
 
 
 def add_arguments(parser):
-    """The command's arguments."""
+    """Return the command's arguments."""
     parser.add_argument("model", help="a file that export wrote")
     parser.add_argument("--batch", default="", help="sizes of the first named dim, such as 1,8 (default: 1, or what is fixed)")
     parser.add_argument("--size", action="append", default=[], metavar="NAME=N", help="the size of another named dim")
@@ -28,7 +28,7 @@ def add_arguments(parser):
 
 
 def run(args) -> int:
-    """Runs the command."""
+    """Run the command."""
     model = jit.load(args.model)
     rows: list = []
     for threads in numbers(args.threads, "--threads") if args.threads else [pool.get_num_threads()]:
@@ -49,7 +49,7 @@ def run(args) -> int:
 
 
 def batches(model, text) -> list:
-    """The sizes of the first named dim; one None where sizes are fixed."""
+    """Return the sizes of the first named dim; one None where sizes are fixed."""
     if not text:
         return [1 if model.signature.dims else None]
     wanted = numbers(text, "--batch")
@@ -63,7 +63,7 @@ def batches(model, text) -> list:
 
 
 def sizes(model, batch, others) -> dict:
-    """The sizes of the named dims."""
+    """Return the sizes of the named dims."""
     if batch is None:
         return {}
     found = dict.fromkeys(model.signature.dims, 16) | {model.signature.dims[0]: batch}
@@ -90,7 +90,7 @@ def shapes_text(arrays) -> str:
 
 
 def measure(runners: dict, seconds: float) -> dict:
-    """{name: seconds of each run}: the runtimes take turns, some runs each, until the time is over."""
+    """Return {name: seconds of each run}: the runtimes take turns, some runs each, until the time is over."""
     for call in runners.values():
         call()
         call()
@@ -116,7 +116,7 @@ def figures(times) -> dict:
 
 
 def table(rows) -> list:
-    """The figures as lines of text."""
+    """Return the figures as lines of text."""
     found = [f"{'runtime':<12} {'threads':>7}  {'p50 ms':>9} {'p90 ms':>9} {'p99 ms':>9} {'runs/s':>9} {'items/s':>9}  inputs"]
     found += [f"{r['runtime']:<12} {r['threads']:>7}  {r['p50_ms']:>9.3f} {r['p90_ms']:>9.3f} {r['p99_ms']:>9.3f} "
               f"{r['per_second']:>9.1f} {r['per_second'] * r['batch']:>9.1f}  {r['inputs']}" for r in rows]

@@ -20,7 +20,7 @@ _FREE = 4            # a size that an ONNX file leaves open, in the example that
 
 
 def add_export(parser):
-    """The arguments of `export`."""
+    """Return the arguments of `export`."""
     parser.add_argument("source", help="what to export, as package.module:name: a function, a module, or a class of modules")
     parser.add_argument("--example", required=True, help="an .npz file with example inputs, by the names of the arguments")
     parser.add_argument("-o", "--output", required=True, help="the .ingot file to write")
@@ -35,7 +35,7 @@ def add_export(parser):
 
 
 def run_export(args) -> int:
-    """Runs `export`."""
+    """Run `export`."""
     fn = found(args.source)
     if args.weights:
         if not isinstance(fn, Module):
@@ -82,7 +82,7 @@ def named_dims(texts) -> dict | None:
 
 
 def loaded_weights(path):
-    """The state in a file."""
+    """Return the state in a file."""
     state = load(path)
     if not isinstance(state, dict):
         raise FileError(f"{path} holds a {type(state).__name__}, not a dict of weights")
@@ -90,7 +90,7 @@ def loaded_weights(path):
 
 
 def add_convert(parser):
-    """The arguments of `convert`."""
+    """Return the arguments of `convert`."""
     parser.add_argument("source", help="an .onnx file, or an .ingot file")
     parser.add_argument("output", help="an .ingot file; or, from one, the path of a C library without its suffix")
     parser.add_argument("--size", action="append", default=[], metavar="NAME=N",
@@ -101,7 +101,7 @@ def add_convert(parser):
 
 
 def run_convert(args) -> int:
-    """Runs `convert`."""
+    """Run `convert`."""
     if args.source.endswith(".ingot"):
         model = jit.load(args.source)
         examples = made(model, {**dict.fromkeys(model.signature.dims, 1), **sizes_of(args.size)})
@@ -131,7 +131,7 @@ def sizes_of(texts) -> dict:
 
 
 def example_inputs(model, texts) -> tuple:
-    """(random inputs of an ONNX model, the sizes that may change), with some sizes fixed as `--size` says."""
+    """Return (random inputs of an ONNX model, the sizes that may change), with some sizes fixed as `--size` says."""
     fixed = sizes_of(texts)
     generator, arrays, dims = np.random.default_rng(0), [], {}
     for name, dtype, sizes in model.signature:

@@ -10,7 +10,7 @@ from .words import amount, say
 
 
 def add_arguments(parser):
-    """The command's arguments."""
+    """Return the command's arguments."""
     parser.add_argument("model", help="a file that export wrote")
     parser.add_argument("--graph", action="store_true", help="the graph, as text")
     parser.add_argument("--weights", action="store_true", help="every weight")
@@ -20,7 +20,7 @@ def add_arguments(parser):
 
 
 def run(args) -> int:
-    """Runs the command."""
+    """Run the command."""
     model = jit.load(args.model, objects=False)
     if args.svg:
         with open(args.svg, "w", encoding="utf-8") as file:

@@ -4,7 +4,7 @@ from ..ir.errors import FileError
 
 
 def runners(path: str, arrays, threads: int, say) -> dict:
-    """{name: a function that runs the ONNX model once} of the runtimes that are there."""
+    """Return {name: a function that runs the ONNX model once} of the runtimes that are there."""
     found = {}
     for name, make in (("onnxruntime", _onnxruntime), ("openvino", _openvino)):
         try:

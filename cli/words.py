@@ -12,12 +12,12 @@ _NOT_NUMPY = {d.np for d in (dt.bfloat16, *dt.FLOAT8)}
 
 
 def say(text: str):
-    """A line about what is going on."""
+    """Return a line about what is going on."""
     print(text, file=sys.stderr, flush=True)
 
 
 def read_arrays(path: str) -> dict:
-    """The arrays of an .npz file by name; an .npy file has one, called arr_0."""
+    """Return the arrays of an .npz file by name; an .npy file has one, called arr_0."""
     try:
         found = np.load(path, allow_pickle=False)
         arrays = dict(found) if hasattr(found, "files") else {"arr_0": found}
@@ -32,18 +32,18 @@ def read_arrays(path: str) -> dict:
 
 
 def positional(arrays: dict) -> bool:
-    """Whether arrays are named as numpy names those without a name."""
+    """Return whether arrays are named as numpy names those without a name."""
     return set(arrays) == {f"arr_{i}" for i in range(len(arrays))}
 
 
 def plain(x) -> np.ndarray:
-    """An array that an .npz file can hold: bfloat16 and float8 are widened."""
+    """Return an array that an .npz file can hold: bfloat16 and float8 are widened."""
     a = x.detach()._a if isinstance(x, Tensor) else np.asarray(x)
     return a.astype(np.float32) if a.dtype in _NOT_NUMPY else a
 
 
 def leaves_of(x) -> list:
-    """The tensors and arrays in a result, in order."""
+    """Return the tensors and arrays in a result, in order."""
     if isinstance(x, (Tensor, np.ndarray, np.generic)):
         return [x]
     if isinstance(x, dict):

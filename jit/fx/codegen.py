@@ -31,7 +31,7 @@ class _Writer:
         self.root, self.lines, self.globals = root, [], {}     # type: ignore[var-annotated]
 
     def outside(self, name: str, thing) -> str:
-        """A name outside of the function for an object."""
+        """Return a name outside of the function for an object."""
         name = re.sub(r"\W", "_", name).strip("_") or "thing"
         name = f"_{name}" if name[0].isdigit() or keyword.iskeyword(name) else name
         tried, number = name, 0
@@ -42,7 +42,7 @@ class _Writer:
         return tried
 
     def thing(self, x) -> str:
-        """An object that is no plain value."""
+        """Return an object that is no plain value."""
         if type(x).__module__ == "builtins" and getattr(x, "__module__", None) == "builtins" and hasattr(x, "__name__"):
             return self.outside(x.__name__, x)      # len, getattr, int
         place = found_at(x)
@@ -58,7 +58,7 @@ class _Writer:
         return self.outside(f"constant_{type(x).__name__}", x)
 
     def value(self, a) -> str:
-        """An argument."""
+        """Return an argument."""
         if isinstance(a, Node):
             return a.name
         if isinstance(a, tuple):
@@ -79,12 +79,12 @@ class _Writer:
         return self.thing(a)
 
     def operand(self, a) -> str:
-        """An argument beside an operator."""
+        """Return an argument beside an operator."""
         text = self.value(a)
         return text if isinstance(a, Node) or text[:1] != "-" else f"({text})"
 
     def call(self, function: str, args, kwargs) -> str:
-        """A call with arguments."""
+        """Return a call with arguments."""
         named = [f"{k} = {self.value(v)}" if is_name(k) else f"**{{{k!r}: {self.value(v)}}}" for k, v in kwargs.items()]
         return f"{function}({', '.join([*map(self.value, args), *named])})"
 
@@ -123,7 +123,7 @@ class _Writer:
 
 
 def _parameters(writer, nodes) -> tuple[str, list[str]]:
-    """The parameters of the function, and lines that give those with stars the names of their nodes."""
+    """Return the parameters of the function, and lines that give those with stars the names of their nodes."""
     shown, lines, optional, starred = [], [], False, False
     for node in nodes:
         target = str(node.target)
@@ -157,7 +157,7 @@ def _last_uses(nodes) -> dict:
 
 
 def python_code(graph, root: str = "self") -> PythonCode:
-    """The function that a graph is."""
+    """Return the function that a graph is."""
     writer, nodes = _Writer(root), list(graph.nodes)
     parameters, lines = _parameters(writer, [n for n in nodes if n.op == "placeholder"])
     over = _last_uses(nodes)

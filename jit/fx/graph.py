@@ -22,7 +22,7 @@ class _Names:
         self.counts: dict[str, int] = {}
 
     def take(self, wish: str) -> str:
-        """A name that nobody has, like the one that is wished for."""
+        """Return a name that nobody has, like the one that is wished for."""
         name = re.sub(r"\W", "_", wish) or "_unnamed"
         name = f"_{name}" if name[0].isdigit() else name
         base, number = name, None
@@ -93,13 +93,13 @@ class Graph:
 
     @property
     def nodes(self) -> _Nodes:
-        """The nodes in order."""
+        """Return the nodes in order."""
         return _Nodes(self)
 
     # Making nodes.
 
     def create_node(self, op: str, target, args=None, kwargs=None, name: str | None = None, type_expr=None) -> Node:
-        """A new node at the place where new ones go (the end, or what `inserting_before` and `inserting_after` say)."""
+        """Return a new node at the place where new ones go (the end, or what `inserting_before` and `inserting_after` say)."""
         if op not in OPS:
             raise ArgumentError(f"{op!r} is no kind of node: {', '.join(OPS)}")
         args, kwargs = () if args is None else args, {} if kwargs is None else kwargs
@@ -113,23 +113,23 @@ class Graph:
         return node
 
     def placeholder(self, name: str, type_expr=None, default_value: Any = ...) -> Node:
-        """An argument; without `default_value` one that must be given."""
+        """Return an argument; without `default_value` one that must be given."""
         return self.create_node("placeholder", name, () if default_value is ... else (default_value,), type_expr=type_expr)
 
     def get_attr(self, qualified_name: str, type_expr=None) -> Node:
-        """A tensor of the module, by its path."""
+        """Return a tensor of the module, by its path."""
         return self.create_node("get_attr", qualified_name, type_expr=type_expr)
 
     def call_module(self, module_name: str, args=None, kwargs=None, type_expr=None) -> Node:
-        """A call of a module, by its path."""
+        """Return a call of a module, by its path."""
         return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
 
     def call_method(self, method_name: str, args=None, kwargs=None, type_expr=None) -> Node:
-        """A call of a method of the first argument."""
+        """Return a call of a method of the first argument."""
         return self.create_node("call_method", method_name, args, kwargs, type_expr=type_expr)
 
     def call_function(self, the_function, args=None, kwargs=None, type_expr=None, name=None) -> Node:
-        """A call of a function."""
+        """Return a call of a function."""
         return self.create_node("call_function", the_function, args, kwargs, name, type_expr)
 
     def output(self, result, type_expr=None) -> Node:
@@ -137,14 +137,14 @@ class Graph:
         return self.create_node("output", "output", (result,), type_expr=type_expr)
 
     def node_copy(self, node: Node, arg_transform=lambda x: x) -> Node:
-        """A copy of a node of any graph, with `arg_transform` applied to the nodes in its arguments."""
+        """Return a copy of a node of any graph, with `arg_transform` applied to the nodes in its arguments."""
         args, kwargs = map_arg(node.args, arg_transform), map_arg(node.kwargs, arg_transform)
         made = self.create_node(node.op, node.target, args, kwargs, node.name, node.type)
         made.meta = copy.copy(node.meta)
         return made
 
     def graph_copy(self, g: "Graph", val_map: dict[Node, Node], return_output_node: bool = False):
-        """Copies another graph to here, but its output, whose argument it gives; `val_map` has the copies, and may have nodes
+        """Copy another graph to here, but its output, whose argument it gives; `val_map` has the copies, and may have nodes
         of this graph for placeholders of the other."""
         for node in g.nodes:
             if node in val_map:
@@ -166,18 +166,18 @@ class Graph:
     # Looking and removing.
 
     def output_node(self) -> Node:
-        """The node `output`."""
+        """Return the node `output`."""
         found = self.find_nodes(op="output")
         if not found:
             raise ArgumentError("this graph has no output")
         return found[0]
 
     def find_nodes(self, *, op: str, target=None, sort: bool = True) -> list[Node]:
-        """The nodes of a kind, and of a target if given."""
+        """Return the nodes of a kind, and of a target if given."""
         return [n for n in self.nodes if n.op == op and (target is None or n.target == target)]
 
     def erase_node(self, to_erase: Node) -> None:
-        """Removes a node that nobody uses."""
+        """Remove a node that nobody uses."""
         if to_erase.users:
             raise ArgumentError(f"{to_erase} is used by {', '.join(map(str, to_erase.users))}: have these use another node "
                                 f"first (node.replace_all_uses_with)")
@@ -193,7 +193,7 @@ class Graph:
         to_erase._take((), {})
 
     def eliminate_dead_code(self, is_impure_node=None) -> bool:
-        """Removes nodes that nobody uses and that do nothing else; whether there were some."""
+        """Remove nodes that nobody uses and that do nothing else; whether there were some."""
         impure = Node.is_impure if is_impure_node is None else is_impure_node
         before = self._count
         for node in reversed(self.nodes):
@@ -202,7 +202,7 @@ class Graph:
         return self._count < before
 
     def lint(self) -> None:
-        """Raises where something is wrong: names twice, nodes used before they run, targets that the module does not have."""
+        """Raise where something is wrong: names twice, nodes used before they run, targets that the module does not have."""
         seen: set[Node] = set()
         names: set[str] = set()
         for node in self.nodes:
@@ -221,7 +221,7 @@ class Graph:
     # Text.
 
     def python_code(self, root_module: str = "self", **options) -> PythonCode:
-        """The function that the graph is, as Python code, and the objects that the code names."""
+        """Return the function that the graph is, as Python code, and the objects that the code names."""
         return python_code(self, root_module)
 
     def __str__(self):
@@ -229,7 +229,7 @@ class Graph:
         return "\n".join(["graph():", *[f"    {node.format_node()}" for node in nodes]])
 
     def print_tabular(self) -> None:
-        """Prints a table of the nodes."""
+        """Print a table of the nodes."""
         head = ("opcode", "name", "target", "args", "kwargs")
         rows = [head, *[(n.op, n.name, name_of(n.target), str(n.args), str(n.kwargs)) for n in self.nodes]]
         widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
@@ -242,7 +242,7 @@ class Graph:
         return args
 
     def process_outputs(self, out):
-        """The result as a call gives it."""
+        """Return the result as a call gives it."""
         return out
 
     def __deepcopy__(self, memo):
@@ -256,7 +256,7 @@ class Graph:
 
 
 def _wish(op: str, target) -> str:
-    """A name for a node, by what it calls."""
+    """Return a name for a node, by what it calls."""
     name = target if isinstance(target, str) else getattr(target, "__name__", type(target).__name__)
     if name[:2] == name[-2:] == "__" and len(name) > 4:
         name = name[2:-2]

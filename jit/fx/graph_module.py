@@ -36,7 +36,7 @@ class _Ref:
 
 
 def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
-    """Gives a module what another one has at a path, with modules on the way."""
+    """Give a module what another one has at a path, with modules on the way."""
     *path, name = target.split(".")
     for part in path:
         inner = getattr(from_module, part)
@@ -79,7 +79,7 @@ class GraphModule(Module):
     meta: dict[str, Any]
 
     def __new__(cls, *args, **kwargs):
-        """Every one has a class of its own, as every one has its own `forward`."""
+        """Return every one has a class of its own, as every one has its own `forward`."""
         base = next(c for c in cls.__mro__ if "_is_instance_class" not in vars(c))
         return super().__new__(type(base.__name__, (base,), {"_is_instance_class": True, "__module__": base.__module__}))
 
@@ -117,11 +117,11 @@ class GraphModule(Module):
 
     @property
     def code(self) -> str:
-        """The Python code of `forward`."""
+        """Return the Python code of `forward`."""
         return self._code
 
     def recompile(self) -> PythonCode:
-        """Makes `forward` anew from the graph: to be called after the graph was changed."""
+        """Make `forward` anew from the graph: to be called after the graph was changed."""
         made = self.graph.python_code("self")
         file = f"<ingot.fx {next(_counter)}>"
         names = dict(made.globals)
@@ -138,7 +138,7 @@ class GraphModule(Module):
     # Modules below.
 
     def add_submodule(self, target: str, m: Module) -> bool:
-        """Puts a module at a path, with modules on the way; whether that could be done."""
+        """Put a module at a path, with modules on the way; whether that could be done."""
         *path, name = target.split(".")
         module: Module = self
         for part in path:
@@ -151,7 +151,7 @@ class GraphModule(Module):
         return True
 
     def delete_submodule(self, target: str) -> bool:
-        """Removes the module at a path; whether there was one."""
+        """Remove the module at a path; whether there was one."""
         *path, name = target.split(".")
         module: Module | None = self
         for part in path:
@@ -162,7 +162,7 @@ class GraphModule(Module):
         return True
 
     def delete_all_unused_submodules(self) -> None:
-        """Removes modules that the graph does not call, read from, or have above or below such."""
+        """Remove modules that the graph does not call, read from, or have above or below such."""
         used: set[str] = {""}
         for node in self.graph.nodes:
             if node.op in ("call_module", "get_attr"):
@@ -178,7 +178,7 @@ class GraphModule(Module):
 
     def print_readable(self, print_output: bool = True, include_stride: bool = False, include_device: bool = False,
                        colored: bool = False) -> str:
-        """The code as a class, with those of graph modules below; printed unless told not to."""
+        """Return the code as a class, with those of graph modules below; printed unless told not to."""
         parts = [_as_class(type(self).__name__, self._code)]
         parts += [_as_class(name, child._code) for name, child in self.named_children() if isinstance(child, GraphModule)]
         text = "\n".join(parts)
@@ -225,7 +225,7 @@ def _restored(made, state, graph, name):
 
 
 def _as_data(graph: Graph) -> list[tuple]:
-    """A graph as plain data: one row for each node, without code."""
+    """Return a graph as plain data: one row for each node, without code."""
     def refer(a):
         return map_arg(a, lambda n: _Ref(n.name))
 
@@ -233,7 +233,7 @@ def _as_data(graph: Graph) -> list[tuple]:
 
 
 def rebuild_graph_module(base, state, rows, name):
-    """The module that was pickled."""
+    """Return the module that was pickled."""
     graph, nodes = Graph(), {}          # type: ignore[var-annotated]
 
     def find(a):

@@ -70,7 +70,7 @@ class Interpreter:
         return getattr(self, n.op)(n.target, args, kwargs)
 
     def placeholder(self, target, args: tuple, kwargs: dict) -> Any:
-        """The next argument, or its default."""
+        """Return the next argument, or its default."""
         if target.startswith("**"):
             return {}
         if target.startswith("*"):
@@ -83,19 +83,19 @@ class Interpreter:
             raise ArgumentError(f"the argument {target!r} is missing") from None
 
     def get_attr(self, target, args: tuple, kwargs: dict) -> Any:
-        """A tensor of the module."""
+        """Return a tensor of the module."""
         return self.fetch_attr(target)
 
     def call_function(self, target, args: tuple, kwargs: dict) -> Any:
-        """The result of a function."""
+        """Return the result of a function."""
         return target(*args, **kwargs)
 
     def call_method(self, target, args: tuple, kwargs: dict) -> Any:
-        """The result of a method of the first argument."""
+        """Return the result of a method of the first argument."""
         return getattr(args[0], target)(*args[1:], **kwargs)
 
     def call_module(self, target, args: tuple, kwargs: dict) -> Any:
-        """The result of a module."""
+        """Return the result of a module."""
         return self.fetch_attr(target)(*args, **kwargs)
 
     def output(self, target, args: tuple, kwargs: dict) -> Any:
@@ -107,7 +107,7 @@ class Interpreter:
         return attribute_at(self.module, target)
 
     def fetch_args_kwargs_from_env(self, n: Node) -> tuple[tuple, dict]:
-        """The arguments of a node, with values."""
+        """Return the arguments of a node, with values."""
         return self.map_nodes_to_values(n.args, n), self.map_nodes_to_values(n.kwargs, n)
 
     def map_nodes_to_values(self, args, n: Node) -> Any:
@@ -130,7 +130,7 @@ def _plain(a):
 
 
 def _say_where(error: Exception, node: Node):
-    """Adds to an error which node ran, once."""
+    """Add to an error which node ran, once."""
     if not any("While executing" in note for note in getattr(error, "__notes__", ())):
         line = f"\nOriginal line: {node.stack_trace}" if node.stack_trace else ""
         error.add_note(f"While executing {node.format_node()}{line}")
@@ -150,23 +150,23 @@ class Transformer(Interpreter):
         self.tracer = _Rewriting(self.new_graph)
 
     def placeholder(self, target, args: tuple, kwargs: dict) -> Proxy:
-        """The same argument."""
+        """Return the same argument."""
         return self.tracer.create_proxy("placeholder", target, args, {})
 
     def get_attr(self, target, args: tuple, kwargs: dict) -> Proxy:
-        """The same tensor."""
+        """Return the same tensor."""
         return self.tracer.create_proxy("get_attr", target, args, kwargs)
 
     def call_module(self, target, args: tuple, kwargs: dict) -> Any:
-        """The same module."""
+        """Return the same module."""
         return self.tracer.create_proxy("call_module", target, args, kwargs)
 
     def call_function(self, target, args: tuple, kwargs: dict) -> Any:
-        """The same function."""
+        """Return the same function."""
         return self.tracer.create_proxy("call_function", target, args, kwargs)
 
     def call_method(self, target, args: tuple, kwargs: dict) -> Any:
-        """The same method."""
+        """Return the same method."""
         return self.tracer.create_proxy("call_method", target, args, kwargs)
 
     def run_node(self, n: Node) -> Any:
@@ -178,7 +178,7 @@ class Transformer(Interpreter):
         return made
 
     def transform(self) -> GraphModule:
-        """The module with the other graph."""
+        """Return the module with the other graph."""
         result = self.run(enable_io_processing=False)
         if result is not None:
             self.new_graph.output(self.tracer.create_arg(result))

@@ -35,7 +35,7 @@ class _Tracer(TracerBase):
         self.switches = _switches()
 
     def know(self, value, node: Node):
-        """Finds the tensors of a value in what a node gives."""
+        """Find the tensors of a value in what a node gives."""
         if isinstance(value, Tensor):
             self.nodes[id(value)] = node
             self.storages.add(id(value._storage))
@@ -50,7 +50,7 @@ class _Tracer(TracerBase):
                     self.know(part, self.create_node("call_function", operator.getitem, (node, key), {}))
 
     def create_arg(self, a: Any) -> Any:
-        """An argument as nodes have it; tensors that were there before are attributes of the root."""
+        """Return an argument as nodes have it; tensors that were there before are attributes of the root."""
         if not isinstance(a, Tensor):
             return super().create_arg(a)
         if id(a) not in self.nodes:
@@ -64,7 +64,7 @@ class _Tracer(TracerBase):
 
 
 def has_tensors(value) -> bool:
-    """Whether there are tensors in nested containers."""
+    """Return whether there are tensors in nested containers."""
     if isinstance(value, (tuple, list)):
         return any(map(has_tensors, value))
     return isinstance(value, Tensor) or (isinstance(value, dict) and any(map(has_tensors, value.values())))
@@ -98,7 +98,7 @@ class _Functions(TorchFunctionMode):
 
 
 def _target(func, args) -> tuple:
-    """(kind of node, what it calls, the name of the attribute that is read, or None)"""
+    """Return (kind of node, what it calls, the name of the attribute that is read, or None)"""
     owner = getattr(func, "__self__", None)
     if isinstance(owner, property):
         return "call_function", getattr, next(name for name, value in vars(Tensor).items() if value is owner)
@@ -152,7 +152,7 @@ def get_proxy_mode() -> None:
 
 def make_fx(f: Callable, decomposition_table=None, tracing_mode: str = "real", _allow_non_fake_inputs=False, *,
             pre_dispatch=False, record_module_stack=False) -> Callable:
-    """A function of example inputs that gives a GraphModule of what `f` does with them, which takes such inputs, too.
+    """Return a function of example inputs that gives a GraphModule of what `f` does with them, which takes such inputs, too.
 
     Nodes call ingot's public functions, one for each call that the program makes. Tensors from outside are attributes.
     """

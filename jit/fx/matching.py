@@ -24,7 +24,7 @@ class InternalMatch:
 
     @property
     def anchor(self) -> Node:
-        """The node that gives the last result."""
+        """Return the node that gives the last result."""
         return self.anchors[0]
 
 
@@ -39,7 +39,8 @@ class Matcher:
         self.found: dict[Node, Node] = {}
 
     def match(self, start: Node) -> dict[Node, Node] | None:
-        """The nodes for those of the pattern, if its last result is `start`; other results are what uses the same nodes."""
+        """Return the nodes for those of the pattern, if its last result is `start`; other results are what uses the same
+        nodes."""
         self.found = {}
         if not self.node(self.results[-1], start):
             return None
@@ -55,7 +56,7 @@ class Matcher:
         return InternalMatch([results[-1]], self.found, [n for n in given if isinstance(n, Node)], results)
 
     def _elsewhere(self, result, graph) -> bool:
-        """Another result of the pattern, which the last one does not use."""
+        """Return another result of the pattern, which the last one does not use."""
         for node in graph.nodes:
             before = dict(self.found)
             if node not in self.found.values() and self.node(result, node):
@@ -64,7 +65,7 @@ class Matcher:
         return False
 
     def node(self, p: Node, g: Any) -> bool:
-        """Whether a node is like one of the pattern, with all before it."""
+        """Return whether a node is like one of the pattern, with all before it."""
         if p in self.found:
             return self.found[p] is g or (p.op == "placeholder" and not isinstance(g, Node) and self.found[p] == g)
         if p.op == "placeholder":
@@ -83,7 +84,7 @@ class Matcher:
         return p.op == "call_module" and type(self.own.get(p.target)) is type(self.modules.get(g.target)) is not type(None)
 
     def value(self, p, g) -> bool:
-        """Whether arguments are alike."""
+        """Return whether arguments are alike."""
         if isinstance(p, Node):
             return self.node(p, g)
         if isinstance(p, (tuple, list)):
@@ -95,7 +96,7 @@ class Matcher:
         return not isinstance(g, Node) and (self.ignore_literals or (type(p) is type(g) and p == g))
 
     def _is_closed(self) -> bool:
-        """Whether nobody else uses what lies inside."""
+        """Return whether nobody else uses what lies inside."""
         inside = {g for p, g in self.found.items() if p.op != "placeholder"}
         results = {self.found[r] for r in self.results}
         return all(g in results or all(u in inside for u in g.users) for g in inside)

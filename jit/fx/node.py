@@ -65,7 +65,7 @@ def found_at(thing) -> str | None:
 
 
 def is_name(text) -> bool:
-    """Whether a text can be a variable."""
+    """Return whether a text can be a variable."""
     return text.isidentifier() and not keyword.iskeyword(text)
 
 
@@ -111,16 +111,16 @@ class Node:
 
     @property
     def next(self) -> "Node":
-        """The node after this one."""
+        """Return the node after this one."""
         return self._next
 
     @property
     def prev(self) -> "Node":
-        """The node before this one."""
+        """Return the node before this one."""
         return self._prev
 
     def prepend(self, x: "Node") -> None:
-        """Moves a node of the same graph to the place before this one."""
+        """Move a node of the same graph to the place before this one."""
         if x.graph is not self.graph:
             raise ArgumentError(f"{x} is a node of another graph; copy it with graph.node_copy")
         if x is self:
@@ -130,7 +130,7 @@ class Node:
         before._next, x._prev, x._next, self._prev = x, before, self, x
 
     def append(self, x: "Node") -> None:
-        """Moves a node of the same graph to the place after this one."""
+        """Move a node of the same graph to the place after this one."""
         self._next.prepend(x)
 
     def _unlink(self):
@@ -171,21 +171,21 @@ class Node:
 
     @property
     def all_input_nodes(self) -> list["Node"]:
-        """The nodes among the arguments, each once."""
+        """Return the nodes among the arguments, each once."""
         return list(self._inputs)
 
     def update_arg(self, idx: int, arg) -> None:
-        """Replaces an argument by position."""
+        """Replace an argument by position."""
         args = list(self._args)
         args[idx] = arg
         self.args = tuple(args)
 
     def insert_arg(self, idx: int, arg) -> None:
-        """Puts an argument before the one at a position."""
+        """Put an argument before the one at a position."""
         self.args = (*self._args[:idx], arg, *self._args[idx:])
 
     def update_kwarg(self, key: str, arg) -> None:
-        """Replaces an argument by name."""
+        """Replace an argument by name."""
         self.kwargs = {**self._kwargs, key: arg}
 
     def replace_input_with(self, old_input: "Node", new_input: "Node") -> None:
@@ -209,7 +209,7 @@ class Node:
 
     @property
     def stack_trace(self) -> str | None:
-        """The user's line that it comes from."""
+        """Return the user's line that it comes from."""
         return self.meta.get("stack_trace")
 
     @stack_trace.setter
@@ -217,8 +217,8 @@ class Node:
         self.meta["stack_trace"] = trace
 
     def is_impure(self, impure_random: bool = True) -> bool:
-        """Whether it does something besides giving a result: arguments and the output, writes in place, random numbers (unless
-        told not to mind), and what `has_side_effect` says."""
+        """Return whether it does something besides giving a result: arguments and the output, writes in place, random
+        numbers (unless told not to mind), and what `has_side_effect` says."""
         if self.op in ("placeholder", "output"):
             return True
         if self.op == "call_module":
@@ -231,7 +231,7 @@ class Node:
         return writes(self.target) or random or self.target in _effects or self._kwargs.get("out") is not None
 
     def format_node(self) -> str:
-        """The node as a line of a listing."""
+        """Return the node as a line of a listing."""
         if self.op == "output":
             return f"return {self._args[0]}"
         kind = f" : {self.type}" if self.type is not None else ""
@@ -242,7 +242,7 @@ class Node:
 
 
 def writes(target) -> bool:
-    """Whether a function or a method writes into its first argument."""
+    """Return whether a function or a method writes into its first argument."""
     name = target if isinstance(target, str) else getattr(target, "__name__", "")
     return (name[-1:] == "_" and name[:2] != "__" and name not in ("and_", "or_", "not_", "is_")) or target in _WRITERS
 

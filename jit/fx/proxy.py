@@ -27,7 +27,7 @@ class TraceError(IngotError, ValueError):
 
 
 def users_line() -> str | None:
-    """The line of the user's that runs, as tracebacks show it."""
+    """Return the line of the user's that runs, as tracebacks show it."""
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
@@ -47,7 +47,7 @@ class TracerBase:
     trace_asserts = False
 
     def create_node(self, kind: str, target, args, kwargs, name: str | None = None, type_expr=None) -> Node:
-        """A node of the graph."""
+        """Return a node of the graph."""
         node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
         if self.record_stack_traces and kind != "output":
             line = users_line()
@@ -61,13 +61,13 @@ class TracerBase:
 
     def create_proxy(self, kind: str, target, args, kwargs, name: str | None = None, type_expr=None,
                      proxy_factory_fn=None) -> "Proxy":
-        """A node for a call, and what stands for its result. Arguments may have proxies in them."""
+        """Return a node for a call, and what stands for its result. Arguments may have proxies in them."""
         args, kwargs = self.create_arg(tuple(args)), self.create_arg(dict(kwargs))
         node = self.create_node(kind, target, args, kwargs, name, type_expr)
         return (proxy_factory_fn or self.proxy)(node)
 
     def create_arg(self, a: Any) -> Any:
-        """An argument as nodes have it."""
+        """Return an argument as nodes have it."""
         if isinstance(a, (Node, Proxy)):
             return a if isinstance(a, Node) else a.node
         if hasattr(type(a), "__fx_create_arg__"):
@@ -89,7 +89,7 @@ class TracerBase:
         return self.create_constant(a)
 
     def create_constant(self, a: Any) -> Any:
-        """An argument that is no container and is not traced."""
+        """Return an argument that is no container and is not traced."""
         plain = a is None or a is Ellipsis or isinstance(a, (bool, int, float, complex, str, bytes, enum.Enum, Node, Tensor))
         if plain or callable(a) or type(a).__module__.partition(".")[0] in _PACKAGES:
             return a
@@ -97,12 +97,12 @@ class TracerBase:
                          f"numbers, strings, containers of them and functions")
 
     def check_writable(self, a: Any) -> None:
-        """Raises if a value that is traced is to be written into a tensor that is there once and for all."""
+        """Raise if a value that is traced is to be written into a tensor that is there once and for all."""
 
     # What values do not say before they are known.
 
     def to_bool(self, obj: "Proxy") -> bool:
-        """The truth of a value."""
+        """Return the truth of a value."""
         raise TraceError(f"{_at()}the truth of {obj} is asked, as `if`, `while`, `and`, `assert` do. {_ASK} Compute with "
                          f"where(), make the module that branches a leaf (is_leaf_module), or give the value that decides by "
                          f"concrete_args")
@@ -117,7 +117,7 @@ class TracerBase:
                          f"{_ASK} Index it (x[0]), unpack it (`a, b = x`), or wrap the function that does so (fx.wrap)")
 
     def keys(self, obj: "Proxy"):
-        """The keys of a value."""
+        """Return the keys of a value."""
         return Attribute(obj, "keys")()
 
 
@@ -171,7 +171,7 @@ class Proxy:
         return self.tracer.to_bool(self)
 
     def keys(self):
-        """The keys of a value that is a dictionary."""
+        """Return the keys of a value that is a dictionary."""
         return self.tracer.keys(self)
 
     __hash__ = object.__hash__
@@ -222,7 +222,7 @@ class Attribute(Proxy):
 
     @property
     def node(self) -> Node:         # type: ignore[override]
-        """The node that reads the attribute."""
+        """Return the node that reads the attribute."""
         if self._node is None:
             self._node = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {}).node
         return self._node

@@ -39,8 +39,9 @@ def _graph_of(program) -> tuple[Graph, Module | None]:
 
 
 def replace_pattern(gm: GraphModule, pattern: Callable | GraphModule, replacement: Callable | GraphModule) -> list[Match]:
-    """Puts `replacement` in the place of everything in a graph that looks like `pattern` (functions of the same arguments), and
-    makes the module's code anew. Arguments of a pattern stand for anything; what it computes on the way, nobody else uses."""
+    """Put `replacement` in the place of everything in a graph that looks like `pattern` (functions of the same arguments),
+    and makes the module's code anew. Arguments of a pattern stand for anything; what it computes on the way, nobody else
+    uses."""
     return [Match(r.anchor, r.nodes_map) for r in replace_pattern_with_filters(gm, pattern, replacement)]
 
 
@@ -74,7 +75,7 @@ def replace_pattern_with_filters(gm: GraphModule, pattern, replacement=None, mat
 
 
 def _put(gm, wanted, new, extra, results, found, inside) -> list[Node]:
-    """Puts a graph in the place of the nodes that were found; gives its nodes."""
+    """Put a graph in the place of the nodes that were found; gives its nodes."""
     given = [found[p] for p in wanted.nodes if p.op == "placeholder" and p in found]
     arguments = [n for n in new.nodes if n.op == "placeholder"]
     if len(arguments) != len([p for p in wanted.nodes if p.op == "placeholder"]) or len(given) < len(arguments):
@@ -102,7 +103,7 @@ def _put(gm, wanted, new, extra, results, found, inside) -> list[Node]:
 
 
 def _copied(graph, node, values) -> Node:
-    """A copy of a node with other arguments, which may be plain values."""
+    """Return a copy of a node with other arguments, which may be plain values."""
     args, kwargs = map_arg(node.args, values.__getitem__), map_arg(node.kwargs, values.__getitem__)
     made = graph.create_node(node.op, node.target, args, kwargs, node.name, node.type)
     made.meta = dict(node.meta)

@@ -23,12 +23,12 @@ class GuardOnDataDependentSymNode(TraceError):
 
 
 def is_symbolic(val) -> bool:
-    """Whether a number may be another one at other calls of what is recorded."""
+    """Return whether a number may be another one at other calls of what is recorded."""
     return symbolic.is_symbol(val)
 
 
 def guard_bool(a) -> bool:
-    """A condition as a plain truth value, which counts from then on."""
+    """Return a condition as a plain truth value, which counts from then on."""
     return bool(a)
 
 
@@ -37,22 +37,22 @@ statically_known_true = expect_true = guard_bool
 
 
 def statically_known_false(x) -> bool:
-    """Whether a condition does not hold."""
+    """Return whether a condition does not hold."""
     return not x
 
 
 def guard_int(a) -> int:
-    """A size as a plain number, for which alone a recording is good from then on."""
+    """Return a size as a plain number, for which alone a recording is good from then on."""
     return int(symbolic.pinned(a))
 
 
 def guard_float(a) -> float:
-    """The same for a number that is no integer."""
+    """Return the same for a number that is no integer."""
     return float(symbolic.pinned(a))
 
 
 def guard_scalar(a) -> bool | int | float:
-    """The same for a number of either kind, or a truth value."""
+    """Return the same for a number of either kind, or a truth value."""
     return a if isinstance(a, bool) else symbolic.pinned(a)
 
 
@@ -65,12 +65,12 @@ guarding_hint_or_throw = optimization_hint
 
 
 def has_guarding_hint(a) -> bool:
-    """Whether it is known what a number is in this call: always."""
+    """Return whether it is known what a number is in this call: always."""
     return True
 
 
 def has_static_value(a) -> bool:
-    """Whether a number is the same at all calls."""
+    """Return whether a number is the same at all calls."""
     return not symbolic.is_symbol(a)
 
 
@@ -82,12 +82,12 @@ is_concrete_int = is_concrete_bool = is_concrete_float = _is_concrete
 
 
 def is_nested_int(s) -> bool:
-    """Whether a size stands for lengths that differ: no size of ingot's does."""
+    """Return whether a size stands for lengths that differ: no size of ingot's does."""
     return False
 
 
 def free_symbols(val) -> set:
-    """The names of the symbolic numbers that a number, the sizes of a tensor, or several of these rest on."""
+    """Return the names of the symbolic numbers that a number, the sizes of a tensor, or several of these rest on."""
     if isinstance(val, Tensor):
         return free_symbols(tuple(val.shape))
     if isinstance(val, (tuple, list)):
@@ -96,7 +96,7 @@ def free_symbols(val) -> set:
 
 
 def has_free_symbols(val) -> bool:
-    """Whether there are any."""
+    """Return whether there are any."""
     return bool(free_symbols(val))
 
 
@@ -109,12 +109,12 @@ def free_unbacked_symbols(x) -> set:
 
 
 def has_free_unbacked_symbols(x) -> bool:
-    """Whether there are any: never."""
+    """Return whether there are any: never."""
     return False
 
 
 def constrain_range(a, *, min=None, max=None):
-    """Raises unless a size lies in a range."""
+    """Raise unless a size lies in a range."""
     if min is not None and max is not None and max < min:
         raise ArgumentError(f"constrain_range: the largest size {max} is below the smallest, {min}")
     if (min is not None and a < min) or (max is not None and a > max):
@@ -122,17 +122,17 @@ def constrain_range(a, *, min=None, max=None):
 
 
 def sym_and(x, *others):
-    """Whether all conditions hold."""
+    """Return whether all conditions hold."""
     return all((x, *others))
 
 
 def sym_or(x, *others):
-    """Whether one of them does."""
+    """Return whether one of them does."""
     return any((x, *others))
 
 
 def sym_eq(x, y) -> bool:
-    """Whether two sizes are equal, or two sequences of them one by one."""
+    """Return whether two sizes are equal, or two sequences of them one by one."""
     if isinstance(x, (tuple, list)) and isinstance(y, (tuple, list)):
         return len(x) == len(y) and all(map(sym_eq, x, y))
     return bool(x == y)

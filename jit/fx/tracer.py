@@ -32,7 +32,7 @@ _patching = threading.RLock()
 
 
 def compatibility(is_backward_compatible: bool = False) -> Callable:
-    """A decorator that changes nothing: libraries say so what may change."""
+    """Return a decorator that changes nothing: libraries say so what may change."""
     return lambda fn: fn
 
 
@@ -45,7 +45,7 @@ class SpecializedError(ArgumentError, AssertionError):
 
 @has_side_effect
 def assert_same(value, expected, message: str) -> None:
-    """Raises if an argument that a program was specialised for has another value."""
+    """Raise if an argument that a program was specialised for has another value."""
     if value is not expected and (type(value) is not type(expected) or value != expected):
         raise SpecializedError(f"{message}, got {value!r}")
 
@@ -68,7 +68,7 @@ _DRAWS = frozenset([FUNCTIONS[name] for name in RANDOM])
 
 
 def _recording(fn):
-    """A function that becomes a node where it is called with a proxy, or draws random numbers, others at each call."""
+    """Return a function that becomes a node where it is called with a proxy, or draws random numbers, others at each call."""
 
     @functools.wraps(fn, updated=())
     def wrapped(*args, **kwargs):
@@ -89,7 +89,7 @@ class Patches:
         self.seen: set[int] = set()
 
     def item(self, names: dict, name: str, value):
-        """Puts a value in a dictionary."""
+        """Put a value in a dictionary."""
         if name in names:
             self.undo.append(functools.partial(names.__setitem__, name, names[name]))
         else:
@@ -97,7 +97,7 @@ class Patches:
         names[name] = value
 
     def attribute(self, owner, name: str, value):
-        """Sets an attribute of a class."""
+        """Set an attribute of a class."""
         self.undo.append(functools.partial(setattr, owner, name, vars(owner)[name]))
         setattr(owner, name, value)
 
@@ -152,7 +152,7 @@ class Tracer(TracerBase):
     # What may be overridden.
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
-        """Whether a call of a module is one node: ingot's own layers are, but Sequential."""
+        """Return whether a call of a module is one node: ingot's own layers are, but Sequential."""
         return f"{type(m).__module__}.".startswith(tuple([f"{p}." for p in _OWN_LAYERS])) and not isinstance(m, Sequential)
 
     def call_module(self, m: Module, forward: Callable, args: tuple, kwargs: dict) -> Any:
@@ -183,14 +183,14 @@ class Tracer(TracerBase):
         return path
 
     def get_fresh_qualname(self, prefix: str) -> str:
-        """A name that the root does not have."""
+        """Return a name that the root does not have."""
         number = 0
         while hasattr(self.root, f"{prefix}{number}"):
             number += 1
         return f"{prefix}{number}"
 
     def create_arg(self, a: Any) -> Any:
-        """An argument as nodes have it; tensors that the program makes are attributes of the root."""
+        """Return an argument as nodes have it; tensors that the program makes are attributes of the root."""
         if isinstance(a, Tensor):
             path = self.tensor_attrs.get(a)
             if path is None:
@@ -202,7 +202,7 @@ class Tracer(TracerBase):
         return super().create_arg(a)
 
     def check_writable(self, a: Any) -> None:
-        """Raises if a value that is traced is to be written into a tensor that the program has made of values that are not."""
+        """Raise if a value that is traced is to be written into a tensor that the program has made of values that are not."""
         if isinstance(a, Tensor) and a not in self.tensor_attrs:
             raise TraceError(f"{users_line()}: a value that is traced is written into a tensor that is made anew at each call, "
                              f"which in the graph would be made once. Make it of the value (x.new_zeros, zeros_like), or do "
@@ -211,7 +211,7 @@ class Tracer(TracerBase):
     # Going through a program.
 
     def trace(self, root: Module | Callable, concrete_args: dict[str, Any] | None = None) -> Graph:
-        """The graph of a module or a function. `concrete_args` are arguments with the value that they are to have."""
+        """Return the graph of a module or a function. `concrete_args` are arguments with the value that they are to have."""
         if isinstance(root, Module):
             fn = getattr(type(root), self.traced_func_name, None)
             if fn is None:
@@ -230,7 +230,8 @@ class Tracer(TracerBase):
         return self.graph
 
     def create_args_for_root(self, root_fn: Callable, is_module: bool, concrete_args=None) -> tuple[Callable, list]:
-        """The program, which knows its arguments by name, and those that it is run with by position; for each a placeholder."""
+        """Return the program, which knows its arguments by name, and those that it is run with by position; for each a
+        placeholder."""
         program = inspect.unwrap(root_fn)
         parameters = list(inspect.signature(program).parameters.values())
         concrete, given = dict(concrete_args or {}), {}
@@ -292,7 +293,7 @@ class Tracer(TracerBase):
             self.module_stack = before
 
     def create_node(self, kind: str, target, args, kwargs, name: str | None = None, type_expr=None) -> Node:
-        """A node of the graph, which notes the modules that are being called ("nn_module_stack")."""
+        """Return a node of the graph, which notes the modules that are being called ("nn_module_stack")."""
         node = super().create_node(kind, target, args, kwargs, name, type_expr)
         if self.module_stack and kind != "placeholder":
             node.meta["nn_module_stack"] = self.module_stack
@@ -334,8 +335,8 @@ class Tracer(TracerBase):
 
 
 def symbolic_trace(root: Module | Callable, concrete_args: dict[str, Any] | None = None) -> GraphModule:
-    """A module that does what a module or a function does, as a graph. `concrete_args` are arguments with the value that they
-    are to have in the graph."""
+    """Return a module that does what a module or a function does, as a graph. `concrete_args` are arguments with the value
+    that they are to have in the graph."""
     tracer = Tracer()
     graph = tracer.trace(root, concrete_args)
     name = type(root).__name__ if isinstance(root, Module) else getattr(root, "__name__", "function")
@@ -343,7 +344,7 @@ def symbolic_trace(root: Module | Callable, concrete_args: dict[str, Any] | None
 
 
 def _tensors_of(root: Module):
-    """(path, tensor) of all that a module and those below have; parameters and buffers last, as they count."""
+    """Return (path, tensor) of all that a module and those below have; parameters and buffers last, as they count."""
     for path, module in root.named_modules():
         found = {**{k: v for k, v in vars(module).items() if isinstance(v, Tensor)}, **module._buffers, **module._parameters}
         for name, t in found.items():
@@ -352,14 +353,14 @@ def _tensors_of(root: Module):
 
 
 def _has_holes(value) -> bool:
-    """Whether PyTorch's mark for a value that is traced stands in a container."""
+    """Return whether PyTorch's mark for a value that is traced stands in a container."""
     found: list = []
     map_aggregate(value, lambda x: found.append(x) if x is PH else None)
     return bool(found) and value is not PH
 
 
 def _without_stars(fn: FunctionType) -> Callable:
-    """The function with a plain parameter in place of each with a star, and all of them by position."""
+    """Return the function with a plain parameter in place of each with a star, and all of them by position."""
     code = fn.__code__
     starred = sum(1 for flag in (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS) if code.co_flags & flag)
     plain = code.replace(co_argcount=code.co_argcount + code.co_kwonlyargcount + starred, co_kwonlyargcount=0,
@@ -374,19 +375,19 @@ class _Shaped(Proxy):
 
     @classmethod
     def of(cls, tensor):
-        """The class for a parameter."""
+        """Return the class for a parameter."""
         return type("Proxy", (cls,), {"tensor": tensor, "shape": tensor.shape, "ndim": tensor.ndim})
 
     def size(self, dim=None):
-        """The sizes, or one of them."""
+        """Return the sizes, or one of them."""
         return self.tensor.size() if dim is None else self.tensor.size(dim)
 
     def dim(self):
-        """How many dims it has."""
+        """Return how many dims it has."""
         return self.tensor.ndim
 
     def numel(self):
-        """How many elements it has."""
+        """Return how many elements it has."""
         return self.tensor.numel()
 
     nelement = numel

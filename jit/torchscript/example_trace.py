@@ -27,7 +27,7 @@ class TracedModule(Compiled):
         return self._orig_mod.state_dict(*args, **kwargs)
 
     def load_state_dict(self, state_dict, *args, **kwargs):
-        """Gives the module other values, by its own names."""
+        """Give the module other values, by its own names."""
         return self._orig_mod.load_state_dict(state_dict, *args, **kwargs)
 
     def named_parameters(self, *args, **kwargs):
@@ -35,7 +35,7 @@ class TracedModule(Compiled):
         return self._orig_mod.named_parameters(*args, **kwargs)
 
     def save(self, f, _extra_files=None):
-        """Writes what a call of that kind computes to a file, which `jit.load` reads: `jit.export`."""
+        """Write what a call of that kind computes to a file, which `jit.load` reads: `jit.export`."""
         write(self, f, _extra_files)
 
     def __reduce__(self):
@@ -50,12 +50,12 @@ class TracedFunction(Traced):
         self.example_inputs = example
 
     def save(self, f, _extra_files=None):
-        """Writes what a call of that kind computes to a file, which `jit.load` reads: `jit.export`."""
+        """Write what a call of that kind computes to a file, which `jit.load` reads: `jit.export`."""
         write(self, f, _extra_files)
 
 
 def write(traced, f, extra_files=None):
-    """Writes a function that was traced with example inputs to a file."""
+    """Write a function that was traced with example inputs to a file."""
     if extra_files:
         raise TraceError("jit.save: a file holds a model alone; keep other data in a file of its own")
     if not isinstance(traced, (TracedModule, TracedFunction)):
@@ -85,7 +85,7 @@ def trace(func=None, example_inputs=None, optimize=None, check_trace=True, check
 
 
 def traced_by_example(fn, example_inputs, example_kwarg_inputs, check_inputs, dynamic) -> Any:
-    """A traced function or module that has run once, for the example (and for each of `check_inputs`)."""
+    """Return a traced function or module that has run once, for the example (and for each of `check_inputs`)."""
     if example_inputs is not None and example_kwarg_inputs is not None:
         raise ArgumentError("trace takes example_inputs or example_kwarg_inputs, not both")
     example: Any = example_kwarg_inputs

@@ -38,7 +38,7 @@ def strict_fusion():
 
 
 def set_fusion_strategy(strategy) -> list:
-    """Keeps how often PyTorch would compile for fixed sizes and for changing ones; gives what was kept before."""
+    """Keep how often PyTorch would compile for fixed sizes and for changing ones; gives what was kept before."""
     given = tuple([tuple(entry) for entry in strategy])
     if any(len(e) != 2 or e[0] not in ("STATIC", "DYNAMIC") or type(e[1]) is not int for e in given):
         raise ArgumentError(f"set_fusion_strategy takes pairs of 'STATIC' or 'DYNAMIC' and a number, got {strategy!r}")
@@ -47,7 +47,7 @@ def set_fusion_strategy(strategy) -> list:
 
 
 def enable_onednn_fusion(enabled: bool) -> None:
-    """Keeps whether PyTorch would fuse by oneDNN."""
+    """Keep whether PyTorch would fuse by oneDNN."""
     _Kept.onednn = bool(enabled)
 
 

@@ -47,24 +47,24 @@ class ScriptFunction:
 
 
 def script(obj: Any = None, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
-    """A module becomes one whose calls are traced, as by `ingot.compile`, and whose parts keep their names. Functions and
-    classes stay what they are: a function is part of the trace that calls it, and eager code can differentiate it twice, as it
-    cannot a traced one."""
+    """Return a module becomes one whose calls are traced, as by `ingot.compile`, and whose parts keep their names. Functions
+    and classes stay what they are: a function is part of the trace that calls it, and eager code can differentiate it twice,
+    as it cannot a traced one."""
     return Scripted(obj) if issubclass(type(obj), Module) and type(obj) is not Scripted else obj
 
 
 def script_method(fn):
-    """The method itself."""
+    """Return the method itself."""
     return fn
 
 
 def ignore(drop=False, **kwargs):
-    """The function itself: traces record what it does; with `jit.host` Python runs it at every call."""
+    """Return the function itself: traces record what it does; with `jit.host` Python runs it at every call."""
     return drop if callable(drop) else _itself
 
 
 def unused(fn):
-    """The function itself."""
+    """Return the function itself."""
     return fn
 
 
@@ -86,17 +86,17 @@ def is_tracing() -> bool:
 
 
 def annotate(the_type, the_value):
-    """The value."""
+    """Return the value."""
     return the_value
 
 
 def Attribute(value, type):
-    """The value."""
+    """Return the value."""
     return value
 
 
 def isinstance(obj, target_type) -> bool:
-    """Whether an object is of a type; of List[int] and the like only the outer type is looked at."""
+    """Return whether an object is of a type; of List[int] and the like only the outer type is looked at."""
     kinds = target_type if type(target_type) is tuple else (target_type,)
     return any(issubclass(type(obj), getattr(k, "__origin__", None) or k) for k in kinds)
 
@@ -108,7 +108,7 @@ class Future:
         self._found = found
 
     def wait(self):
-        """The result."""
+        """Return the result."""
         return self._found
 
     value = wait
@@ -118,34 +118,34 @@ class Future:
         return True
 
     def then(self, callback):
-        """The future of callback(self)."""
+        """Return the future of callback(self)."""
         return Future(callback(self))
 
 
 def fork(func, *args, **kwargs) -> Future:
-    """Runs a function now; `wait` gives its result. Work goes side by side inside of kernels."""
+    """Run a function now; `wait` gives its result. Work goes side by side inside of kernels."""
     return Future(func(*args, **kwargs))
 
 
 def wait(future):
-    """The result of `fork`."""
+    """Return the result of `fork`."""
     return future.wait()
 
 
 def freeze(mod, preserved_attrs=None, optimize_numerics=True):
-    """The module: what its weights alone determine is computed once by every trace of it, in any case."""
+    """Return the module: what its weights alone determine is computed once by every trace of it, in any case."""
     if mod.training:
         raise TraceError("freeze takes a module in evaluation mode; call eval() first")
     return mod
 
 
 def optimize_for_inference(mod, other_methods=None):
-    """The module: traces optimise it in any case."""
+    """Return the module: traces optimise it in any case."""
     return mod
 
 
 def save(m, f, _extra_files=None):
-    """Writes what `jit.trace(f, example_inputs)` gave to a file, which `jit.load` reads."""
+    """Write what `jit.trace(f, example_inputs)` gave to a file, which `jit.load` reads."""
     write(m, f, _extra_files)
 
 

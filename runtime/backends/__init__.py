@@ -31,10 +31,10 @@ def disable_global_flags():
 
 
 def flags_frozen() -> bool:
-    """Whether disable_global_flags() was called."""
+    """Return whether disable_global_flags() was called."""
     return Freezing.is_on
 
 
 def flags(fp32_precision="none"):
-    """Sets how float32 is multiplied where nothing more particular was said, inside."""
+    """Set how float32 is multiplied where nothing more particular was said, inside."""
     return switched(sys.modules[__name__], {"fp32_precision": fp32_precision})

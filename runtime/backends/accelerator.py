@@ -14,7 +14,7 @@ def _kind() -> str | None:
 
 
 def driver(kind=None):
-    """The backend of the accelerator (of one kind), or an error that says there is none."""
+    """Return the backend of the accelerator (of one kind), or an error that says there is none."""
     kind = kind or _kind()
     if kind is None or not available(kind):
         raise DeviceError(f"there is no {kind or 'accelerator'} device here; tensors can be on: cpu")
@@ -22,7 +22,7 @@ def driver(kind=None):
 
 
 def index_of(device, kind=None) -> int:
-    """The index that `device` (None, an int, a name or a Device) means."""
+    """Return the index that `device` (None, an int, a name or a Device) means."""
     backend = driver(kind)
     index = device if device is None or isinstance(device, int) else Device(device).index
     index = backend.current() if index is None else index
@@ -32,29 +32,29 @@ def index_of(device, kind=None) -> int:
 
 
 def is_available() -> bool:
-    """Whether there is an accelerator."""
+    """Return whether there is an accelerator."""
     return _kind() is not None
 
 
 def current_accelerator(check_available: bool = False) -> Device | None:
-    """The kind of accelerator of this machine as a device, or None."""
+    """Return the kind of accelerator of this machine as a device, or None."""
     kind = _kind()
     return None if kind is None else Device(kind)
 
 
 def device_count() -> int:
-    """How many accelerators there are."""
+    """Return how many accelerators there are."""
     kind = _kind()
     return DRIVERS[kind].count() if kind else 0
 
 
 def current_device_index() -> int:
-    """The index of the accelerator in use."""
+    """Return the index of the accelerator in use."""
     return driver().current()
 
 
 def set_device_index(device):
-    """Makes an accelerator the one in use."""
+    """Make an accelerator the one in use."""
     driver().set_current(index_of(device))
 
 
@@ -81,23 +81,23 @@ class device_index:
 
 
 def synchronize(device=None, /):
-    """Waits for everything launched on an accelerator; there is nothing to wait for without one."""
+    """Wait for everything launched on an accelerator; there is nothing to wait for without one."""
     if is_available() or device is not None:
         driver().synchronize(index_of(device))
 
 
 def current_stream(device=None, /):
-    """The stream that work goes to."""
+    """Return the stream that work goes to."""
     return driver().stream(index_of(device))
 
 
 def set_stream(stream):
-    """Makes a stream the one that work goes to."""
+    """Make a stream the one that work goes to."""
     driver().set_stream(stream)
 
 
 def empty_cache():
-    """Gives memory kept for reuse back to the device."""
+    """Give memory kept for reuse back to the device."""
     if is_available():
         driver().empty_cache()
 
@@ -113,7 +113,7 @@ def memory_allocated(device=None, /) -> int:
 
 
 def max_memory_allocated(device=None, /) -> int:
-    """The most bytes in use by tensors so far."""
+    """Return the most bytes in use by tensors so far."""
     return memory_stats(device).get("allocated_peak", 0)
 
 
@@ -123,28 +123,28 @@ def memory_reserved(device=None, /) -> int:
 
 
 def max_memory_reserved(device=None, /) -> int:
-    """The most bytes held from the device so far."""
+    """Return the most bytes held from the device so far."""
     return memory_stats(device).get("reserved_peak", 0)
 
 
 def reset_peak_memory_stats(device=None, /):
-    """Starts counting peaks anew."""
+    """Start counting peaks anew."""
     if is_available() or device is not None:
         driver().reset_peak(index_of(device))
 
 
 def reset_accumulated_memory_stats(device=None, /):
-    """Starts counting totals anew."""
+    """Start counting totals anew."""
     if is_available() or device is not None:
         driver().reset_totals(index_of(device))
 
 
 def get_memory_info(device=None, /) -> tuple:
-    """(free, total) bytes of an accelerator."""
+    """Return (free, total) bytes of an accelerator."""
     backend, index = driver(), index_of(device)
     return backend.free_memory(index), backend.total_memory(index)
 
 
 def get_device_capability(device=None, /) -> tuple:
-    """The version of what an accelerator can do: (major, minor)."""
+    """Return the version of what an accelerator can do: (major, minor)."""
     return driver().capability(index_of(device))

@@ -6,7 +6,7 @@ __all__ = ["get_cpu_capability"]
 
 
 def get_cpu_capability() -> str:
-    """The vector instructions that kernels are made for: DEFAULT, AVX2, AVX512 or NEON."""
+    """Return the vector instructions that kernels are made for: DEFAULT, AVX2, AVX512 or NEON."""
     target = host()
     if target.arch.startswith(("aarch64", "arm")):
         return "NEON"

@@ -75,7 +75,7 @@ def synchronize(device=None) -> None:
 
 
 def current_stream(device=None) -> Stream:
-    """The one stream there is."""
+    """Return the one stream there is."""
     return _STREAM
 
 

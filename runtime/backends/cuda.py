@@ -24,7 +24,7 @@ class Products(float32_precision.Operation):
 
     @property
     def allow_tf32(self) -> bool:
-        """Whether products of float32 may take TF32."""
+        """Return whether products of float32 may take TF32."""
         return self.fp32_precision == "tf32"
 
     @allow_tf32.setter
@@ -81,7 +81,7 @@ def is_flash_attention_available() -> bool:
 
 
 def is_built() -> bool:
-    """Whether a CUDA backend is loaded."""
+    """Return whether a CUDA backend is loaded."""
     return "cuda" in DRIVERS
 
 
@@ -127,7 +127,7 @@ def mem_efficient_sdp_enabled() -> bool:
 
 @contextmanager
 def sdp_kernel(enable_flash=True, enable_math=True, enable_mem_efficient=True, enable_cudnn=True):
-    """Sets the four switches inside."""
+    """Set the four switches inside."""
     before = dict(_attention)
     _attention.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
     try:

@@ -42,23 +42,23 @@ sys.modules[__name__].__class__ = _Board
 
 
 def is_available() -> bool:
-    """Whether cuDNN is used: it is not."""
+    """Return whether cuDNN is used: it is not."""
     return False
 
 
 def is_acceptable(tensor) -> bool:
-    """Whether cuDNN takes this tensor: it takes none."""
+    """Return whether cuDNN takes this tensor: it takes none."""
     return False
 
 
 def version():
-    """The version of cuDNN: there is none."""
+    """Return the version of cuDNN: there is none."""
     return
 
 
 def flags(enabled=False, benchmark=False, benchmark_limit=10, deterministic=False, allow_tf32=True, fp32_precision="none",
           **others):
-    """Sets the switches inside. fp32_precision, where it is given, says more than allow_tf32."""
+    """Set the switches inside. fp32_precision, where it is given, says more than allow_tf32."""
     board = sys.modules[__name__]
     return switched(board, {"enabled": enabled, "benchmark": benchmark, "benchmark_limit": benchmark_limit,
                             "deterministic": deterministic, "fp32_precision": fp32_precision,

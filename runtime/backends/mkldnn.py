@@ -25,11 +25,11 @@ sys.modules[__name__].__class__ = _Board
 
 
 def is_available() -> bool:
-    """Whether oneDNN is used: it is not."""
+    """Return whether oneDNN is used: it is not."""
     return False
 
 
 def flags(enabled=False, deterministic=False, allow_tf32=True, fp32_precision="none"):
-    """Sets the switches inside."""
+    """Set the switches inside."""
     return switched(sys.modules[__name__], {"enabled": enabled, "deterministic": deterministic, "allow_tf32": allow_tf32,
                                             "fp32_precision": fp32_precision})

@@ -6,10 +6,10 @@ __all__ = ["is_available", "is_built"]
 
 
 def is_available() -> bool:
-    """Whether there is an Apple GPU that ingot can use."""
+    """Return whether there is an Apple GPU that ingot can use."""
     return available("mps")
 
 
 def is_built() -> bool:
-    """Whether a backend for Apple GPUs is loaded."""
+    """Return whether a backend for Apple GPUs is loaded."""
     return "mps" in DRIVERS

@@ -15,7 +15,7 @@ class Freezing:
 
 @contextmanager
 def thawed():
-    """Switches may be set inside."""
+    """Switch may be set inside."""
     before, Freezing.is_on = Freezing.is_on, False
     try:
         yield
@@ -37,7 +37,7 @@ class SwitchBoard(ModuleType):
 
 @contextmanager
 def switched(board: ModuleType, values: dict):
-    """Sets switches inside."""
+    """Set switches inside."""
     plain = {name: getattr(board, name) for name in values if not hasattr(type(board), name)}
     entries = float32_precision.chosen()
     try:

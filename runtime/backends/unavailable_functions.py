@@ -2,7 +2,7 @@
 
 
 def refused(error: type, path: str, instead: str):
-    """A function that raises, and says what to use instead."""
+    """Return a function that raises, and says what to use instead."""
     def call(*args, **kwargs):
         raise error(f"{path}: {instead}")
 

@@ -238,7 +238,7 @@ class Tensor:
     def any(self, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Tensor:
         """Return whether any element is nonzero (uint8 gives uint8)."""
     def apply_(self, callable) -> Tensor:
-        """Replaces each element by callable(element); slow, one Python call each."""
+        """Replace each element by callable(element); slow, one Python call each."""
     def arccos(self, *, out=None) -> Tensor:
         """Elementwise acos."""
     def arccos_(self, *, out=None) -> Tensor:
@@ -373,9 +373,9 @@ class Tensor:
     def cholesky(self, upper: builtins.bool = False, *, out=None) -> Tensor:
         """Return the lower triangular factor of symmetric positive matrices (or its transpose)."""
     def cholesky_inverse(self, upper: builtins.bool = False, *, out=None) -> Tensor:
-        """The inverse of A, from its Cholesky factor."""
+        """Return the inverse of A, from its Cholesky factor."""
     def cholesky_solve(self, L, upper: builtins.bool = False, *, out=None) -> Tensor:
-        """The solution X of A @ X = input, from a Cholesky factor of A."""
+        """Return the solution X of A @ X = input, from a Cholesky factor of A."""
     def chunk(self, chunks, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
         """Split a tensor into at most `chunks` pieces of one size (the last may be smaller); return views."""
     def clamp(self, min=None, max=None, *, out=None) -> Tensor:
@@ -967,9 +967,9 @@ class Tensor:
     def mT(self) -> Tensor:
         """Tensor with the last two dimensions swapped."""
     def map2_(self, x, y, callable) -> Tensor:
-        """Replaces each element a by callable(a, b, c), b and c from tensors that broadcast; slow, one Python call each."""
+        """Replace each element a by callable(a, b, c), b and c from tensors that broadcast; slow, one Python call each."""
     def map_(self, tensor, callable) -> Tensor:
-        """Replaces each element a by callable(a, b), b from a tensor that broadcasts; slow, one Python call each."""
+        """Replace each element a by callable(a, b), b from a tensor that broadcasts; slow, one Python call each."""
     def masked_fill(self, mask, value) -> Tensor:
         """Replace elements by `value` where the mask is true."""
     def masked_fill_(self, mask, value) -> Tensor:
@@ -1083,7 +1083,7 @@ class Tensor:
     def nelement(self) -> builtins.int:
         """Return the number of elements."""
     def new(self, *data, device=None, size=None) -> Tensor:
-        """A tensor of this one's dtype: of given sizes (not initialised), or with given values."""
+        """Return a tensor of this one's dtype: of given sizes (not initialised), or with given values."""
     def new_empty(self, *sizes, size=None, dtype=None, device=None, requires_grad: builtins.bool = False,
                   layout=None, pin_memory: builtins.bool = False) -> Tensor:
         """Return a tensor without defined values, with this tensor's dtype."""

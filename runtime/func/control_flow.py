@@ -1,5 +1,8 @@
-"""Control flow as functions. Traced code records the branches that are taken and the rounds that are done, and guards the
-answers that Python read, as for `if` and `while`; an export keeps both branches (`jit/exporting/capture/cond_branches.py`)."""
+"""Control flow as functions: cond and while_loop.
+
+A trace records the branches and rounds that run and guards the conditions, as for `if` and `while`. An export keeps both
+branches (`jit/exporting/capture/cond_branches.py`).
+"""
 
 from typing import Any
 
@@ -11,7 +14,7 @@ from ..core.tensor import Tensor
 
 @api(method=False)
 def cond(pred, true_fn, false_fn, operands=()) -> Any:
-    """true_fn(*operands) if pred, a bool or a tensor of one element, is true, else false_fn(*operands)."""
+    """Return true_fn(*operands) if pred, a bool or a tensor of one element, is true, else false_fn(*operands)."""
     if recorder := _recorder_of(pred):
         return recorder.both(pred, true_fn, false_fn, operands)
     return true_fn(*operands) if bool(pred) else false_fn(*operands)
@@ -19,7 +22,7 @@ def cond(pred, true_fn, false_fn, operands=()) -> Any:
 
 @api(method=False)
 def while_loop(cond_fn, body_fn, carried_inputs) -> tuple:
-    """carried = body_fn(*carried) for as long as cond_fn(*carried) is true; what was carried last, as a tuple."""
+    """Repeat carried = body_fn(*carried) while cond_fn(*carried) is true; return the last values as a tuple."""
     carried = tuple(carried_inputs)
     while True:
         going = cond_fn(*carried)
@@ -35,6 +38,6 @@ def while_loop(cond_fn, body_fn, carried_inputs) -> tuple:
 
 
 def _recorder_of(answer) -> Any:
-    """Who is recording, if what is recorded will run without Python and get another answer each time; else None."""
+    """Return the recorder of an export, which needs both branches, or None."""
     recorder = tls.m.recorder
     return recorder if recorder is not None and isinstance(answer, Tensor) and recorder.keeps_branches(answer) else None

@@ -1,8 +1,7 @@
-"""Function transforms in the style of `torch.func`: grad, vjp, jvp, linearize, and Jacobians.
+"""Transforms in the style of `torch.func`: grad, vjp, jvp, linearize, and Jacobians.
 
-Functions must be pure: they differentiate with respect to arguments only, and transforms may be nested. All of them are
-reverse mode; the derivative along a direction is the gradient of a product with the Jacobian, for the place where its
-cotangent stands.
+Functions must be pure: derivatives are with respect to arguments only. Transforms nest. All are reverse mode: a directional
+derivative is the gradient of a Jacobian product with respect to its cotangent.
 """
 
 from functools import wraps
@@ -24,7 +23,7 @@ from .vmap_level import has_outer_history, is_batched, over_batch
 
 
 def _map(fn, tree):
-    """`fn` over every tensor of a tree."""
+    """Apply `fn` to every tensor of a tree."""
     return tree_map(lambda x: fn(x) if isinstance(x, Tensor) else x, tree)
 
 
@@ -33,13 +32,13 @@ def _leaves(tree) -> list:
 
 
 def _refilled(tree, tensors):
-    """The tree with its tensors replaced in order."""
+    """Return the tree with its tensors replaced in order."""
     rest = iter(tensors)
     return _map(lambda _: next(rest), tree)
 
 
 def _cut(t):
-    """A tensor without its history at this level; what is behind a sample of vmap keeps its own."""
+    """Return a tensor without its history at this level; the batch behind a sample keeps its own."""
     if not is_batched(t):
         return t.detach()
     bare = wrap(t._a)
@@ -48,8 +47,11 @@ def _cut(t):
 
 
 def _primal(x, written):
-    """A tensor to differentiate by: inside an outer transform it stays connected to it. `written`: the function may write to
-    it, which changes x. What has a history is no view of x: a write would go around it, from the base to the views."""
+    """Return a tensor to differentiate by, connected to an outer transform.
+
+    With `written`, the function may write to it, which changes x. A tensor with history is not a view of x: a write would
+    bypass views of the base.
+    """
     if type(x._node) is Leaf:
         return reshape(x, shape=shape_of(x))
     if x._node is not None or (written and x.dtype.is_inexact):
@@ -63,7 +65,7 @@ def _primal(x, written):
 
 
 def _beginning(t):
-    """The same value with the same history, which stays where it is when the tensor is written."""
+    """Return the same value with the same history, which stays when the tensor is written."""
     if type(t._node) is Leaf:
         return t
     same = _cut(t)
@@ -85,7 +87,7 @@ def _picked(args, argnums):
 
 
 class _Primals:
-    """The arguments of one call with the chosen ones made differentiable; `wanted` are these before the function writes."""
+    """The arguments of one call, the chosen ones made differentiable; `wanted` holds them before the function writes."""
 
     def __init__(self, args, argnums, written=False):
         self.numbers = _picked(args, argnums)
@@ -97,8 +99,7 @@ class _Primals:
         self.wanted = [_beginning(t) for n in self.numbers for t in _leaves(self.args[n])]
 
     def follow(self, outs):
-        """Notes whether results also depend on tensors outside of the arguments that require grad, other than those of
-        transforms inside of the function, which are done; so is this one, for those around it."""
+        """Record whether results depend on other tensors that require grad, beside those of finished inner transforms."""
         mine = {t._node for t in self.wanted}
         self.nested = self.nested or any(leaf not in mine and not leaf.done for leaf in ends_of(outs))
         self.create_graph = self.nested or any(has_outer_history(t) for t in (*outs, *self.wanted))
@@ -107,7 +108,7 @@ class _Primals:
                 node.done = True
 
     def shaped(self, tensors):
-        """One tensor for each differentiated leaf, in the structure of the chosen arguments."""
+        """Return one tensor per differentiated leaf, in the structure of the chosen arguments."""
         trees = _refilled(tuple(self.args[n] for n in self.numbers), tensors)
         return trees[0] if self.single else trees
 
@@ -116,7 +117,7 @@ class _Primals:
 
 
 def grad_and_value(func, argnums=0, has_aux=False):
-    """A function that returns (gradient, value), with has_aux (gradient, (value, aux))."""
+    """Return a function that returns (gradient, value), or (gradient, (value, aux)) with has_aux."""
 
     @wraps(func)
     def differentiated(*args, **kwargs):
@@ -140,7 +141,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
 
 
 def grad(func, argnums=0, has_aux=False):
-    """A function that returns the gradient of func, with has_aux (gradient, aux)."""
+    """Return a function that returns the gradient of func, or (gradient, aux) with has_aux."""
     both = grad_and_value(func, argnums, has_aux)
 
     @wraps(func)
@@ -152,7 +153,7 @@ def grad(func, argnums=0, has_aux=False):
 
 
 def vjp(func, *primals, has_aux=False):
-    """(func(*primals), the function that pulls cotangents back), with has_aux also the auxiliary result."""
+    """Return (func(*primals), function of cotangents), and the auxiliary result with has_aux."""
     with enable_grad():
         inputs = _Primals(primals, tuple(range(len(primals))))
         result = func(*inputs.args)
@@ -176,8 +177,10 @@ def vjp(func, *primals, has_aux=False):
 
 
 def jvp(func, primals, tangents, *, strict=False, has_aux=False):
-    """(func(*primals), its directional derivative along tangents), with has_aux also the auxiliary result. `strict`: results
-    that depend on no primal are an error, where they have derivatives of zero otherwise."""
+    """Return (func(*primals), directional derivative along tangents), and the auxiliary result with has_aux.
+
+    With `strict`, results that depend on no primal are an error; otherwise their derivative is zero.
+    """
     kept: list = []
 
     def plain(*args):
@@ -204,7 +207,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
 
 
 def _check_dependent(outs, wanted):
-    """Raises if a result does not depend on any of the tensors that are wanted."""
+    """Raise if a result depends on none of the wanted tensors."""
     nodes = {source_of(t._node)[0] for t in wanted}
     for i, o in enumerate(outs):
         root = None if o._node is None else source_of(o._node)[0]
@@ -213,7 +216,7 @@ def _check_dependent(outs, wanted):
 
 
 def linearize(func, *primals):
-    """(func(*primals), the function that gives its derivative along tangents), computed once for any number of tangents."""
+    """Return (func(*primals), function of tangents), computed once for any number of tangents."""
     kept: list = []
 
     def plain(*args):
@@ -246,29 +249,29 @@ def _check_like(given, like, who, what, of):
             raise ArgumentError(f"{who}: {what} {i} has shape {tuple(one.shape)}, its {of} {tuple(t.shape)}")
 
 
-# Jacobians: the identity as a batch of cotangents (or tangents), all of them at once.
+# Jacobians: the identity is a batch of cotangents (or tangents).
 
 
 def _unit_batch(t, start, stop):
-    """Rows `start` to `stop` of the identity, each in the shape of a tensor."""
+    """Return rows `start` to `stop` of the identity, each in the shape of a tensor."""
     n = numel_of(t)
-    units = eye(n, dtype=t.dtype, device=t.device)      # by operators: to a trace, what numpy made would come from outside
+    units = eye(n, dtype=t.dtype, device=t.device)      # by operators: a NumPy array would be a captured input of a trace
     if stop - start < n:
         units = slice_(units, dim=0, start=start, stop=stop, step=1)
     return reshape(units, shape=(stop - start, *shape_of(t)))
 
 
 def _in_chunks(t, chunk_size, work):
-    """`work` (units -> results with the batch in front) over the identity of a tensor's elements, a chunk at a time."""
+    """Apply `work` (units -> results, batch first) to the identity of a tensor's elements, one chunk at a time."""
     n = numel_of(t)
-    if chunk_size is None or n <= chunk_size:       # (range() would ask for the value of a symbolic number)
+    if chunk_size is None or n <= chunk_size:       # (range() would read a symbolic number)
         return list(work(_unit_batch(t, 0, n)))
     parts = [work(_unit_batch(t, at, min(at + chunk_size, n))) for at in range(0, n, chunk_size)]
     return [cat(*column, dim=0) for column in zip(*parts)]
 
 
 def _check_real(tensors, what):
-    """Raises for complex numbers, of which a derivative is two: along the real and the imaginary part."""
+    """Raise for complex numbers, which have two derivatives: along the real and the imaginary part."""
     for i, t in enumerate(tensors):
         if t.dtype.is_complex:
             raise DTypeError(f"Jacobians are those of real numbers, but {what} {i} is {t.dtype}; write the function in terms "
@@ -276,7 +279,7 @@ def _check_real(tensors, what):
 
 
 class _Rows:
-    """What jacrev and jacfwd have in common: the function's results, and the structure of what they give."""
+    """Common part of jacrev and jacfwd: the results of the function, and the structure of the Jacobian."""
 
     def __init__(self, func, args, kwargs, argnums, has_aux, written=False):
         self.inputs = _Primals(args, argnums, written)
@@ -291,7 +294,7 @@ class _Rows:
         self.aux = self.inputs.finished(aux)
 
     def shaped(self, table, has_aux):
-        """The Jacobians table[output][input], in the structure of the results and of the arguments."""
+        """Return the Jacobians table[output][input], in the structure of the results and of the arguments."""
         spec = tree_structure(self.output)
         found = tree_unflatten([self.inputs.shaped(row) for row in table], spec)
         found = self.inputs.finished(found)
@@ -299,14 +302,14 @@ class _Rows:
 
 
 def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_copy=False):
-    """A function that returns the Jacobian of func: all rows (or chunk_size of them) by one backward."""
+    """Return a function that returns the Jacobian of func, all rows (or chunk_size rows) by one backward."""
     if chunk_size is not None and chunk_size < 1:
         raise ArgumentError(f"jacrev: chunk_size should be None or a positive number, got {chunk_size}")
     return _by_rows(func, argnums, has_aux, chunk_size, True)
 
 
 def _by_rows(func, argnums, has_aux, chunk_size, hooked):
-    """The same, with or without hooks."""
+    """Compute jacrev with or without hooks."""
     @wraps(func)
     def differentiated(*args, **kwargs):
         with enable_grad():
@@ -323,7 +326,7 @@ def _by_rows(func, argnums, has_aux, chunk_size, hooked):
 
 
 def jacfwd(func, argnums=0, has_aux=False, *, chunk_size=None, randomness="error"):
-    """A function that returns the Jacobian of func: all columns (or chunk_size of them) at once."""
+    """Return a function that returns the Jacobian of func, all columns (or chunk_size columns) at once."""
     @wraps(func)
     def differentiated(*args, **kwargs):
         with enable_grad():
@@ -344,12 +347,12 @@ def jacfwd(func, argnums=0, has_aux=False, *, chunk_size=None, randomness="error
 
 
 def hessian(func, argnums=0):
-    """A function that returns the second derivatives of func; the outer ones stand for those of forward mode."""
+    """Return a function that returns the second derivatives of func; the outer ones are in forward mode in PyTorch."""
     return _by_rows(jacrev(func, argnums), argnums, False, None, False)
 
 
 def functionalize(func, *, remove="mutations"):
-    """The function itself: vmap, grad and tracing take writes in place as they are, so there is nothing to remove for them."""
+    """Return the function: vmap, grad and tracing accept writes in place."""
     if remove not in ("mutations", "mutations_and_views"):
         raise ArgumentError(f"functionalize: remove must be 'mutations' or 'mutations_and_views', got {remove!r}")
 
@@ -361,7 +364,7 @@ def functionalize(func, *, remove="mutations"):
 
 
 def debug_unwrap(tensor, *, recurse=True):
-    """What is behind a sample inside of vmap: the tensor of all samples; other tensors as they are."""
+    """Return the tensor of all samples behind a sample of vmap; other tensors are returned unchanged."""
     while is_batched(tensor):
         tensor = tensor._a.memory.full
         if not recurse:

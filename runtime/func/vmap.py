@@ -1,4 +1,4 @@
-"""vmap itself: which arguments are mapped, and what becomes of the results."""
+"""vmap: which arguments are mapped, and how results are joined."""
 
 from functools import wraps
 
@@ -16,10 +16,10 @@ __all__ = ["Tensor", "_add_batch_dim", "_broadcast_to_and_flatten", "_create_bat
 
 
 def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
-    """A function that applies func to every sample of a batch at once and puts the results together.
+    """Return a function that applies func to every sample of a batch at once and joins the results.
 
-    in_dims and out_dims say which dimension is the batch, for all arguments (results) or as a tree like them; None is for what
-    is one for all. With chunk_size, so many samples are worked on at a time.
+    in_dims and out_dims name the batch dimension, for all arguments (results) or as a tree; None means one value for all
+    samples. With chunk_size, that many samples run at a time.
     """
     if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
         raise ArgumentError(f"vmap: chunk_size should be None or a positive number, got {chunk_size!r}")
@@ -34,7 +34,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         results = []
         for i, part in enumerate(zip(*columns)):
             if start is not None:
-                set_rng_state(start)        # what is one for all samples is one for all parts
+                set_rng_state(start)        # random values shared by all samples are shared by all chunks
             count = min(chunk_size, size - i * chunk_size)
             results.append(_at_once(func, count, dims, part, spec, kwargs, out_dims, randomness))
         return _joined(results, out_dims)
@@ -43,44 +43,44 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
 
 
 def _at_once(func, size, dims, leaves, spec, kwargs, out_dims, randomness):
-    """The results for all samples, the batch where it is wanted."""
+    """Return the results of all samples, with the batch at `out_dims`."""
     with Level(size, randomness) as level:
         result = func(*_create_batched_inputs(dims, leaves, level, spec), **kwargs)
         return _unwrap_batched(result, out_dims, level, size, func)
 
 
 def _joined(parts, out_dims):
-    """The results of several parts of a batch, put together."""
+    """Join the results of several chunks of a batch."""
     found = [tree_flatten(part)[0] for part in parts]
     dims = _out_dims_of(parts[0], found[0], out_dims)
     whole = [column[0] if d is None else cat(*column, dim=canonical_dim(d, column[0].ndim)) for d, *column in zip(dims, *found)]
     return tree_flatten(parts[0])[1].unflatten(whole)
 
 
-# The steps, as PyTorch's vmap names them (`_functorch.vmap`): libraries whose containers are mapped in a way of their own
-# (tensordict) put others in their place. They get the level as it is, where PyTorch has a number.
+# The steps under PyTorch's names (`_functorch.vmap`). Libraries with containers of their own (tensordict) replace them.
+# `vmap_level` is the level itself, not a number.
 
 
 def _process_batched_inputs(in_dims, args, func):
-    """The size of the batch, which dimension of each leaf is mapped, the leaves, and their structure."""
+    """Return (batch size, mapped dimension of each leaf, leaves, structure)."""
     leaves, spec, dims = _mapped_leaves(args, in_dims)
     return _batch_size(leaves, dims), dims, leaves, spec
 
 
 def _create_batched_inputs(flat_in_dims, flat_args, vmap_level, args_spec):
-    """The arguments as the function sees them."""
+    """Return the arguments as samples."""
     return args_spec.unflatten([x if d is None else _add_batch_dim(x, d, vmap_level) for x, d in zip(flat_args, flat_in_dims)])
 
 
 def _unwrap_batched(batched_outputs, out_dims, vmap_level, batch_size, func):
-    """What the function returned, for all samples."""
+    """Return the results of all samples."""
     found, structure = tree_flatten(batched_outputs)
     dims, name = _out_dims_of(batched_outputs, found, out_dims), _get_name(func)
     return structure.unflatten([_maybe_remove_batch_dim(name, x, vmap_level, batch_size, d) for x, d in zip(found, dims)])
 
 
 def _maybe_remove_batch_dim(name, batched_output, vmap_level, batch_size, out_dim):
-    """One result for all samples; name is the function's."""
+    """Return one result of all samples; `name` is the function's."""
     if out_dim is None:
         if vmap_level.holds(batched_output):
             raise ArgumentError(f"vmap: each sample has its own result of {name}, so its out_dim cannot be None")
@@ -91,7 +91,7 @@ def _maybe_remove_batch_dim(name, batched_output, vmap_level, batch_size, out_di
 
 
 def _get_name(func) -> str:
-    """What a function is called in errors."""
+    """Return the name of a function for messages."""
     return getattr(func, "__name__", None) or repr(func)
 
 
@@ -100,7 +100,7 @@ def _is_dims(x) -> bool:
 
 
 def _mapped_leaves(args, in_dims):
-    """The leaves of all arguments, their structure, and which dimension of each is mapped."""
+    """Return the leaves of all arguments, their structure, and the mapped dimension of each leaf."""
     leaves, spec = tree_flatten(args)
     if isinstance(in_dims, list):
         in_dims = tuple(in_dims)
@@ -129,7 +129,7 @@ def _mapped_leaves(args, in_dims):
 
 
 def _batch_size(leaves, dims) -> int:
-    sizes: list = []        # no set: of a symbolic size that would ask for its value
+    sizes: list = []        # no set: it would read a symbolic size
     for x, d in zip(leaves, dims):
         if d is not None and shape_of(x)[d] not in sizes:
             sizes.append(shape_of(x)[d])
@@ -146,7 +146,7 @@ def _batch_size(leaves, dims) -> int:
 
 
 def _out_dims_of(result, found, out_dims):
-    """The dimension of the batch in each result."""
+    """Return the batch dimension of each result."""
     if isinstance(out_dims, list):
         out_dims = tuple(out_dims)
     if isinstance(out_dims, tuple) and len(out_dims) == 1 and len(found) == 1 and isinstance(result, Tensor):
@@ -161,7 +161,7 @@ def _out_dims_of(result, found, out_dims):
 
 
 def _add_batch_dim(tensor, in_dim, vmap_level):
-    """The sample that stands for a tensor of which one dimension is the batch."""
+    """Return the sample of a tensor with a batch dimension."""
     order = (in_dim, *[i for i in range(tensor.ndim) if i != in_dim])
     return vmap_level.sample(vmap_level.outside(_turned, tensor, order) if in_dim else tensor)
 
@@ -171,7 +171,7 @@ def _turned(t, order):
 
 
 def _remove_batch_dim(tensor, vmap_level, batch_size, out_dim):
-    """The tensor of all samples, the batch at a dimension."""
+    """Return the tensor of all samples, with the batch at a dimension."""
     return vmap_level.outside(_placed, vmap_level.full(tensor), out_dim)
 
 

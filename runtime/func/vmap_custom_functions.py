@@ -1,7 +1,7 @@
-"""User functions (`autograd.Function`) inside of vmap: their own rule for batches, and gradients from outside of the level.
+"""User functions (`autograd.Function`) inside vmap: own batch rules, and gradients from outside the level.
 
-A Function that runs on samples has its history among them. Where gradients are wanted from further out, too, the same call is
-put on the tape there, for whole batches: backward runs on samples again, in a level of its own.
+A Function that runs on samples has its history among them. For gradients wanted further out, the same call is taped there for
+whole batches; its backward runs on samples in a level of its own.
 """
 
 from typing import Any, NamedTuple
@@ -16,14 +16,14 @@ from ..pytree.pytree import broadcast_prefix, tree_flatten
 
 
 class VmapInfo(NamedTuple):
-    """What a Function's own `vmap` is told of the batch."""
+    """The description of a batch for a Function's own `vmap`."""
 
     batch_size: int
     randomness: str
 
 
 def run(level, cls, ctx, args, separate):
-    """The results of a Function inside of a level; ctx hears what backward needs."""
+    """Return the results of a Function inside a level; ctx stores what backward needs."""
     if not any(level.holds(a) for a in args):
         if level.outer is not None:
             return level.outside(run, level.outer, cls, ctx, args, separate)
@@ -42,7 +42,7 @@ def run(level, cls, ctx, args, separate):
 
 
 def by_own_rule(level, cls, args):
-    """What the static method `vmap` of a Function makes of whole batches, as samples."""
+    """Return the results of a Function's static method `vmap` on whole batches, as samples."""
     in_dims = tuple([0 if level.holds(a) else None for a in args])
     fulls = [a._a.memory.full if d == 0 else a for a, d in zip(args, in_dims)]
     found = level.outside(cls.vmap, VmapInfo(level.size, level.randomness), in_dims, *fulls)
@@ -58,7 +58,7 @@ def _in_front(x, dim):
 
 
 def has_history_outside(level, a) -> bool:
-    """Whether what is behind a sample, or a tensor that is one for all samples, has a history at some level further out."""
+    """Return whether a tensor, or the batch behind it, has a history at an outer level."""
     while level is not None and isinstance(a, Tensor):
         a, level = _seen_outside(level, a), level.outer
         if a._node is not None:
@@ -67,12 +67,12 @@ def has_history_outside(level, a) -> bool:
 
 
 def _seen_outside(level, a):
-    """What an argument is one level further out: all samples, or itself without a history that only this level knows."""
+    """Return an argument one level further out: all samples, or itself without inner history."""
     return a._a.memory.full if level.holds(a) else level.from_outside(a)
 
 
 def with_outer_history(level, cls, ctx, args, result):
-    """The results of a call on samples, with the history that it has further out."""
+    """Return the results of a call on samples, with their outer history."""
     if ctx._dirty:
         raise AutogradError(f"{cls.__name__} writes its inputs, and gradients are wanted from outside of vmap; take them "
                             "inside, as vmap(grad(...)) does")
@@ -91,7 +91,7 @@ def with_outer_history(level, cls, ctx, args, result):
 
 
 def _on_tape(whole, own, args, result):
-    """Whole results with their history at this level and further out."""
+    """Return whole results with their history at this level and further out."""
     level = tls.m.batched
     edges = tuple([a._node if isinstance(a, Tensor) and is_inexact(a._a) else None for a in args])
     own.needs_input_grad = tuple([e is not None or has_history_outside(level, a) for e, a in zip(edges, args)])
@@ -101,17 +101,18 @@ def _on_tape(whole, own, args, result):
 
 
 class _Told(NamedTuple):
-    """What the backward of whole batches needs to know of the call on samples."""
+    """The facts about a call on samples for the backward of whole batches."""
 
-    mapped: set                 # the attributes of its ctx that are samples
-    saved: tuple                # which saved tensors are
+    mapped: set                 # attributes of ctx that are samples
+    saved: tuple                # which saved tensors are samples
     needs: tuple                # its needs_input_grad
-    inputs: Any                 # the avals of its arguments, where its jvp is asked
-    before: Any                 # the same of the call on samples itself, if that is one on batches
+    inputs: Any                 # avals of its arguments, if it has a jvp
+    before: Any                 # the same facts of a call on batches
 
 
 def _context_of(level, ctx, outside):
-    """What a call on samples told its backward, with whole batches for samples; arguments and results are known (by id)."""
+    """Return the facts that a call on samples stored for backward, with whole batches; arguments and results are known by
+    id."""
     own: Any = fn.FunctionCtx()
     kept = {name: value for name, value in vars(ctx).items() if not name.startswith("_")}
     mapped = {name for name, value in kept.items() if level.holds(value)}
@@ -125,9 +126,9 @@ def _context_of(level, ctx, outside):
 
 
 class _SampleCtx(fn.FunctionCtx):
-    """What the backward of samples is given: attributes and saved tensors as samples of a level."""
+    """The context for the backward of samples: attributes and saved tensors are samples of a level."""
 
-    saved_tensors: Any = ()         # in place of the property
+    saved_tensors: Any = ()         # replaces the property
 
     def __init__(self, level, own):
         told = own._told
@@ -140,7 +141,7 @@ class _SampleCtx(fn.FunctionCtx):
 
 
 def _whole_of(cls, levels, size, held):
-    """The Function on whole batches whose backward, and jvp, are those of samples, in a level of its own."""
+    """Return the Function on whole batches whose backward and jvp run on samples, in a level of their own."""
     def backward(own, *grads):
         with levels(size, "same") as level:
             found = fn.backward_of(cls)(_SampleCtx(level, own), *[None if g is None else level.sample(g) for g in grads])

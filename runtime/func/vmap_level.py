@@ -1,10 +1,10 @@
-"""Levels of vmap: inside of one, a tensor may stand for a whole batch, of which the function sees one sample.
+"""Levels of vmap: inside one, a tensor may stand for a whole batch, and the function sees one sample.
 
 Such a tensor holds a `DeviceArray` of the kind "batch": shape and strides are a sample's, and behind it is a tensor of all
-samples, with the batch in front. The door (`dispatch.call`) asks the innermost level first. It does what the operator's record
-says of batches (`ir/opdef/batch_rules.py`) to the tensors behind, one level further out, so histories, recorders and other
-levels out there see operators on whole batches; then it puts the operator on the sample's own tape. Composites whose record
-says nothing run their body, other operators go sample by sample.
+samples, batch first. `dispatch.call` hands an operator to the innermost level first. The level applies the operator's batch
+rule (`ir/opdef/batch_rules.py`) to the tensors behind, one level further out. So histories, recorders and other levels out
+there see operators on whole batches. Then it puts the operator on the sample's own tape. Composites without a rule run their
+body; other operators run sample by sample.
 """
 
 from typing import Any, cast
@@ -31,7 +31,7 @@ RANDOMNESS = ("error", "different", "same")
 
 
 class Memory:
-    """Behind the array of a sample: the tensor of all samples, and the level that it belongs to."""
+    """The memory of a sample's array: the tensor of all samples, and its level."""
 
     __slots__ = ("device", "full", "level")
 
@@ -41,19 +41,19 @@ class Memory:
 
     @property
     def inner(self):
-        """The array of all samples."""
+        """Return the array of all samples."""
         return self.full._a
 
 
 class Level:
-    """One vmap while its function runs. It is a context: inside, the door asks it first."""
+    """One running vmap: a context in which dispatch asks it first."""
 
     def __init__(self, size: int, randomness: str = "error"):
         if randomness not in RANDOMNESS:
             raise ArgumentError(f"vmap: randomness must be one of {RANDOMNESS}, got {randomness!r}")
         self.size, self.randomness = size, randomness
         self.sizes: Any = None
-        self.leaves: set = set()        # ends of histories that are made inside
+        self.leaves: set = set()        # leaves that are made inside
 
     def __enter__(self):
         m = tls.m
@@ -72,7 +72,7 @@ class Level:
         m.refresh()
 
     def outside(self, work, *args):
-        """Does some work one level further out."""
+        """Run work one level further out."""
         m = tls.m
         before = m.batched, m.recorder, m.sizes
         m.batched, m.recorder, m.sizes = self.outer, self.recorder, self.sizes
@@ -83,16 +83,16 @@ class Level:
             m.batched, m.recorder, m.sizes = before
             m.refresh()
 
-    # Samples and what is behind them.
+    # Samples and the batches behind them.
 
     def holds(self, x) -> bool:
-        """Whether something is a tensor that stands for a batch of this level."""
+        """Return whether a tensor stands for a batch of this level."""
         if not isinstance(x, Tensor) or x._a.__class__ is not DeviceArray:
             return False
         return x._a.kind == KIND and x._a.memory.level is self
 
     def sample(self, full: Tensor, base=None) -> Tensor:
-        """The tensor of one sample, of a tensor whose first dimension is the batch."""
+        """Return the sample of a tensor whose first dimension is the batch."""
         a = full._a
         t = Tensor.__new__(Tensor)
         t._a = DeviceArray(KIND, Memory(self, full), a.shape[1:], a.dtype, a.strides[1:], 0, base)
@@ -100,19 +100,19 @@ class Level:
         return t
 
     def full(self, t: Tensor) -> Tensor:
-        """The tensor of all samples; the same for each, for one that is not of this level."""
+        """Return the tensor of all samples; a tensor of no level is repeated."""
         return t._a.memory.full if self.holds(t) else self.outside(repeated, t, self.size)
 
     def size_of(self, t: Tensor) -> tuple:
-        """The sizes of a tensor, perhaps symbolic."""
+        """Return the sizes of a tensor, perhaps symbolic."""
         if self.holds(t):
             return self.sizes(t._a.memory.full)[1:]
         return self.sizes(t)
 
-    # The door.
+    # Dispatch.
 
     def call(self, op: Op, args, params):
-        """Runs an operator; NotImplemented if it has nothing to do with this level or those around it."""
+        """Run an operator, or return NotImplemented if no argument belongs to this level or an outer one."""
         if not any([self.holds(a) for a in args]):  # noqa: C419  (quicker than a generator)
             if "random" in op.traits:
                 return self.drawn(op, args, params)
@@ -134,7 +134,7 @@ class Level:
         return out
 
     def run(self, op, args, params):
-        """The results for all samples, as samples."""
+        """Return the results of all samples, as samples."""
         if op.is_view:
             return self.viewed(op, args[0], params)
         flags = [self.holds(a) for a in args]
@@ -150,23 +150,23 @@ class Level:
         return tuple([self.sample(f) for f in found]) if type(found) is tuple else self.sample(found)
 
     def bare(self, t):
-        """A sample without its history: the tape has an operator itself, and not what its body does."""
+        """Return a sample without its history: the tape holds the operator, not its body."""
         return self.sample(t._a.memory.full, t._a.base) if t._node is not None else t
 
     def from_outside(self, x):
-        """A tensor that is one for all samples, without its history if only the function knows that."""
+        """Return a tensor shared by all samples, without history that only the function knows."""
         if not isinstance(x, Tensor) or x._node is None or not self.leaves or not ends_of([x]) <= self.leaves:
             return x
         return x.detach()
 
     def begins(self, leaf):
-        """A transform inside differentiates by `leaf`."""
+        """Record that an inner transform differentiates by `leaf`."""
         self.leaves.add(leaf)
         if self.outer is not None:
             self.outer.begins(leaf)
 
     def viewed(self, op, x, params):
-        """What a view operator makes of a sample: a view of it, where all samples could be viewed."""
+        """Return a view of a sample, if the batch can be viewed the same way."""
         behind = x._a.memory.full
         full = self.outside(self.viewed_at_once, op, behind, params)
         if full._storage is not behind._storage:
@@ -175,13 +175,13 @@ class Level:
         return dispatch.as_view(x, out._a, (x._path, op, params))
 
     def viewed_at_once(self, op, full, params):
-        """What the views that do a view operator to all samples make of them."""
+        """Apply the views that do a view operator on all samples."""
         for link, moved in view_links(self.size, op, shape_of(full)[1:], params):
             full = link(full, **moved)
         return full
 
     def drawn(self, op, args, params):
-        """Random numbers: of each sample its own, or of all the same."""
+        """Draw random numbers, separate for each sample or shared."""
         if self.randomness == "error":
             self.refuse_random(op)
         if self.randomness == "same" or "shape" not in params:
@@ -190,18 +190,18 @@ class Level:
         return self.sample(self.outside(lambda: op(*args, **{**params, "shape": shape})))
 
     def refuse_random(self, op):
-        """Raises, and says how to choose."""
+        """Raise with advice on the argument `randomness`."""
         raise AutogradError(f"vmap: {op.name} draws random numbers, and it is not said whether each sample gets its own; pass "
                             "randomness='different' or randomness='same' to vmap")
 
-    # What is no operator.
+    # Other operations.
 
     def user_function(self, cls, ctx, args, separate):
-        """The results of a user's Function; ctx hears what backward needs."""
+        """Return the results of a user's Function; ctx stores what backward needs."""
         return vmap_custom_functions.run(self, cls, ctx, args, separate)
 
     def writes(self, dst: Tensor, src) -> bool:
-        """Writes into what is behind a sample, if `dst` is one."""
+        """Write into the batch behind a sample, if `dst` is one."""
         if not self.holds(dst):
             if self.holds(src):
                 raise AutogradError("vmap: a tensor that is one for all samples cannot be written with a value that each "
@@ -215,7 +215,7 @@ class Level:
         return True
 
     def detached(self, t: Tensor):
-        """A sample without its history, at this level and further out; None for other tensors."""
+        """Return a sample without its history, at this level and further out, or None for other tensors."""
         if not self.holds(t):
             return None if self.outer is None else self.outside(self.outer.detached, t)
         out = self.sample(self.outside(t._a.memory.full.detach), t._a.base)
@@ -224,7 +224,7 @@ class Level:
 
 
 class SampleRecorder:
-    """A recorder inside a level of vmap: it hears of tensors that are the same for all samples.
+    """A recorder inside a level of vmap. It reports tensors shared by all samples.
 
     Other tensors are reported where their batches are made.
     """
@@ -237,29 +237,29 @@ class SampleRecorder:
         return getattr(self._recorder, name)
 
     def read(self, t, how, seen):
-        """Python reads a value."""
+        """Report that Python reads a value."""
         if not is_batched(t):
             self._recorder.cut(t, how, seen)
         return seen
 
     def detached(self, source, t):
-        """A tensor lost its history; samples keep no link."""
+        """Report a tensor without history; samples keep no link."""
         if not is_batched(t):
             self._recorder.detached(source, t)
 
     def writing(self, dst):
-        """A tensor is about to be written."""
+        """Report a coming write."""
         if not is_batched(dst):
             self._recorder.writing(dst)
 
     def wrote(self, dst, src):
-        """A tensor was written."""
+        """Report a write."""
         if not is_batched(dst):
             self._recorder.wrote(dst, src)
 
 
 class SampleGradients:
-    """Gradient events inside a level of vmap, of tensors that are the same for all samples."""
+    """Gradient events inside a level of vmap, of tensors shared by all samples."""
 
     def __init__(self, log):
         self._log = log
@@ -268,22 +268,22 @@ class SampleGradients:
         return getattr(self._log, name)
 
     def turning(self, t):
-        """`t.requires_grad` is about to be set."""
+        """Report a coming change of `t.requires_grad`."""
         if not is_batched(t):
             self._log.turning(t)
 
     def turned(self, t):
-        """`t` became a leaf."""
+        """Report a new leaf."""
         if not is_batched(t):
             self._log.turned(t)
 
     def accessed(self, t, setting):
-        """A gradient is about to be read or set."""
+        """Report a read or write of a gradient."""
         if not is_batched(t):
             self._log.accessed(t, setting)
 
     def taped(self, node, args, out):
-        """A node was put on the tape."""
+        """Report a new node on the tape."""
         tensors = [out, *args]
         node.traced = tuple([self.saved(t) if kept is not None else None for t, kept in zip(tensors, node.saved)])
 
@@ -294,54 +294,54 @@ class SampleGradients:
         return None if is_batched(t) else self._log.saved(t)
 
     def unpacked(self, t, saved, node, guards):
-        """A saved array became a tensor."""
+        """Report a saved array that becomes a tensor."""
         if not is_batched(t):
             self._log.unpacked(t, saved, node, guards)
 
 
 class Backend:
-    """What the runtime may ask of the arrays of samples, as of those on a device."""
+    """The device backend of arrays of samples."""
 
     @staticmethod
     def run(op, arrays, params):
-        """An operator on arrays of samples: on tensors over them."""
+        """Run an operator on arrays of samples, as tensors."""
         found = op(*[_tensor(a) if hasattr(a, "strides") else a for a in arrays], **params)
         return tuple([t._a for t in found]) if type(found) is tuple else found._a
 
     @staticmethod
     def key(generator, index):
-        """Keys are drawn by the level."""
+        """Return None: the level draws keys."""
 
     @staticmethod
     def gradients(op, goals, args, params):
-        """Rules run operator by operator."""
+        """Return None: gradient rules run operator by operator."""
 
     @staticmethod
     def overwrite(op, out, inputs, params):
-        """Never: the level sees to writes."""
+        """Return False: the level handles writes."""
         return False
 
     @staticmethod
     def to_host(a, wait=True):
-        """Never: a sample has no values of its own."""
+        """Raise: a sample has no values of its own."""
         raise AutogradError("vmap: the function reads a value that each sample has its own of (item(), a condition of `if` or "
                             "`while`, numpy(), a mask whose number of elements is asked, or a write into a tensor that is one "
                             "for all samples); use where() instead of such a condition")
 
     @staticmethod
     def filled(shape, dtype, value, index=None):
-        """An array of one number, one for all samples."""
+        """Return an array of one number, shared by all samples."""
         if index is None:
             return np.full(shape, value, dtype)
         return BACKENDS["cuda"].filled(shape, dtype, value, index)
 
     def converted(self, a, dtype):
-        """The elements in another dtype."""
+        """Return the elements in another dtype."""
         level, full = a.memory.level, a.memory.full
         return level.sample(level.outside(full.to, dtype))._a
 
     def copied(self, a):
-        """The elements in new memory."""
+        """Return the elements in new memory."""
         level, full = a.memory.level, a.memory.full
         return level.sample(level.outside(full.clone))._a
 
@@ -356,12 +356,12 @@ BACKENDS[KIND] = Backend()
 
 
 def is_batched(x: Any) -> bool:
-    """Whether something is a tensor that stands for a batch, of any level."""
+    """Return whether a tensor stands for a batch, of any level."""
     return isinstance(x, Tensor) and x._a.__class__ is DeviceArray and x._a.kind == KIND
 
 
 def has_outer_history(t: Tensor) -> bool:
-    """Whether what is behind a sample has a history, at some level further out."""
+    """Return whether the batch behind a sample has a history at an outer level."""
     while is_batched(t):
         t = t._a.memory.full
         if t._node is not None:
@@ -370,14 +370,14 @@ def has_outer_history(t: Tensor) -> bool:
 
 
 def over_batch(function, tensors, randomness="same"):
-    """The results (a list of tensors or None) of a function of samples, for tensors whose first dimension is the batch."""
+    """Return the results of a function of samples, for tensors whose first dimension is the batch."""
     with Level(shape_of(tensors[0])[0], randomness) as level:
         found = function([level.sample(t) for t in tensors])
     return [None if f is None else level.full(f) for f in found]
 
 
 def one_by_one(size, op, args, held, params):
-    """The results of every sample by itself, put together."""
+    """Run an operator on every sample and stack the results."""
     each = [op(*[select(a, dim=0, index=i) if has else a for a, has in zip(args, held)], **params) for i in range(size)]
     if type(each[0]) is tuple:
         return tuple([_stacked(column) for column in zip(*each)])

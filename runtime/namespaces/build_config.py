@@ -23,5 +23,5 @@ def show() -> str:
 
 
 def parallel_info() -> str:
-    """How many threads compute."""
+    """Return how many threads compute."""
     return f"threads of kernels: {get_num_threads()}\n"

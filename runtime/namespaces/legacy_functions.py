@@ -26,7 +26,7 @@ def is_inference(input) -> bool:
 
 @api(method=False)
 def _assert(condition, message):
-    """An assertion that vision libraries spell as a function; raises AssertionError."""
+    """Return an assertion that vision libraries spell as a function; raises AssertionError."""
     if not condition:
         raise AssertionError(message)
 
@@ -51,36 +51,36 @@ for _name, _kind in (("", RuntimeError), ("_index", IndexError), ("_value", Valu
 
 @api(method=False)
 def _check_is_size(i, message=None, *, max=None):
-    """Raises a RuntimeError unless a number can be a size, up to `max`."""
+    """Raise a RuntimeError unless a number can be a size, up to `max`."""
     FUNCTIONS["_check"](i >= 0 and (max is None or i <= max), message or f"{i} cannot be a size")
 
 
 @api(method=False)
 def _check_tensor_all(cond, message=None):
-    """Raises a RuntimeError unless all elements of a boolean tensor are true."""
+    """Raise a RuntimeError unless all elements of a boolean tensor are true."""
     FUNCTIONS["_check"](bool(cond.all()), message)
 
 
 @api(method=False)
 def _check_with(error_type, cond, message=None):
-    """Raises an error of the given class unless a condition holds."""
+    """Raise an error of the given class unless a condition holds."""
     _checking(error_type)(cond, message)
 
 
 @api(method=False)
 def _check_tensor_all_with(error_type, cond, message=None):
-    """Raises an error of the given class unless all elements of a boolean tensor are true."""
+    """Raise an error of the given class unless all elements of a boolean tensor are true."""
     _checking(error_type)(bool(cond.all()), message)
 
 
 @api(method=False)
 def _assert_async(input, assert_msg=None):
-    """Raises a RuntimeError unless a tensor of one element is true; at once, as eager code runs."""
+    """Raise a RuntimeError unless a tensor of one element is true; at once, as eager code runs."""
     FUNCTIONS["_check"](bool(input), assert_msg or "Expected a tensor that is true, got one that is false")
 
 
 def _casting(name, dtype):
-    """The function of a name that casts to one dtype."""
+    """Return the function of a name that casts to one dtype."""
     def cast(input, non_blocking=False):
         return input.to(dtype)
 
@@ -96,12 +96,12 @@ FUNCTIONS.update({f"_cast_{name}": _casting(name, dtype) for name, dtype in (
 
 @api(method=False)
 def _shape_as_tensor(input):
-    """The sizes of a tensor, as a tensor."""
+    """Return the sizes of a tensor, as a tensor."""
     return tensor(list(shape_of(input)), dtype=dt.int64)
 
 
 def _through(self, name, function, others):
-    """Writes what a Python function gives for each element (and those of other tensors) into a tensor."""
+    """Write what a Python function gives for each element (and those of other tensors) into a tensor."""
     if self.requires_grad:
         raise AutogradError(f"{name}() runs Python code that has no gradient; call it on .detach()")
     columns = [x.expand(self.shape).reshape(-1).tolist() for x in (self, *others)]
@@ -110,25 +110,25 @@ def _through(self, name, function, others):
 
 @api(function=False)
 def apply_(self, callable):
-    """Replaces each element by callable(element); slow, one Python call each."""
+    """Replace each element by callable(element); slow, one Python call each."""
     return _through(self, "apply_", callable, ())
 
 
 @api(function=False)
 def map_(self, tensor, callable):
-    """Replaces each element a by callable(a, b), b from a tensor that broadcasts; slow, one Python call each."""
+    """Replace each element a by callable(a, b), b from a tensor that broadcasts; slow, one Python call each."""
     return _through(self, "map_", callable, (tensor,))
 
 
 @api(function=False)
 def map2_(self, x, y, callable):
-    """Replaces each element a by callable(a, b, c), b and c from tensors that broadcast; slow, one Python call each."""
+    """Replace each element a by callable(a, b, c), b and c from tensors that broadcast; slow, one Python call each."""
     return _through(self, "map2_", callable, (x, y))
 
 
 @api(function=False)
 def new(self, *data, device=None, size=None):
-    """A tensor of this one's dtype: of given sizes (not initialised), or with given values."""
+    """Return a tensor of this one's dtype: of given sizes (not initialised), or with given values."""
     data = data if size is None else (Size(size),)
     sizes = data[0] if len(data) == 1 and isinstance(data[0], Size) else data
     if all(isinstance(n, int) for n in sizes):
@@ -138,19 +138,19 @@ def new(self, *data, device=None, size=None):
 
 @api(method=False)
 def frobenius_norm(input, dim, keepdim=False, *, out=None):
-    """The root of the sum of squares over dims (all of them if there are none)."""
+    """Return the root of the sum of squares over dims (all of them if there are none)."""
     return linalg.vector_norm(input, 2, dim if isinstance(dim, int) else tuple(dim) or None, keepdim, out=out)
 
 
 @api(method=False)
 def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None):
-    """The sum of the singular values of the matrices that two dims span."""
+    """Return the sum of the singular values of the matrices that two dims span."""
     return linalg.matrix_norm(input, "nuc", tuple(dim), keepdim, out=out)
 
 
 @api(keywords={"input2": "L"})
 def cholesky_solve(input, L, upper=False, *, out=None):
-    """The solution X of A @ X = input, from a Cholesky factor of A."""
+    """Return the solution X of A @ X = input, from a Cholesky factor of A."""
     factor = L.mH if upper else L
     below = linalg.solve_triangular(factor, input, upper=False)
     return linalg.solve_triangular(factor.mH, below, upper=True, out=out)
@@ -158,6 +158,6 @@ def cholesky_solve(input, L, upper=False, *, out=None):
 
 @api(keywords={"input": "L"})
 def cholesky_inverse(L, upper=False, *, out=None):
-    """The inverse of A, from its Cholesky factor."""
+    """Return the inverse of A, from its Cholesky factor."""
     identity = FUNCTIONS["eye"](L.shape[-1], dtype=L.dtype, device=L.device).expand(L.shape)
     return cholesky_solve(identity, L, upper, out=out)

@@ -26,7 +26,7 @@ __all__ = ["BFloat16Tensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatT
 
 
 def sum(input, dim=None, dtype=None) -> Tensor:
-    """The sum of all entries, or over dims: a sparse tensor as long as sparse dimensions are left."""
+    """Return the sum of all entries, or over dims: a sparse tensor as long as sparse dimensions are left."""
     return FUNCTIONS["sum"](input, dtype=dtype) if dim is None else FUNCTIONS["sum"](input, dim, dtype=dtype)
 
 
@@ -40,7 +40,7 @@ class check_sparse_tensor_invariants:
 
     @staticmethod
     def is_enabled() -> bool:
-        """Whether they do."""
+        """Return whether they do."""
         return Invariants.enabled
 
     @staticmethod
@@ -69,7 +69,7 @@ class check_sparse_tensor_invariants:
 
 
 def as_sparse_gradcheck(gradcheck) -> Any:
-    """A gradcheck for functions of sparse tensors: they are checked as functions of the values that require grad."""
+    """Return a gradcheck for functions of sparse tensors: they are checked as functions of the values that require grad."""
 
     def of_values(func, inputs, **options):
         options.pop("masked", None)

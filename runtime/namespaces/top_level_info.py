@@ -21,13 +21,13 @@ FUNCTIONS.update(save=save, load=load)
 
 @api(method=False, keywords={"tensor": "tensor1", "other": "tensor2", "scalar": "tensor2"})
 def result_type(tensor1, tensor2) -> DType:
-    """The dtype in which two tensors or numbers meet."""
+    """Return the dtype in which two tensors or numbers meet."""
     return _meet(tensor1, tensor2)
 
 
 @api(method=False)
 def get_device(input) -> int:
-    """The index of the accelerator that holds a tensor, -1 for the CPU."""
+    """Return the index of the accelerator that holds a tensor, -1 for the CPU."""
     if not isinstance(input, Tensor):
         raise no_tensor("get_device", "input", input)
     return input.get_device()
@@ -35,7 +35,7 @@ def get_device(input) -> int:
 
 @api(method=False)
 def get_device_module(device=None) -> ModuleType:
-    """The module of a kind of devices (`ingot.cuda`); unless said that of the accelerator, or of the CPU without one."""
+    """Return the module of a kind of devices (`ingot.cuda`); unless said that of the accelerator, or of the CPU without one."""
     kind = next((k for k in DRIVERS if available(k)), "cpu") if device is None else Device(device).type
     if kind not in _MODULES:
         raise DeviceError(f"devices of kind {kind!r} have no module; there are {', '.join(_MODULES)}")

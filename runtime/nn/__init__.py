@@ -1,4 +1,4 @@
-"""Neural network modules."""
+"""`ingot.nn`: modules, their functions, and tools for them."""
 
 import importlib as _importlib
 
@@ -53,11 +53,11 @@ __all__ = ["CELU", "ELU", "GELU", "GLU", "GRU", "LSTM", "RNN", "SELU", "Adaptive
            "register_module_full_backward_hook", "register_module_full_backward_pre_hook", "summary", "utils"]
 
 _ON_DEMAND = {"grad": ".functional.conv_gradients", "parallel": ".parallel"}
-_LATE = {"DataParallel": ".parallel", "SyncBatchNorm": ".layers.sync_batch_norm"}     # they load what talks to other processes
+_LATE = {"DataParallel": ".parallel", "SyncBatchNorm": ".layers.sync_batch_norm"}  # loaded late, with code for other processes
 
 
 def __getattr__(name):
-    """What few programs need loads on first use."""
+    """Load rarely used parts on first use."""
     if name in _ON_DEMAND:
         return _importlib.import_module(_ON_DEMAND[name], __name__)
     if name in _LATE:

@@ -1,4 +1,4 @@
-"""Optimizers and learning rate schedules."""
+"""`ingot.optim`: optimizers and learning rate schedules."""
 
 from . import lr_scheduler
 from . import weight_averaging as swa_utils

@@ -11,7 +11,7 @@ def _mean_square(g, dim):
 
 
 class Adafactor(Optimizer):
-    """Adam without a mean, with squares kept as one row and one column, and steps relative to the parameter's size."""
+    """Adam without a mean: squares are stored as one row and one column, and steps are relative to the parameter's size."""
 
     _takes_complex = False
 
@@ -41,7 +41,7 @@ class Adafactor(Optimizer):
         put(p, p - update * (rate / limit))
 
     def _square(self, p, g, state, fresh, least):
-        """The estimate of the mean square gradient of each element."""
+        """Return the estimated mean square gradient of each element."""
         if p.ndim < 2:
             return _towards(state, "variance", g * g, fresh)
         rows = _towards(state, "row_var", _mean_square(g, -1), fresh)
@@ -55,20 +55,20 @@ def _smaller(a, b):
 
 
 def _towards(state, name, value, share):
-    """Moves a running average by a share towards a value."""
+    """Move a running average towards a value."""
     if name not in state:
         state[name] = zeros_like(value)
     return put(state[name], state[name] + (value - state[name]) * share)
 
 
-# What a matrix of so many rows and columns makes of the learning rate.
+# Factor of the learning rate for a matrix of this shape.
 _RATES = {"original": lambda rows, cols: max(1, rows / cols) ** 0.5,
           "match_rms_adamw": lambda rows, cols: 0.2 * max(rows, cols) ** 0.5,
           "spectral_unclamped": lambda rows, cols: (rows / cols) ** 0.5}
 
 
 class Muon(Optimizer):
-    """Momentum whose update is brought close to an orthogonal matrix; for parameters of two dimensions."""
+    """Momentum with updates brought close to an orthogonal matrix, for matrices."""
 
     _takes_complex = False
 
@@ -95,7 +95,7 @@ class Muon(Optimizer):
 
 
 def orthogonalised(g, coefficients, steps, eps):
-    """Newton-Schulz iterations towards the nearest (semi-)orthogonal matrix."""
+    """Run Newton-Schulz iterations towards the nearest (semi-)orthogonal matrix."""
     a, b, c = coefficients
     wide = g.shape[0] <= g.shape[1]
     x = g if wide else g.t()

@@ -1,4 +1,4 @@
-"""Adam and its relatives."""
+"""Adam, AdamW, NAdam, RAdam and Adamax."""
 
 from ..api.register.register import FUNCTIONS
 from .exact_powers import number_in, power, root
@@ -8,14 +8,14 @@ from .update_rules import Elementwise, decay_of, decayed
 
 
 def averages(s, g, n):
-    """Moves the running averages: of the gradient and of its square."""
+    """Update the running averages of the gradient and its square."""
     s.exp_avg = s.exp_avg + (g - s.exp_avg) * n.grow
-    s.exp_avg_sq = s.exp_avg_sq * n.keep        # written in between, so that few arrays of its size are alive at a time
+    s.exp_avg_sq = s.exp_avg_sq * n.keep        # written early, so that few arrays of this size are alive
     s.exp_avg_sq = s.exp_avg_sq + g * g * n.add
 
 
 def weights_of(betas) -> dict:
-    """The numbers by which these move."""
+    """Return the weights of both running averages."""
     beta1, beta2 = betas
     return {"grow": 1 - beta1, "keep": beta2, "add": 1 - beta2}
 
@@ -25,7 +25,7 @@ def _check(lr, betas, eps, weight_decay):
 
 
 class Adam(Elementwise):
-    """Steps by the running mean of gradients over the root of the running mean of their squares."""
+    """Steps by the running mean of gradients over the root of the running mean square."""
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None,
                  maximize=False, capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False):
@@ -55,7 +55,7 @@ class Adam(Elementwise):
 
 
 class AdamW(Adam):
-    """Adam with weight decay apart from the gradient."""
+    """Adam with decoupled weight decay."""
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, *, maximize=False,
                  foreach=None, capturable=False, differentiable=False, fused=None):
@@ -79,7 +79,7 @@ class NAdam(Elementwise):
         return "exp_avg", "exp_avg_sq"
 
     def _begin(self, p, state, group):
-        """How many steps were made, and the product of all weights of momentum."""
+        """Return the number of steps and the product of all momentum weights."""
         t = count(state, p, group)
         product = state.get("mu_product")
         if product is None:
@@ -105,12 +105,12 @@ class NAdam(Elementwise):
 
 
 def _momentum(t, group):
-    """The weight of momentum in a step of NAdam."""
+    """Return the momentum weight of a NAdam step."""
     return group["betas"][0] * (1 - 0.5 * power(0.96, t * group["momentum_decay"]))
 
 
 class RAdam(Elementwise):
-    """Adam that rectifies the variance of its first steps."""
+    """Adam with rectified variance in its first steps."""
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, decoupled_weight_decay=False, *,
                  foreach=None, maximize=False, capturable=False, differentiable=False):
@@ -123,11 +123,11 @@ class RAdam(Elementwise):
         return "exp_avg", "exp_avg_sq"
 
     def _begin(self, p, state, group):
-        """How many steps were made, and whether that is counted on the device."""
+        """Return the number of steps, and whether the device counts it."""
         return count(state, p, group), counts_there(p, group)
 
     def _numbers(self, at, group):
-        """Without "scale", steps are not rectified yet; with "rectified", the device knows whether they are."""
+        """Return the numbers of a step: without "scale" it is not rectified; with "rectified" the device decides."""
         (t, there), (beta1, beta2) = at, group["betas"]
         decay = power(beta2, t)
         correction = 1 - decay
@@ -152,7 +152,7 @@ class RAdam(Elementwise):
 
 
 class Adamax(Elementwise):
-    """Adam with the largest recent gradient instead of the root mean square."""
+    """Adam with the largest recent gradient in place of the root mean square."""
 
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None, *, maximize=False,
                  differentiable=False, capturable=False):

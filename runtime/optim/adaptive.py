@@ -1,4 +1,4 @@
-"""Optimizers that adapt each element's step by its past gradients: Adadelta, Adagrad, RMSprop, Rprop; averaged SGD."""
+"""Optimizers with a step size per element from past gradients: Adadelta, Adagrad, RMSprop, Rprop; averaged SGD."""
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, AutogradError
@@ -11,7 +11,7 @@ from .update_rules import Elementwise, decay_of, decayed
 
 
 class Adadelta(Elementwise):
-    """Steps in the units of the parameter: root mean square of past steps over that of past gradients."""
+    """Steps in units of the parameter: root mean square of past steps over that of past gradients."""
 
     def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *, capturable=False, maximize=False,
                  differentiable=False):
@@ -40,7 +40,7 @@ class Adadelta(Elementwise):
 
 
 def _first_sum(p, value):
-    """The sum of squares that Adagrad begins with, for each part of complex numbers."""
+    """Return Adagrad's initial sum of squares, one per part of a complex number."""
     return zeros_like(p) + (complex(value, value) if p.dtype.is_complex else value)
 
 
@@ -59,7 +59,7 @@ class Adagrad(Elementwise):
                                   "sum": _first_sum(p, initial_accumulator_value)}
 
     def share_memory(self):
-        """Moves the state into memory that other processes can map."""
+        """Move the state into memory that other processes can map."""
         for state in self.state.values():
             state["step"].share_memory_()
             state["sum"].share_memory_()
@@ -96,7 +96,7 @@ class Adagrad(Elementwise):
 
 
 class RMSprop(Elementwise):
-    """Steps by the gradient over its root mean square (about its mean with `centered`)."""
+    """Steps by the gradient over its root mean square (around its mean with `centered`)."""
 
     def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False, capturable=False,
                  foreach=None, maximize=False, differentiable=False):
@@ -131,7 +131,7 @@ class RMSprop(Elementwise):
 
 
 class Rprop(Elementwise):
-    """Steps by the gradient's sign, longer while it keeps, shorter when it turns."""
+    """Steps by the sign of the gradient: longer while the sign stays, shorter when it changes."""
 
     def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *, capturable=False, foreach=None,
                  maximize=False, differentiable=False):
@@ -163,7 +163,7 @@ class Rprop(Elementwise):
 
 
 class ASGD(Elementwise):
-    """SGD whose iterates are averaged (in state "ax")."""
+    """SGD with averaged iterates (state "ax")."""
 
     def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0, foreach=None, maximize=False,
                  differentiable=False, capturable=False):
@@ -176,7 +176,7 @@ class ASGD(Elementwise):
         return ("ax",)
 
     def _begin(self, p, state, group):
-        """The rate of the step and the share of the average, which are kept for each parameter."""
+        """Return the learning rate and the averaging weight of a step, saved per parameter."""
         if "eta" not in state:
             one = FUNCTIONS["ones"]((), dtype=p.dtype, device=place_of_numbers(p, group))
             state["eta"], state["mu"] = fitted(group["lr"], one) * one, one

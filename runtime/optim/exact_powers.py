@@ -1,7 +1,7 @@
-"""Powers and roots of numbers, with the bits that they have in compiled steps.
+"""Powers and roots of numbers, with the bits of compiled steps.
 
-An eager update computes with Python's numbers what a traced one computes in its graph. Their sums and products are the same;
-Python's powers are the C library's, so those here come from the kernel instead. Parameters of one step share them.
+An eager update computes with Python numbers, a traced one in its graph. Sums and products agree, but Python's powers come from
+the C library, so these use the kernel. Parameters of one step share the results.
 """
 
 import functools
@@ -18,7 +18,7 @@ from ..core.tensor import Tensor
 
 
 def power(base, exponent):
-    """base ** exponent; either may be a tensor of one number."""
+    """Return base ** exponent; either may be a tensor of one number."""
     if isinstance(base, Tensor) or isinstance(exponent, Tensor):
         return FUNCTIONS["pow"](base, exponent)
     return _power(float(base), float(exponent))
@@ -30,17 +30,16 @@ def _power(base, exponent):
 
 
 def number_in(t):
-    """What a tensor of one number holds now, as `count` gives steps: a Python float, or (while a recorder watches, and on a
-    device) a tensor."""
+    """Return the current value of a step count: a Python float, or a tensor under a recorder and on a device."""
     t = t.detach()
     return float(t.item()) if tls.m.recorder is None and t._a.__class__ is np.ndarray else t.to(dt.float64, copy=True)
 
 
 def fitted(x, t):
-    """A number beside a tensor: one that is a tensor itself does not make the result one of another dtype."""
+    """Return a number cast for use beside a tensor: a tensor number takes its dtype."""
     return x.to(t.dtype) if isinstance(x, Tensor) else x
 
 
 def root(x):
-    """The square root."""
+    """Return the square root."""
     return FUNCTIONS["sqrt"](x) if isinstance(x, Tensor) else math.sqrt(x)

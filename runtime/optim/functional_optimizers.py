@@ -1,4 +1,4 @@
-"""Optimizers as functions of lists: parameters, gradients, and what is kept for each, which programs of their own hold."""
+"""Optimizers as functions of lists: parameters, gradients and states, which the caller holds."""
 
 import inspect
 from collections.abc import Callable
@@ -13,8 +13,11 @@ _ACCEPTED = ("grad_scale", "found_inf", "has_sparse_grad", "has_complex")
 
 
 def form(cls, states: tuple, group_of: Callable, counts=True) -> Callable:
-    """The function of an optimizer. `states` are the names of what is kept, in the order of its lists; `group_of` makes a
-    group's options of keywords. Where steps are counted, their counts are the last list."""
+    """Return the functional form of an optimizer.
+
+    `states` are the names of its lists, in order; `group_of` converts keywords to options of a group. With `counts`, the step
+    counts are the last list.
+    """
     names = (*states, "step") if counts else states
     takes = inspect.signature(group_of)
 
@@ -41,7 +44,7 @@ def form(cls, states: tuple, group_of: Callable, counts=True) -> Callable:
 
 
 def _update(cls, group, grads, names, lists):
-    """Updates parameters that have gradients; what is made anew is put into the lists."""
+    """Update the parameters that have gradients, and put new states into the lists."""
     optimizer, rows, made = object.__new__(cls), [], []
     for i, (p, g) in enumerate(zip(group["params"], grads)):
         if g is None:

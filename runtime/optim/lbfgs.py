@@ -1,4 +1,4 @@
-"""L-BFGS: a quasi-Newton method that remembers its last steps."""
+"""L-BFGS: a quasi-Newton method with a history of steps."""
 
 import math
 
@@ -11,8 +11,8 @@ from .parameter_views import is_complex, parts_of, whole
 
 
 class _Memory:
-    """What L-BFGS remembers between iterations, kept in the optimizer's state: steps, gradient changes, one over the product
-    of each pair, and the scale of the first guess."""
+    """The history of L-BFGS in the optimizer's state: steps, gradient changes, 1 / product of each pair, and the initial
+    scale."""
 
     def __init__(self, state):
         self.state = state
@@ -24,7 +24,7 @@ class _Memory:
         state.setdefault("H_diag", 1.0)
 
     def learn(self, step, change, size):
-        """Takes in one iteration, if it tells of positive curvature."""
+        """Add one iteration, if its curvature is positive."""
         curvature = float(change.dot(step))
         if curvature <= 1e-10:
             return
@@ -38,7 +38,7 @@ class _Memory:
         self.state["H_diag"] = curvature / float(change.dot(change))
 
     def direction(self, gradient):
-        """-H g by the two-loop recursion."""
+        """Return -H g by the two-loop recursion."""
         q, shares = -gradient, []
         for step, change, weight in zip(reversed(self.steps), reversed(self.changes), reversed(self.weights)):
             shares.append(float(step.dot(q)) * weight)
@@ -50,7 +50,8 @@ class _Memory:
 
 
 class LBFGS(Optimizer):
-    """One group of parameters; `step` takes a closure that clears gradients, computes the loss and calls backward."""
+    """L-BFGS for one group of parameters; `step` takes a closure that clears gradients, computes the loss and calls
+    backward."""
 
     def __init__(self, params, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7, tolerance_change=1e-9,
                  history_size=100, line_search_fn=None, *, maximize=False):
@@ -66,16 +67,16 @@ class LBFGS(Optimizer):
         self._params = self.param_groups[0]["params"]
 
     def _sign(self):
-        """By what losses and gradients are multiplied, so that less is better."""
+        """Return the factor of losses and gradients that makes less better."""
         return -1.0 if self.param_groups[0].get("maximize") else 1.0
 
     def _gradient(self):
-        """All gradients as one vector, upwards."""
+        """Return all gradients as one vector, of the function to minimise."""
         parts = [FUNCTIONS["zeros_like"](p.detach()) if p.grad is None else p.grad.detach().to_dense() for p in self._params]
         return FUNCTIONS["cat"]([(parts_of(g) if is_complex(g) else g).reshape(-1) for g in parts]) * self._sign()
 
     def _move(self, direction, length):
-        """Adds length * direction to the parameters."""
+        """Add length * direction to the parameters."""
         start = 0
         for p in self._params:
             stop = start + p._a.size * (1 + is_complex(p))
@@ -84,13 +85,13 @@ class LBFGS(Optimizer):
             start = stop
 
     def _evaluate(self, closure):
-        """(loss, gradient) at the present parameters."""
+        """Return (loss, gradient) at the present parameters."""
         with enable_grad():
             loss = float(closure())
         return loss * self._sign(), self._gradient()
 
     def _probe(self, closure, start, length, direction):
-        """(loss, gradient) at start + length * direction; the parameters come back to start."""
+        """Return (loss, gradient) at start + length * direction; the parameters come back to start."""
         self._move(direction, length)
         found = self._evaluate(closure)
         for p, old in zip(self._params, start):
@@ -98,7 +99,7 @@ class LBFGS(Optimizer):
         return found
 
     def _search(self, closure, direction, length, loss, gradient, slope, most):
-        """(loss, gradient, length, evaluations) after a line search; the parameters are moved."""
+        """Search along the line and move the parameters; return (loss, gradient, length, evaluations)."""
         start = [p.detach().clone() for p in self._params]
         loss, gradient, length, evaluations = strong_wolfe(
             lambda t: self._probe(closure, start, t, direction), length, direction, loss, gradient, slope, most)
@@ -119,7 +120,7 @@ class LBFGS(Optimizer):
         return first
 
     def _iterate(self, closure, group, state, loss, gradient):
-        """Iterations of one step, until one of the limits."""
+        """Run the iterations of one step, up to a limit."""
         memory = _Memory(state)
         evaluations = 1
         for iteration in range(group["max_iter"]):
@@ -142,7 +143,7 @@ class LBFGS(Optimizer):
                 return
 
     def _advance(self, closure, group, direction, length, loss, gradient, slope, evaluate, most):
-        """Moves along the direction: (loss, gradient, length, evaluations)."""
+        """Move along the direction; return (loss, gradient, length, evaluations)."""
         if group["line_search_fn"] == "strong_wolfe":
             return self._search(closure, direction, length, loss, gradient, slope, most)
         self._move(direction, length)

@@ -1,4 +1,4 @@
-"""A line search for the strong Wolfe conditions."""
+"""Line search for the strong Wolfe conditions."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ CURVATURE = 0.9
 
 @dataclass
 class Point:
-    """One place on the line: how far, the loss, the gradient there, and its slope along the line."""
+    """A point on the line: length, loss, gradient, and slope along the line."""
 
     length: float
     loss: float
@@ -17,7 +17,7 @@ class Point:
 
 
 def cubic_minimum(a: Point, b: Point, low=None, high=None) -> float:
-    """Where the cubic through two points with their slopes is smallest, within [low, high]."""
+    """Return the minimum of the cubic through two points with slopes, within [low, high]."""
     low, high = (low, high) if low is not None else sorted((a.length, b.length))
     first, second = (a, b) if a.length <= b.length else (b, a)
     d1 = first.slope + second.slope - 3 * (first.loss - second.loss) / (first.length - second.length)
@@ -31,9 +31,9 @@ def cubic_minimum(a: Point, b: Point, low=None, high=None) -> float:
 
 
 def strong_wolfe(probe, length, direction, loss, gradient, slope, most, tolerance_change=1e-9):
-    """(loss, gradient, length, evaluations) of a point that lowers the loss enough and whose slope is flat enough.
+    """Return (loss, gradient, length, evaluations) of a point that meets the Wolfe conditions.
 
-    `probe(length)` gives loss and gradient on the line; `most` says how often it is called after the first time.
+    `probe(length)` returns loss and gradient on the line; `most` limits its calls after the first.
     """
     start = Point(0.0, loss, gradient, slope)
 
@@ -57,8 +57,10 @@ def _flat(p, start):
 
 
 def _bracket(at, start, length, most):
-    """([two points around a good one, or the good one], evaluations, is it good?). As in PyTorch, from the third point on one
-    that is no lower than that before it ends the search."""
+    """Return (the two points of a bracket, or a good point; evaluations; whether the point is good).
+
+    As in PyTorch, a point after the second that is no lower than its predecessor ends the search.
+    """
     before, now = start, at(length)
     for turn in range(most):
         if _too_high(now, start) or (turn > 1 and now.loss >= before.loss):
@@ -74,7 +76,7 @@ def _bracket(at, start, length, most):
 
 
 def _zoom(at, ends, start, evaluations, most, reach, tolerance_change):
-    """Narrows the bracket `ends` in place; returns the evaluations used so far."""
+    """Narrow the bracket `ends` in place and return the number of evaluations."""
     stuck = False
     while evaluations <= most:
         low, high = sorted(ends, key=lambda p: p.loss)

@@ -1,4 +1,4 @@
-"""Learning rates that change with time."""
+"""Learning rate schedules."""
 
 import functools
 import math
@@ -18,7 +18,7 @@ __all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnneali
 
 
 def after_the_call(step):
-    """Makes a step of a schedule, which only Python does, one that traced functions do at every call."""
+    """Decorate a step of a schedule, which is pure Python, to run after every call of a traced function."""
 
     @functools.wraps(step)
     def run(self, *args, **kwargs):
@@ -31,7 +31,7 @@ def after_the_call(step):
 
 
 def set_rate(group, lr):
-    """Sets the rate of a group; one that is a tensor stays the same tensor."""
+    """Set the rate of a group; a tensor rate keeps its identity."""
     if isinstance(group["lr"], Tensor):
         group["lr"].fill_(float(lr))
     else:
@@ -39,22 +39,22 @@ def set_rate(group, lr):
 
 
 def copied(lr):
-    """A rate that does not follow the one that an optimizer has."""
+    """Return a rate independent of the optimizer's."""
     return lr.clone() if isinstance(lr, Tensor) else lr
 
 
 class MissingRateError(ArgumentError, KeyError):
-    """A group of an optimizer that does not say with which rate it began."""
+    """A parameter group has no initial rate."""
 
     __str__ = Exception.__str__
 
 
 class LRScheduler:
-    """Base of schedulers: subclasses define get_lr(), the rates of all groups at `last_epoch`, and `_get_closed_form_lr()`, if
-    they can say them without those of the epoch before."""
+    """Base of schedules. Subclasses define get_lr(), the rates of all groups at `last_epoch`, and optionally
+    `_get_closed_form_lr()`."""
 
-    _is_initial = False                       # whether the first step is under way
-    _get_lr_called_within_step = False        # whether a step asks for the rates, or somebody else does
+    _is_initial = False                       # whether the first step runs
+    _get_lr_called_within_step = False        # whether step() calls get_lr()
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -76,7 +76,7 @@ class LRScheduler:
         self._initial_step()
 
     def _watch_steps(self):
-        """Notes whether the optimizer has stepped, to warn of a scheduler that runs ahead."""
+        """Record whether the optimizer has stepped, to warn about wrong order."""
         self._stepped = [False]
         seen = self._stepped
         self.optimizer.register_step_post_hook(lambda *_: seen.__setitem__(0, True))
@@ -90,31 +90,31 @@ class LRScheduler:
             self._is_initial = False
 
     def state_dict(self):
-        """Everything but the optimizer."""
+        """Return everything but the optimizer."""
         self._is_read()
         return {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "_stepped")}
 
     def load_state_dict(self, state_dict):
-        """Takes over another scheduler's state."""
+        """Load another scheduler's state."""
         self.__dict__.update(state_dict)
 
     def get_last_lr(self):
-        """The rates that were set last; those that are tensors are copies."""
+        """Return the rates that were set last; tensor rates are copied."""
         self._is_read()
         return [copied(lr) for lr in self._last_lr]
 
     def _is_read(self):
-        """A traced function reads what the schedule holds."""
+        """Tell the recorder that a traced function reads the schedule's state."""
         if tls.m.recorder is not None:
             tls.m.recorder.optimizers.schedules.read(self)
 
     def get_lr(self):
-        """The rates of all groups now; every scheduler defines it."""
+        """Return the current rates of all groups; subclasses define it."""
         raise NotImplementedError(f"{type(self).__name__} does not define get_lr()")
 
     @after_the_call
     def step(self, epoch=None):
-        """Goes to the next (or the given) epoch and sets the rates."""
+        """Go to the next (or the given) epoch and set the rates."""
         if self._step_count == 1 and not self._stepped[0]:
             warnings.warn("lr_scheduler.step() was called before optimizer.step(); the first rate of the schedule is skipped",
                           stacklevel=2)
@@ -122,7 +122,7 @@ class LRScheduler:
         self._update_lr(epoch)
 
     def _update_lr(self, epoch=None):
-        """Goes to the next (or the given) epoch and sets the rates, as a step that is not counted."""
+        """Go to the next (or the given) epoch and set the rates, without counting a step."""
         self._get_lr_called_within_step = True
         try:
             self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
@@ -144,12 +144,12 @@ class LRScheduler:
         return [group["lr"] for group in self.optimizer.param_groups]
 
     def _scaled(self, factor):
-        """The present rates times a factor."""
+        """Return the current rates times a factor."""
         return [lr * factor for lr in self._current()]
 
 
 def per_group(value, optimizer, what):
-    """A list with one entry for each group."""
+    """Return a list with one entry for each group."""
     n = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
         return [value] * n
@@ -166,13 +166,13 @@ class LambdaLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self):
-        """Functions are left out; the state of callable objects is kept."""
+        """Return the state without functions; callable objects keep their state."""
         state = {k: v for k, v in super().state_dict().items() if k != "lr_lambdas"}
         kept = [None if isinstance(f, types.FunctionType) else dict(f.__dict__) for f in self.lr_lambdas]
         return state | {"lr_lambdas": kept}
 
     def load_state_dict(self, state_dict):
-        """Takes over another scheduler's state; functions stay this one's own."""
+        """Load another scheduler's state; functions stay."""
         state = dict(state_dict)
         for f, saved in zip(self.lr_lambdas, state.pop("lr_lambdas")):
             if saved is not None:
@@ -184,7 +184,7 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LambdaLR):
-    """The rate times a function of the epoch, each epoch."""
+    """The rate times a function of the epoch, every epoch."""
 
     def get_lr(self):
         if self._is_initial:
@@ -243,7 +243,7 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """The rate times a factor that goes from start_factor to end_factor in a line."""
+    """The rate times a factor that changes linearly from start_factor to end_factor."""
 
     def __init__(self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
         if not 0 < start_factor <= 1 or not 0 <= end_factor <= 1:
@@ -297,12 +297,12 @@ class PolynomialLR(LRScheduler):
 
 
 def cosine_between(low, high, share):
-    """From high (share 0) to low (share 1) along half a cosine."""
+    """Return a value from high (share 0) to low (share 1) on half a cosine."""
     return low + (high - low) * (1 + math.cos(math.pi * share)) / 2
 
 
 class CosineAnnealingLR(LRScheduler):
-    """From the initial rate down to eta_min along half a cosine of T_max epochs, and up again."""
+    """Half cosines of T_max epochs from the initial rate down to eta_min and back."""
 
     def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
         self.T_max, self.eta_min = T_max, eta_min
@@ -325,7 +325,7 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Lowers the rate when a measure has not improved for some epochs."""
+    """A lower rate after a metric has not improved for some epochs."""
 
     def __init__(self, optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4, threshold_mode="rel", cooldown=0,
                  min_lr=0, eps=1e-8):
@@ -347,7 +347,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown_counter = self.num_bad_epochs = 0
 
     def is_better(self, a, best):
-        """Whether a measure is an improvement."""
+        """Return whether a metric is an improvement."""
         sign = -1 if self.mode == "min" else 1
         if self.threshold_mode == "abs":
             return sign * a > sign * best + self.threshold
@@ -355,11 +355,11 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self):
-        """Whether the rate was lowered a short time ago."""
+        """Return whether the rate was lowered less than `cooldown` epochs ago."""
         return self.cooldown_counter > 0
 
     def step(self, metrics, epoch=None):
-        """Takes the measure of one epoch."""
+        """Take the metric of one epoch."""
         current = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self.is_better(current, self.best):
@@ -377,7 +377,7 @@ class ReduceLROnPlateau(LRScheduler):
 
 
 def checked_parts(name, optimizer, schedulers) -> list:
-    """The schedulers of which one is made, if they can be stepped together."""
+    """Return the schedulers, if they can be combined."""
     schedulers = list(schedulers)
     if not schedulers:
         raise ArgumentError(f"{name} needs at least one scheduler")
@@ -392,7 +392,7 @@ def checked_parts(name, optimizer, schedulers) -> list:
 
 
 def _undo_first_steps(schedulers):
-    """Puts schedulers back to the epoch before their first one."""
+    """Undo the first step of schedulers."""
     for s in schedulers:
         if hasattr(s, "_schedulers"):
             _undo_first_steps(s._schedulers)
@@ -401,7 +401,7 @@ def _undo_first_steps(schedulers):
 
 
 class SequentialLR(LRScheduler):
-    """Several schedulers, one after the other, from milestone to milestone."""
+    """Several schedulers in sequence, from milestone to milestone."""
 
     def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
         schedulers = checked_parts("SequentialLR", optimizer, schedulers)
@@ -418,7 +418,7 @@ class SequentialLR(LRScheduler):
         self._last_lr = first._last_lr
 
     def step(self):
-        """Steps the scheduler whose turn it is."""
+        """Step the active scheduler."""
         self.last_epoch += 1
         turn = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[turn]
@@ -429,13 +429,13 @@ class SequentialLR(LRScheduler):
         self._last_lr = scheduler._last_lr
 
     def state_dict(self):
-        """The state of all schedulers."""
+        """Return the state of all schedulers."""
         self._is_read()
         state = {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "_schedulers")}
         return state | {"_schedulers": [s.state_dict() for s in self._schedulers]}
 
     def load_state_dict(self, state_dict):
-        """Takes over another one's state."""
+        """Load another scheduler's state."""
         state = dict(state_dict)
         for scheduler, saved in zip(self._schedulers, state.pop("_schedulers")):
             scheduler.load_state_dict(saved)
@@ -443,7 +443,7 @@ class SequentialLR(LRScheduler):
 
 
 class ChainedScheduler(LRScheduler):
-    """Several schedulers at once: each changes what the one before has set."""
+    """Several schedulers at once, each applied to the result of the one before."""
 
     def __init__(self, schedulers, optimizer=None):
         schedulers = checked_parts("ChainedScheduler", optimizer, schedulers)
@@ -452,7 +452,7 @@ class ChainedScheduler(LRScheduler):
         self._last_lr = self._current()
 
     def step(self):
-        """Steps all."""
+        """Step all schedulers."""
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = self._current()
@@ -474,7 +474,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         return [cosine_between(self.eta_min, base, self.T_cur / self.T_i) for base in self.base_lrs]
 
     def step(self, epoch=None):
-        """Goes to the next epoch, or to any (also fractional) one."""
+        """Go to the next epoch, or to a given one, also fractional."""
         if epoch is None and self.last_epoch < 0:
             epoch = 0
         if epoch is None:
@@ -503,7 +503,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 def _momentum_name(optimizer):
-    """The option that acts as momentum: "momentum", or the first of "betas"."""
+    """Return the option that acts as momentum: "momentum", or the first of "betas"."""
     for name in ("momentum", "betas"):
         if name in optimizer.defaults:
             return name
@@ -515,7 +515,7 @@ def _set_momentum(group, name, value):
 
 
 class CyclicLR(LRScheduler):
-    """Up and down in a line between base_lr and max_lr, with amplitudes that may shrink."""
+    """Linear cycles between base_lr and max_lr, with optionally shrinking amplitude."""
 
     def __init__(self, optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None, mode="triangular", gamma=1.0,
                  scale_fn=None, scale_mode="cycle", cycle_momentum=True, base_momentum=0.8, max_momentum=0.9, last_epoch=-1):
@@ -558,12 +558,12 @@ class CyclicLR(LRScheduler):
         return [low + (high - low) * height for low, high in zip(self.base_lrs, self.max_lrs)]
 
     def state_dict(self):
-        """A scale function is left out."""
+        """Return the state without a scale function."""
         return {k: v for k, v in super().state_dict().items() if k != "scale_fn"}
 
 
 class OneCycleLR(LRScheduler):
-    """One cycle over all steps: up to max_lr, then down far below the first rate."""
+    """One cycle over all steps: up to max_lr, then far below the initial rate."""
 
     def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None, pct_start=0.3,
                  anneal_strategy="cos", cycle_momentum=True, base_momentum=0.85, max_momentum=0.95, div_factor=25.0,
@@ -583,7 +583,7 @@ class OneCycleLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _plan(self, pct_start, three_phase):
-        """(last step, rate from, rate to, momentum from, momentum to) of each phase, by names in the group."""
+        """Return (last step, rate from, rate to, momentum from, momentum to) of each phase, as option names."""
         up, end = float(pct_start * self.total_steps) - 1, self.total_steps - 1
         rise = (up, "initial_lr", "max_lr", "max_momentum", "base_momentum")
         if not three_phase:

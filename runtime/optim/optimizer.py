@@ -1,4 +1,4 @@
-"""Optimizer: parameter groups, state, hooks, and the loop over parameters that all algorithms share."""
+"""Optimizer: parameter groups, state, hooks, and the loop over parameters."""
 
 import copy
 import functools
@@ -32,9 +32,11 @@ _TO_CONVERT = NUMPY_FLOATS | {Tensor, Parameter}
 
 
 def with_numbers(group):
-    """A group as updates compute with it. Floats of numpy's, which schedules of the user's make, are Python's. Tensors of one
-    number are of float64, as Python's numbers: steps are counted by Python or in a graph, and what follows from both must be
-    rounded once, where it meets the parameter."""
+    """Return the options of a group as numbers for updates.
+
+    NumPy floats become Python floats. Tensors of one number become float64, like Python numbers: results from both round once,
+    at the parameter.
+    """
     if _TO_CONVERT.isdisjoint(map(type, _options(group))):
         return group
     return {name: value if name == "params" else _number(value) for name, value in group.items()}
@@ -45,7 +47,7 @@ def _options(group):
 
 
 def has_tensors(group) -> bool:
-    """Whether an option is a tensor."""
+    """Return whether an option is a tensor."""
     return any(isinstance(value, Tensor) for value in _options(group))
 
 
@@ -62,23 +64,23 @@ _NONE: dict[str, Any] = {"pre": {}, "post": {}}
 
 
 def register_optimizer_step_pre_hook(hook):
-    """Calls hook(optimizer, args, kwargs) before each step of any optimizer; args begin with the optimizer."""
+    """Call hook(optimizer, args, kwargs) before each step of any optimizer; args begin with the optimizer."""
     return add_hook(_EVERY["pre"], hook)
 
 
 def register_optimizer_step_post_hook(hook):
-    """Calls hook(optimizer, args, kwargs) after each step of any optimizer."""
+    """Call hook(optimizer, args, kwargs) after each step of any optimizer."""
     return add_hook(_EVERY["post"], hook)
 
 
 def step_hooks(optimizer) -> tuple[list, list]:
-    """What runs before a step of an optimizer, and after it."""
+    """Return (hooks before a step, hooks after it)."""
     own = vars(optimizer).get("_hooks", _NONE)
     return [*_EVERY["pre"].values(), *own["pre"].values()], [*own["post"].values(), *_EVERY["post"].values()]
 
 
 def hooked(step):
-    """A `step` of an optimizer with the hooks around it. A class gets it for the one that it defines itself, too."""
+    """Decorate `step` to run the hooks around it; subclasses get it for their own `step` too."""
 
     before_every, after_every = _EVERY["pre"], _EVERY["post"]
 
@@ -88,7 +90,7 @@ def hooked(step):
         if recorder is not None:
             recorder.optimizers.step_called(self)
         own = self.__dict__.get("_hooks", _NONE)
-        if not (own["pre"] or own["post"] or before_every or after_every):      # nearly always
+        if not (own["pre"] or own["post"] or before_every or after_every):      # the common case
             return step(self, *args, **kwargs)
         before, after = step_hooks(self)
         args = (self, *args)
@@ -122,19 +124,19 @@ required = _Required()
 
 
 def put(dst: Tensor, value: Tensor) -> Tensor:
-    """Writes a value into a parameter or a state."""
+    """Write a value into a parameter or a state."""
     return write(dst, value, "step")
 
 
 def zeros_like(p: Tensor) -> Tensor:
-    """Zeros like a parameter; for an optimizer that a recorded function makes, new ones at each of its calls."""
+    """Return zeros like a parameter; an optimizer made inside a recorded function gets new zeros at each call."""
     recorder = tls.m.recorder
     is_recorded = recorder is not None and recorder.optimizers.makes_state
     return FUNCTIONS["zeros_like"](p.detach()) if is_recorded else wrap(zeros_beside(p._a))
 
 
 def _no_steps(p: Tensor, there: bool) -> Tensor:
-    """The count of a parameter's steps before the first one."""
+    """Return the initial step count of a parameter."""
     recorder = tls.m.recorder
     if recorder is not None and recorder.optimizers.makes_state:
         return FUNCTIONS["zeros"]((), dtype=dt.float32, device=p.device if there else "cpu")
@@ -142,7 +144,7 @@ def _no_steps(p: Tensor, there: bool) -> Tensor:
 
 
 def check(**bounds):
-    """Raises unless each named value is at least 0, or within [0, 1) for names that start with beta."""
+    """Raise unless each named value is at least 0, or in [0, 1) for names that start with beta."""
     for name, value in bounds.items():
         value = value if isinstance(value, (int, float)) else float(value)
         if name.startswith("beta") and not 0 <= value < 1:
@@ -152,20 +154,22 @@ def check(**bounds):
 
 
 def counts_there(p: Tensor, group) -> bool:
-    """Whether steps of a parameter are counted on its device, for CUDA graphs that are captured by hand to count them."""
+    """Return whether a parameter's steps are counted on its device, for manually captured CUDA graphs."""
     return p._a.__class__ is DeviceArray and bool(group.get("capturable"))
 
 
 
 
 def place_of_numbers(p: Tensor, group):
-    """The device of a parameter's states of one number, whatever the default device is."""
+    """Return the device of step counts and other scalar states, whatever the default device is."""
     return p.device if counts_there(p, group) else "cpu"
 
 
 def count(state: dict, p: Tensor, group):
-    """Counts a step of a parameter. A Python float; a 0-d tensor while a recorder watches, so that no number is baked in, and
-    where steps are counted on a device."""
+    """Count a step of a parameter and return the count.
+
+    It is a Python float, or a 0-d tensor under a recorder (so that no number is baked in) and for counts on a device.
+    """
     step, there = state.get("step"), counts_there(p, group)
     if not there and p._a.__class__ is DeviceArray and getattr(p._a.backend, "is_capturing", bool)():
         remedy = "make it with capturable=True, or " if "capturable" in group else ""
@@ -184,7 +188,7 @@ def count(state: dict, p: Tensor, group):
 
 
 def set_number(t: Tensor, value):
-    """Writes a number, or a tensor of one, into a state of one number."""
+    """Write a number, or a tensor of one, into a scalar state."""
     if isinstance(value, Tensor) or tls.m.special or tls.m.grad:
         put(t, t * 0 + value)
     else:
@@ -193,10 +197,10 @@ def set_number(t: Tensor, value):
 
 
 class State(dict):
-    """What an optimizer keeps for one parameter.
+    """The state of one parameter.
 
-    A trace captures the tensors in here, so entries that come or go are counted where traces look, and ingot's own optimizers
-    may only make new ones while a trace is recorded. What the user's code puts here is a write like others.
+    A trace captures the tensors in here, so added and removed entries bump a version that traces check. ingot's optimizers add
+    entries only while a trace is recorded. Writes by user code are recorded like others.
     """
 
     def __setitem__(self, name, value):
@@ -206,19 +210,18 @@ class State(dict):
         self.put(name, value)
 
     def put(self, name, value):
-        """Makes an entry a value, and tells no recorder. Numbers that become others are no part of an optimizer's layout."""
+        """Set an entry without telling a recorder. A changed number is not a change of layout."""
         if isinstance(value, Tensor) or name not in self or isinstance(self[name], Tensor):
             Structure.version += 1
         super().__setitem__(name, value)
 
 
 class Optimizer:
-    """Base of all optimizers: subclasses define `_update(p, g, state, group)` for one parameter and its gradient, and
-    `_update_rows` where they take sparse gradients."""
+    """Base of optimizers: subclasses define `_update(p, g, state, group)`, and `_update_rows` for sparse gradients."""
 
     _update_rows: Any = None
-    _takes_complex = True       # as pairs of real numbers, in a last dimension more
-    _repeats = False            # whether a group has a parameter twice, which then moves twice, one step after the other
+    _takes_complex = True       # as pairs of real numbers, in an extra last dimension
+    _repeats = False            # whether a group holds a parameter twice, which is then updated twice per step
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -228,7 +231,7 @@ class Optimizer:
     profile_hook_step = staticmethod(hooked)
 
     def _patch_step_function(self):
-        """What optimizers call that leave out `__init__`: their step has its hooks since their class was made."""
+        """Prepare an optimizer whose class skips `__init__`; its step has had hooks since the class was made."""
         self._zero_grad_profile_name = f"Optimizer.zero_grad#{type(self).__name__}.zero_grad"
 
     def __init__(self, params, defaults):
@@ -250,7 +253,7 @@ class Optimizer:
             self.add_param_group(group)
 
     def add_param_group(self, param_group):
-        """Adds parameters with options of their own."""
+        """Add parameters with their own options."""
         if not isinstance(param_group, dict):
             raise DTypeError(f"a parameter group is a dict, got {type(param_group).__name__}")
         group = dict(param_group)
@@ -261,7 +264,7 @@ class Optimizer:
         if params and isinstance(params[0], tuple):
             group["param_names"] = [name for name, _ in params]
             params = [p for _, p in params]
-        # Of sparse parameters the values are optimized.
+        # Optimize the values of sparse parameters.
         group["params"] = params = [values_in(p) if isinstance(p, Tensor) else p for p in params]
         self._check_parameters(params)
         for name, value in self.defaults.items():
@@ -287,11 +290,11 @@ class Optimizer:
         if len(seen) < len(params):
             warnings.warn("a parameter group names a parameter twice, which is updated twice at each step", stacklevel=5)
 
-    # Stepping.
+    # Steps.
 
     @hooked
     def step(self, closure=None):
-        """One update of all parameters that have gradients; `closure` recomputes the loss first and is returned."""
+        """Update all parameters that have gradients; `closure` recomputes the loss and is returned."""
         with enable_grad() if self._differentiable() else no_grad():
             if tls.m.clock is None:
                 return self._step(closure)
@@ -299,7 +302,7 @@ class Optimizer:
                 return self._step(closure)
 
     def _differentiable(self) -> bool:
-        """Whether steps have a history, by which gradients reach what they were computed from."""
+        """Return whether steps are differentiable."""
         return bool(vars(self).get("defaults", {}).get("differentiable"))
 
     def _step(self, closure):
@@ -320,7 +323,7 @@ class Optimizer:
                     if (recorder is not None or g.is_sparse or g._node is not None) and not group.get("differentiable"):
                         g = g.detach()
                     row, a = (p, g if down else -g, self.state[p]), p._a
-                    is_plain = a.dtype.kind == "f" and a.ndim and not g.is_sparse       # nearly always
+                    is_plain = a.dtype.kind == "f" and a.ndim and not g.is_sparse       # the common case
                     alone = None if is_plain else self._update_alone(p, g, group)
                     if alone is None:
                         rows.append(row)
@@ -331,7 +334,7 @@ class Optimizer:
         return loss
 
     def _update_alone(self, p, g, group):
-        """How a parameter is updated that does not go with the others of its group; None for one that does."""
+        """Return the function that updates a parameter separately from its group, or None."""
         if g.is_sparse:
             return self._sparse_update()
         if p.dtype.is_complex:
@@ -341,26 +344,26 @@ class Optimizer:
         return None
 
     def _update_each(self, rows, group):
-        """Updates the parameters of a group: (parameter, gradient, state) each."""
+        """Update the parameters of a group: (parameter, gradient, state) each."""
         for p, g, state in rows:
             self._update(p, g, state, group)
 
     def _update_parts(self, p, g, state, group):
-        """Updates a complex parameter."""
+        """Update a complex parameter."""
         if not self._takes_complex:
             raise DTypeError(f"{type(self).__name__} does not support complex parameters; use Adam or SGD")
         by_pairs(self._update, p, g, state, group)
 
     def _sparse_update(self):
-        """What updates a parameter by a sparse gradient."""
+        """Return the update by a sparse gradient."""
         if self._update_rows is None:
             raise AutogradError(f"{type(self).__name__} does not support sparse gradients: use SparseAdam, SGD or Adagrad, or "
                                 "sparse=False for the embedding")
         return self._update_rows
 
     def layout(self) -> list:
-        """What an update consists of, as a trace must find it again: groups, parameters, and the tensors in the state of
-        each; as (None or (id of the state, name), object)."""
+        """Return the layout that a trace must find again: groups, parameters and state tensors, as (None or (id of the
+        state, name), object)."""
         found: list = []
         for group in self.param_groups:
             found.append((None, group))
@@ -371,11 +374,11 @@ class Optimizer:
         return found
 
     def _update(self, p, g, state, group):
-        """Updates one parameter; every optimizer defines it."""
+        """Update one parameter; subclasses define it."""
         raise NotImplementedError(f"{type(self).__name__} does not define _update()")
 
     def zero_grad(self, set_to_none=True):
-        """Drops the gradients of all parameters (or sets them to zero)."""
+        """Drop the gradients of all parameters, or set them to zero."""
         if tls.m.recorder is not None:
             tls.m.recorder.optimizers.clearing(self)
         lists.clear_gradients([p for group in self.param_groups for p in group["params"]], set_to_none)
@@ -384,37 +387,37 @@ class Optimizer:
 
     @functools.cached_property
     def _hooks(self) -> dict:
-        """The hooks by when they run; made when somebody asks, as classes of the user's may leave out `__init__`."""
+        """Return the hooks by event; made late, since subclasses may skip `__init__`."""
         return {name: HookTable() for name in ("pre", "post", "state_pre", "state_post", "load_pre", "load_post")}
 
     def register_step_pre_hook(self, hook):
-        """Calls hook(optimizer, args, kwargs) before each step; args begin with the optimizer, a result replaces both."""
+        """Call hook(optimizer, args, kwargs) before each step; args begin with the optimizer, a result replaces both."""
         return add_hook(self._hooks["pre"], hook)
 
     def register_step_post_hook(self, hook):
-        """Calls hook(optimizer, args, kwargs) after each step."""
+        """Call hook(optimizer, args, kwargs) after each step."""
         return add_hook(self._hooks["post"], hook)
 
     def register_state_dict_pre_hook(self, hook, prepend=False):
-        """Calls hook(optimizer) before the state is collected."""
+        """Call hook(optimizer) before the state is collected."""
         return add_hook(self._hooks["state_pre"], hook, prepend=prepend)
 
     def register_state_dict_post_hook(self, hook, prepend=False):
-        """Calls hook(optimizer, state_dict) after the state was collected; a result replaces it."""
+        """Call hook(optimizer, state_dict) after the state is collected; a result replaces it."""
         return add_hook(self._hooks["state_post"], hook, prepend=prepend)
 
     def register_load_state_dict_pre_hook(self, hook, prepend=False):
-        """Calls hook(optimizer, state_dict) before loading; a result replaces the state dict."""
+        """Call hook(optimizer, state_dict) before loading; a result replaces the state dict."""
         return add_hook(self._hooks["load_pre"], hook, prepend=prepend)
 
     def register_load_state_dict_post_hook(self, hook, prepend=False):
-        """Calls hook(optimizer) after loading."""
+        """Call hook(optimizer) after loading."""
         return add_hook(self._hooks["load_post"], hook, prepend=prepend)
 
     # State.
 
     def state_dict(self):
-        """{"state": state by the parameter's number, "param_groups": options with numbers for parameters}."""
+        """Return {"state": states by parameter number, "param_groups": options with parameter numbers}."""
         for hook in list(self._hooks["state_pre"].values()):
             hook(self)
         numbers, groups = {}, []
@@ -432,7 +435,7 @@ class Optimizer:
         return found
 
     def load_state_dict(self, state_dict):
-        """Takes options and state from another optimizer's state_dict()."""
+        """Load options and state from a state_dict() of another optimizer."""
         state_dict = dict(state_dict)
         for hook in list(self._hooks["load_pre"].values()):
             replaced = hook(self, state_dict)
@@ -466,7 +469,7 @@ class Optimizer:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 
     def __setstate__(self, state):
-        """Takes what was pickled, or loaded: classes of the user's bring what older versions saved up to date here."""
+        """Take pickled or loaded state; subclasses update states of older versions here."""
         self.__dict__.update(state)
 
     def __repr__(self):
@@ -478,8 +481,8 @@ class Optimizer:
 
 
 def _fitted(value, p, key=None):
-    """A copy of a state value. Tensors go to the parameter's device (numbers stay where they are, and step counts keep their
-    dtype), and those of floating point take its dtype."""
+    """Return a copy of a state value for a parameter. Tensors move to its device, scalars stay, and floating point tensors
+    take its dtype, except step counts."""
     if isinstance(value, Tensor):
         value = value.detach()
         if p is not None and key != "step":

@@ -1,4 +1,9 @@
-"""Complex parameters, which are updated as pairs of real numbers: both parts of each have running averages of their own."""
+"""Parameters that update as views of another form: complex ones as pairs of real numbers, scalars as vectors.
+
+Both parts of a complex parameter have running averages of their own. A scalar parameter updates as a vector of one element if
+learning rate or step count is a tensor without dims: beside a vector such a number rounds to the vector's dtype, as a Python
+number does, so traced and eager results have the same bits.
+"""
 
 from ..api.register.register import FUNCTIONS
 from ..core.tensor import Tensor
@@ -6,7 +11,8 @@ from ..core.writes import write
 
 
 def by_pairs(update, p, g, state, group):
-    """Lets `update` work on the parts of a complex parameter, its gradient and its state, and puts there what it gives."""
+    """Run `update` on the real and imaginary parts of a complex parameter, its gradient and state, and write the results
+    back."""
     parts, held = parts_of(p), {name: parts_of(v) if is_complex(v) else v for name, v in state.items()}
     update(parts, parts_of(g), held, group)
     write(p, whole(parts), "step")
@@ -20,17 +26,17 @@ def by_pairs(update, p, g, state, group):
 
 
 def is_complex(x) -> bool:
-    """Whether something is a complex tensor."""
+    """Return whether `x` is a complex tensor."""
     return isinstance(x, Tensor) and x.dtype.is_complex
 
 
 def parts_of(t: Tensor) -> Tensor:
-    """The parts of complex numbers in a last dimension, as memory of its own."""
+    """Return the parts of complex numbers in a last dimension, in new memory."""
     return FUNCTIONS["view_as_real"](t).clone()
 
 
 def whole(parts: Tensor) -> Tensor:
-    """The complex numbers that have these parts."""
+    """Return complex numbers from their parts."""
     return FUNCTIONS["view_as_complex"](parts).clone()
 
 
@@ -38,7 +44,7 @@ NUMBERS = frozenset(("step", "eta", "mu", "mu_product"))      # entries of a sta
 
 
 def by_vectors(update, p, g, state, group):
-    """Lets `update` work on a scalar parameter, its gradient and its state as vectors over the same memory."""
+    """Run `update` on a scalar parameter, its gradient and state as vectors over the same memory."""
     def vector(t):
         return (t if group.get("differentiable") else t.detach()).reshape(1)
 

@@ -8,14 +8,14 @@ from .update_rules import Elementwise, decay_of, decayed
 
 
 class SGD(Elementwise):
-    """p -= lr * g, with momentum, Nesterov's look ahead and weight decay."""
+    """The step p -= lr * g, with momentum, Nesterov momentum and weight decay."""
 
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False,
                  foreach=None, differentiable=False, fused=None):
         check(lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ArgumentError("nesterov needs a momentum above 0 and no dampening")
-        self._begins: dict = {}     # by id of a parameter that is there several times: how often it still begins
+        self._begins: dict = {}     # id of a repeated parameter -> first steps left
         super().__init__(params, {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
                                   "nesterov": nesterov, "maximize": maximize, "foreach": foreach,
                                   "differentiable": differentiable, "fused": fused})
@@ -24,8 +24,8 @@ class SGD(Elementwise):
         return ("momentum_buffer",) if group["momentum"] else ()
 
     def _begin(self, p, state, group):
-        """Whether there were gradients before. A parameter that is there twice begins twice: in its first step its momentum is
-        its last gradient alone."""
+        """Return whether the parameter has had a gradient. A repeated parameter starts twice: in its first step the momentum
+        is the last gradient alone."""
         buffer = state.get("momentum_buffer")
         if self._repeats and group["momentum"]:
             if buffer is None:

@@ -1,4 +1,4 @@
-"""Adam for parameters of which a step touches few rows, such as embeddings."""
+"""Adam for parameters with sparse gradients, such as embeddings."""
 
 from ...ir.errors import ArgumentError
 from ..api.register.register import FUNCTIONS
@@ -11,9 +11,9 @@ __all__ = ["SparseAdam"]
 
 
 class SparseAdam(Optimizer):
-    """Adam that leaves rows that a sparse gradient does not name as they are, and their running averages too.
+    """Adam that leaves rows without gradient, and their running averages, unchanged.
 
-    Of a dense gradient these are the rows that are zero.
+    In a dense gradient these are the zero rows.
     """
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
@@ -52,14 +52,14 @@ class SparseAdam(Optimizer):
 
     @staticmethod
     def _averages(p, state):
-        """The running averages, which begin as zeros."""
+        """Return the running averages, initially zero."""
         for name in ("exp_avg", "exp_avg_sq"):
             if name not in state:
                 state[name] = zeros_like(p)
         return state["exp_avg"], state["exp_avg_sq"]
 
     def _moved(self, p, g, state, touched, beta1, beta2):
-        """The running averages, moved where a row was touched."""
+        """Return the running averages, updated where a row has a gradient."""
         where, (mean, square) = FUNCTIONS["where"], self._averages(p, state)
         put(mean, where(touched, mean + (g - mean) * (1 - beta1), mean))
         put(square, where(touched, square + (g * g - square) * (1 - beta2), square))

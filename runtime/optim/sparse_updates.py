@@ -1,7 +1,7 @@
-"""What optimizers need to update only those rows of a parameter that a sparse gradient names.
+"""Updates of the rows of a parameter that a sparse gradient names.
 
-Eagerly these are arrays. While a recorder watches they are tensors, as many as the gradient has entries, so that their number
-does not depend on data: where entries meet at one place, the last place and its values stand there several times.
+Eagerly, rows are arrays. Under a recorder they are tensors with one row per entry of the gradient, so that no size depends on
+data; duplicate indices repeat the last index and its values.
 """
 
 from typing import Any
@@ -18,13 +18,13 @@ from ..core.writes import check_writable
 
 
 def rows_of(g) -> Any:
-    """The places of a sparse gradient, each once, with the values there: by numpy where no recorder watches and it can."""
+    """Return the unique indices of a sparse gradient with their values; by numpy without a recorder."""
     is_plain = tls.m.recorder is None and g._values()._a.__class__ is np.ndarray
     return Rows(g.coalesce()) if is_plain else RecordedRows(g)
 
 
 def group_number(option, values):
-    """An option of a parameter group (a number, or a tensor of one) as a number of the dtype that it will meet."""
+    """Return an option of a group as a number of the dtype that it meets."""
     if isinstance(option, Tensor) and tls.m.recorder is not None:
         return ew.cast(option, dtype=values.dtype)
     plain = values.dtype.np if isinstance(values, Tensor) else values.dtype
@@ -32,17 +32,17 @@ def group_number(option, values):
 
 
 class Rows:
-    """Places as numpy takes them (a tuple), and the values there."""
+    """Indices for numpy (a tuple), and the values there."""
 
     def __init__(self, g):
         self.at, self.values = tuple(g.indices()._a), g.values()._a
 
     def of(self, t: Tensor):
-        """What a parameter or a state holds at the places."""
+        """Return the rows of a parameter or state."""
         return t._a[self.at]
 
     def put(self, dst: Tensor, values):
-        """Writes values at the places of a parameter or a state."""
+        """Write values into the rows of a parameter or state."""
         check_writable(dst, tls.m, "step")
         dst._a[self.at] = values
         dst._storage.wrote("step")
@@ -51,7 +51,7 @@ class Rows:
 
 
 class RecordedRows:
-    """The same in operators. Of a gradient with gaps, which may have no entry at all, `some` says whether there is one."""
+    """Rows as operators. For a padded gradient, `some` tells whether there is an entry at all."""
 
     def __init__(self, g):
         self.some = None
@@ -69,11 +69,11 @@ class RecordedRows:
             self.at, self.values = g.rows(), g.values()
 
     def of(self, t: Tensor):
-        """What a parameter or a state holds at the places."""
+        """Return the rows of a parameter or state."""
         return t.detach()[self.at]
 
     def put(self, dst: Tensor, values):
-        """Writes values at the places of a parameter or a state."""
+        """Write values into the rows of a parameter or state."""
         if numel_of(values):
             if self.some is not None:
                 values = ew.where(self.some.reshape(-1, *(1,) * (values.ndim - 1)).expand_as(values), values, self.of(dst))
@@ -81,19 +81,19 @@ class RecordedRows:
 
     @staticmethod
     def sqrt(x):
-        """Square roots."""
+        """Return square roots."""
         return FUNCTIONS["sqrt"](x)
 
 
 def _once(numbers, values) -> tuple:
-    """(each number once, in order, the sum of its values); as many as there are entries, the last one filling up, in the place
-    of gaps, too. The values of a number are added up in their order, as `coalesce` does it."""
+    """Return (unique numbers in order, sums of their values), padded with the last one to the number of entries. Values add
+    up in order, like `coalesce`."""
     count = numel_of(numbers)
     if not count:
         return numbers, values
     in_order, order = FUNCTIONS["sort"](numbers, stable=True)
     is_new = cat(FUNCTIONS["zeros_like"](numbers[:1]), ew.cast(ew.ne(in_order[1:], in_order[:-1]), dtype=numbers.dtype), dim=0)
-    group = FUNCTIONS["cumsum"](is_new, 0)              # of each entry in order
+    group = FUNCTIONS["cumsum"](is_new, 0)              # group of each entry, in order
     own = FUNCTIONS["zeros_like"](numbers).index_put((order,), group)
     sums = FUNCTIONS["zeros_like"](values).index_put((own,), values, accumulate=True)
     found = FUNCTIONS["zeros_like"](numbers).index_put((group,), in_order)

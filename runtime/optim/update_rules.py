@@ -1,14 +1,13 @@
-"""Optimizers that update each element by what is kept for it: one rule for each, written once.
+"""Optimizers with an elementwise rule, written once.
 
     def adagrad(fn, s, g, n):
         g = decayed(s, g, n)
         s.sum = s.sum + g * g
         s.p = s.p - g / (fn.sqrt(s.sum) + n.eps) * n.lr
 
-`s` is what a step writes: the parameter and its state, by names. `n` are the numbers of a step; those that options leave out
-are None, and so is state that they leave out. A rule runs in one sweep over memory, in which all is read once and written once;
-or operator by operator while a recorder watches, where numbers are tensors, and in dtypes that are not swept. Each operation
-rounds once, so the bits are the same.
+`s` holds the values that a step writes: parameter and state, by name. `n` holds the numbers of a step. Unused options and
+states are None. A rule runs as one kernel that reads and writes each value once, or operator by operator under a recorder
+(numbers are tensors) and in other dtypes. Each operation rounds once, so the bits are the same.
 """
 
 import functools
@@ -23,21 +22,21 @@ from .optimizer import Optimizer, count, counts_there, put, zeros_like
 
 
 class Elementwise(Optimizer):
-    """Base of optimizers with a rule. `_numbers` gives the numbers of a step from what `_begin` gives for a parameter, which is
-    the same for many of them."""
+    """Base of optimizers with a rule. `_numbers` computes the numbers of a step from the result of `_begin`, which many
+    parameters share."""
 
     _rule: Callable
 
     def _begin(self, p, state, group) -> Any:
-        """Counts a step of a parameter; what its numbers follow from."""
+        """Count a step of a parameter and return the base of its numbers."""
         return count(state, p, group)
 
     def _names(self, group) -> tuple:
-        """The names of a parameter's state that steps write, which begins as zeros."""
+        """Return the names of states that steps write; they start as zeros."""
         raise NotImplementedError(f"{type(self).__name__} does not define _names()")
 
     def _numbers(self, at, group) -> dict:
-        """The numbers of a step by name."""
+        """Return the numbers of a step by name."""
         raise NotImplementedError(f"{type(self).__name__} does not define _numbers()")
 
     def _update(self, p, g, state, group):
@@ -63,13 +62,13 @@ class Elementwise(Optimizer):
 
 
 def sweeps(group) -> bool:
-    """Whether updates may run as sweeps: outside of a recording, and options are numbers."""
+    """Return whether updates may run as fused kernels: no recording, and all options are numbers."""
     m = tls.m
     return m.recorder is None and m.batched is None and not group.get("differentiable") and type(group["lr"]) in (float, int)
 
 
 def are_alike(p, others) -> bool:
-    """Whether all arrays are of one size and of a kind that sweeps take."""
+    """Return whether all arrays have one size and a kind that fused kernels take."""
     a = p._a
     kind, shape = a.dtype, a.shape
     for t in others:
@@ -80,7 +79,7 @@ def are_alike(p, others) -> bool:
 
 @functools.lru_cache(None)
 def kernel_of(rule, names, numbers):
-    """A rule as what builds a kernel: of the parameter, the state, the gradient, and the numbers."""
+    """Return a rule as a builder of a kernel of the parameter, the state, the gradient and the numbers."""
     def build(k, *values):
         state, (g, *rest) = Named(**dict(zip(("p", *names), values))), values[1 + len(names):]
         rule(k.fn, state, g, Named(**dict(zip(numbers, rest))))
@@ -92,14 +91,14 @@ def kernel_of(rule, names, numbers):
 
 
 class Named(SimpleNamespace):
-    """Values by names; None for all others."""
+    """Values by name; other names are None."""
 
     def __getattr__(self, name):
         return None
 
 
 class Stored(Named):
-    """Tensors by names, into which values are written."""
+    """Tensors by name; assignment writes into them."""
 
     def __setattr__(self, name, value):
         put(getattr(self, name), value)
@@ -116,7 +115,7 @@ OPERATORS = Operators()
 
 
 def decay_of(group, decoupled=False) -> dict:
-    """The number of weight decay, if there is one."""
+    """Return the weight decay, or None."""
     decay = group["weight_decay"]
     if not decay:
         return {}
@@ -124,7 +123,7 @@ def decay_of(group, decoupled=False) -> dict:
 
 
 def decayed(s, g, n):
-    """The gradient with weight decay: added to it, or (decoupled) taken off the parameter at once."""
+    """Return the gradient with weight decay added, or decay the parameter directly (decoupled)."""
     if n.shrink is not None:
         s.p = s.p * n.shrink
     return g if n.decay is None else g + s.p * n.decay

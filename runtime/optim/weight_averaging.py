@@ -1,4 +1,4 @@
-"""Averages of a model's parameters over training: stochastic weight averaging and exponential moving averages."""
+"""Averages of model parameters: stochastic weight averaging and exponential moving averages."""
 
 import copy
 import itertools
@@ -25,7 +25,7 @@ def _check_decay(decay):
 
 
 def get_ema_avg_fn(decay=0.999):
-    """An avg_fn for AveragedModel: an exponential moving average."""
+    """Return an avg_fn for AveragedModel: an exponential moving average."""
     _check_decay(decay)
 
     def ema_update(ema_param, current_param, num_averaged):
@@ -36,7 +36,7 @@ def get_ema_avg_fn(decay=0.999):
 
 
 def get_ema_multi_avg_fn(decay=0.999):
-    """A multi_avg_fn for AveragedModel: an exponential moving average."""
+    """Return a multi_avg_fn for AveragedModel: an exponential moving average."""
     _check_decay(decay)
 
     def ema_update(ema_param_list, current_param_list, num_averaged):
@@ -52,7 +52,7 @@ def get_ema_multi_avg_fn(decay=0.999):
 
 
 def get_swa_avg_fn():
-    """An avg_fn for AveragedModel: the mean of all."""
+    """Return an avg_fn for AveragedModel: the mean."""
 
     def swa_update(averaged_param, current_param, num_averaged):
         with no_grad():
@@ -62,7 +62,7 @@ def get_swa_avg_fn():
 
 
 def get_swa_multi_avg_fn():
-    """A multi_avg_fn for AveragedModel: the mean of all."""
+    """Return a multi_avg_fn for AveragedModel: the mean."""
     average = get_swa_avg_fn()
 
     def swa_update(averaged_param_list, current_param_list, num_averaged):
@@ -78,10 +78,10 @@ def get_swa_multi_avg_fn():
 
 
 class AveragedModel(Module):
-    """A copy of a model whose parameters are averages of the model's; `update_parameters(model)` takes in its present ones.
+    """A copy of a model with averaged parameters; `update_parameters(model)` adds the current ones.
 
-    The average is the mean of all, or what avg_fn(averaged, current, number) or multi_avg_fn (of lists) says. Buffers are
-    copied, or averaged too with `use_buffers`.
+    The average is the mean, avg_fn(averaged, current, number), or multi_avg_fn on lists. Buffers are copied, or averaged with
+    `use_buffers`.
     """
 
     def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):
@@ -95,11 +95,11 @@ class AveragedModel(Module):
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
 
     def forward(self, *args, **kwargs):
-        """The result of the averaged model."""
+        """Return the result of the averaged model."""
         return self.module(*args, **kwargs)
 
     def _pairs(self, model):
-        """(averaged, current) tensors that are averaged."""
+        """Return (averaged, current) tensors that are averaged."""
         def tensors(m):
             return itertools.chain(m.parameters(), m.buffers()) if self.use_buffers else m.parameters()
 
@@ -110,7 +110,7 @@ class AveragedModel(Module):
         return mine, [t.detach().to(m.device) for t, m in zip(theirs, mine)]
 
     def update_parameters(self, model):
-        """Takes the model's present parameters into the average."""
+        """Add the model's current parameters to the average."""
         mine, theirs = self._pairs(model)
         with no_grad():
             if self.n_averaged == 0:
@@ -128,7 +128,7 @@ class AveragedModel(Module):
 
 
 def update_bn(loader, model, device=None):
-    """Computes the running statistics of all batch norms anew, from the inputs that `loader` gives."""
+    """Recompute the running statistics of all batch norms from the inputs of `loader`."""
     norms = {m: m.momentum for m in model.modules() if isinstance(m, _BatchNorm)}
     if not norms:
         return
@@ -149,7 +149,7 @@ def update_bn(loader, model, device=None):
 
 
 class SWALR(LRScheduler):
-    """Goes from the present rates to `swa_lr` within anneal_epochs steps, along a cosine or a line, and stays there."""
+    """A schedule from the current rates to `swa_lr` within anneal_epochs steps, on a cosine or a line."""
 
     def __init__(self, optimizer, swa_lr, anneal_epochs=10, anneal_strategy="cos", last_epoch=-1):
         if anneal_strategy not in ("cos", "linear"):
@@ -165,11 +165,11 @@ class SWALR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _share(self, t):
-        """How far the way has been gone at a time of 0 to 1."""
+        """Return the share of the change at a time from 0 to 1."""
         return (1 - math.cos(math.pi * t)) / 2 if self._strategy == "cos" else t
 
     def get_lr(self):
-        """The rates of all groups now."""
+        """Return the current rates of all groups."""
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)

@@ -20,7 +20,7 @@ _MOST_OVERHEAD = 1e-4   # of the clock, beside what it measures
 
 
 def select_unit(t: float) -> tuple[str, float]:
-    """(name, seconds) of the unit in which a time reads well."""
+    """Return (name, seconds) of the unit in which a time reads well."""
     for name, unit, _ in _UNITS:
         if t >= unit:
             return name, unit
@@ -28,7 +28,7 @@ def select_unit(t: float) -> tuple[str, float]:
 
 
 def unit_to_english(u: str) -> str:
-    """A unit's name in words."""
+    """Return a unit's name in words."""
     return next(word for name, _, word in _UNITS if name == u)
 
 
@@ -64,7 +64,7 @@ class Measurement:
 
     @property
     def significant_figures(self) -> int:
-        """How many digits of the median the spread leaves."""
+        """Return how many digits of the median the spread leaves."""
         spread = 1.7 * self.iqr / math.sqrt(len(self.raw_times)) if len(self.raw_times) >= 4 else math.inf
         if not spread or math.isinf(spread):
             return 3 if spread else 5
@@ -127,7 +127,7 @@ class Timer:
         raise NotImplementedError("use blocked_autorange, which chooses how often to run")
 
     def _number(self, at_least, callback=None) -> int:
-        """How many runs make a measurement that the clock's own cost does not change."""
+        """Return how many runs make a measurement that the clock's own cost does not change."""
         overhead = statistics.median([timer_cost(self._clock) for _ in range(5)])
         number = 1
         while True:
@@ -150,7 +150,7 @@ class Timer:
         return self._measured(number, times)
 
     def adaptive_autorange(self, threshold=0.1, *, min_run_time=0.01, max_run_time=10.0, callback=None) -> Measurement:
-        """Measures until the middle half of the times spreads by less than `threshold` of the median."""
+        """Measure until the middle half of the times spreads by less than `threshold` of the median."""
         number, total, look = self._number(min_run_time, callback), 0.0, 4
         times: list = []
         while True:
@@ -180,25 +180,25 @@ class Compare:
         self.extend_results(results)
 
     def extend_results(self, results):
-        """Takes in more measurements."""
+        """Take in more measurements."""
         for r in results:
             if not isinstance(r, Measurement):
                 raise ArgumentError(f"Compare takes measurements of a Timer, got {type(r).__name__}")
         self._results.extend(results)
 
     def trim_significant_figures(self):
-        """Shows no more digits than the spread leaves."""
+        """Show no more digits than the spread leaves."""
         self._trim = True
 
     def colorize(self, rowwise=False):
         """Nothing: tables are plain text."""
 
     def highlight_warnings(self):
-        """Marks times whose spread is wide."""
+        """Mark times whose spread is wide."""
         self._warn = True
 
     def print(self):
-        """Prints the tables."""
+        """Print the tables."""
         print(str(self))
 
     def __str__(self):

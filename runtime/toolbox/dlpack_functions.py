@@ -6,5 +6,5 @@ __all__ = ["from_dlpack", "to_dlpack"]
 
 
 def to_dlpack(tensor):
-    """A DLPack capsule of a tensor's memory."""
+    """Return a DLPack capsule of a tensor's memory."""
     return tensor.__dlpack__()

@@ -28,7 +28,7 @@ FORMULAS: dict[str, Callable] = {}      # of the user's, by the name of an opera
 
 
 def register_flop_formula(targets, get_raw=False):
-    """Marks the function that says how many operations a call takes of an operator: one that is registered with the module
+    """Mark the function that says how many operations a call takes of an operator: one that is registered with the module
     `library`, or a record of ingot's, by itself or by its name; or a list of them.
 
     It is called with the arguments of the operator, and `out_shape`: tensors are replaced by their shapes. With `get_raw` they
@@ -54,7 +54,7 @@ def _name_of(target) -> str:
 
 
 def _on_values(formula, get_raw=False):
-    """A formula as it is called here: with arguments, keywords and the result."""
+    """Return a formula as it is called here: with arguments, keywords and the result."""
     if get_raw or getattr(formula, "_get_raw", False):
         return lambda args, kwargs, out: formula(*args, **kwargs, out_val=out)
 
@@ -172,7 +172,7 @@ class FlopCounterMode(AtDoor):
     # What was found.
 
     def get_total_flops(self) -> int:
-        """The sum of all counts."""
+        """Return the sum of all counts."""
         return sum(self.flop_counts.get("Global", {}).values())
 
     def get_flop_counts(self) -> dict[str, dict[str, int]]:
@@ -184,7 +184,7 @@ class FlopCounterMode(AtDoor):
         return Counter()
 
     def get_table(self, depth: int | None = None) -> str:
-        """The counts as a table of `depth` levels of modules."""
+        """Return the counts as a table of `depth` levels of modules."""
         depth = self.depth if depth is None else depth
         total = self.get_total_flops()
         unit = max(0, min(len(_SUFFIXES) - 1, (len(str(total)) - 2) // 3))
@@ -230,7 +230,7 @@ class FlopCounterMode(AtDoor):
         return out
 
     def around_operator(self, op, run, args, kwargs):
-        """An operator of the user's counts by its formula; without one, what it runs is counted."""
+        """Return an operator of the user's counts by its formula; without one, what it runs is counted."""
         formula = self._formula(op.name())
         if formula is None:
             return super().around_operator(op, run, args, kwargs)
@@ -260,7 +260,7 @@ class FlopCounterMode(AtDoor):
         return self._own_formulas.get(name) or FORMULAS.get(name)
 
     def _note_nodes(self, outs):
-        """Remembers the modules that make these results, for their gradients."""
+        """Remember the modules that make these results, for their gradients."""
         where = (*self.modules.open, *self._backward_of)
         if where:
             for t in outs:

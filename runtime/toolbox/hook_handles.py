@@ -8,7 +8,7 @@ __all__ = ["RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
 
 
 def unserializable_hook(f):
-    """Marks a hook that is lost when its tensor or module is pickled."""
+    """Mark a hook that is lost when its tensor or module is pickled."""
     f.__torch_unserializable__ = True
     return f
 

@@ -21,25 +21,25 @@ _chosen: dict = {}
 
 
 def get_dir() -> str:
-    """The folder of repositories and, in `checkpoints`, of weights: that of `set_dir`, else `hub` below $TORCH_HOME, else in
-    the user's cache."""
+    """Return the folder of repositories and, in `checkpoints`, of weights: that of `set_dir`, else `hub` below $TORCH_HOME,
+    else in the user's cache."""
     return _chosen["dir"] if "dir" in _chosen else os.path.join(_get_torch_home(), "hub")
 
 
 def _get_torch_home() -> str:
-    """The folder that libraries keep files in."""
+    """Return the folder that libraries keep files in."""
     cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
     return os.path.expanduser(os.environ.get("TORCH_HOME", os.path.join(cache, "torch")))
 
 
 def set_dir(d):
-    """Chooses the folder of repositories and weights."""
+    """Choose the folder of repositories and weights."""
     _chosen["dir"] = os.path.expanduser(d)
 
 
 def load_state_dict_from_url(url, model_dir=None, map_location=None, progress=True, check_hash=False, file_name=None,
                              weights_only=True):
-    """The weights that an address names, from the file of that name in `model_dir` (`checkpoints` below `get_dir()`)."""
+    """Return the weights that an address names, from the file of that name in `model_dir` (`checkpoints` below `get_dir()`)."""
     folder = Path(model_dir or os.path.join(get_dir(), "checkpoints"))
     path = folder / (file_name or os.path.basename(urlparse(url).path))
     if not path.exists():
@@ -56,7 +56,7 @@ def download_url_to_file(url, dst, hash_prefix=None, progress=True):
 
 
 def _conf(repo_or_dir, source) -> Any:
-    """The module `hubconf.py` of a folder."""
+    """Return the module `hubconf.py` of a folder."""
     if source != "local":
         raise ArgumentError(f"hub takes repositories from folders only: clone {repo_or_dir!r} and pass its folder with "
                             f"source='local' (got source={source!r})")
@@ -87,7 +87,7 @@ def load(repo_or_dir, model, *args, source="github", trust_repo=None, force_relo
 
 
 def list(github, force_reload=False, skip_validation=False, trust_repo=None, verbose=True, *, source="local"):
-    """The names of the models of a folder's hubconf.py."""
+    """Return the names of the models of a folder's hubconf.py."""
     return [n for n, f in vars(_conf(github, source)).items() if callable(f) and not n.startswith("_")]
 
 
@@ -112,14 +112,14 @@ class _Quiet:
         return None
 
     def update(self, n=1):
-        """Counts; shows nothing."""
+        """Count; shows nothing."""
 
     def close(self):
-        """Ends; nothing was shown."""
+        """End; nothing was shown."""
 
 
 def tqdm(*args, **kwargs):
-    """The progress bar of the package tqdm, or one that shows nothing where that is not installed."""
+    """Return the progress bar of the package tqdm, or one that shows nothing where that is not installed."""
     try:
         from tqdm.auto import tqdm as bar
     except ImportError:

@@ -32,7 +32,7 @@ class ModuleTracker:
 
     @property
     def is_bw(self) -> bool:
-        """Whether this thread runs a backward."""
+        """Return whether this thread runs a backward."""
         return tls.m.backward is not None
 
     def __enter__(self):
@@ -68,7 +68,7 @@ class ModuleTracker:
             self._at_gradients(result, lambda *_: self._goes_back_into(name))
 
     def _goes_back_into(self, name):
-        """The gradient of a module's results is there; that of its arguments may never be, so all is over at the end."""
+        """Return the gradient of a module's results is there; that of its arguments may never be, so all is over at the end."""
         self.parents.add(name)
         if self._over not in tls.m.backward.endings:
             tls.m.backward.endings.append(self._over)

@@ -53,7 +53,7 @@ class Progress:
         self._bar.update(self._task, completed=self.done, numbers=self.text())
 
     def text(self) -> str:
-        """The numbers as they are shown."""
+        """Return the numbers as they are shown."""
         return "  ".join(f"{name} {_short(value)}" for name, value in self.numbers.items())
 
 
@@ -77,11 +77,11 @@ def _new_bar():
 
 
 def progress(iterable, description="", *, total=None, disable=None, refresh=0.1):
-    """Iterates over `iterable` (a loader, say) behind a progress bar on standard error: count, rate, time left, and what
+    """Iterate over `iterable` (a loader, say) behind a progress bar on standard error: count, rate, time left, and what
     `update(loss=loss)` was told.
 
-    Silent unless standard error is a terminal; `disable` says so either way. `refresh` is the least time between two
-    pictures, in seconds.
+    Silent unless standard error is a terminal; `disable` says so either way. `refresh` is the least time between two pictures,
+    in seconds.
     """
     if total is None and hasattr(iterable, "__len__"):
         total = len(iterable)

@@ -29,5 +29,5 @@ def swap_tensors(t1, t2):
 
 
 def _own(node):
-    """The reference that a leaf has to its tensor."""
+    """Return the reference that a leaf has to its tensor."""
     return node.of if type(node) is Leaf else None

@@ -24,7 +24,7 @@ _TOLERANCES = {dt.float16: (1e-3, 1e-5), dt.bfloat16: (1.6e-2, 1e-5), dt.float32
 
 def assert_close(actual, expected, *, allow_subclasses=True, rtol=None, atol=None, equal_nan=False, check_device=True,
                  check_dtype=True, check_layout=True, check_stride=False, msg=None):
-    """Raises AssertionError, saying what differs most and where, unless |actual - expected| <= atol + rtol * |expected|.
+    """Raise AssertionError, saying what differs most and where, unless |actual - expected| <= atol + rtol * |expected|.
 
     Takes tensors, arrays, numbers, and sequences and mappings of them. Tolerances depend on the dtype unless given, both or
     none; for integers and bools they are 0.
@@ -50,7 +50,7 @@ def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan=True, msg=
 
 
 def _differences(actual, expected, path, options):
-    """(where, what) for everything that differs."""
+    """Return (where, what) for everything that differs."""
     if isinstance(actual, collections.abc.Mapping) and isinstance(expected, collections.abc.Mapping):
         if actual.keys() != expected.keys():
             yield path, f"The keys of the mappings do not match: {sorted(actual, key=str)} and {sorted(expected, key=str)}"
@@ -128,7 +128,7 @@ def _compared(a, e, rtol, atol, equal_nan, numbers) -> str | None:
 
 
 def _worst(difference, close) -> str:
-    """The largest of some differences, and where."""
+    """Return the largest of some differences, and where."""
     shown = np.where(close, -1.0, np.where(np.isnan(difference), math.inf, difference))
     at = np.unravel_index(int(shown.argmax()), shown.shape)
     return f"{difference[at]} at index {tuple(int(i) for i in at)}"
@@ -136,7 +136,7 @@ def _worst(difference, close) -> str:
 
 def make_tensor(*shape, dtype, device=None, low=None, high=None, requires_grad=False, noncontiguous=False, exclude_zero=False,
                 memory_format=None):
-    """A tensor of random numbers in [low, high): by default in [-9, 9), of bools, or of small integers."""
+    """Return a tensor of random numbers in [low, high): by default in [-9, 9), of bools, or of small integers."""
     sizes = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else tuple(shape)
     kind = dt.as_dtype(dtype)
     low, high = _bounds(kind, low, high)

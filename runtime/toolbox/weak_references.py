@@ -67,11 +67,11 @@ class WeakIdKeyDictionary(MutableMapping):
         return f"<{type(self).__name__} at {id(self):#x}>"
 
     def keyrefs(self) -> list:
-        """The references to the keys."""
+        """Return the references to the keys."""
         return list(self.data)
 
     def copy(self):
-        """The same entries in another dictionary."""
+        """Return the same entries in another dictionary."""
         return type(self)(self, self.ref_type)
 
     __copy__ = copy

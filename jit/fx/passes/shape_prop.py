@@ -46,5 +46,5 @@ class ShapeProp(Interpreter):
         return result
 
     def propagate(self, *args) -> Any:
-        """Runs the graph on arguments."""
+        """Run the graph on arguments."""
         return self.run(*args)

@@ -23,12 +23,12 @@ class Partition:
         self.outputs: dict[Node, None] = {}
 
     def needs(self, parts: dict[Node, "Partition"]) -> dict["Partition", None]:
-        """The parts that run before it."""
+        """Return the parts that run before it."""
         return dict.fromkeys([parts[n] for n in self.inputs if n in parts])
 
 
 def _in_order(parts: list[Partition], of: dict[Node, Partition]) -> list[Partition]:
-    """The parts in an order in which each runs after those that it reads from."""
+    """Return the parts in an order in which each runs after those that it reads from."""
     done: dict[Partition, bool] = {}
     ordered: list[Partition] = []
 
@@ -60,8 +60,8 @@ def _module_of(m, part: Partition) -> GraphModule:
 
 def split_module(m: GraphModule, root_m: Module | None, split_callback: Callable[[Node], Any],
                  qualname_map: dict[str, str] | None = None, keep_original_order: bool = False) -> GraphModule:
-    """The same program with a module `submod_<name>` for each part; `split_callback(node)` gives the name of the part that a
-    node is in. `qualname_map` is given the path before of each path after."""
+    """Return the same program with a module `submod_<name>` for each part; `split_callback(node)` gives the name of the part
+    that a node is in. `qualname_map` is given the path before of each path after."""
     parts: dict[Any, Partition] = {}
     of: dict[Node, Partition] = {}
     for node in m.graph.nodes:

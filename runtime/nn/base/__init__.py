@@ -1,4 +1,5 @@
-"""Base of all modules: Module, Parameter, Buffer, hooks, state_dict, containers, lazy sizes, initialisation.
+"""Base of all modules: Module, Parameter, Buffer, hooks, state dicts, containers, lazy sizes, initialisation.
 
-Way in: `module.Module`, `parameter.Parameter`. Each change of a module's tables counts in core/structure. It knows no layer.
+Way in: `module.Module`, `parameter.Parameter`. Each change of a module's tables bumps the version in core/structure. The room
+knows no layer.
 """

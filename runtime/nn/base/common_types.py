@@ -1,4 +1,4 @@
-"""`nn.common_types`: names for arguments that are one number or one for each dimension."""
+"""`nn.common_types`: annotations for arguments given as one number or one per dimension."""
 
 from typing import TypeAlias
 

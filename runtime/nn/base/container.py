@@ -19,7 +19,7 @@ def _position(index, size):
 
 
 class _Numbered(Module):
-    """What modules that hold others in an order share."""
+    """Base of containers that number their modules."""
 
     def __getitem__(self, index):
         if isinstance(index, slice):
@@ -27,7 +27,7 @@ class _Numbered(Module):
         return list(self._modules.values())[_position(index, len(self))]
 
     def _part(self, named):
-        """A module of this kind with some of the (name, module) pairs."""
+        """Return a container of this kind with some of the (name, module) pairs."""
         raise NotImplementedError
 
     def __setitem__(self, index, module):
@@ -40,7 +40,7 @@ class _Numbered(Module):
         self._number(list(self._modules.values()))
 
     def _number(self, modules):
-        """Holds these modules, named by their positions."""
+        """Replace all modules, named by position."""
         self._modules.clear()
         for i, module in enumerate(modules):
             self.add_module(str(i), module)
@@ -55,12 +55,12 @@ class _Numbered(Module):
         return self.extend(other)
 
     def append(self, module):
-        """Adds a module at the end."""
+        """Add a module at the end."""
         self.add_module(str(len(self)), module)
         return self
 
     def extend(self, modules):
-        """Adds modules at the end."""
+        """Add modules at the end."""
         if not isinstance(modules, abc.Iterable):
             raise DTypeError(f"{self._get_name()} takes an iterable of modules, got {type(modules).__name__}")
         for module in list(modules):
@@ -68,7 +68,7 @@ class _Numbered(Module):
         return self
 
     def insert(self, index, module):
-        """Adds a module before position `index`; all are then named by their positions."""
+        """Insert a module before position `index` and rename all by position."""
         if not -len(self) <= index <= len(self):
             raise DimError(f"index {index} is out of range for {len(self)} entries")
         kept = list(self._modules.values())
@@ -77,14 +77,14 @@ class _Numbered(Module):
         return self
 
     def pop(self, key):
-        """Removes a module and returns it."""
+        """Remove a module and return it."""
         module = self[key]
         del self[key]
         return module
 
 
 class Sequential(_Numbered):
-    """Calls its modules one after the other."""
+    """A container that calls its modules one after the other."""
 
     def __init__(self, *args):
         super().__init__()
@@ -118,7 +118,7 @@ class ModuleList(_Numbered):
             self.extend(modules)
 
     def _get_abs_string_index(self, idx) -> str:
-        """The name of the module at a position, for classes that derive from this one."""
+        """Return the name of the module at a position; subclasses use it."""
         return str(_position(idx, len(self)))
 
     def _part(self, named):
@@ -142,7 +142,7 @@ class ModuleDict(Module):
 
     def __init__(self, modules=None):
         super().__init__()
-        if modules is not None:         # else update() of a class of the user's is not called
+        if modules is not None:         # a subclass's update() is not called without modules
             self.update(modules)
 
     def __getitem__(self, key):
@@ -164,29 +164,29 @@ class ModuleDict(Module):
         return key in self._modules
 
     def clear(self):
-        """Removes all."""
+        """Remove all."""
         self._modules.clear()
 
     def pop(self, key):
-        """Removes one and returns it."""
+        """Remove a module and return it."""
         module = self[key]
         del self[key]
         return module
 
     def keys(self):
-        """The names."""
+        """Return the names."""
         return self._modules.keys()
 
     def items(self):
-        """(name, module) pairs."""
+        """Return (name, module) pairs."""
         return self._modules.items()
 
     def values(self):
-        """The modules."""
+        """Return the modules."""
         return self._modules.values()
 
     def update(self, modules):
-        """Adds all of a mapping or of an iterable of pairs."""
+        """Add all modules of a mapping or an iterable of pairs."""
         for name, module in modules.items() if hasattr(modules, "items") else modules:
             self[name] = module
 
@@ -196,7 +196,7 @@ def _as_parameter(value):
 
 
 def _is_unordered(parameters) -> bool:
-    """Whether it is a mapping of which the order does not count: one that is not made for it."""
+    """Return whether a mapping has no meaningful order."""
     return isinstance(parameters, abc.Mapping) and not isinstance(parameters, OrderedDict)
 
 
@@ -208,7 +208,7 @@ def _parameter_line(name, p):
 
 
 class ParameterList(Module):
-    """A list of parameters; other values may be in it too."""
+    """A list of parameters, and of other values."""
 
     def __init__(self, values=None):
         super().__init__()
@@ -234,13 +234,13 @@ class ParameterList(Module):
         return self.extend(other)
 
     def append(self, value):
-        """Adds a value at the end; a tensor becomes a parameter."""
+        """Add a value at the end; a tensor becomes a parameter."""
         self._size += 1
         self[self._size - 1] = value
         return self
 
     def extend(self, values):
-        """Adds values at the end."""
+        """Add values at the end."""
         if not isinstance(values, abc.Iterable) or isinstance(values, Tensor):
             raise DTypeError(f"ParameterList takes an iterable of values, got {type(values).__name__}")
         for value in list(values):
@@ -252,7 +252,7 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """Parameters by name; other values may be in it too."""
+    """Parameters by name, and other values."""
 
     def __init__(self, parameters=None):
         super().__init__()
@@ -297,53 +297,53 @@ class ParameterDict(Module):
         return made
 
     def copy(self):
-        """The same values in a new dict."""
+        """Return the same values in a new dict."""
         return ParameterDict(self.items())
 
     def setdefault(self, key, default=None):
-        """The value of `key`, which becomes `default` if there is none."""
+        """Return the value of `key`, set to `default` if it is absent."""
         if key not in self._keys:
             self[key] = default
         return self[key]
 
     def get(self, key, default=None):
-        """The value of `key`, or a default."""
+        """Return the value of `key`, or a default."""
         return self[key] if key in self._keys else default
 
     def fromkeys(self, keys, default=None):
-        """A new dict with one value for all keys."""
+        """Return a new dict with one value for all keys."""
         return ParameterDict((k, default) for k in keys)
 
     def clear(self):
-        """Removes all."""
+        """Remove all."""
         for key in list(self._keys):
             del self[key]
 
     def pop(self, key):
-        """Removes one and returns it."""
+        """Remove a value and return it."""
         value = self[key]
         del self[key]
         return value
 
     def popitem(self):
-        """Removes the last one and returns (key, value)."""
+        """Remove the last value and return (key, value)."""
         key = next(reversed(list(self._keys)))
         return key, self.pop(key)
 
     def keys(self):
-        """The keys."""
+        """Return the keys."""
         return self._keys.keys()
 
     def items(self):
-        """(key, value) pairs."""
+        """Return (key, value) pairs."""
         return [(k, self[k]) for k in self._keys]
 
     def values(self):
-        """The values."""
+        """Return the values."""
         return [self[k] for k in self._keys]
 
     def update(self, parameters):
-        """Adds all of a mapping or of an iterable of pairs; those of a plain mapping by their names in order."""
+        """Add all values of a mapping or an iterable of pairs; a plain mapping is sorted by name."""
         pairs = parameters.items() if hasattr(parameters, "items") else parameters
         for key, value in sorted(pairs, key=itemgetter(0)) if _is_unordered(parameters) else pairs:
             self[key] = value

@@ -1,4 +1,4 @@
-"""Moving and casting whole modules: to(), float(), cuda() and the like."""
+"""Moves and casts of whole modules: `to()`, `float()`, `cuda()`."""
 
 from typing import Any
 
@@ -9,14 +9,14 @@ from ...core.tensor import Tensor
 
 
 class ConversionMethods:
-    """The part of Module that replaces parameters and buffers by moved or cast ones."""
+    """Methods of Module that move or cast parameters and buffers."""
 
     _apply: Any
     parameters: Any
     buffers: Any
 
     def to(self, *args, **kwargs):
-        """Moves to a device and/or casts floating point parameters and buffers: to(device), to(dtype), to(tensor)."""
+        """Move to a device, or cast floating point parameters and buffers: to(device), to(dtype), to(tensor)."""
         device, dtype = destination(args, kwargs)
         if dtype is not None and not dtype.is_inexact:
             raise DTypeError(f"Module.to takes a floating point or complex dtype, got {dtype}")
@@ -29,50 +29,50 @@ class ConversionMethods:
         return self._apply(move)
 
     def type(self, dst_type):
-        """Casts all parameters and buffers."""
+        """Cast all parameters and buffers."""
         return self._apply(lambda t: t.to(dt.as_dtype(dst_type)))
 
     def _cast_floats(self, dtype):
         return self._apply(lambda t: t.to(dtype) if t.dtype.is_floating_point else t)
 
     def float(self):
-        """Casts floating point parameters and buffers to float32."""
+        """Cast floating point parameters and buffers to float32."""
         return self._cast_floats(dt.float32)
 
     def double(self):
-        """Casts floating point parameters and buffers to float64."""
+        """Cast floating point parameters and buffers to float64."""
         return self._cast_floats(dt.float64)
 
     def half(self):
-        """Casts floating point parameters and buffers to float16."""
+        """Cast floating point parameters and buffers to float16."""
         return self._cast_floats(dt.float16)
 
     def bfloat16(self):
-        """Casts floating point parameters and buffers to bfloat16."""
+        """Cast floating point parameters and buffers to bfloat16."""
         return self._cast_floats(dt.bfloat16)
 
     def cpu(self):
-        """Moves to the CPU."""
+        """Move to the CPU."""
         return self._apply(lambda t: t.to("cpu"))
 
     def cuda(self, device=None):
-        """Moves to a GPU."""
+        """Move to a GPU."""
         where = "cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device
         return self._apply(lambda t: t.to(where))
 
     def to_empty(self, *, device, recurse=True):
-        """Moves to a device; values are not kept there."""
+        """Move to a device without keeping values."""
         return self._apply(lambda t: FUNCTIONS["empty_like"](t, device=device), recurse)
 
     def share_memory(self):
-        """Moves parameters and buffers into memory that other processes can map."""
+        """Move parameters and buffers into memory that other processes can map."""
         for t in (*self.parameters(), *self.buffers()):
             t.share_memory_()
         return self
 
 
 def destination(args, kwargs):
-    """(device, dtype) from the forms that Module.to takes."""
+    """Return (device, dtype) from the arguments of Module.to."""
     device, dtype = kwargs.get("device"), kwargs.get("dtype")
     unknown = set(kwargs) - {"device", "dtype", "tensor", "non_blocking", "memory_format"}
     if unknown:

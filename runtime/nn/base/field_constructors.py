@@ -3,7 +3,7 @@
 from inspect import Parameter, Signature
 from typing import Any
 
-REQUIRED = Parameter.empty      # the default of an argument that has none
+REQUIRED = Parameter.empty      # the default of a required argument
 
 
 def constructor(base: Any, fields):

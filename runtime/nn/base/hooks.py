@@ -1,4 +1,4 @@
-"""Hooks of modules: what users register to run around forward and backward."""
+"""Hooks of modules: callbacks around forward and backward, and on registration of parameters, buffers and children."""
 
 import types
 import warnings
@@ -23,7 +23,7 @@ _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
 
 
 def objects_of(hooks) -> list:
-    """The objects among hooks, or whose methods they are: they may keep something."""
+    """Return the objects among hooks, and the owners of bound methods, which may hold state."""
     return [h.__self__ if type(h) is types.MethodType else h for h in hooks if not isinstance(h, _FUNCTIONS)]
 
 
@@ -44,11 +44,11 @@ class Hooks:
         return bool(self.forward_pre or self.forward or self.backward_pre or self.backward)
 
     def numbers(self) -> tuple:
-        """The hooks by their numbers, as they run; no other hook ever gets these."""
+        """Return the ids of the hooks in call order; ids are never reused."""
         return tuple(map(tuple, (self.forward_pre, self.forward, self.backward_pre, self.backward)))
 
     def objects(self) -> list:
-        """The objects that are hooks, or whose methods are."""
+        """Return the hook objects and the owners of hook methods."""
         tables = (self.forward_pre, self.forward, self.backward_pre, self.backward) if self else ()
         return objects_of([hook for table in tables for hook in table.values()])
 
@@ -61,26 +61,26 @@ class Hooks:
             setattr(self, n, v)
 
 
-GLOBAL = Hooks()   # run for every module, before the module's own
+GLOBAL = Hooks()   # hooks of every module, called before the module's own
 
 
 def register_module_forward_pre_hook(hook):
-    """Calls hook(module, args) before every module's forward."""
+    """Call hook(module, args) before the forward of every module."""
     return add_hook(GLOBAL.forward_pre, hook)
 
 
 def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
-    """Calls hook(module, args, output) after every module's forward."""
+    """Call hook(module, args, output) after the forward of every module."""
     return _add_forward(GLOBAL, hook, with_kwargs, always_call)
 
 
 def register_module_full_backward_pre_hook(hook):
-    """Calls hook(module, grad_output) before the backward of every module."""
+    """Call hook(module, grad_output) before the backward of every module."""
     return add_hook(GLOBAL.backward_pre, hook)
 
 
 def register_module_full_backward_hook(hook):
-    """Calls hook(module, grad_input, grad_output) after the backward of every module."""
+    """Call hook(module, grad_input, grad_output) after the backward of every module."""
     return add_hook(GLOBAL.backward, hook)
 
 
@@ -90,7 +90,7 @@ def _add_forward(hooks, hook, with_kwargs, always_call, prepend=False):
 
 
 class HookMethods:
-    """The registration methods of Module, and the hooks under the names that other code reads."""
+    """The registration methods of Module, and the tables of hooks under PyTorch's names."""
 
     _hooks: Any
 
@@ -100,29 +100,29 @@ class HookMethods:
     _backward_pre_hooks = property(lambda self: self._hooks.backward_pre)
 
     def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False):
-        """Calls hook(module, args) before forward; a result replaces args (with_kwargs: takes and returns kwargs too)."""
+        """Call hook(module, args) before forward; a result replaces args. `with_kwargs` passes kwargs too."""
         marks = [self._hooks.with_kwargs] if with_kwargs else []
         return add_hook(self._hooks.forward_pre, hook, prepend=prepend, marks=marks)
 
     def register_forward_hook(self, hook, *, prepend=False, with_kwargs=False, always_call=False):
-        """Calls hook(module, args, output) after forward; a result replaces the output. With `always_call` also when
-        forward raised (the output is None then)."""
+        """Call hook(module, args, output) after forward; a result replaces the output. `always_call` includes a forward that
+        raised, with output None."""
         return _add_forward(self._hooks, hook, with_kwargs, always_call, prepend)
 
     def register_full_backward_pre_hook(self, hook, prepend=False):
-        """Calls hook(module, grad_output) before the module's backward; a result replaces grad_output."""
+        """Call hook(module, grad_output) before the module's backward; a result replaces grad_output."""
         return add_hook(self._hooks.backward_pre, hook, prepend=prepend)
 
     def register_full_backward_hook(self, hook, prepend=False):
-        """Calls hook(module, grad_input, grad_output) when the gradients of the module's inputs are known; a result
-        replaces grad_input."""
+        """Call hook(module, grad_input, grad_output) once the gradients of the inputs are known; a result replaces
+        grad_input."""
         return add_hook(self._hooks.backward, hook, prepend=prepend)
 
     register_backward_hook = register_full_backward_hook
 
 
 def call_with_hooks(module, args, kwargs):
-    """A module's call when hooks are there."""
+    """Call a module that has hooks."""
     own = module._hooks
     called: set = set()
     result = None
@@ -172,7 +172,7 @@ def _run_post(module, own, args, kwargs, result, called):
 
 
 def _run_always(module, own, args, kwargs, result, called):
-    """After an error: the hooks that asked to run in any case and have not."""
+    """Call the hooks with `always_call` that have not run, after an error."""
     for hooks in (GLOBAL, own):
         for key, hook in list(hooks.forward.items()):
             if key in hooks.always and key not in called:
@@ -180,19 +180,19 @@ def _run_always(module, own, args, kwargs, result, called):
 
 
 class _Watch:
-    """Puts a joint node before and after a module's part of the history, where the backward hooks run."""
+    """Join nodes before and after a module in the history, where backward hooks run."""
 
     def __init__(self, module, own):
         self.module = module
         self.backward = [*GLOBAL.backward.values(), *own.backward.values()]
         self.before = [*GLOBAL.backward_pre.values(), *own.backward_pre.values()]
         self.grad_output = None
-        self.watched = 0        # how many arguments the module was called with
-        self.others: dict = {}  # what tensors among them are like that carry no gradients
-        self.positions: Any = None   # which of them carry gradients, None if none does
+        self.watched = 0        # number of arguments of the call
+        self.others: dict = {}  # shapes of tensor arguments without gradients
+        self.positions: Any = None   # positions of arguments with gradients, or None
 
     def inputs(self, args):
-        """The arguments, those that need gradients passed through one node."""
+        """Return the arguments; those that need gradients pass through one node."""
         self.watched = len(args)
         positions, through, node = _joined(args)
         if node is not None:
@@ -202,7 +202,7 @@ class _Watch:
         return through
 
     def outputs(self, result):
-        """The result, its differentiable tensors passed through one node."""
+        """Return the result; its differentiable tensors pass through one node."""
         if not isinstance(result, (Tensor, tuple)):
             warnings.warn("full backward hooks are called for modules that return a tensor or a tuple of tensors; "
                           f"{type(self.module).__name__} returned {type(result).__name__}", stacklevel=4)
@@ -230,7 +230,7 @@ class _Watch:
         return tuple(full[p] for p in positions)
 
     def _after(self, grads, _):
-        if self.grad_output is None:        # the gradient did not come by the module's outputs, as that of a gradient does not
+        if self.grad_output is None:        # the gradient did not come through the module's outputs
             return None
         full: Any = [None] * self.watched
         for p, g in zip(self.positions, grads):
@@ -245,7 +245,7 @@ class _Watch:
 
 
 def _replaced(new, full, kind, what):
-    """The gradients that a backward hook has returned in place of others, or these."""
+    """Return the gradients that a backward hook returned, or the current ones."""
     if new is None:
         return full
     new = new if isinstance(new, tuple) else (new,)
@@ -256,24 +256,24 @@ def _replaced(new, full, kind, what):
 
 
 class BackwardHookFunction(Function):
-    """Its arguments, over the same memory, with one history node for all of them."""
+    """An identity with one history node for all arguments; results share their memory."""
 
     _passing = Passed("BackwardHookFunction", "full backward hooks watch a module that took or returned this tensor",
                       "write before there are views of it", True)
 
     @staticmethod
     def forward(ctx, *tensors):
-        """The arguments as they are."""
+        """Return the arguments."""
         return tensors
 
     @staticmethod
     def backward(ctx, *grads):
-        """Their gradients as they come."""
+        """Return the gradients."""
         return grads
 
 
 def _joined(values):
-    """(positions, values, node): the differentiable tensors of `values` passed through one identity node."""
+    """Return (positions, values, node): differentiable tensors pass through one identity node."""
     positions = [i for i, v in enumerate(values) if isinstance(v, Tensor) and v._node is not None]
     if not positions or not tls.m.grad:
         return positions, values, None
@@ -290,17 +290,17 @@ MODULE_HOOKS = HookTable()
 
 
 def register_module_parameter_registration_hook(hook) -> RemovableHandle:
-    """Calls `hook(module, name, parameter)` whenever a module is given a parameter; what it returns, if anything, is kept."""
+    """Call `hook(module, name, parameter)` when a module registers a parameter; a result replaces it."""
     return add_hook(PARAMETER_HOOKS, hook)
 
 
 def register_module_buffer_registration_hook(hook) -> RemovableHandle:
-    """Calls `hook(module, name, buffer)` whenever a module is given a buffer; what it returns, if anything, is kept."""
+    """Call `hook(module, name, buffer)` when a module registers a buffer; a result replaces it."""
     return add_hook(BUFFER_HOOKS, hook)
 
 
 def register_module_module_registration_hook(hook) -> RemovableHandle:
-    """Calls `hook(module, name, child)` whenever a module is given a child; what it returns, if anything, is kept."""
+    """Call `hook(module, name, child)` when a module registers a child; a result replaces it."""
     return add_hook(MODULE_HOOKS, hook)
 
 

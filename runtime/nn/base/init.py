@@ -1,4 +1,4 @@
-"""Filling parameters with their first values, in place and without history."""
+"""Initialisation of parameters, in place and without history."""
 
 import math
 import warnings
@@ -16,7 +16,7 @@ _GAINS = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
 
 
 def calculate_gain(nonlinearity, param=None):
-    """The factor that keeps the variance through a nonlinearity."""
+    """Return the factor that keeps the variance through a nonlinearity."""
     if nonlinearity in _LINEAR:
         return 1
     if nonlinearity in _GAINS:
@@ -31,19 +31,19 @@ def calculate_gain(nonlinearity, param=None):
 
 @no_grad()
 def uniform_(tensor, a=0.0, b=1.0, generator=None):
-    """Uniform in [a, b)."""
+    """Fill with uniform values in [a, b)."""
     return tensor.uniform_(a, b, generator=generator)
 
 
 def uniform_around_zero(tensor, fan, generator=None):
-    """Uniform in +-1/sqrt(fan)."""
+    """Fill with uniform values in +-1/sqrt(fan)."""
     bound = 1 / math.sqrt(fan) if fan > 0 else 0.0
     return uniform_(tensor, -bound, bound, generator)
 
 
 @no_grad()
 def normal_(tensor, mean=0.0, std=1.0, generator=None):
-    """Normal with the given mean and standard deviation."""
+    """Fill with normal values of a mean and standard deviation."""
     return tensor.normal_(mean, std, generator=generator)
 
 
@@ -53,7 +53,7 @@ def _normal_cdf(x):
 
 @no_grad()
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
-    """Normal, limited to [a, b] by drawing from the part of the distribution that lies there."""
+    """Fill with normal values truncated to [a, b]."""
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn("the mean is more than 2 std from [a, b] in trunc_normal_; the distribution of values may be wrong",
                       stacklevel=2)
@@ -64,35 +64,35 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
 
 @no_grad()
 def constant_(tensor, val):
-    """One value everywhere."""
+    """Fill with one value."""
     return tensor.fill_(val)
 
 
 @no_grad()
 def ones_(tensor):
-    """Ones."""
+    """Fill with ones."""
     return tensor.fill_(1.0)
 
 
 @no_grad()
 def zeros_(tensor):
-    """Zeros."""
+    """Fill with zeros."""
     return tensor.fill_(0.0)
 
 
 def _is_shared_out(tensor) -> bool:
-    """Whether several processes have parts of a tensor: what is drawn for it must be the same in all."""
+    """Return whether a tensor is sharded, so that all processes must draw the same values."""
     return class_for(tensor._a) is not Tensor
 
 
 def _filled(tensor, values, name):
-    """A tensor with all values of another one, which all processes have where it is shared out."""
+    """Write the values of another tensor, on every process of a sharded tensor."""
     return write(tensor, values, name) if _is_shared_out(tensor) else tensor.copy_(values)
 
 
 @no_grad()
 def eye_(tensor):
-    """The identity matrix."""
+    """Fill with the identity matrix."""
     if tensor.ndim != 2:
         raise ArgumentError(f"eye_ takes a matrix, got {tensor.aval}")
     return _filled(tensor, FUNCTIONS["eye"](*tensor.shape), "eye_")
@@ -100,7 +100,7 @@ def eye_(tensor):
 
 @no_grad()
 def dirac_(tensor, groups=1):
-    """The convolution kernel that passes its input on."""
+    """Fill with the convolution kernel that returns its input."""
     if tensor.ndim not in (3, 4, 5):
         raise ArgumentError(f"dirac_ takes a tensor of 3, 4 or 5 dimensions, got {tensor.aval}")
     if tensor.shape[0] % groups:
@@ -128,13 +128,13 @@ def _calculate_correct_fan(tensor, mode):
 
 
 def xavier_uniform_(tensor, gain=1.0, generator=None):
-    """Uniform with variance gain^2 * 2 / (fan_in + fan_out)."""
+    """Fill with uniform values of variance gain^2 * 2 / (fan_in + fan_out)."""
     bound = gain * math.sqrt(6.0 / sum(_calculate_fan_in_and_fan_out(tensor)))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor, gain=1.0, generator=None):
-    """Normal with variance gain^2 * 2 / (fan_in + fan_out)."""
+    """Fill with normal values of variance gain^2 * 2 / (fan_in + fan_out)."""
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor))), generator)
 
 
@@ -150,7 +150,7 @@ def _is_empty(tensor, name):
 
 
 def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
-    """Uniform with variance gain^2 / fan."""
+    """Fill with uniform values of variance gain^2 / fan."""
     if _is_empty(tensor, "kaiming_uniform_"):
         return tensor
     bound = math.sqrt(3.0) * _kaiming_std(tensor, a, mode, nonlinearity)
@@ -158,7 +158,7 @@ def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gene
 
 
 def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", generator=None):
-    """Normal with variance gain^2 / fan."""
+    """Fill with normal values of variance gain^2 / fan."""
     if _is_empty(tensor, "kaiming_normal_"):
         return tensor
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
@@ -166,7 +166,7 @@ def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gener
 
 @no_grad()
 def orthogonal_(tensor, gain=1, generator=None):
-    """A (semi-)orthogonal matrix; dimensions after the first count as one."""
+    """Fill with a (semi-)orthogonal matrix; dimensions after the first count as one."""
     if tensor.ndim < 2:
         raise ArgumentError(f"orthogonal_ takes a tensor of at least 2 dimensions, got {tensor.aval}")
     if 0 in tensor.shape:
@@ -184,13 +184,13 @@ def orthogonal_(tensor, gain=1, generator=None):
 
 
 def _orthonormal(matrix):
-    """The QR factors of a tall matrix."""
+    """Return the QR factors of a tall matrix."""
     return [wrap(np.ascontiguousarray(f)) for f in np.linalg.qr(matrix.numpy(force=True))]
 
 
 @no_grad()
 def sparse_(tensor, sparsity, std=0.01, generator=None):
-    """Normal, with a fraction `sparsity` of each column set to zero."""
+    """Fill with normal values, and set a fraction `sparsity` of each column to zero."""
     if tensor.ndim != 2:
         raise ShapeError(f"sparse_ takes a matrix, got {tensor.aval}")
     rows, cols = tensor.shape

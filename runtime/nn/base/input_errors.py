@@ -1,4 +1,4 @@
-"""What a layer says that was called with an array, a list or nothing where it takes a tensor."""
+"""Error messages for layers called with an array, a list or None in place of a tensor."""
 
 import inspect
 
@@ -10,7 +10,7 @@ _MISTAKEN = (type(None), np.ndarray, np.generic, list, bool, int, float, str)
 
 
 def refuse_mistaken(module, args, error):
-    """Raises an error that says so, if that is why one of ingot's own layers failed. Nothing is asked of arguments before."""
+    """Raise a clear error if a wrong argument made one of ingot's layers fail. The check runs only after a failure."""
     forward = type(module).forward
     is_explained = isinstance(error, IngotError) and not isinstance(error, NoTensorError)
     if is_explained or not forward.__module__.startswith(f"{__package__.rpartition('.')[0]}."):

@@ -1,4 +1,4 @@
-"""Modules whose sizes the first input decides."""
+"""Modules whose sizes come from the first input."""
 
 from ....ir.errors import ArgumentError
 from ...core.state import tls
@@ -7,18 +7,21 @@ from .parameter import is_lazy
 
 
 class LazyModuleMixin(Module):
-    """Mixin: put it before the module's own class, and define initialize_parameters(*args), which gives them their shapes, and
-    maybe `cls_to_become`, the class of the module from then on."""
+    """Mixin for lazy modules, before the module's own class.
+
+    Subclasses define initialize_parameters(*args), which sets the shapes, and may set `cls_to_become`, the class after the
+    first call.
+    """
 
     cls_to_become: type | None = None
 
     def has_uninitialized_params(self) -> bool:
-        """Whether a parameter or buffer still waits for its shape."""
+        """Return whether a parameter or buffer has no shape yet."""
         own = self.__dict__
         return any(is_lazy(t) for table in ("_parameters", "_buffers") for t in own.get(table, {}).values() if t is not None)
 
     def initialize_parameters(self, *args, **kwargs):
-        """Takes the sizes from the first input; each lazy module defines it."""
+        """Set shapes from the first input; subclasses define it."""
         raise NotImplementedError(f"{type(self).__name__} does not define initialize_parameters()")
 
     def __call__(self, *args, **kwargs):

@@ -18,11 +18,11 @@ from .state_dict import StateMethods
 
 
 class MissingAttribute(IngotError, AttributeError):
-    """A module has no attribute of that name."""
+    """A module lacks an attribute."""
 
 
 class NoForward(IngotError, NotImplementedError):
-    """A module without forward() was called."""
+    """A call of a module without forward()."""
 
 
 def _tables():
@@ -33,14 +33,14 @@ def _tables():
 
 
 _NAMED = ("_parameters", "_buffers", "_modules")
-TABLES = frozenset(_tables()) - {"training"}        # attributes that are no state of a module's own
+TABLES = frozenset(_tables()) - {"training"}        # attributes of every module, not its own state
 
 
 _FUNCTIONAL = f"{__package__.rpartition('.')[0]}.functional."
 
 
 def _is_public(function) -> bool:
-    """Whether it is a function of `ingot` or `ingot.nn.functional`, whether it asks classes (`_asks_for`) or not."""
+    """Return whether a function belongs to `ingot` or `ingot.nn.functional`, with or without `__torch_function__` dispatch."""
     known = FUNCTIONS.get(function.__name__)
     return function in (known, getattr(known, "_asks_for", None)) or hasattr(function, "_asks_for") or (
         (function.__module__ or "").startswith(_FUNCTIONAL) and function.__qualname__ == function.__name__)
@@ -50,11 +50,11 @@ class Module(HookMethods, StateMethods, ConversionMethods):
     """Base class of neural network modules: assign parameters, buffers and modules as attributes, define forward()."""
 
     _version = 1
-    call_super_init = False         # whether __init__ hands on what it is given, to a class behind Module
+    call_super_init = False         # whether __init__ passes its arguments to a class behind Module
     training: bool
 
     def __init_subclass__(cls, **options):
-        """Functions of tensors that a class keeps (`conv = ingot.conv2d`) are called as they are, not as methods."""
+        """Keep functions of tensors in a class (`conv = ingot.conv2d`) as functions, not methods."""
         super().__init_subclass__(**options)
         for name, value in [*vars(cls).items()]:
             if type(value) is FunctionType and _is_public(value):
@@ -69,11 +69,11 @@ class Module(HookMethods, StateMethods, ConversionMethods):
             super().__init__(*args, **kwargs)
 
     def forward(self, *args, **kwargs):
-        """What a call computes; every module defines it."""
+        """Compute the result of a call; subclasses define it."""
         raise NoForward(f"{type(self).__name__} does not define forward()")
 
     def __call__(self, *args, **kwargs):
-        own = self._hooks       # asked for here what their truth is: twice a call of its own, for every module
+        own = self._hooks       # inlined truth of hooks: two calls fewer per module
         if (own.forward or own.forward_pre or own.backward or own.backward_pre
                 or GLOBAL.forward or GLOBAL.forward_pre or GLOBAL.backward or GLOBAL.backward_pre):
             return call_with_hooks(self, args, kwargs)
@@ -83,7 +83,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
             refuse_mistaken(self, args, error)
             raise
 
-    _call_impl = _wrapped_call_impl = __call__      # as classes name it that define another __call__
+    _call_impl = _wrapped_call_impl = __call__      # for subclasses that define another __call__
 
     # Attributes.
 
@@ -96,7 +96,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
                 found = own.get(table)
                 if found is not None and name in found:
                     return found[name]
-        # Of this very class: Python 3.11 adds "Did you mean" to no class below it.
+        # Set on this class: Python 3.11 adds "Did you mean" to no class below it.
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name, value):
@@ -127,7 +127,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
         table[name] = value
 
     def _take_name(self, name, table):
-        """Frees an attribute's name for one of the tables."""
+        """Remove an attribute so that a table can hold its name."""
         own = self.__dict__
         if table not in own:
             raise MissingAttribute(f"cannot assign '{name}' before {type(self).__name__} has called super().__init__()")
@@ -165,7 +165,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
             raise RegistrationError(f"attribute '{name}' of {type(self).__name__} already exists")
 
     def register_parameter(self, name, param):
-        """Adds a parameter (or None, which keeps the name free of values)."""
+        """Add a parameter, or None to reserve the name."""
         self._check_name(name, "_parameters", "parameter")
         if param is not None and not isinstance(param, Parameter):
             raise DTypeError(f"cannot register {type(param).__name__} as parameter '{name}': it takes a Parameter or None")
@@ -174,7 +174,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
         self._parameters[name] = None if param is None else after_hooks(PARAMETER_HOOKS, self, name, param)
 
     def register_buffer(self, name, tensor, persistent=True):
-        """Adds a tensor that is part of the module's state but not trained; persistent ones are in the state_dict."""
+        """Add a tensor that is state but not trained; persistent buffers are in the state_dict."""
         self._check_name(name, "_buffers", "buffer")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise DTypeError(f"cannot register {type(tensor).__name__} as buffer '{name}': it takes a Tensor or None")
@@ -182,7 +182,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name, module):
-        """Adds a child module."""
+        """Add a child module."""
         if module is not None and not isinstance(module, Module):
             raise DTypeError(f"{type(module).__name__} is not a Module")
         self._check_name(name, "_modules", "module")
@@ -190,10 +190,10 @@ class Module(HookMethods, StateMethods, ConversionMethods):
 
     register_module = add_module
 
-    # Walking.
+    # Traversal.
 
     def get_submodule(self, target):
-        """The module at a dotted path."""
+        """Return the module at a dotted path."""
         module = self
         for part in target.split(".") if target else ():
             found = getattr(module, part, None)
@@ -203,23 +203,23 @@ class Module(HookMethods, StateMethods, ConversionMethods):
         return module
 
     def set_submodule(self, target, module, strict=False):
-        """Puts a module at a dotted path; `strict` wants one to be there already."""
+        """Set the module at a dotted path; `strict` requires an existing one."""
         path, _, name = target.rpartition(".")
         if not name:
             raise ArgumentError("set_submodule needs the path of a submodule, got an empty one")
         if not isinstance(module, Module):
             raise ArgumentError(f"set_submodule puts a module at '{target}', got {type(module).__name__}")
         parent = self.get_submodule(path)
-        if strict or hasattr(parent, name):         # what is there must be a module
+        if strict or hasattr(parent, name):         # an existing attribute must be a module
             parent.get_submodule(name)
         setattr(parent, name, module)
 
     def get_parameter(self, target):
-        """The parameter at a dotted path."""
+        """Return the parameter at a dotted path."""
         return self._get_named(target, "_parameters", "parameter")
 
     def get_buffer(self, target):
-        """The buffer at a dotted path."""
+        """Return the buffer at a dotted path."""
         return self._get_named(target, "_buffers", "buffer")
 
     def _get_named(self, target, table, what):
@@ -230,7 +230,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
         return getattr(module, table)[name]
 
     def named_modules(self, memo=None, prefix="", remove_duplicate=True):
-        """(dotted name, module) of this module and all below."""
+        """Iterate over (dotted name, module) of this module and all below."""
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -242,12 +242,12 @@ class Module(HookMethods, StateMethods, ConversionMethods):
                 yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
     def modules(self, remove_duplicate=True):
-        """This module and all below, each once (or as often as it is there)."""
+        """Iterate over this module and all below, each once, or once per path."""
         for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     def named_children(self):
-        """(name, module) of the direct children, each once."""
+        """Iterate over (name, module) of the direct children, each once."""
         seen = set()
         for name, child in self._modules.items():
             if child is not None and child not in seen:
@@ -255,13 +255,13 @@ class Module(HookMethods, StateMethods, ConversionMethods):
                 yield name, child
 
     def children(self):
-        """The direct children, each once."""
+        """Iterate over the direct children, each once."""
         for _, child in self.named_children():
             yield child
 
     def _named_members(self, get_members_fn, prefix="", recurse=True, remove_duplicate=True):
-        """(dotted name, member) of the pairs that `get_members_fn` gives for this module and those below."""
-        seen = {}           # members by their ids; kept, as they may have been made for this
+        """Iterate over (dotted name, member) from `get_members_fn` of this module and those below."""
+        seen = {}           # members by id, kept alive since they may be temporary
         for path, module in self.named_modules(None, prefix, remove_duplicate) if recurse else [(prefix, self)]:
             for name, t in get_members_fn(module):
                 if t is None or (remove_duplicate and id(t) in seen):
@@ -270,34 +270,34 @@ class Module(HookMethods, StateMethods, ConversionMethods):
                 yield f"{path}.{name}" if path else name, t
 
     def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
-        """(dotted name, parameter), each parameter once."""
+        """Iterate over (dotted name, parameter), each parameter once."""
         yield from self._named_members(lambda module: module._parameters.items(), prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse=True):
-        """All parameters, each once."""
+        """Iterate over all parameters, each once."""
         for _, p in self.named_parameters(recurse=recurse):
             yield p
 
     def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
-        """(dotted name, buffer), each buffer once."""
+        """Iterate over (dotted name, buffer), each buffer once."""
         yield from self._named_members(lambda module: module._buffers.items(), prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse=True):
-        """All buffers, each once."""
+        """Iterate over all buffers, each once."""
         for _, b in self.named_buffers(recurse=recurse):
             yield b
 
-    # Changing everything below.
+    # Changes to the whole tree.
 
     def apply(self, fn):
-        """Calls fn on every module below, children first, and on this one."""
+        """Call fn on every module below, children first, then on this one."""
         for child in self.children():
             child.apply(fn)
         fn(self)
         return self
 
     def _apply(self, fn, recurse=True):
-        """Replaces the data of every parameter, gradient and buffer by fn of it; parameters stay the same objects."""
+        """Replace the data of every parameter, gradient and buffer by fn of it; parameters keep their identity."""
         if recurse:
             for child in self.children():
                 child._apply(fn)
@@ -322,7 +322,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
         return self
 
     def train(self, mode=True):
-        """Sets this module and all below to training (or evaluation) mode."""
+        """Set this module and all below to training (or evaluation) mode."""
         if not isinstance(mode, bool):
             raise ArgumentError(f"the training mode must be a bool, got {type(mode).__name__}")
         if self.__dict__.get("training") is not mode:
@@ -332,33 +332,33 @@ class Module(HookMethods, StateMethods, ConversionMethods):
         return self
 
     def eval(self):
-        """Sets evaluation mode; the same as train(False)."""
+        """Set evaluation mode, as train(False)."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad=True):
-        """Says for all parameters whether gradients are collected."""
+        """Set requires_grad of all parameters."""
         for p in self.parameters():
             p.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none=True):
-        """Drops the gradients of all parameters (or sets them to zero)."""
+        """Drop the gradients of all parameters, or set them to zero."""
         lists.clear_gradients(self.parameters(), set_to_none)
 
     def compile(self, *args, **kwargs):
-        """Traces `forward` from now on, by `ingot.compile`, which takes the arguments; hooks run around it."""
+        """Compile `forward` from now on, by `ingot.compile` with these arguments; hooks run around it."""
         self.forward = COMPILERS[-1](self.forward, *args, **kwargs)
 
     def _replicate_for_data_parallel(self):
-        """A module with the same attributes, whose parameters, buffers and children `nn.parallel.replicate` puts in."""
+        """Return a copy without parameters, buffers and children; `nn.parallel.replicate` fills them in."""
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__, _parameters=Table(), _buffers=Table(), _modules=Table(), _is_replica=True)
         return made
 
-    # How it looks.
+    # Text.
 
     def extra_repr(self):
-        """The arguments that the repr shows."""
+        """Return the arguments that the repr shows."""
         return ""
 
     def _get_name(self):
@@ -375,12 +375,12 @@ class Module(HookMethods, StateMethods, ConversionMethods):
 
 
 def _addindent(s_: str, numSpaces: int) -> str:
-    """A text with all lines but the first moved to the right."""
+    """Indent all lines of a text but the first."""
     return s_.replace("\n", "\n" + " " * numSpaces)
 
 
 class RegistrationError(ArgumentError, KeyError):
-    """A name that cannot be registered."""
+    """An invalid name of a parameter, buffer or module."""
 
     def __str__(self):
         return Exception.__str__(self)

@@ -18,7 +18,8 @@ _Fields = namedtuple("_Fields", ("data", "batch_sizes", "sorted_indices", "unsor
 
 
 class PackedSequence(_Fields):
-    """The steps of several sequences, all first steps, then all second ones; batch_sizes says how many go on."""
+    """The steps of several sequences: all first steps, then all second ones. `batch_sizes` is the number of sequences per
+    step."""
 
     __slots__ = ()
 
@@ -28,7 +29,7 @@ class PackedSequence(_Fields):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args, **kwargs):
-        """Moves or casts the data; the order of samples moves with it."""
+        """Move or cast the data, with the order of samples."""
         data = self.data.to(*args, **kwargs)
         return self if data is self.data else type(self)(data, self.batch_sizes, *(None if t is None else t.to(data.device)
                                                                                    for t in self[2:]))
@@ -37,49 +38,49 @@ class PackedSequence(_Fields):
         return self.to(dtype)
 
     def float(self):
-        """The data as float32."""
+        """Cast the data to float32."""
         return self._cast(dt.float32)
 
     def double(self):
-        """The data as float64."""
+        """Cast the data to float64."""
         return self._cast(dt.float64)
 
     def half(self):
-        """The data as float16."""
+        """Cast the data to float16."""
         return self._cast(dt.float16)
 
     def long(self):
-        """The data as int64."""
+        """Cast the data to int64."""
         return self._cast(dt.int64)
 
     def int(self):
-        """The data as int32."""
+        """Cast the data to int32."""
         return self._cast(dt.int32)
 
     def cpu(self):
-        """On the CPU."""
+        """Move to the CPU."""
         return self.to("cpu")
 
     def cuda(self, device="cuda", non_blocking=False):
-        """On a GPU."""
+        """Move to a GPU."""
         return self.to(device, non_blocking=non_blocking)
 
     def pin_memory(self):
-        """The data in memory that GPUs read by themselves."""
+        """Move the data to pinned memory."""
         return type(self)(self.data.pin_memory(), *self[1:])
 
     def is_pinned(self):
-        """Whether the data is in such memory."""
+        """Return whether the data is in pinned memory."""
         return self.data.is_pinned()
 
     @property
     def is_cuda(self):
-        """Whether the data is on a GPU."""
+        """Return whether the data is on a GPU."""
         return not str(self.data.device).startswith("cpu")
 
 
 def invert_permutation(permutation):
-    """Where each entry of a permutation goes."""
+    """Return the inverse of a permutation."""
     if permutation is None:
         return None
     order = permutation.numpy(force=True)
@@ -89,24 +90,24 @@ def invert_permutation(permutation):
 
 
 def _sizes_of(lengths):
-    """(batch sizes step by step) of lengths that fall."""
+    """Return the batch size of each step, for descending lengths."""
     steps = int(lengths[0]) if len(lengths) else 0
     return np.array([(lengths > t).sum() for t in range(steps)], np.int64)
 
 
 def _lengths_of(batch_sizes):
-    """The lengths that fall, from batch sizes."""
+    """Return the descending lengths, from batch sizes."""
     first = int(batch_sizes[0]) if len(batch_sizes) else 0
     return np.array([(batch_sizes > i).sum() for i in range(first)], np.int64)
 
 
 def _rows(x, index):
-    """The rows of x (N, ...) at an array of indices."""
+    """Return the rows of x (N, ...) at an array of indices."""
     return FUNCTIONS["index_select"](x, 0, made(wrap(np.ascontiguousarray(index))).to(x.device))
 
 
 def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True):
-    """Packs a padded batch (T, B, ...); lengths must fall unless enforce_sorted=False."""
+    """Pack a padded batch (T, B, ...); lengths must be descending unless enforce_sorted=False."""
     lengths = np.asarray(lengths.numpy(force=True) if isinstance(lengths, Tensor) else lengths, np.int64).reshape(-1)
     order = None
     if not enforce_sorted:
@@ -128,7 +129,7 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
 
 
 def padded_steps(data, batch_sizes, total=None):
-    """(steps as a padded batch (T, B, ...) with zeros, the mask (T, B) of real steps as an array)."""
+    """Return (steps as a padded batch (T, B, ...) with zeros, mask (T, B) of real steps as an array)."""
     sizes = np.asarray(batch_sizes, np.int64)
     batch = int(sizes[0]) if len(sizes) else 0
     steps = len(sizes) if total is None else total
@@ -141,7 +142,7 @@ def padded_steps(data, batch_sizes, total=None):
 
 
 def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_length=None):
-    """(padded batch, lengths): the inverse of pack_padded_sequence."""
+    """Return (padded batch, lengths): the inverse of pack_padded_sequence."""
     sizes = sequence.batch_sizes.numpy()
     if total_length is not None and total_length < len(sizes):
         raise ArgumentError(f"total_length must be at least the longest length {len(sizes)}, got {total_length}")
@@ -157,7 +158,7 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
 
 
 def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="right"):
-    """Stacks sequences (L, ...) of different lengths, filled up with a value."""
+    """Stack sequences (L, ...) of different lengths, padded with a value."""
     if isinstance(sequences, Tensor):
         sequences = list(sequences)
     if padding_side not in ("left", "right"):
@@ -174,19 +175,19 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
 
 
 def unpad_sequence(padded_sequences, lengths, batch_first=False):
-    """The sequences of a padded batch."""
+    """Return the sequences of a padded batch."""
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
     return [padded_sequences[i, :n] for i, n in enumerate(as_array_tensor(lengths).tolist())]
 
 
 def pack_sequence(sequences, enforce_sorted=True):
-    """Packs sequences (L, ...) of different lengths."""
+    """Pack sequences (L, ...) of different lengths."""
     lengths = [s.shape[0] for s in sequences]
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
 def unpack_sequence(packed_sequences):
-    """The sequences of a packed batch."""
+    """Return the sequences of a packed batch."""
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

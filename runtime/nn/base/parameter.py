@@ -1,4 +1,4 @@
-"""Tensors that modules own: parameters, which are trained, and buffers, which are kept."""
+"""Parameters and buffers: tensors that modules own."""
 
 from typing import Any
 
@@ -23,8 +23,8 @@ _NOT_STATE = ("_base", "_path", "_kept_grad", "_kept_leaf", "_part_of")
 
 
 def over(cls, data):
-    """A tensor of class `cls` over the memory of `data`, without its history; over a copy of what cannot be written, such as
-    the parts of complex numbers."""
+    """Return a tensor of class `cls` over the memory of `data` without its history, or over a copy if the memory is
+    read-only."""
     if data is None:
         data = wrap(np.empty((0,), Defaults.dtype.np))
     if not isinstance(data, Tensor):
@@ -42,7 +42,7 @@ def over(cls, data):
     t._a = data._a
     t._node = None
     t._storage = data._storage
-    if data._base is not None or data._part_of is not None:      # else nothing stands in `vars(t)`, which programs pass on
+    if data._base is not None or data._part_of is not None:      # otherwise `vars(t)`, which programs copy, stays empty
         t._part_of = known_whole(data)
     if tls.m.recorder is not None:
         tls.m.recorder.detached(data, t)
@@ -50,7 +50,7 @@ def over(cls, data):
 
 
 def _of_parts(cls, data):
-    """A sparse tensor as one of class `cls`."""
+    """Return a sparse tensor as class `cls`."""
     kind = next(k for k in type(data).__mro__ if k in PARTS and not issubclass(k, Owned))
     if (cls, kind) not in _both:
         made = _both[cls, kind] = type(cls.__name__, (kind, cls), {
@@ -63,11 +63,11 @@ def _of_parts(cls, data):
     return t
 
 
-_both: dict = {}        # (kind of owned tensor, another class of tensors) -> the class that is both
+_both: dict = {}        # (owned class, user's class) -> class that is both
 
 
 def _kind_over(cls, kind) -> type:
-    """The class of owned tensors over arrays whose tensors are of a class: both, where that is one of its own."""
+    """Return the class of an owned tensor over this array, mixed with the array's own class of tensors."""
     if kind is Tensor or issubclass(cls, kind):
         return cls
     if (cls, kind) not in _both:
@@ -78,7 +78,7 @@ def _kind_over(cls, kind) -> type:
 
 
 def _given_by_class(data, users) -> dict:
-    """The attributes that one of the user's classes gives what it makes of a tensor."""
+    """Return the attributes that a user's class puts on a tensor."""
     alias = data.detach()
     if type(alias) is not users:
         raise DTypeError(f"a parameter of a {users.__name__} needs a detach() that gives one, not a {type(alias).__name__}")
@@ -86,8 +86,7 @@ def _given_by_class(data, users) -> dict:
 
 
 def _kept_class(cls, users) -> type:
-    """The class of owned tensors that are of one of the user's classes as well. What functions give of them is of the user's
-    class alone."""
+    """Return the owned class mixed with a user's class. Results of functions are of the user's class alone."""
     if (cls, users) not in _both:
         def asked(_, function, types, args=(), kwargs=None):
             return users.__torch_function__(function, tuple([users if t is made else t for t in types]), args, kwargs)
@@ -100,7 +99,7 @@ def _kept_class(cls, users) -> type:
 
 
 def _owner(t) -> type:
-    """Which class of owned tensors one is of that is of another class as well."""
+    """Return the owned class of a mixed tensor."""
     return next(base for base in type(t).__bases__ if issubclass(base, Owned))
 
 
@@ -113,7 +112,7 @@ def _reduce_kept(self, protocol):
 
 
 def kept_again(name, data, requires_grad, state):
-    """A tensor of one of the user's classes as the parameter or buffer that it was."""
+    """Rebuild a parameter or buffer of a user's class."""
     made = owned_again(name, data, requires_grad)
     give_attributes(made, state)
     return made
@@ -128,7 +127,7 @@ def _copy_parts(self, memo):
 
 
 def owned_again(name, data, requires_grad):
-    """A tensor of another class as the parameter or buffer that it was."""
+    """Rebuild a parameter or buffer."""
     kind: type = Parameter if name == "Parameter" else Buffer
     return over(kind, data).requires_grad_(requires_grad)
 
@@ -143,7 +142,7 @@ def _rebuild(cls, array, requires_grad, state):
 
 
 class Owned(Tensor):
-    """What parameters and buffers share: copying and pickling keep the class."""
+    """Base of parameters and buffers: copies and pickles keep the class."""
 
     __slots__ = ()
 
@@ -169,7 +168,7 @@ class Owned(Tensor):
 
 
 class Parameter(Owned):
-    """A tensor that becomes a parameter of the module it is assigned to. Its deep copies begin without a gradient."""
+    """A tensor that a module registers as a parameter on assignment. Deep copies start without a gradient."""
 
     __slots__ = ()
 
@@ -185,7 +184,7 @@ class Parameter(Owned):
             return Tensor.requires_grad_(t)
 
     def requires_grad_(self, requires_grad: bool = True):
-        """Starts (or stops) collecting a gradient; traces that asked which parameters do are told."""
+        """Start or stop collecting a gradient, and tell traces that depend on it."""
         if (self._node is not None) != requires_grad:
             Structure.version += 1
         return super().requires_grad_(requires_grad)
@@ -195,7 +194,7 @@ class Parameter(Owned):
 
 
 class Buffer(Owned):
-    """A tensor that becomes a buffer of the module it is assigned to."""
+    """A tensor that a module registers as a buffer on assignment."""
 
     __slots__ = ()
 
@@ -218,14 +217,14 @@ found_in(Buffer, "nn.parameter")
 
 
 class UninitializedTensorMixin:
-    """Says that a lazy module's tensor has no shape yet; it gets one at the first call, and until then has a dtype and a device
-    alone: whatever asks for more is an error."""
+    """A tensor of a lazy module without a shape. It has a dtype and a device; other queries raise until the first call sets
+    a shape."""
 
     cls_to_become: Any
     _node: Any
     _state: Any
     _storage: Any
-    _held: Any = Tensor._a      # the place of a tensor's array: an empty one that has the dtype and the device
+    _held: Any = Tensor._a      # slot of the array: an empty one with the dtype and device
 
     @property
     def _a(self):
@@ -242,7 +241,7 @@ class UninitializedTensorMixin:
     is_meta = property(lambda self: wrap(self._held).is_meta)
 
     def materialize(self, shape, device=None, dtype=None):
-        """Gives the tensor its shape; the values are for the module to fill."""
+        """Allocate the tensor with a shape; the module fills it."""
         held = wrap(self._held) if device is None else wrap(self._held).to(device)
         sizes = (shape,) if isinstance(shape, int) else tuple(shape)
         self._held = zeros_beside(held._a, sizes, held._a.dtype if dtype is None else dtype.np)
@@ -250,11 +249,11 @@ class UninitializedTensorMixin:
         self.__class__ = self.cls_to_become
 
     def convert(self, fn):
-        """Takes over the dtype and the device that `fn` gives a tensor, for when there is a shape."""
+        """Take over the dtype and device of `fn(tensor)` for later."""
         self._held = fn(wrap(self._held))._a
 
     def detach(self):
-        """The same, without a shape as it is: nothing else could stand for it."""
+        """Return the tensor itself: nothing else can stand for a tensor without shape."""
         return self
 
     def __deepcopy__(self, memo):
@@ -267,7 +266,7 @@ class UninitializedTensorMixin:
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):
-    """A parameter whose shape the first call decides."""
+    """A parameter whose shape comes from the first call."""
 
     __slots__ = ()
     cls_to_become = Parameter
@@ -280,7 +279,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Buffer):
-    """A buffer whose shape the first call decides."""
+    """A buffer whose shape comes from the first call."""
 
     __slots__ = ()
     cls_to_become = Buffer
@@ -294,16 +293,16 @@ class UninitializedBuffer(UninitializedTensorMixin, Buffer):
 
 
 def uninitialized_again(is_parameter, held, requires_grad):
-    """A tensor without a shape as it was pickled."""
+    """Rebuild a pickled tensor without shape."""
     kind = UninitializedParameter if is_parameter else UninitializedBuffer
     return _rebuild(kind, held._a, requires_grad, {})
 
 
 def without_shape(kind, t):
-    """A tensor without a shape that has the dtype and the device of another one."""
+    """Return a tensor without shape, of the dtype and device of another one."""
     return kind(requires_grad=t.requires_grad, device=t.device, dtype=t.dtype)
 
 
 def is_lazy(t) -> bool:
-    """Whether a tensor still waits for its shape."""
+    """Return whether a tensor has no shape yet."""
     return isinstance(t, UninitializedTensorMixin)

@@ -1,4 +1,4 @@
-"""state_dict() and load_state_dict() of modules."""
+"""`state_dict()` and `load_state_dict()` of modules."""
 
 import warnings
 from collections import OrderedDict, namedtuple
@@ -20,7 +20,7 @@ EXTRA = "_extra_state"
 
 
 class IncompatibleKeys(namedtuple("IncompatibleKeys", ("missing_keys", "unexpected_keys"))):
-    """What load_state_dict(strict=False) could not match."""
+    """Names that load_state_dict(strict=False) did not match."""
 
     __slots__ = ()
 
@@ -29,11 +29,11 @@ class IncompatibleKeys(namedtuple("IncompatibleKeys", ("missing_keys", "unexpect
 
 
 class StateDictError(IngotError, RuntimeError):
-    """A state dict that does not fit its module."""
+    """A state dict does not fit its module."""
 
 
 def asked_state(args, destination, prefix, keep_vars) -> tuple:
-    """Where a state is put, under which prefix, and whether it has the tensors themselves; older programs say so by place."""
+    """Return (destination, prefix, keep_vars) from arguments that old programs give by position."""
     if args:
         destination, prefix, keep_vars = args + (destination, prefix, keep_vars)[len(args):]
     if destination is None:
@@ -43,7 +43,7 @@ def asked_state(args, destination, prefix, keep_vars) -> tuple:
 
 
 class StateMethods:
-    """The state methods of Module."""
+    """Methods of Module for state dicts."""
 
     _version: Any
     _state_hooks: Any
@@ -53,7 +53,7 @@ class StateMethods:
     _non_persistent_buffers_set: set
 
     def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
-        """All parameters and persistent buffers by name, as tensors over the module's memory."""
+        """Return all parameters and persistent buffers by name, as tensors over the module's memory."""
         destination, prefix, keep_vars = asked_state(args, destination, prefix, keep_vars)
         local = {"version": self._version}
         if hasattr(destination, "_metadata"):
@@ -69,11 +69,11 @@ class StateMethods:
         return destination
 
     def _children_in_state(self, prefix):
-        """(what the names of its state begin with, module) of the direct children."""
+        """Iterate over (prefix of names, module) of the direct children."""
         return [(f"{prefix}{name}.", child) for name, child in self._modules.items() if child is not None]
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
-        """Enters this module's own tensors, not its children's."""
+        """Add this module's own tensors, not its children's."""
         for name, t in self._own_state():
             if t is not None:
                 destination[prefix + name] = t if keep_vars else t.detach()
@@ -87,16 +87,16 @@ class StateMethods:
                 yield name, t
 
     def get_extra_state(self):
-        """Overridden by modules with state beside tensors."""
+        """Return state beside tensors; subclasses override it."""
         raise StateDictError(f"{type(self).__name__} has no extra state; define get_extra_state() and set_extra_state()")
 
     def set_extra_state(self, state):
-        """Overridden together with get_extra_state."""
+        """Restore the state of get_extra_state; subclasses override it."""
         raise StateDictError(f"{type(self).__name__} has no extra state; define get_extra_state() and set_extra_state()")
 
     def load_state_dict(self, state_dict, strict=True, assign=False):
-        """Copies the given tensors into parameters and buffers of the same names; `assign` makes them the module's own
-        instead. With `strict` the names must match exactly."""
+        """Copy tensors into parameters and buffers of the same names, or replace them with `assign`. `strict` requires equal
+        names."""
         if not hasattr(state_dict, "items"):
             raise DTypeError(f"load_state_dict takes a dict of tensors by name, got {type(state_dict).__name__}")
         metadata = getattr(state_dict, "_metadata", None)
@@ -115,7 +115,7 @@ class StateMethods:
         return IncompatibleKeys(report.missing, report.unexpected)
 
     def _load_tree(self, state, prefix, assign, report):
-        """Loads this module, then its children."""
+        """Load this module, then its children."""
         metadata = getattr(state, "_metadata", None)
         local = dict(metadata.get(prefix[:-1], {})) if metadata is not None else {}
         if assign:
@@ -129,7 +129,7 @@ class StateMethods:
                 raise StateDictError("a load_state_dict post hook edits the lists it is given and returns nothing")
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
-        """Copies this module's own tensors, not its children's, and notes what does not fit."""
+        """Copy this module's own tensors, not its children's, and record mismatches."""
         for hook in list(self._state_hooks["load_pre"].values()):
             hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         assign = local_metadata.get("assign_to_params_buffers", False)
@@ -159,30 +159,30 @@ class StateMethods:
             unexpected_keys.append(key)
 
     def register_state_dict_pre_hook(self, hook):
-        """Calls hook(module, prefix, keep_vars) before the module's state is collected."""
+        """Call hook(module, prefix, keep_vars) before the module's state is collected."""
         return add_hook(self._state_hooks["state_pre"], hook)
 
     def register_state_dict_post_hook(self, hook):
-        """Calls hook(module, state_dict, prefix, local_metadata) after the module's state was collected; it may edit that."""
+        """Call hook(module, state_dict, prefix, local_metadata) after the module's state is collected; it may edit the dict."""
         return add_hook(self._state_hooks["state_post"], _ReturnsNothing(hook))
 
     def _register_state_dict_hook(self, hook):
         return add_hook(self._state_hooks["state_post"], hook)
 
     def register_load_state_dict_pre_hook(self, hook):
-        """Calls hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors) before loading."""
+        """Call hook(module, state_dict, prefix, local_metadata, strict, missing, unexpected, errors) before loading."""
         return add_hook(self._state_hooks["load_pre"], hook)
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
         return add_hook(self._state_hooks["load_pre"], hook if with_module else _WithoutModule(hook))
 
     def register_load_state_dict_post_hook(self, hook):
-        """Calls hook(module, incompatible_keys) after loading; it may edit the lists of keys."""
+        """Call hook(module, incompatible_keys) after loading; it may edit the lists of keys."""
         return add_hook(self._state_hooks["load_post"], hook)
 
 
 class _ReturnsNothing:
-    """A hook that edits what it is given; modules with such hooks can be pickled."""
+    """A picklable hook that edits its arguments."""
 
     def __init__(self, hook):
         self.hook = hook
@@ -193,7 +193,7 @@ class _ReturnsNothing:
 
 
 class _WithoutModule:
-    """A hook that is called without the module; modules with such hooks can be pickled."""
+    """A picklable hook that is called without the module."""
 
     def __init__(self, hook):
         self.hook = hook
@@ -203,7 +203,7 @@ class _WithoutModule:
 
 
 def _advice(state, report):
-    """What to do where a dict is not the module's state, but something around it, or a state under longer names."""
+    """Return advice for a dict that wraps the state, or has longer names."""
     missing, unexpected = set(report.missing), set(report.unexpected)
     for key in report.unexpected:
         if isinstance(state[key], Mapping) and missing & state[key].keys():
@@ -217,14 +217,14 @@ def _advice(state, report):
 
 
 class _Report:
-    """What loading found so far."""
+    """The mismatches found while loading."""
 
     def __init__(self):
         self.missing, self.unexpected, self.errors = [], [], []
 
 
 def _load_one(module, name, t, value, key, assign, errors):
-    """Brings one value into the module, or notes why not."""
+    """Load one value into the module, or record why not."""
     if not isinstance(value, (Tensor, np.ndarray, np.generic)):
         errors.append(f"{key}: expected a tensor, got {kind_of(value)}.")
         return

@@ -1,4 +1,4 @@
-"""Functions of neural networks: activations, losses, attention, lookups, convolutions, pools, norms."""
+"""`ingot.nn.functional`: activations, losses, attention, lookups, convolutions, pools, norms."""
 
 from inspect import unwrap
 
@@ -47,6 +47,6 @@ __all__ = ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", 
            "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold", "upsample", "upsample_bilinear",
            "upsample_nearest"]
 
-# What `ingot.*` has as well is the public function there, whose calls are remembered.
+# Names that `ingot.*` has too are the public function there, which memoises calls.
 globals().update({name: FUNCTIONS[name] for name in __all__
                   if name in FUNCTIONS and unwrap(FUNCTIONS[name]) is globals()[name] is not FUNCTIONS[name]})

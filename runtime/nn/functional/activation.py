@@ -23,29 +23,29 @@ __all__ = ["celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "har
 
 
 def relu(input, inplace=False):
-    """max(x, 0)"""
+    """Return max(x, 0)."""
     return FUNCTIONS["relu_"](input) if inplace else core.relu(input)
 
 
 @checked
 def relu6(input, inplace=False):
-    """min(max(x, 0), 6)"""
+    """Return min(max(x, 0), 6)."""
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
-    """x above 0, negative_slope * x below."""
+    """Return x above 0, negative_slope * x below."""
     return activated(ops.leaky_relu, input, inplace, negative_slope=as_float(negative_slope))
 
 
 @remembered
 def prelu(input, weight):
-    """x above 0, weight * x below."""
+    """Return x above 0, weight * x below."""
     return core.prelu(input, weight)
 
 
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
-    """leaky_relu with a slope drawn for each element from [lower, upper) in training, their mean otherwise."""
+    """Apply leaky_relu with a random slope per element from [lower, upper) in training, else with their mean."""
     floating(input, "rrelu")
     if lower > upper:
         raise ArgumentError(f"rrelu needs lower <= upper, got {lower} and {upper}")
@@ -57,22 +57,22 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
 
 
 def elu(input, alpha=1.0, inplace=False):
-    """x above 0, alpha * (exp(x) - 1) below."""
+    """Return x above 0, alpha * (exp(x) - 1) below."""
     return activated(ops.elu, input, inplace, alpha=as_float(alpha), scale=1.0, input_scale=1.0)
 
 
 def celu(input, alpha=1.0, inplace=False):
-    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))"""
+    """Return max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
     return activated(ops.elu, input, inplace, "celu", **core.celu_shape(alpha))
 
 
 def selu(input, inplace=False):
-    """elu with the constants that keep mean and variance."""
+    """Apply elu with the constants that keep mean and variance."""
     return activated(ops.elu, input, inplace, "selu", **core.SELU_SHAPE)
 
 
 def gelu(input, approximate="none", *, out=None):
-    """x times the normal distribution function, exactly or by its tanh approximation."""
+    """Return x times the normal distribution function, exact or in its tanh approximation."""
     if approximate not in ("none", "tanh"):
         raise ArgumentError(f"approximate must be 'none' or 'tanh', got {approximate!r}")
     found = (ops.gelu if approximate == "none" else ops.gelu_tanh)(floating(input, "gelu"))
@@ -80,28 +80,28 @@ def gelu(input, approximate="none", *, out=None):
 
 
 def silu(input, inplace=False):
-    """x * sigmoid(x)"""
+    """Return x * sigmoid(x)."""
     return activated(ops.silu, input, inplace)
 
 
 def mish(input, inplace=False):
-    """x * tanh(softplus(x))"""
+    """Return x * tanh(softplus(x))."""
     return activated(ops.mish, input, inplace)
 
 
 def hardswish(input, inplace=False):
-    """x * hardsigmoid(x)"""
+    """Return x * hardsigmoid(x)."""
     return activated(ops.hardswish, input, inplace)
 
 
 def hardsigmoid(input, inplace=False):
-    """clamp(x + 3, 0, 6) / 6"""
+    """Return clamp(x + 3, 0, 6) / 6."""
     return activated(ops.hardsigmoid, input, inplace)
 
 
 @checked
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
-    """x limited to [min_val, max_val]."""
+    """Return x limited to [min_val, max_val]."""
     if min_val > max_val:
         raise ArgumentError(f"hardtanh needs min_val <= max_val, got {min_val} and {max_val}")
     if not input.dtype.is_inexact:
@@ -110,12 +110,12 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
 
 
 def hardshrink(input, lambd=0.5, *, out=None):
-    """0 where |x| <= lambd, x elsewhere."""
+    """Return 0 where |x| <= lambd, else x."""
     return deliver(core.hardshrink(input, lambd), out, "hardshrink")
 
 
 def softshrink(input, lambd=0.5, *, out=None):
-    """x moved towards 0 by lambd, 0 within."""
+    """Return x moved towards 0 by lambd, and 0 within."""
     if lambd < 0:
         raise ArgumentError(f"softshrink needs lambd >= 0, got {lambd}")
     return deliver(ops.softshrink(floating(input, "softshrink"), lambd=as_float(lambd)), out, "softshrink")
@@ -123,7 +123,7 @@ def softshrink(input, lambd=0.5, *, out=None):
 
 @rounds_once
 def softplus(input, beta=1, threshold=20, *, out=None):
-    """log(1 + exp(beta * x)) / beta; x itself where beta * x is above the threshold."""
+    """Return log(1 + exp(beta * x)) / beta, or x where beta * x is above the threshold."""
     floating(input, "softplus")
     scaled = input if beta == 1 else ew.mul(input, as_float(beta))
     smooth = ops.softplus(scaled)
@@ -135,35 +135,35 @@ def softplus(input, beta=1, threshold=20, *, out=None):
 
 @remembered
 def softsign(input):
-    """x / (1 + |x|)"""
+    """Return x / (1 + |x|)."""
     x = input if input.dtype.is_inexact else to_dtype(input, dt.float32)
     return x / (x.abs() + 1.0) if x.dtype.is_complex else ew.div(x, ew.add(ew.abs_(x), 1.0))
 
 
 @remembered
 def tanhshrink(input):
-    """x - tanh(x)"""
+    """Return x - tanh(x)."""
     return input - FUNCTIONS["tanh"](input)
 
 
 def tanh(input):
-    """Hyperbolic tangent."""
+    """Return the hyperbolic tangent."""
     return FUNCTIONS["tanh"](input)
 
 
 def sigmoid(input):
-    """1 / (1 + exp(-x))"""
+    """Return 1 / (1 + exp(-x))."""
     return FUNCTIONS["sigmoid"](input)
 
 
 def threshold(input, threshold, value, inplace=False):
-    """x above the threshold, value elsewhere."""
+    """Return x above the threshold, else value."""
     return finish(core.threshold(spared(input, inplace), threshold, value), input, inplace, "threshold")
 
 
 @remembered
 def glu(input, dim=-1):
-    """The first half of the input times the sigmoid of the second."""
+    """Return the first half of the input times the sigmoid of the second."""
     floating(input, "glu")
     if not input.ndim:
         raise ShapeError("glu takes a tensor with dimensions, got a 0-d one")
@@ -175,35 +175,35 @@ def glu(input, dim=-1):
 
 @remembered
 def logsigmoid(input, *, out=None):
-    """log(sigmoid(x))"""
+    """Return log(sigmoid(x))."""
     return deliver(ops.log_sigmoid(floating(input, "logsigmoid")), out, "logsigmoid")
 
 
 def _implied_dim(name, ndim):
-    """The dimension that softmax takes when none is said (0 for 0, 1 and 3 dimensions, 1 otherwise)."""
+    """Return the default dimension of softmax: 0 for 0, 1 and 3 dimensions, else 1."""
     tls.m.only_now()
     warnings.warn(f"{name} without dim is deprecated; say which dimension", stacklevel=3)
     return 0 if ndim in (0, 1, 3) else 1
 
 
 def softmax(input, dim=None, _stacklevel=3, dtype=None):
-    """exp(x) / sum(exp(x)) along a dimension."""
+    """Return exp(x) / sum(exp(x)) along a dimension."""
     return core.softmax(input, _implied_dim("softmax", input.ndim) if dim is None else dim, dtype)
 
 
 @remembered
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
-    """softmax of -x."""
+    """Return softmax of -x."""
     return core.softmax(-input, _implied_dim("softmin", input.ndim) if dim is None else dim, dtype)
 
 
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
-    """log(softmax(x)) along a dimension."""
+    """Return log(softmax(x)) along a dimension."""
     return core.log_softmax(input, _implied_dim("log_softmax", input.ndim) if dim is None else dim, dtype)
 
 
 def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
-    """A softmax sample; with `hard` one-hot in value, with the soft sample's gradient."""
+    """Return a softmax sample; with `hard` a one-hot one with the gradient of the soft sample."""
     uniform = FUNCTIONS["rand_like"](logits.detach()).clamp(min=1e-20, max=1 - 1e-7)
     noise = -(-uniform.log()).log()
     soft = core.softmax((logits + noise) / tau, dim)

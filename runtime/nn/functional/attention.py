@@ -19,7 +19,7 @@ from .linear import linear
 @remembered
 def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None,
                                  enable_gqa=False):
-    """softmax(query @ key.T * scale + mask) @ value over (..., L, E), (..., S, E) and (..., S, Ev)."""
+    """Return softmax(query @ key.T * scale + mask) @ value over (..., L, E), (..., S, E) and (..., S, Ev)."""
     if is_causal and attn_mask is not None:
         raise ArgumentError("scaled_dot_product_attention takes attn_mask or is_causal, not both")
     factor = 1 / math.sqrt(query.shape[-1] or 1) if scale is None else as_float(scale)
@@ -36,7 +36,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
 
 
 def _same_batch(q, k, v, enable_gqa):
-    """All three with the same number of dimensions (at least 3) and the same batch."""
+    """Return all three with at least 3 dimensions and the same batch."""
     ndim = max(3, q.ndim, k.ndim, v.ndim)
     q, k, v = (t.reshape((1,) * (ndim - t.ndim) + tuple(t.shape)) if t.ndim < ndim else t for t in (q, k, v))
     cut = -3 if enable_gqa else -2
@@ -47,17 +47,17 @@ def _same_batch(q, k, v, enable_gqa):
     return tuple(expand(t, shape=(*batch, *t.shape[cut:])) for t in (q, k, v))
 
 
-_DRAWN_INSIDE = ("cuda",)       # devices whose kernels draw what is dropped anew, instead of keeping it
+_DRAWN_INSIDE = ("cuda",)       # devices whose kernels draw the dropout mask again in backward
 
 
 def _redrawn(q, k, v, mask, p, causal, scale):
-    """Attention whose probabilities are dropped at random, by kernels that hold no scores."""
+    """Compute attention with dropout by kernels that store no scores."""
     return dropped_attention(q, k, v, mask, draw_key_beside(q), causal=causal, scale=scale, p=p)[0]
 
 
 def _stored(q, k, v, mask, p, causal, scale):
-    """The same with probabilities that are kept for the gradients, which is quicker where memory is near. 16-bit floats are
-    computed in float32, as there."""
+    """Compute attention with dropout and stored probabilities, which is faster on the CPU. 16-bit floats are computed in
+    float32."""
     like, (q, k, v) = q, map(ew.widened, (q, k, v))
     if mask is not None and mask.dtype is not dt.bool_:
         mask = ew.widened(mask)
@@ -73,7 +73,7 @@ def _stored(q, k, v, mask, p, causal, scale):
 
 
 def canonical_mask(mask, dtype):
-    """A mask as floats to add: bools say where NOT to look."""
+    """Return a mask as floats to add; True in a boolean mask means masked."""
     if mask is None or mask.dtype is not dt.bool_:
         return mask
     return FUNCTIONS["zeros"](mask.shape, dtype=dtype, device=mask.device).masked_fill(mask, -math.inf)
@@ -84,12 +84,12 @@ def _projected(query, key, value, weights, biases):
 
 
 def _appended(x, row, batch):
-    """x (S, N, E) with one more step, the same for the whole batch."""
+    """Return x (S, N, E) with one more step, the same for the whole batch."""
     return FUNCTIONS["cat"]([x, row.expand(1, batch, x.shape[2])])
 
 
 def _merged_mask(attn_mask, key_padding_mask, batch, heads, extra):
-    """One additive mask (N, heads or 1, L or 1, S) from both, with `extra` open steps at the end."""
+    """Return one additive mask (N, heads or 1, L or 1, S) from both, with `extra` unmasked steps at the end."""
     if attn_mask is not None:
         attn_mask = attn_mask.unsqueeze(0) if attn_mask.ndim == 2 else attn_mask
         attn_mask = attn_mask.reshape(batch, heads, *attn_mask.shape[1:]) if attn_mask.shape[0] != 1 else attn_mask.unsqueeze(0)
@@ -106,7 +106,7 @@ def _merged_mask(attn_mask, key_padding_mask, batch, heads, extra):
 
 
 def _check_inputs(query, key, value):
-    """Raises unless keys and values are as many, in the same batch as queries."""
+    """Raise unless keys and values have one length, and the batch of the queries."""
     shapes = [tuple(x.shape) for x in (query, key, value)]
     if len(shapes[0]) not in (2, 3) or any(len(s) != len(shapes[0]) for s in shapes):
         raise ShapeError("multi-head attention takes query, key and value of 3 dimensions, or of 2 without a batch, got shapes "
@@ -131,7 +131,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
                                  key_padding_mask=None, need_weights=True, attn_mask=None, use_separate_proj_weight=False,
                                  q_proj_weight=None, k_proj_weight=None, v_proj_weight=None, static_k=None, static_v=None,
                                  average_attn_weights=True, is_causal=False):
-    """Multi-head attention over (L, N, E), (S, N, E) and (S, N, E), or without the batch; returns (output, weights)."""
+    """Compute multi-head attention over (L, N, E), (S, N, E) and (S, N, E), or without batch; return (output, weights)."""
     _check_inputs(query, key, value)
     single = query.ndim == 2
     if single:

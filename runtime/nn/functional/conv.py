@@ -1,4 +1,4 @@
-"""Convolutions, and windows as columns."""
+"""Unfold and fold; convolutions are those of `ingot`."""
 
 from ....ir.errors import ShapeError
 from ....ir.ops.nn import conv as ops
@@ -16,14 +16,14 @@ def _geometry(name, kernel_size, dilation, padding, stride):
 
 @remembered
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
-    """All windows of images (N, C, H, W) as columns (N, C * kernel, windows)."""
+    """Return all windows of images (N, C, H, W) as columns (N, C * kernel, windows)."""
     x, added = as_batch(input, 2, "unfold")
     return unbatch(ops.im2col(x, **_geometry("unfold", kernel_size, dilation, padding, stride)), added)
 
 
 @remembered
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
-    """Adds columns (N, C * kernel, windows) into images of `output_size`, where unfold would take them."""
+    """Add columns (N, C * kernel, windows) into images of `output_size`: the adjoint of unfold."""
     if not isinstance(input, Tensor) or input.ndim not in (2, 3):
         raise ShapeError(f"fold takes columns (N, C * kernel, windows) or without N, got {getattr(input, 'aval', type(input))}")
     added = input.ndim == 2

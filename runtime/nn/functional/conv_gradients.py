@@ -1,4 +1,4 @@
-"""Gradients of convolutions as functions: `nn.grad.conv2d_weight` and its like, which are differentiable themselves."""
+"""Gradients of convolutions as differentiable functions: `nn.grad.conv2d_weight` and others."""
 
 from ....ir.errors import ShapeError
 from ....ir.ops.nn import conv as ops

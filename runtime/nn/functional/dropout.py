@@ -1,4 +1,4 @@
-"""Dropout: elements, channels or whole features set to zero at random in training."""
+"""Dropout of elements, channels or features."""
 
 import warnings
 
@@ -19,15 +19,15 @@ __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "f
 
 
 def probability(p):
-    """A probability as a float."""
+    """Return a probability as a float, or raise."""
     if not 0 <= p <= 1:
         raise ArgumentError(f"a dropout probability must be within 0 and 1, got {p}")
     return as_float(p)
 
 
 def kept(input, p, shape):
-    """A bool mask over the input, true with probability 1 - p, the same wherever `shape` has 1. It lies in memory as the input
-    does, and so will what is made of both; which elements stay does not depend on that."""
+    """Return a boolean mask over the input: True with probability 1 - p, equal along dims where `shape` has 1. It has the
+    input's memory order; the drawn elements do not depend on that."""
     mask = next_drawn_beside(rnd.bernoulli_mask, input, None, shape=tuple(shape), p=1.0 - p)
     order = order_of(input._a)
     mask = mask if order is None else laid_out(mask, order)
@@ -42,7 +42,7 @@ def _drop(input, p, shape):
 
 
 def _drop_to_saturation(input, p, shape):
-    """What alpha dropout does: dropped elements take selu's negative limit, and mean and variance stay."""
+    """Set dropped elements to selu's negative limit, and keep mean and variance."""
     if p == 1:
         return ew.mul(input, 0.0)
     limit = -SELU_ALPHA * SELU_SCALE
@@ -56,14 +56,14 @@ def _elements(input, name):
 
 
 def _channels(input, name):
-    """The shape of a mask over whole channels of samples."""
+    """Return the shape of a mask over whole channels of samples."""
     if input.ndim < 2:
         raise ShapeError(f"{name}: needs samples and channels, so two dimensions at least, got shape {tuple(input.shape)}")
     return (*input.shape[:2], *(1,) * (input.ndim - 2))
 
 
 def _channels_of_one(input, name):
-    """The same for the channels of one sample, without a batch."""
+    """Return the shape of a mask over whole channels of one sample without batch."""
     return (*input.shape[:1], *(1,) * (input.ndim - 1))
 
 
@@ -76,36 +76,36 @@ def _apply(how, name, input, p, training, inplace, over):
 
 
 def dropout(input, p=0.5, training=True, inplace=False):
-    """Zeros elements with probability p and scales the rest by 1 / (1 - p)."""
+    """Zero elements with probability p and scale the rest by 1 / (1 - p)."""
     return _apply(_drop, "dropout", input, p, training, inplace, _elements)
 
 
 @checked
 def alpha_dropout(input, p=0.5, training=False, inplace=False):
-    """Dropout that keeps the mean and variance of selu activations."""
+    """Drop elements so that the mean and variance of selu activations stay."""
     return _apply(_drop_to_saturation, "alpha_dropout", input, p, training, inplace, _elements)
 
 
 @checked
 def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
-    """alpha_dropout of whole channels."""
+    """Apply alpha_dropout to whole channels."""
     return _apply(_drop_to_saturation, "feature_alpha_dropout", input, p, training, inplace, _channels)
 
 
 def feature_dropout(input, p=0.5, training=True, inplace=False):
-    """Dropout of whole channels (dimension 1)."""
+    """Drop whole channels (dimension 1)."""
     return _apply(_drop, "feature_dropout", input, p, training, inplace, _channels)
 
 
 def dropout1d(input, p=0.5, training=True, inplace=False):
-    """Dropout of whole channels of inputs (N, C, L), or (C, L)."""
+    """Drop whole channels of inputs (N, C, L) or (C, L)."""
     if input.ndim not in (2, 3):
         raise ShapeError(f"dropout1d: takes inputs of 3 dimensions, or of 2 without a batch, got shape {tuple(input.shape)}")
     return _apply(_drop, "dropout1d", input, p, training, inplace, _channels if input.ndim == 3 else _channels_of_one)
 
 
 def dropout2d(input, p=0.5, training=True, inplace=False):
-    """Dropout of whole channels of inputs (N, C, H, W). An input of 3 dimensions is (N, C, L), with a warning."""
+    """Drop whole channels of inputs (N, C, H, W). An input of 3 dimensions is (N, C, L), with a warning."""
     if input.ndim == 3:
         warnings.warn("dropout2d: an input of 3 dimensions is taken as (N, C, L), as by dropout1d, and not as (C, H, W)",
                       stacklevel=2)
@@ -115,7 +115,7 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
 
 
 def dropout3d(input, p=0.5, training=True, inplace=False):
-    """Dropout of whole channels of inputs (N, C, D, H, W), or (C, D, H, W)."""
+    """Drop whole channels of inputs (N, C, D, H, W) or (C, D, H, W)."""
     if input.ndim not in (4, 5):
         _warn_of_dims("dropout3d", input, "5 dimensions, or of 4 without a batch")
     return _apply(_drop, "dropout3d", input, p, training, inplace, _channels if input.ndim == 5 else _channels_of_one)

@@ -1,4 +1,4 @@
-"""Lookups in tables of rows."""
+"""Embeddings: lookups of table rows."""
 
 from functools import partial
 
@@ -16,7 +16,7 @@ from .sparse_embedding import gives_rows, sparse_lookup
 
 @partial(renamed, keywords={"input": "tensor"})
 def one_hot(tensor, num_classes=-1):
-    """int64 rows with a 1 at each index."""
+    """Return int64 rows with a 1 at each index."""
     return FUNCTIONS["one_hot"](tensor, num_classes)
 
 
@@ -28,7 +28,7 @@ def _padding(padding_idx, weight):
 
 
 def renormalise_(weight, input, max_norm, norm_type):
-    """Scales the rows that will be looked up down to max_norm, in place."""
+    """Scale the rows to be looked up down to max_norm, in place."""
     with no_grad():
         used = FUNCTIONS["unique"](input)
         rows = weight.detach().index_select(0, used)
@@ -38,8 +38,10 @@ def renormalise_(weight, input, max_norm, norm_type):
 
 
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
-    """The rows of `weight` at the indices. With `sparse` the gradient of a table that is a leaf is a sparse tensor, which
-    holds only the rows that were looked up (see `sparse_lookup`)."""
+    """Return the rows of `weight` at the indices.
+
+    With `sparse`, the gradient of a leaf table is a sparse tensor of the rows that were looked up (`sparse_lookup`).
+    """
     if max_norm is not None:
         renormalise_(weight, input, max_norm, norm_type)
     if padding_idx is not None:
@@ -54,9 +56,9 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
 @checked
 def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean",
                   sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None):
-    """The sum, mean or maximum of the rows of each bag: a row of a 2-d input, or what lies between two offsets."""
+    """Return the sum, mean or maximum of the rows of each bag: a row of a 2-d input, or the indices between two offsets."""
     if input.dtype.is_floating_point and not weight.dtype.is_floating_point:
-        input, weight = weight, input   # the order of older programs
+        input, weight = weight, input   # older programs give the table first
     if mode not in ("sum", "mean", "max"):
         raise ArgumentError(f"mode must be 'sum', 'mean' or 'max', got {mode!r}")
     if mode == "max" and (sparse or scale_grad_by_freq):
@@ -76,14 +78,14 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
                          f"{None if offsets is None else offsets.aval}")
     elif include_last_offset and not shape_of(offsets)[0]:
         raise ShapeError("embedding_bag with include_last_offset takes one offset at least")
-    # What follows the last offset, where this ends the last bag, is a bag that nobody asked for.
+    # Indices behind the last offset, if that ends the last bag, form a bag without a result.
     found = _bags(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights,
                   padding_idx)
     return found[:-1] if include_last_offset and input.ndim == 1 else found
 
 
 def _bags(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights, padding_idx):
-    """The result for each bag; the last one goes on to the end."""
+    """Return the result of each bag; the last one extends to the end."""
     flat = input.reshape(-1)
     if padding_idx is not None:
         padding_idx = _padding(padding_idx, weight)
@@ -97,7 +99,7 @@ def _bags(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode,
     rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     keep = None if padding_idx is None else ew.ne(flat, padding_idx)
     if mode == "max":
-        if keep is None and input.ndim == 2 and input.shape[1]:     # bags of one size are a dim
+        if keep is None and input.ndim == 2 and input.shape[1]:     # bags of one size form a dim
             return FUNCTIONS["max"](reshape(rows, shape=(*input.shape, rows.shape[1])), 1)[0]
         return _largest_of_bags(rows, offsets, keep)
     rows = widened(rows)
@@ -107,7 +109,7 @@ def _bags(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode,
 
 
 def _sizes_of_bags(input, offsets, dtype):
-    """How many rows each bag has, at least 1: a number, or a column."""
+    """Return the number of rows of each bag, at least 1: a number, or a column."""
     if input.ndim == 2:
         return max(input.shape[1], 1)
     ones = FUNCTIONS["ones"]((input.shape[0], 1), dtype=dtype, device=input.device)
@@ -129,7 +131,7 @@ def _sum_of_bags(rows, offsets, keep, mode):
 
 
 def _largest_of_bags(rows, offsets, keep):
-    """The first of the largest in each bag, by its place among the rows; an empty bag gives zeros."""
+    """Return the index of the first largest row of each bag; an empty bag gives zeros."""
     bags, (size, width) = offsets.shape[0], rows.shape
     if not size:
         return rows.sum(0, keepdim=True).expand(bags, width)

@@ -1,4 +1,4 @@
-"""Linear maps."""
+"""Linear and bilinear maps."""
 
 from ....ir.errors import ShapeError
 from ....ir.ops.core import elementwise as ew
@@ -13,7 +13,7 @@ from ...core.tensor import shape_of
 
 
 def linear(input, weight, bias=None, *, out=None):
-    """input @ weight.T + bias; the weight is (out_features, in_features), or (in_features,) for one output."""
+    """Return input @ weight.T + bias; the weight is (out_features, in_features), or (in_features,) for one output."""
     if out is not None:
         return deliver(linear(input, weight, bias), out, "linear")
     rows = shape_of(weight)
@@ -30,7 +30,7 @@ def linear(input, weight, bias=None, *, out=None):
 @as_given_in_autocast
 @rounds_once
 def bilinear(input1, input2, weight, bias=None):
-    """sum over i, j of input1[i] * weight[o, i, j] * input2[j], plus bias."""
+    """Return the sum over i, j of input1[i] * weight[o, i, j] * input2[j], plus bias."""
     if weight.ndim != 3 or input1.shape[:-1] != input2.shape[:-1] or \
             (input1.shape[-1], input2.shape[-1]) != weight.shape[1:]:
         raise ShapeError(f"bilinear takes inputs (*, in1) and (*, in2) and a weight (out, in1, in2), got {input1.aval}, "
@@ -45,5 +45,5 @@ def bilinear(input1, input2, weight, bias=None):
 
 
 def grouped_mm(mat_a, mat_b, *, offs=None, bias=None, out_dtype=None):
-    """A product for each group of rows of mat_a with its own matrix of mat_b (groups, in, out); group g ends at row offs[g]."""
+    """Multiply each group of rows of mat_a by its matrix of mat_b (groups, in, out); group g ends at row offs[g]."""
     return grouped.grouped_mm(mat_a, mat_b, offs, bias, out_dtype)

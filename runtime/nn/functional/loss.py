@@ -1,4 +1,4 @@
-"""Losses."""
+"""Loss functions."""
 
 import math
 import warnings
@@ -35,7 +35,7 @@ __all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_e
 
 
 def reduction_of(reduction, size_average=None, reduce=None):
-    """The reduction's name; the two old flags say it too."""
+    """Return the name of a reduction, also from the two old flags."""
     if size_average is not None or reduce is not None:
         tls.m.only_now()
         warnings.warn("size_average and reduce are deprecated; use reduction=", stacklevel=3)
@@ -48,7 +48,7 @@ def reduction_of(reduction, size_average=None, reduce=None):
 
 
 def reduced(loss, reduction):
-    """A loss per element as asked for."""
+    """Reduce a loss per element."""
     if reduction == "none":
         return loss
     dims = tuple(range(loss.ndim))
@@ -59,7 +59,7 @@ def reduced(loss, reduction):
 
 
 def _together(input, target, name):
-    """Both in one dtype; a target of another shape is usually a mistake, so that is said."""
+    """Return both in one dtype, with a warning for targets of another shape."""
     if target.shape != input.shape:
         tls.m.only_now()
         warnings.warn(f"{name}: the target has shape {tuple(target.shape)}, the input {tuple(input.shape)}; they are "
@@ -68,7 +68,7 @@ def _together(input, target, name):
 
 
 def _of_one_type(input, target):
-    """Both in the dtype in which they meet once they are laid over each other."""
+    """Return both in their common dtype."""
     if input._a.dtype is target._a.dtype:
         return input, target
     d = common_type(input, target)
@@ -76,7 +76,8 @@ def _of_one_type(input, target):
 
 
 def _in_single(fn, meet=result_type):
-    """A loss in float32, rounded once to the low precision of its arguments, but for autocast, which has losses in float32."""
+    """Decorate a loss to compute in float32 and round once to the low precision of its arguments. Autocast losses stay
+    float32."""
     once, single = rounds_once(fn, meet), single_in_autocast(fn)
 
     @wraps(fn)
@@ -96,7 +97,7 @@ def _weighted(loss, weight):
 @remembered
 @_pairs_in_single
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
-    """(input - target)^2"""
+    """Return (input - target)^2."""
     reduction = reduction_of(reduction, size_average, reduce)
     x, y = _together(input, target, "mse_loss")
     loss = _of_pairs(squared_gap, x, y) if x.dtype.is_floating_point else ew.square(ew.sub(x, y))
@@ -121,7 +122,7 @@ def _weighted_mean(loss, weight, reduction):
 @remembered
 @_pairs_in_single
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
-    """|input - target|"""
+    """Return |input - target|."""
     reduction = reduction_of(reduction, size_average, reduce)
     x, y = _together(input, target, "l1_loss")
     loss = magnitude(ew.sub(x, y))
@@ -131,7 +132,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
 @remembered
 @_pairs_in_single
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
-    """Squared below beta, absolute above."""
+    """Return a squared loss below beta and an absolute one above."""
     reduction = reduction_of(reduction, size_average, reduce)
     if beta < 0:
         raise ArgumentError(f"smooth_l1_loss needs beta >= 0, got {beta}")
@@ -142,7 +143,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
 
 
 def _of_pairs(op, x, y, **params):
-    """An operator of two values of one shape, on values that broadcast."""
+    """Apply an operator of two equal shapes to values that broadcast."""
     if x.shape != y.shape:
         x, y = FUNCTIONS["broadcast_tensors"](x, y)
     return op(x, y, **params)
@@ -155,7 +156,7 @@ def _huber(x, y, bound, curve, slope):
 @remembered
 @_pairs_in_single
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
-    """Squared below delta, delta times absolute above."""
+    """Return a squared loss below delta and delta times the absolute one above."""
     reduction = reduction_of(reduction)
     if delta <= 0:
         raise ArgumentError(f"huber_loss needs delta > 0, got {delta}")
@@ -163,14 +164,14 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     loss = _huber(x, y, as_float(delta), 0.5, as_float(delta))
     if weight is not None:
         _check_weight(weight, loss)
-    loss = reduced(_weighted(loss, weight), reduction)          # whose mean is over elements, unlike that of others
+    loss = reduced(_weighted(loss, weight), reduction)          # its mean is over elements, unlike that of others
     return to_dtype(loss, input.dtype) if input.dtype.is_floating_point else loss
 
 
 @remembered
 @_in_single
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
-    """-weight[target] * input[target] for log probabilities (N, C, ...) and class indices (N, ...)."""
+    """Return -weight[target] * input[target] for log probabilities (N, C, ...) and class indices (N, ...)."""
     reduction = reduction_of(reduction, size_average, reduce)
     x, y = _batched(input, target, "nll_loss")
     out = ops.nll_loss(x, y, weight, ignore_index=ignore_index, reduction=reduction)
@@ -178,7 +179,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
 
 
 def _batched(input, target, name):
-    """An unbatched input (C,) with its target () as a batch of one."""
+    """Return an unbatched input (C,) and target () as a batch of one."""
     if input.ndim == 1 and target.ndim == 0:
         return reshape(input, shape=(1, *input.shape)), reshape(target, shape=(1,))
     if input.ndim < 2:
@@ -190,7 +191,7 @@ def _batched(input, target, name):
 @_in_single
 def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
                   label_smoothing=0.0):
-    """The loss of logits (N, C, ...) against class indices (N, ...) or class probabilities (N, C, ...)."""
+    """Return the cross entropy of logits (N, C, ...) and class indices (N, ...) or class probabilities (N, C, ...)."""
     reduction = reduction_of(reduction, size_average, reduce)
     if not 0 <= label_smoothing <= 1:
         raise ArgumentError(f"label_smoothing must be within 0 and 1, got {label_smoothing}")
@@ -207,7 +208,7 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
 @_in_single
 def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean", ignore_index=None,
                          label_smoothing=0.0, options=None):
-    """cross_entropy of the logits linear(input, linear_weight, linear_bias); the weight is (C, ..., in_features).
+    """Return cross_entropy of the logits linear(input, linear_weight, linear_bias); the weight is (C, ..., in_features).
 
     `options` is a hint about memory and does not change the result.
     """
@@ -224,7 +225,7 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
 
 
 def _soft_cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing):
-    """Against probabilities: the mean is over the batch and its places, weights are not divided by."""
+    """Compute cross entropy with class probabilities; the mean is over batch and positions, not weights."""
     if target.shape != input.shape:
         raise ShapeError(f"cross_entropy against probabilities takes a target of the input's shape, got {input.aval} and "
                          f"{target.aval}; class indices must be integers")
@@ -244,7 +245,7 @@ def _soft_cross_entropy(input, target, weight, ignore_index, reduction, label_sm
 @remembered
 @_in_single
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
-    """target * (log(target) - input) for log probabilities as input."""
+    """Return target * (log(target) - input) for log probabilities as input."""
     mean_over_batch = reduction == "batchmean"
     reduction = "sum" if mean_over_batch else reduction_of(reduction, size_average, reduce)
     if reduction == "mean":
@@ -263,7 +264,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 @checked
 @_in_single
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
-    """-(target * log(input) + (1 - target) * log(1 - input)), each log at least -100."""
+    """Return -(target * log(input) + (1 - target) * log(1 - input)), each log at least -100."""
     reduction = reduction_of(reduction, size_average, reduce)
     if input.shape != target.shape:
         raise ArgumentError(f"binary_cross_entropy takes a target of the input's shape, got {input.aval} and {target.aval}")
@@ -275,7 +276,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
 
 
 def _check_probabilities(x):
-    """Raises if there is what is no probability. Such a number makes a loss nan, so one that is not need not be looked at."""
+    """Raise for values outside [0, 1]. Such values make the loss nan, so other losses need no check."""
     if not ((x._a >= 0) & (x._a <= 1)).all():
         raise ArgumentError("binary_cross_entropy: all elements of input should be between 0 and 1, and some are not (or nan)")
 
@@ -284,7 +285,7 @@ def _check_probabilities(x):
 @_pairs_in_single
 def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean",
                                      pos_weight=None):
-    """binary_cross_entropy(sigmoid(input), target), without overflow."""
+    """Return binary_cross_entropy(sigmoid(input), target), without overflow."""
     reduction = reduction_of(reduction, size_average, reduce)
     if input.shape != target.shape:
         raise ArgumentError(f"binary_cross_entropy_with_logits takes a target of the input's shape, got {input.aval} and "
@@ -301,7 +302,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
 @remembered
 @_in_single
 def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
-    """The loss of a Poisson rate (its log with `log_input`) against counts."""
+    """Return the negative log likelihood of counts for a Poisson rate (its log with `log_input`)."""
     reduction = reduction_of(reduction, size_average, reduce)
     loss = FUNCTIONS["exp"](input) - target * input if log_input else input - target * FUNCTIONS["log"](input + eps)
     if full:
@@ -313,7 +314,7 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
 @checked
 @_in_single
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
-    """The loss of a mean and a variance against values; the variance is at least eps."""
+    """Return the negative log likelihood of values for a mean and a variance of at least eps."""
     reduction = reduction_of(reduction)
     if not hasattr(var, "shape"):
         var = FUNCTIONS["full_like"](input, float(var))
@@ -325,7 +326,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     if holds_anywhere(var < 0):
         raise ArgumentError("gaussian_nll_loss: var has negative elements")
     floor = var.detach().clamp(min=eps) - var.detach()
-    var = var + floor   # the gradient goes to the variance as it was given
+    var = var + floor   # the gradient goes to the variance before the floor
     loss = 0.5 * (var.log() + (input - target) ** 2 / var)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)
@@ -335,7 +336,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
 @remembered
 @_in_single
 def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
-    """The input where the target is 1, max(0, margin - input) where it is -1."""
+    """Return the input where the target is 1, max(0, margin - input) where it is -1."""
     reduction = reduction_of(reduction, size_average, reduce)
     far = core.relu(margin - input)
     zero = FUNCTIONS["zeros_like"](far)
@@ -346,7 +347,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
 @remembered
 @_in_single
 def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
-    """max(0, -target * (input1 - input2) + margin)"""
+    """Return max(0, -target * (input1 - input2) + margin)."""
     reduction = reduction_of(reduction, size_average, reduce)
     if not input1.ndim == input2.ndim == target.ndim:
         raise ShapeError(f"margin_ranking_loss takes three tensors of one rank, got {input1.aval}, {input2.aval}, "
@@ -357,7 +358,7 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
 @remembered
 @_in_single
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
-    """log(1 + exp(-target * input))"""
+    """Return log(1 + exp(-target * input))."""
     reduction = reduction_of(reduction, size_average, reduce)
     return reduced(ops_nn.softplus(-target * input), reduction)
 
@@ -365,7 +366,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
 @remembered
 @_in_single
 def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
-    """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
+    """Return 1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
     reduction = reduction_of(reduction, size_average, reduce)
     if target.ndim + 1 != input1.ndim or input1.ndim != input2.ndim or target.ndim > 1:
         raise ShapeError(f"cosine_embedding_loss takes inputs (N, D) with a target (N,) or (D,) with (), got {input1.aval}, "
@@ -382,7 +383,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, r
 @remembered
 @_in_single
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
-    """mean over wrong classes of max(0, margin - x[target] + x[class])^p"""
+    """Return the mean over wrong classes of max(0, margin - x[target] + x[class])^p."""
     reduction = reduction_of(reduction, size_average, reduce)
     if p not in (1, 2):
         raise ArgumentError(f"multi_margin_loss takes p = 1 or 2, got {p}")
@@ -399,7 +400,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
 @remembered
 @_in_single
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
-    """Over pairs of a true and a wrong class, max(0, 1 - (x[true] - x[wrong])); each row of targets ends at the first -1."""
+    """Sum max(0, 1 - (x[true] - x[wrong])) over pairs of a true and a wrong class; each row of targets ends at the first -1."""
     reduction = reduction_of(reduction, size_average, reduce)
     if input.shape != target.shape or input.ndim > 2:
         raise ShapeError(f"multilabel_margin_loss takes an input and a target (N, C) or (C,), got {input.aval}, {target.aval}")
@@ -418,7 +419,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
 @remembered
 @_in_single
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
-    """The mean over classes of the binary cross entropy with logits."""
+    """Return the mean over classes of the binary cross entropy with logits."""
     reduction = reduction_of(reduction, size_average, reduce)
     loss = target * ops_nn.softplus(-input) + (1 - target) * ops_nn.softplus(input)
     loss = _weighted(loss, weight)
@@ -429,7 +430,7 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
 @_in_single
 def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None,
                         reduction="mean"):
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin)"""
+    """Return max(0, d(anchor, positive) - d(anchor, negative) + margin)."""
     reduction = reduction_of(reduction, size_average, reduce)
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise ShapeError(f"triplet_margin_loss takes three tensors of one rank, got {anchor.aval}, {positive.aval}, "
@@ -441,7 +442,7 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, s
 @checked
 def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False,
                                       reduction="mean"):
-    """triplet_margin_loss with a distance of one's own."""
+    """Return triplet_margin_loss with a given distance function."""
     reduction = reduction_of(reduction)
     if margin <= 0:
         raise ArgumentError(f"triplet losses need margin > 0, got {margin}")
@@ -454,12 +455,13 @@ def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_fu
 
 @checked
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
-    """Connectionist temporal classification: log_probs (T, N, C) or (T, C), targets padded (N, S) or concatenated."""
+    """Return the connectionist temporal classification loss: log_probs (T, N, C) or (T, C), targets padded (N, S) or
+    concatenated."""
     reduction = reduction_of(reduction)
     single = log_probs.ndim == 2
     x = log_probs.unsqueeze(1) if single else log_probs
     if targets.dtype.is_floating_point:
-        targets = targets.long()    # whole numbers that lie beside other labels; programs keep them so
+        targets = targets.long()    # integers stored as floats, as some programs have them
     steps, sizes = _lengths(input_lengths, x), _lengths(target_lengths, x)
     rows = targets.reshape(1, -1) if targets.ndim == 1 and x.shape[1] == 1 else targets
     loss = ctc.ctc_loss(x, rows, steps, sizes, blank=int(blank))
@@ -473,7 +475,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
 
 
 def _lengths(lengths, x):
-    """Sequence lengths as a tensor beside x."""
+    """Return sequence lengths as a tensor on the device of x."""
     found = FUNCTIONS["as_tensor"](lengths)
     if found.dtype.is_floating_point:
         raise DTypeError(f"ctc_loss takes lengths that are integers, got {found.aval}")

@@ -1,4 +1,4 @@
-"""Normalisations over the batch, over instances, over rows and over groups."""
+"""Normalisation over batch, instances, rows and groups."""
 
 from math import prod
 
@@ -21,8 +21,10 @@ from ...core.writes import write
 
 
 def _update_running(running_mean, running_var, mean, var, momentum, name, count, counter=None):
-    """running = (1 - momentum) * running + momentum * found, in place, of what is tracked, and one more at a counter; momentum
-    may be a 0-d tensor. A variance of `count` values is taken as an estimate of that of all."""
+    """Update running statistics in place: running = (1 - momentum) * running + momentum * found. A `counter` grows by one.
+
+    Momentum may be a 0-d tensor. A variance of `count` values becomes the unbiased estimate.
+    """
     rows: list[tuple] = [(counter, ew.add, (1,))] if counter is not None else []
     alone = []
     for running, found, factor in ((running_mean, mean, 1.0), (running_var, var, count / (count - 1) if count > 1 else 1.0)):
@@ -42,7 +44,7 @@ def _update_running(running_mean, running_var, mean, var, momentum, name, count,
 
 
 def _blend(running, found, keep, take, name):
-    """running = keep * running + take * found, in place."""
+    """Set running = keep * running + take * found, in place."""
     with no_grad():
         found = to_dtype(found.detach(), running.dtype)
         if not overwrite(ew.blend, running, name, found, keep, take):
@@ -50,7 +52,7 @@ def _blend(running, found, keep, take, name):
 
 
 def _update_by(running, found, momentum, factor, name):
-    """The same with a momentum that is no float."""
+    """Update running statistics with a momentum that is a tensor."""
     with no_grad():
         found = to_dtype(found.detach(), running.dtype)
         if isinstance(momentum, Tensor):
@@ -68,7 +70,7 @@ def _check_statistics(name, channels, **given):
 
 
 def _is_plain(x, *others):
-    """Whether there is nothing to convert or to complain of: arrays of one wide dtype, with a number for each channel."""
+    """Return whether no conversion or error message is needed: arrays of one wide dtype, and one number per channel."""
     if not isinstance(x, Tensor):
         return False
     a = x._a
@@ -80,7 +82,7 @@ def _is_plain(x, *others):
 
 
 def _of_nothing(x, weight, bias):
-    """Nothing, with the history of all that it would be made of, so that they have gradients of zeros."""
+    """Return an empty result with the history of all operands, which get zero gradients."""
     out, *others = in_one_dtype(x, weight, bias)
     for v in others:
         if v is not None:
@@ -89,13 +91,13 @@ def _of_nothing(x, weight, bias):
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05):
-    """Each channel to mean 0 and variance 1: by the batch's statistics in training (which then move the running ones, in
-    place), by the running ones otherwise."""
+    """Normalise each channel: by the batch's statistics in training, which update the running ones in place, else by the
+    running ones."""
     return counted_batch_norm(None, input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
 def counted_batch_norm(counter, input, running_mean, running_var, weight, bias, training, momentum, eps):
-    """`batch_norm`, which adds one to a counter of batches, if there is one."""
+    """Apply `batch_norm` and add one to a counter of batches, if there is one."""
     if eps <= 0 and (training or eps < 0):
         raise ArgumentError(f"batch_norm needs eps > 0 in training, and eps >= 0 otherwise, got {eps}")
     if not training and _is_plain(input, running_mean, running_var, weight, bias):
@@ -125,7 +127,7 @@ def counted_batch_norm(counter, input, running_mean, running_var, weight, bias, 
 
 
 def _repeated(v, images):
-    """A value for each channel, once for each image."""
+    """Repeat a value per channel for each image."""
     return None if v is None else reshape(v.expand(images, v.shape[0]), shape=(images * v.shape[0],))
 
 
@@ -135,7 +137,7 @@ def _mean_over_images(v, images):
 
 def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1,
                   eps=1e-05):
-    """Each channel of each image to mean 0 and variance 1, by its own statistics or by the running ones."""
+    """Normalise each channel of each image, by its own or the running statistics."""
     x = floating(input, "instance_norm")
     if x.ndim < 3:
         raise ShapeError(f"instance_norm takes (N, C, *spatial), got {x.aval}")
@@ -160,7 +162,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
 
 @remembered
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
-    """Each group of channels of each image to mean 0 and variance 1; weight and bias for each channel."""
+    """Normalise each group of channels of each image; weight and bias are per channel."""
     if numel_of(input) == num_groups and input.ndim > 1 and input.shape[1] == num_groups:
         raise ArgumentError(f"group_norm of one image needs more than 1 value in each of {num_groups} groups, got {input.aval}")
     return api.group_norm(input, num_groups, weight, bias, eps)
@@ -168,7 +170,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
 
 @remembered
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
-    """Each element divided by (k + alpha * mean square of `size` neighbouring channels) ** beta."""
+    """Divide each element by (k + alpha * mean square of `size` neighbouring channels) ** beta."""
     if input.ndim < 3:
         raise ShapeError(f"local_response_norm takes (N, C, *spatial), got {input.aval}")
     if input.numel() == 0:
@@ -182,7 +184,7 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
 
 @remembered
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
-    """The input divided by its p-norm along `dim`, or by eps where that is larger."""
+    """Divide the input by its p-norm along `dim`, at least eps."""
     if input.dtype.is_complex or isinstance(p, str):
         return deliver(input / input.norm(p, dim, True).clamp_min(eps), out, "normalize")
     found = similarity.normalize(input, ord=as_float(p), dim=dims_of(input, dim), eps=as_float(eps))

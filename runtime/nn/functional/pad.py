@@ -10,7 +10,7 @@ _MODES = ("constant", "reflect", "replicate", "circular")
 
 
 def _check_border(input, low, high, mode):
-    """A border must not take more from inside than there is."""
+    """Raise if a border takes more than the inside has."""
     for n, lo, hi in zip(input.shape, low, high):
         most = n - 1 if mode == "reflect" else n
         if mode != "replicate" and (lo or hi) and (lo > most or hi > most):
@@ -20,10 +20,10 @@ def _check_border(input, low, high, mode):
 
 @remembered
 def pad(input, pad, mode="constant", value=None):
-    """Elements around the last dims; `pad` is (low, high) of the last dim, then of the one before, and so on.
+    """Pad the last dims; `pad` is (low, high) of the last dim, then of the one before, and so on.
 
-    mode "constant" puts `value` (0 unless said), "reflect" mirrors without the edge, "replicate" repeats the edge,
-    "circular" goes on at the other side.
+    Mode "constant" pads with `value` (default 0), "reflect" mirrors without the edge, "replicate" repeats the edge, "circular"
+    wraps around.
     """
     if mode not in _MODES:
         raise ArgumentError(f"pad: mode must be one of {', '.join(_MODES)}, got {mode!r}")

@@ -24,79 +24,79 @@ __all__ = ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", 
 
 @remembered
 def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
-    """The largest element of each window, with its flat index if asked for."""
+    """Return the largest element of each window, with `return_indices` also its flat index."""
     found = max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode)
     return found if return_indices else found[0]
 
 
 @remembered
 def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
-    """The largest element of each window, with its flat index in its plane if asked for."""
+    """Return the largest element of each window, with `return_indices` also its flat index in the plane."""
     found = max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode)
     return found if return_indices else found[0]
 
 
 @remembered
 def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
-    """The largest element of each window, with its flat index in its volume if asked for."""
+    """Return the largest element of each window, with `return_indices` also its flat index in the volume."""
     found = max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode)
     return found if return_indices else found[0]
 
 
 @remembered
 def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
-    """The largest element of each window, and its flat index."""
+    """Return the largest element of each window, and its flat index."""
     return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 @remembered
 def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
-    """The largest element of each window, and its flat index in its plane."""
+    """Return the largest element of each window, and its flat index in its plane."""
     return max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 @remembered
 def max_pool3d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
-    """The largest element of each window, and its flat index in its volume."""
+    """Return the largest element of each window, and its flat index in its volume."""
     return max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 @remembered
 def adaptive_max_pool1d(input, output_size, return_indices=False):
-    """The largest element of each of `output_size` even bins, with its index if asked for."""
+    """Return the largest element of each of `output_size` even bins, with `return_indices` also its index."""
     found = adaptive_maximum(1, input, output_size)
     return found if return_indices else found[0]
 
 
 @remembered
 def adaptive_max_pool2d(input, output_size, return_indices=False):
-    """The largest element of each of `output_size` even bins, with its index if asked for."""
+    """Return the largest element of each of `output_size` even bins, with `return_indices` also its index."""
     found = adaptive_maximum(2, input, output_size)
     return found if return_indices else found[0]
 
 
 @remembered
 def adaptive_max_pool3d(input, output_size, return_indices=False):
-    """The largest element of each of `output_size` even bins, with its index if asked for."""
+    """Return the largest element of each of `output_size` even bins, with `return_indices` also its index."""
     found = adaptive_maximum(3, input, output_size)
     return found if return_indices else found[0]
 
 
 @remembered
 def adaptive_max_pool1d_with_indices(input, output_size, return_indices=False):
-    """The largest element of each of `output_size` even bins, and its index."""
+    """Return the largest element of each of `output_size` even bins, and its index."""
     return adaptive_maximum(1, input, output_size)
 
 
 @remembered
 def adaptive_max_pool2d_with_indices(input, output_size, return_indices=False):
-    """The largest element of each of `output_size` even bins, and its index."""
+    """Return the largest element of each of `output_size` even bins, and its index."""
     return adaptive_maximum(2, input, output_size)
 
 
 @remembered
 def adaptive_max_pool3d_with_indices(input, output_size, return_indices=False):
-    """The largest element of each of `output_size` even bins, and its index."""
+    """Return the largest element of each of `output_size` even bins, and its index."""
     return adaptive_maximum(3, input, output_size)
 
 
@@ -115,32 +115,32 @@ def _fractional(rank, input, kernel_size, output_size, output_ratio, samples):
         samples = rand(*x.shape[:2], rank, dtype=x.dtype, device=x.device)
     else:
         samples = samples[:x.shape[0]]
-        samples = samples.flip(-1) if rank == 2 else samples     # users give those of a plane as (width, height)
+        samples = samples.flip(-1) if rank == 2 else samples     # users give samples of a plane as (width, height)
     found = ops.fractional_max_pool(x, samples, kernel=kernel, size=per_dim(output_size, rank, name, "output_size"))
     return tuple(unbatch(f, added) for f in found)
 
 
 def fractional_max_pool2d(input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
-    """Maxima over windows a random, non-integer step apart."""
+    """Return maxima over windows at random, non-integer steps."""
     found = _fractional(2, input, kernel_size, output_size, output_ratio, _random_samples)
     return found if return_indices else found[0]
 
 
 def fractional_max_pool3d(input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
-    """Maxima over windows a random, non-integer step apart."""
+    """Return maxima over windows at random, non-integer steps."""
     found = _fractional(3, input, kernel_size, output_size, output_ratio, _random_samples)
     return found if return_indices else found[0]
 
 
 def fractional_max_pool2d_with_indices(input, kernel_size, output_size=None, output_ratio=None, return_indices=False,
                                        _random_samples=None):
-    """Maxima over windows a random, non-integer step apart, and their indices."""
+    """Return maxima over windows at random, non-integer steps, and their indices."""
     return _fractional(2, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
 def fractional_max_pool3d_with_indices(input, kernel_size, output_size=None, output_ratio=None, return_indices=False,
                                        _random_samples=None):
-    """Maxima over windows a random, non-integer step apart, and their indices."""
+    """Return maxima over windows at random, non-integer steps, and their indices."""
     return _fractional(3, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
@@ -148,7 +148,7 @@ def fractional_max_pool3d_with_indices(input, kernel_size, output_size=None, out
 
 
 def _unpool_size(x, kernel, stride, padding, output_size, name):
-    """The size that the pool came from; an `output_size` may differ from the smallest by less than a stride."""
+    """Return the size before pooling; `output_size` may differ from the smallest by less than a stride."""
     smallest = tuple((n - 1) * s - 2 * p + k for n, k, s, p in zip(x.shape[2:], kernel, stride, padding))
     if output_size is None:
         return smallest
@@ -173,19 +173,19 @@ def _unpool(rank, input, indices, kernel_size, stride, padding, output_size):
 
 @remembered
 def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
-    """Zeros with each value at the place that max_pool1d took it from."""
+    """Return zeros with each value at the position from which max_pool1d took it."""
     return _unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
 @remembered
 def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
-    """Zeros with each value at the place that max_pool2d took it from."""
+    """Return zeros with each value at the position from which max_pool2d took it."""
     return _unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
 @remembered
 def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
-    """Zeros with each value at the place that max_pool3d took it from."""
+    """Return zeros with each value at the position from which max_pool3d took it."""
     return _unpool(3, input, indices, kernel_size, stride, padding, output_size)
 
 
@@ -195,7 +195,7 @@ def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_siz
 @remembered
 def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, *,
                out=None):
-    """The mean of each window."""
+    """Return the mean of each window."""
     found = average_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return deliver(found, out, "avg_pool2d")
 
@@ -203,26 +203,26 @@ def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
 @remembered
 def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, *,
                out=None):
-    """The mean of each window."""
+    """Return the mean of each window."""
     found = average_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return deliver(found, out, "avg_pool3d")
 
 
 @remembered
 def adaptive_avg_pool1d(input, output_size):
-    """The mean of each of `output_size` even bins."""
+    """Return the mean of each of `output_size` even bins."""
     return adaptive_average(1, input, output_size)
 
 
 @remembered
 def adaptive_avg_pool2d(input, output_size):
-    """The mean of each of `output_size` even bins."""
+    """Return the mean of each of `output_size` even bins."""
     return adaptive_average(2, input, output_size)
 
 
 @remembered
 def adaptive_avg_pool3d(input, output_size):
-    """The mean of each of `output_size` even bins."""
+    """Return the mean of each of `output_size` even bins."""
     return adaptive_average(3, input, output_size)
 
 
@@ -234,17 +234,17 @@ def _power_mean(rank, input, norm_type, kernel_size, stride, ceil_mode):
 
 @remembered
 def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
-    """(sum of x ** norm_type) ** (1 / norm_type) over each window."""
+    """Return (sum of x ** norm_type) ** (1 / norm_type) over each window."""
     return _power_mean(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 @remembered
 def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
-    """(sum of x ** norm_type) ** (1 / norm_type) over each window."""
+    """Return (sum of x ** norm_type) ** (1 / norm_type) over each window."""
     return _power_mean(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 @remembered
 def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
-    """(sum of x ** norm_type) ** (1 / norm_type) over each window."""
+    """Return (sum of x ** norm_type) ** (1 / norm_type) over each window."""
     return _power_mean(3, input, norm_type, kernel_size, stride, ceil_mode)

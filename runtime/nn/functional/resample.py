@@ -1,4 +1,4 @@
-"""Resampling: interpolation, sampling at given points, and moving elements between channels and space."""
+"""Resampling: interpolation, sampling on a grid, affine grids."""
 
 import math
 import warnings
@@ -29,7 +29,7 @@ def _factors(scale_factor, rank):
 
 
 def _target(x, size, scale_factor, recompute):
-    """The spatial sizes of the result, and the scale that fixes where its elements lie (None: the ratio of the sizes)."""
+    """Return the spatial sizes of the result and the scale that fixes its coordinates (None: the ratio of sizes)."""
     rank = x.ndim - 2
     if (size is None) == (scale_factor is None):
         raise ArgumentError("interpolate takes either size or scale_factor")
@@ -50,7 +50,7 @@ def _target(x, size, scale_factor, recompute):
 @remembered
 def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None,
                 antialias=False):
-    """The spatial dims at another size; modes nearest, nearest-exact, linear, bilinear, bicubic, trilinear, area."""
+    """Resize the spatial dims; modes nearest, nearest-exact, linear, bilinear, bicubic, trilinear, area."""
     if mode not in _RANKS:
         raise ArgumentError(f"interpolate: mode must be one of {', '.join(_RANKS)}, got {mode!r}")
     if input.ndim - 2 not in _RANKS[mode]:
@@ -70,19 +70,19 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
 
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
-    """Another name of interpolate, kept for old code."""
+    """Call interpolate, under its old name."""
     warnings.warn("upsample is the old name of interpolate", DeprecationWarning, stacklevel=2)
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input, size=None, scale_factor=None):
-    """interpolate with mode nearest, kept for old code."""
+    """Call interpolate with mode nearest."""
     warnings.warn("upsample_nearest is the old name of interpolate", DeprecationWarning, stacklevel=2)
     return interpolate(input, size, scale_factor, "nearest")
 
 
 def upsample_bilinear(input, size=None, scale_factor=None):
-    """interpolate with mode bilinear and aligned corners, kept for old code."""
+    """Call interpolate with mode bilinear and aligned corners."""
     warnings.warn("upsample_bilinear is the old name of interpolate", DeprecationWarning, stacklevel=2)
     return interpolate(input, size, scale_factor, "bilinear", True)
 
@@ -92,7 +92,7 @@ _SAMPLING = {"nearest": "nearest", "bilinear": "linear", "bicubic": "cubic"}
 
 @remembered
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
-    """The input at the points of a grid (N, *sizes, spatial dims), whose coordinates run from -1 to 1 over each dim."""
+    """Sample the input at the points of a grid (N, *sizes, spatial dims), with coordinates from -1 to 1 in each dim."""
     if mode not in _SAMPLING:
         raise ArgumentError(f"grid_sample: mode must be one of {', '.join(_SAMPLING)}, got {mode!r}")
     if padding_mode not in ("zeros", "border", "reflection"):
@@ -103,7 +103,7 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
 
 
 def _axis(n, align_corners, device):
-    """The coordinates of `n` elements on -1..1."""
+    """Return the coordinates of `n` elements on -1..1."""
     if n == 1:
         return zeros((1,), dtype=dt.float64, device=device)
     line = linspace(-1, 1, n, dtype=dt.float64, device=device)
@@ -111,7 +111,7 @@ def _axis(n, align_corners, device):
 
 
 def _homogeneous(sizes, align_corners, like):
-    """The coordinates of the elements of an image, last dim first, and a 1, as rows, beside `like` in its dtype."""
+    """Return coordinates of an image's elements as rows, last dim first, with a 1, in the dtype and on the device of `like`."""
     rank, parts = len(sizes), []
     for d in range(rank - 1, -1, -1):
         axis = _axis(sizes[d], align_corners, like.device).to(like.dtype)
@@ -121,7 +121,7 @@ def _homogeneous(sizes, align_corners, like):
 
 @remembered
 def affine_grid(theta, size, align_corners=None):
-    """The grid at which grid_sample transforms images of `size` (N, C, *spatial) by the affine maps `theta`."""
+    """Return the grid for grid_sample that transforms images of `size` (N, C, *spatial) by affine maps `theta`."""
     if not isinstance(theta, Tensor) or not theta.dtype.is_floating_point:
         raise DTypeError(f"affine_grid takes a floating point theta, got {getattr(theta, 'aval', type(theta).__name__)}")
     size = tuple(as_int(n) for n in size)

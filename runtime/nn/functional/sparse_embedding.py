@@ -1,4 +1,4 @@
-"""The lookup in a table whose gradient holds only the rows that were looked up."""
+"""Embedding lookup with a sparse gradient of the rows that were looked up."""
 
 from typing import Any
 
@@ -17,12 +17,12 @@ from ...core.tensor import Tensor, numel_of, wrap
 
 
 def gives_rows(weight) -> bool:
-    """Whether a gradient of this table is wanted and can be sparse: it goes to a leaf in plain memory."""
+    """Return whether the gradient of a table is wanted and can be sparse: the table is a leaf in plain memory."""
     return tls.m.grad and type(weight._node) is Leaf and isinstance(weight._a, np.ndarray)
 
 
 def sparse_lookup(weight, index, padding_idx) -> Tensor:
-    """The rows of a table, with a history that gives the gradient of the table as a sparse tensor."""
+    """Return the rows of a table, with a history that makes the gradient sparse."""
     with no_grad():
         out = ops.embedding(weight, index, padding_idx=padding_idx, by_frequency=False)
     node = out._node = RowsNode(ops.embedding, {"padding_idx": padding_idx}, (weight._node,), (None, weight.aval, index._a),
@@ -33,10 +33,10 @@ def sparse_lookup(weight, index, padding_idx) -> Tensor:
 
 
 class RowsNode(Node):
-    """The history of such a lookup."""
+    """History node of a sparse lookup."""
 
     def run(self, engine, g) -> list[Any]:
-        """The gradient of the table: its rows at the indices, in their order; dense where it gets a history itself."""
+        """Return the gradient rows at the indices, in their order; dense if it needs a history itself."""
         padding = self.params["padding_idx"]
         if not engine.on_tensors:
             _, table, index = self.values()
@@ -49,7 +49,7 @@ class RowsNode(Node):
 
 
 def _rows(index, g, shape, padding) -> CooTensor:
-    """The rows of a gradient at the indices, but for those of padding."""
+    """Return the gradient rows at the indices, without padding."""
     index, rows = index.reshape(-1).astype(np.int64), g.reshape(index.size, shape[1])
     if padding is not None:
         kept = index != padding
@@ -58,7 +58,7 @@ def _rows(index, g, shape, padding) -> CooTensor:
 
 
 def _recorded_rows(index, g, shape, padding) -> CooTensor:
-    """The same where a recorder watches: how many rows padding takes away is not asked."""
+    """Return the gradient rows under a recorder, without reading how many are padding."""
     size = numel_of(index)
     numbers = reshape(ew.cast(index, dtype=dt.int64), shape=(size,))
     rows = ew.copy(reshape(g, shape=(size, shape[1])))

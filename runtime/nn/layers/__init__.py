@@ -1,5 +1,5 @@
-"""The layers, and attention with score functions.
+"""Layers, and attention with score functions.
 
-Way in: classes of `ingot.nn`. A layer holds parameters and calls nn.functional. top_level_* publish `ingot.lstm` and the
-like.
+Way in: the classes of `ingot.nn`. A layer holds parameters and calls nn.functional. `top_level_functions` publishes
+`ingot.lstm` and others.
 """

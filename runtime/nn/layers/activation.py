@@ -44,13 +44,13 @@ __all__ = [
 
 
 class _Activation(Module):
-    """A module over one function: `_fields` are its arguments in order, with their defaults."""
+    """A module of one function: `_fields` are its arguments in order, with defaults."""
 
     _function: Any = None
     _fields: tuple = ()
-    _given: tuple = ()      # their names
-    _hidden: frozenset = frozenset()   # arguments that the repr leaves out
-    _named = True           # whether the repr says the arguments' names
+    _given: tuple = ()      # names of the fields
+    _hidden: frozenset = frozenset()   # arguments that the repr omits
+    _named = True           # whether the repr names arguments
 
     def __init__(self, *args, **kwargs):
         super().__init__()
@@ -67,7 +67,7 @@ class _Activation(Module):
             setattr(self, name, value)
 
     def forward(self, input):
-        """Applies the function."""
+        """Apply the function."""
         return type(self)._function(input, *map(getattr, repeat(self), self._given))
 
     def extra_repr(self):
@@ -116,7 +116,7 @@ LogSoftmax = _module("LogSoftmax", F.log_softmax, ("dim", None))
 
 
 class ReLU6(Hardtanh):  # type: ignore[valid-type, misc]
-    """min(max(x, 0), 6)"""
+    """The function min(max(x, 0), 6)."""
 
     def __init__(self, inplace=False):
         super().__init__(0.0, 6.0, inplace)
@@ -126,7 +126,7 @@ class ReLU6(Hardtanh):  # type: ignore[valid-type, misc]
 
 
 class Softmax2d(Module):
-    """softmax over the channels of each pixel."""
+    """Softmax over the channels of each pixel."""
 
     def forward(self, input):
         if input.ndim not in (3, 4):
@@ -149,7 +149,7 @@ class RReLU(Module):
 
 
 class PReLU(Module):
-    """x above 0, a learned slope times x below."""
+    """The function x above 0, learned slope times x below."""
 
     def __init__(self, num_parameters=1, init=0.25, device=None, dtype=None):
         super().__init__()
@@ -157,7 +157,7 @@ class PReLU(Module):
         self.weight = Parameter(FUNCTIONS["full"]((num_parameters,), float(init), device=device, dtype=dtype))
 
     def reset_parameters(self):
-        """Sets all slopes to the initial value."""
+        """Set all slopes to the initial value."""
         self.weight.data.fill_(self.init)
 
     def forward(self, input):

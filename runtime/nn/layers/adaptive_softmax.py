@@ -1,4 +1,4 @@
-"""Softmax over very many classes: frequent ones have places of their own, rare ones are reached through clusters."""
+"""Adaptive softmax over many classes: rare classes are reached through clusters."""
 
 from typing import NamedTuple
 
@@ -21,8 +21,10 @@ class ASMoutput(NamedTuple):
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """Classes, sorted from frequent to rare, are cut at `cutoffs`: the first part and one entry for each later one are in the
-    head, the later ones are in tails of decreasing size."""
+    """Log probabilities of classes sorted from frequent to rare and cut at `cutoffs`.
+
+    The head holds the first part and an entry for each cluster; clusters are tails of decreasing size.
+    """
 
     def __init__(self, in_features, n_classes, cutoffs, div_value=4.0, head_bias=False, device=None, dtype=None):
         super().__init__()
@@ -47,14 +49,14 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                                         Linear(inner, outer, False, device, dtype)))
 
     def reset_parameters(self):
-        """New values for head and tails."""
+        """Initialise head and tails."""
         self.head.reset_parameters()
         for module in self.tail.modules():
             if isinstance(module, Linear):
                 module.reset_parameters()
 
     def forward(self, input, target):
-        """(log probability of each target, loss)"""
+        """Return (log probability of each target, loss)."""
         single = target.ndim == 0
         if target.ndim > 1 or input.ndim != target.ndim + 1:
             raise ShapeError(f"AdaptiveLogSoftmaxWithLoss takes (N, in_features) and (N,), or (in_features,) and (), got "
@@ -72,7 +74,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return ASMoutput(output, -output.mean())
 
     def _of_targets(self, x, y):
-        """log p(y | x), row by row: only the clusters that occur are computed, for their rows."""
+        """Return log p(y | x) by row. Only clusters that occur are computed, for their rows."""
         place = FUNCTIONS["where"](y < self.shortlist_size, y, 0)
         late = FUNCTIONS["zeros"](y.shape, dtype=x.dtype, device=x.device)
         for i, tail in enumerate(self.tail):
@@ -88,7 +90,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return late + head.gather(1, place.unsqueeze(1)).squeeze(1)
 
     def log_prob(self, input):
-        """Log probabilities of all classes."""
+        """Return log probabilities of all classes."""
         head = F.log_softmax(self.head(input), dim=1)
         parts = [head[:, :self.shortlist_size]]
         for i, tail in enumerate(self.tail):
@@ -97,7 +99,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return FUNCTIONS["cat"](parts, 1)
 
     def predict(self, input):
-        """The most likely class of each row; tails are computed only where the head points to one."""
+        """Return the most likely class of each row; a tail is computed only where the head chooses its cluster."""
         output = self.head(input).argmax(1)
         if bool((output >= self.shortlist_size).any()):
             rows = (output >= self.shortlist_size).nonzero().squeeze(1)

@@ -1,4 +1,4 @@
-"""Multi-head attention as a module, and the choice of the kernel that attention runs on."""
+"""Multi-head attention as a module, and the choice of attention kernels."""
 
 from contextlib import contextmanager
 from enum import IntEnum
@@ -55,7 +55,7 @@ class MultiheadAttention(Module):
 
     def forward(self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None,
                 average_attn_weights=True, is_causal=False):
-        """(output, attention weights or None); nested tensors give nested ones, sample by sample."""
+        """Return (output, attention weights or None); nested tensors give nested results."""
         if query.is_nested or key.is_nested or value.is_nested:
             self._require_plain(key_padding_mask, need_weights, attn_mask)
             return self._of_samples(query, key, value, is_causal), None
@@ -70,7 +70,7 @@ class MultiheadAttention(Module):
         return (out.transpose(0, 1) if swap else out), weights
 
     def _require_plain(self, key_padding_mask, need_weights, attn_mask):
-        """Refuses what is not known of nested tensors."""
+        """Raise for options that nested tensors do not support."""
         if not self.batch_first or self.add_zero_attn or self.bias_k is not None:
             raise ArgumentError("MultiheadAttention of nested tensors takes batch_first=True, and no further keys")
         if need_weights or key_padding_mask is not None or attn_mask is not None:
@@ -89,12 +89,12 @@ class MultiheadAttention(Module):
 
 
 def causal_mask(size, dtype=None, device=None):
-    """Zeros where a step may look (itself and before), -inf elsewhere."""
+    """Return zeros where a step may attend (itself and before), -inf elsewhere."""
     return FUNCTIONS["full"]((size, size), float("-inf"), dtype=dtype, device=device).triu(1)
 
 
 class SDPBackend(IntEnum):
-    """Names of attention kernels. One kernel serves all of them, so choosing does not change results."""
+    """Names of attention kernels. One kernel serves all, so the choice changes no result."""
 
     ERROR = -1
     MATH = 0
@@ -106,7 +106,7 @@ class SDPBackend(IntEnum):
 
 @contextmanager
 def sdpa_kernel(backends, set_priority=False):
-    """Accepts a choice of kernels; attention goes block by block, without the whole matrix of scores, in any case."""
+    """Accept a choice of kernels, without effect: attention is always computed in blocks, without a score matrix."""
     chosen = [backends] if isinstance(backends, SDPBackend) else list(backends)
     if not chosen or not all(isinstance(b, SDPBackend) for b in chosen):
         raise ArgumentError(f"sdpa_kernel takes one SDPBackend or a list of them, got {backends!r}")

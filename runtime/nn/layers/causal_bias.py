@@ -1,4 +1,4 @@
-"""Causal masks as values, for queries and keys of different lengths: `ingot.nn.attention.bias`."""
+"""`ingot.nn.attention.bias`: causal masks as values, for queries and keys of different lengths."""
 
 import warnings
 from enum import IntEnum
@@ -13,14 +13,14 @@ __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_le
 
 
 class CausalVariant(IntEnum):
-    """Which corner of the scores the diagonal goes through: that of the first query and key, or that of the last ones."""
+    """Which corner of the score matrix the diagonal starts in: first query and key, or last ones."""
 
     UPPER_LEFT = 1
     LOWER_RIGHT = 2
 
 
 class CausalBias(Tensor):
-    """A mask for `scaled_dot_product_attention(..., attn_mask=bias)`: True where a query may look."""
+    """A mask for `scaled_dot_product_attention(..., attn_mask=bias)`: True where a query may attend."""
 
     __slots__ = ()
 
@@ -38,7 +38,7 @@ class CausalBias(Tensor):
             raise ArgumentError(f"CausalBias takes a CausalVariant, got {variant!r}")
 
     def _materialize(self, device=None) -> Tensor:
-        """The mask as a plain tensor."""
+        """Return the mask as a plain tensor."""
         return self.detach().to(device or self.device)
 
 
@@ -49,10 +49,10 @@ def _sizes(name, size) -> tuple:
 
 
 def causal_upper_left(*size) -> CausalBias:
-    """The mask by which query i sees the keys up to i."""
+    """Return the mask in which query i attends to keys up to i."""
     return CausalBias(CausalVariant.UPPER_LEFT, *_sizes("causal_upper_left", size))
 
 
 def causal_lower_right(*size) -> CausalBias:
-    """The mask by which the last query sees all keys, and each one before it a key less."""
+    """Return the mask in which the last query attends to all keys, and each earlier one to a key less."""
     return CausalBias(CausalVariant.LOWER_RIGHT, *_sizes("causal_lower_right", size))

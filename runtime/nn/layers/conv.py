@@ -1,4 +1,4 @@
-"""Convolution modules, and windows as columns."""
+"""Convolution modules, Unfold and Fold."""
 
 import math
 from typing import Any
@@ -20,7 +20,7 @@ _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _ConvNd(Module):
-    """What all convolutions share. The weight is (out, in / groups, *kernel), transposed (in, out / groups, *kernel)."""
+    """Base of convolutions. The weight is (out, in / groups, *kernel), or (in, out / groups, *kernel) if transposed."""
 
     rank = 0
     transposed = False
@@ -58,7 +58,7 @@ class _ConvNd(Module):
         return (outer, inner // self.groups, *self.kernel_size)
 
     def reset_parameters(self):
-        """Uniform in +-1/sqrt(elements of the weight that meet in one output)."""
+        """Initialise uniformly in +-1/sqrt(weights per output)."""
         if self.weight.numel():
             init.kaiming_uniform_(self.weight, a=math.sqrt(5))
             if self.bias is not None:
@@ -66,7 +66,7 @@ class _ConvNd(Module):
 
     @property
     def _reversed_padding_repeated_twice(self):
-        """The padding as functional.pad takes it."""
+        """Return the padding in the order of functional.pad."""
         if self.padding == "valid":
             return [0] * (2 * self.rank)
         if self.padding == "same":
@@ -78,7 +78,7 @@ class _ConvNd(Module):
         return self._conv_forward(input, self.weight, self.bias)
 
     def _conv_forward(self, input, weight, bias):
-        """The convolution with another weight and bias."""
+        """Return the convolution with another weight and bias."""
         convolve = _FORWARD[self.rank]
         if self.padding_mode == "zeros":
             return convolve(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
@@ -132,7 +132,7 @@ class _Transposed(_ConvNd):
                          padding_mode, device, dtype)
 
     def _output_padding(self, input, output_size):
-        """The output padding that gives `output_size`."""
+        """Return the output padding that gives `output_size`."""
         if output_size is None:
             return self.output_padding
         wanted = tuple(as_int(n) for n in output_size)[-self.rank:]
@@ -179,7 +179,7 @@ class _LazyConv(LazyModuleMixin):
     bias: Any
 
     def _postpone(self, out_channels, bias, device, dtype):
-        """Replaces what was made for no channels at all."""
+        """Replace parameters of no channels by ones without shape."""
         self.out_channels = out_channels
         self.weight = without_shape(UninitializedParameter, self.weight)
         if bias:
@@ -190,7 +190,7 @@ class _LazyConv(LazyModuleMixin):
             super().reset_parameters()  # type: ignore[misc]
 
     def initialize_parameters(self, input, *args, **kwargs):
-        """Takes the channels from the first input."""
+        """Set in_channels from the first input."""
         self.in_channels = input.shape[-1 - self.rank]
         if self.in_channels % self.groups:
             raise ArgumentError(f"{type(self).__name__}: the {self.in_channels} channels of the input must be divisible by "
@@ -265,7 +265,7 @@ class Unfold(Module):
 
 
 class Fold(Module):
-    """Adds columns into images, where Unfold would take them."""
+    """The adjoint of Unfold: columns added into images."""
 
     def __init__(self, output_size, kernel_size, dilation=1, padding=0, stride=1):
         super().__init__()

@@ -8,7 +8,7 @@ from ..base.module import Module
 
 
 class _DropoutNd(Module):
-    """What the classes below share; libraries that look for them ask for it."""
+    """Base of dropout modules; libraries test for it."""
 
     _function: Any = None
 
@@ -19,7 +19,7 @@ class _DropoutNd(Module):
         self.p, self.inplace = p, inplace
 
     def forward(self, input):
-        """Drops in training, passes on in evaluation."""
+        """Drop in training, return the input in evaluation."""
         return type(self)._function(input, self.p, self.training, self.inplace)
 
     def extra_repr(self):
@@ -27,25 +27,25 @@ class _DropoutNd(Module):
 
 
 class Dropout(_DropoutNd):
-    """Zeros elements with probability p."""
+    """Dropout of elements with probability p."""
 
     _function = staticmethod(F.dropout)
 
 
 class Dropout1d(_DropoutNd):
-    """Zeros whole channels of (N, C, L) or (C, L)."""
+    """Dropout of whole channels of (N, C, L) or (C, L)."""
 
     _function = staticmethod(F.dropout1d)
 
 
 class Dropout2d(_DropoutNd):
-    """Zeros whole channels of (N, C, H, W) or (C, H, W)."""
+    """Dropout of whole channels of (N, C, H, W) or (C, H, W)."""
 
     _function = staticmethod(F.dropout2d)
 
 
 class Dropout3d(_DropoutNd):
-    """Zeros whole channels of (N, C, D, H, W) or (C, D, H, W)."""
+    """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
 
     _function = staticmethod(F.dropout3d)
 

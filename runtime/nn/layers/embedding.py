@@ -1,4 +1,4 @@
-"""Lookup tables as modules."""
+"""Embedding tables as modules."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from .linear import empty_parameter
 
 
 def _options_of(table) -> str:
-    """How the rows of a table are limited and their gradients scaled, as far as somebody asked for it."""
+    """Return the non-default options of a table, for its repr."""
     said = f", max_norm={table.max_norm}" if table.max_norm is not None else ""
     said += f", norm_type={table.norm_type}" if table.norm_type != 2 else ""
     return said + (", scale_grad_by_freq=True" if table.scale_grad_by_freq else "")
@@ -35,7 +35,7 @@ class Embedding(Module):
             self.weight = _table(_weight, num_embeddings, embedding_dim, _freeze)
 
     def reset_parameters(self):
-        """Normal values, zeros for the padding row."""
+        """Initialise with normal values, and zeros for the padding row."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             self.weight.data[self.padding_idx] = 0
@@ -52,13 +52,13 @@ class Embedding(Module):
     @classmethod
     def from_pretrained(cls, embeddings, freeze=True, padding_idx=None, max_norm=None, norm_type=2.0,
                         scale_grad_by_freq=False, sparse=False):
-        """A module over a given table, not trained unless freeze=False."""
+        """Return a module with a given table, frozen unless freeze=False."""
         return cls(*_rows_of(embeddings), padding_idx=padding_idx, max_norm=max_norm, norm_type=norm_type,
                    scale_grad_by_freq=scale_grad_by_freq, sparse=sparse, _weight=embeddings, _freeze=freeze)
 
 
 def _row_of_padding(padding_idx, rows):
-    """The row that is padding, from the first on, or None."""
+    """Return the non-negative index of the padding row, or None."""
     if padding_idx is None:
         return None
     if not -rows <= padding_idx < rows:
@@ -108,7 +108,7 @@ class EmbeddingBag(Module):
     @classmethod
     def from_pretrained(cls, embeddings, freeze=True, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean",
                         sparse=False, include_last_offset=False, padding_idx=None):
-        """A module over a given table, not trained unless freeze=False."""
+        """Return a module with a given table, frozen unless freeze=False."""
         made = cls(*_rows_of(embeddings), max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings,
                    include_last_offset, padding_idx)
         made.weight.requires_grad_(not freeze)

@@ -1,11 +1,12 @@
-"""Attention with a function of scores and a mask made by a function: `ingot.nn.attention.flex_attention`.
+"""`ingot.nn.attention.flex_attention`: attention with a score function and a mask function.
 
-`mask_mod(b, h, q_idx, kv_idx)` and `score_mod(score, b, h, q_idx, kv_idx)` are called on tensors of indices that broadcast to
-(batch, heads, queries, keys); a mask for some queries at a time, when its BlockMask is made. A mask in which each query sees
-one stretch of keys (causal, sliding window, prefix, documents in a row) is kept as the ends of these stretches. With it, and
-with functions of scores that bend them by a tanh and add numbers by head and distance (`score_mods.py`), attention is one
-kernel, whose memory grows with the length and whose time with what is seen. Other masks are kept whole, other functions go by
-operators.
+`mask_mod(b, h, q_idx, kv_idx)` and `score_mod(score, b, h, q_idx, kv_idx)` are called on index tensors that broadcast to
+(batch, heads, queries, keys). A BlockMask evaluates its mask for some queries at a time. A mask in which each query attends to
+one interval of keys (causal, sliding window, prefix, documents) is stored as interval bounds.
+
+One kernel computes attention with such a mask and a score function of the form in `score_mods.py` (tanh, numbers by head and
+distance). Its memory grows with the length, its time with the attended keys. Other masks are stored whole, and other functions
+run as operators.
 """
 
 import math
@@ -26,35 +27,35 @@ from .score_mods import Said, said_by
 __all__ = ["AuxOutput", "AuxRequest", "BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention",
            "noop_mask", "or_masks"]
 
-_DEFAULT_SPARSE_BLOCK_SIZE = 128        # the name by which libraries know it
+_DEFAULT_SPARSE_BLOCK_SIZE = 128        # a name that libraries import
 
 
 class AuxRequest(NamedTuple):
-    """What flex_attention is to return beside its result."""
+    """The extra results that flex_attention returns."""
 
     lse: bool = False
     max_scores: bool = False
 
 
 class AuxOutput(NamedTuple):
-    """What flex_attention returned beside its result."""
+    """The extra results of flex_attention."""
 
     lse: Tensor | None = None
     max_scores: Tensor | None = None
 
 
 def noop_mask(batch, head, token_q, token_kv):
-    """A mask that lets every query see every key."""
+    """Return a mask in which every query attends to every key."""
     return wrap(np.ones((), np.bool_))
 
 
 def and_masks(*mask_mods):
-    """The mask of what all masks let through."""
+    """Return the mask of keys that all masks allow."""
     return _combined("bitwise_and", mask_mods)
 
 
 def or_masks(*mask_mods):
-    """The mask of what some mask lets through."""
+    """Return the mask of keys that some mask allows."""
     return _combined("bitwise_or", mask_mods)
 
 
@@ -72,23 +73,22 @@ def _combined(name, mask_mods):
 
 
 def _indices(shape, device=None):
-    """One index tensor for each dimension, which together broadcast to a shape."""
+    """Return an index tensor for each dimension; together they broadcast to a shape."""
     return [FUNCTIONS["arange"](n, device=device).reshape([n if i == d else 1 for i in range(4)]) for d, n in enumerate(shape)]
 
 
 def create_mask(mod_fn, B, H, Q_LEN, KV_LEN, device="cpu"):
-    """The mask of a mask_mod as a tensor of bools, (B, H, Q_LEN, KV_LEN); None for B or H is 1."""
+    """Evaluate a mask_mod as a boolean tensor (B, H, Q_LEN, KV_LEN); None for B or H means 1."""
     shape = (B or 1, H or 1, Q_LEN, KV_LEN)
     return mod_fn(*_indices(shape, device)).to(dt.bool_).expand(shape)
 
 
 class BlockMask:
-    """A mask for flex_attention: which keys each query sees, also counted in blocks.
+    """A mask for flex_attention: the keys of each query, also counted in blocks.
 
-    kv_num_blocks, kv_indices   for each row of blocks how many have some entry but not all, and which they are
-    full_kv_num_blocks, full_kv_indices   the same of blocks that are seen entirely
-    bounds                      (batch, heads, queries, 2): the first key that a query sees and the first beyond, if it sees all
-                                between them; None if there is a query that does not
+    kv_num_blocks, kv_indices   number and indices of the partly attended blocks in each row of blocks full_kv_num_blocks,
+    full_kv_indices   the same for blocks that are attended entirely bounds                      (batch, heads, queries, 2): the
+    interval of keys of each query; None if one query has no interval
     """
 
     def __init__(self, shape, mask_mod, BLOCK_SIZE, mask, counts=None, bounds=None):
@@ -100,8 +100,11 @@ class BlockMask:
     @classmethod
     def from_kv_blocks(cls, kv_num_blocks, kv_indices, full_kv_num_blocks=None, full_kv_indices=None,
                        BLOCK_SIZE=_DEFAULT_SPARSE_BLOCK_SIZE, mask_mod=None, seq_lengths=None, compute_q_blocks=True):
-        """The mask in which each row of blocks sees the first `kv_num_blocks` of the blocks `kv_indices`, where `mask_mod` lets
-        it, and the first `full_kv_num_blocks` of `full_kv_indices` entirely. Sizes are (batch, heads, rows[, columns])."""
+        """Return a mask from lists of blocks. Sizes are (batch, heads, rows[, columns]).
+
+        Each row of blocks attends to the first `kv_num_blocks` of `kv_indices` where `mask_mod` allows it, and entirely to the
+        first `full_kv_num_blocks` of `full_kv_indices`.
+        """
         if kv_indices.ndim < 2 or (full_kv_num_blocks is None) != (full_kv_indices is None):
             raise ArgumentError("BlockMask.from_kv_blocks takes kv_indices of 2 dims or more, and full_kv_num_blocks and "
                                 "full_kv_indices both or neither")
@@ -118,14 +121,14 @@ class BlockMask:
 
         made = create_block_mask(of_blocks, heads[0], heads[1], lengths[0], lengths[1], some.device, block)
         most = block[0] * block[1]
-        if most > 1:        # blocks are what the lists say, also those of which mask_mod lets through nothing
+        if most > 1:        # listed blocks stay, also those in which mask_mod allows nothing
             made._counts = FUNCTIONS["where"](whole, most, some.to(dt.int64))
         made.mask_mod = mask_mod
         return made
 
     @property
     def mask(self):
-        """The mask as a tensor of bools."""
+        """Return the mask as a boolean tensor."""
         if isinstance(self._mask, Tensor):
             return self._mask
         made = self._mask()
@@ -134,7 +137,7 @@ class BlockMask:
         return made
 
     def _blocks(self):
-        """How many entries each block has, and how many there could be."""
+        """Return the number of entries of each block, and its size."""
         q, kv = self.BLOCK_SIZE
         if self._counts is None:
             b, h, n, m = self.shape
@@ -145,7 +148,7 @@ class BlockMask:
         return self._counts, q * kv
 
     def _listed(self, chosen):
-        """For each row of blocks how many were chosen, and all columns, the chosen ones first."""
+        """Return, for each row of blocks, the number of chosen ones and all columns with the chosen ones first."""
         order = FUNCTIONS["argsort"](chosen.to(dt.int64), dim=-1, descending=True, stable=True)
         return chosen.sum(-1).to(dt.int32), order.to(dt.int32)
 
@@ -168,25 +171,25 @@ class BlockMask:
     full_q_indices = property(lambda self: self._full(True)[1])
 
     def to_dense(self):
-        """1 for each block that has some entry."""
+        """Return 1 for each block that has an entry."""
         return (self._blocks()[0] > 0).to(dt.int32)
 
     def sparsity(self) -> float:
-        """How many of 100 blocks have no entry."""
+        """Return the percentage of blocks without entries."""
         dense = self.to_dense()
         return 100 * (1 - dense.sum().item() / max(dense.numel(), 1))
 
     def numel(self) -> int:
-        """How many entries the mask has, seen or not."""
+        """Return the number of entries, allowed or not."""
         return math.prod(self.shape)
 
     def to(self, device):
-        """The same mask on a device."""
+        """Return the mask on a device."""
         there = [None if x is None else x.to(device) for x in (self._counts, self.bounds)]
         return BlockMask(self.shape, self.mask_mod, self.BLOCK_SIZE, lambda: self.mask.to(device), *there)
 
     def __getitem__(self, index):
-        """The masks of some batches (and heads), with the dimensions kept."""
+        """Return the masks of some batches (and heads), with the dimensions kept."""
         index = index if isinstance(index, tuple) else (index,)
         kept = tuple([slice(i, i + 1 or None) if isinstance(i, int) else i for i in index])
         if any(i is not Ellipsis and i != slice(None) for i in kept[2:]):
@@ -201,26 +204,26 @@ class BlockMask:
 
 
 def _is_causal(bounds, shape) -> bool:
-    """Whether all queries see the keys up to their own place."""
+    """Return whether each query attends exactly to the keys up to its own position."""
     low, high = (bounds[..., i].cpu().numpy() for i in (0, 1))
     return shape[-1] == shape[-2] and not low.any() and bool((high == np.arange(1, shape[-1] + 1)).all())
 
 
 def _of_lists(counts, indices):
-    """Which blocks are listed: (batch, heads, rows, columns) of bools."""
+    """Return which blocks are listed, as bools (batch, heads, rows, columns)."""
     counts, indices = (t.reshape(*[1] * (n - t.ndim), *t.shape) for t, n in ((counts, 3), (indices, 4)))
     columns = indices.shape[-1]
     listed = FUNCTIONS["arange"](columns, device=indices.device) < counts.unsqueeze(-1)
     target = FUNCTIONS["zeros"](*indices.shape[:-1], columns + 1, dtype=dt.bool_, device=indices.device)
-    places = FUNCTIONS["where"](listed, indices.to(dt.int64), columns)           # all that do not count go behind the end
+    places = FUNCTIONS["where"](listed, indices.to(dt.int64), columns)           # entries that do not count go behind the end
     return target.scatter(-1, places, True)[..., :columns]
 
 
-_SURVEYED = 1 << 22         # entries of a mask that are looked at together
+_SURVEYED = 1 << 22         # entries of a mask evaluated together
 
 
 def _surveyed(mask_mod, shape, block, device):
-    """(how many entries each block has, the stretches of keys that queries see or None), some rows of blocks at a time."""
+    """Return (entries of each block, intervals of keys of each query or None), evaluated some rows of blocks at a time."""
     b, h, rows, keys = shape
     step = max(1, _SURVEYED // max(1, b * h * keys * block[0])) * block[0]
     batch, heads, queries, others = _indices(shape)
@@ -240,7 +243,7 @@ def _surveyed(mask_mod, shape, block, device):
 
 
 def create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device="cpu", BLOCK_SIZE=_DEFAULT_SPARSE_BLOCK_SIZE, _compile=False):
-    """A BlockMask of a mask_mod; None for B or H is one mask for all. Inside of a traced function it is kept whole."""
+    """Return the BlockMask of a mask_mod; None for B or H is one mask for all. A traced function stores it whole."""
     if not callable(mask_mod):
         raise ArgumentError(f"create_block_mask takes a function (b, h, q_idx, kv_idx) -> bool, got {mask_mod!r}")
     block = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
@@ -257,8 +260,8 @@ def create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device="cpu", BLOCK_SIZE=_D
 
 def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=None, enable_gqa=False, return_lse=False,
                    kernel_options=None, *, return_aux=None):
-    """softmax(score_mod(query @ key.T * scale)) @ value over (B, H, L, E), where the block mask lets through. A query that
-    sees no key gives zeros."""
+    """Return softmax(score_mod(query @ key.T * scale)) @ value over (B, H, L, E), within the block mask. A query without
+    keys gives zeros."""
     _check(query, key, value, block_mask, enable_gqa)
     factor = 1 / math.sqrt(shape_of(query)[-1]) if scale is None else as_float(scale)
     wants = AuxRequest(lse=return_lse) if return_aux is None else return_aux
@@ -287,7 +290,7 @@ def _check(query, key, value, block_mask, enable_gqa):
 
 
 def _by_kernel(query, key, value, score_mod, block_mask, factor):
-    """(result, logsumexp) by a kernel of attention, or None."""
+    """Return (result, logsumexp) by the attention kernel, or None."""
     said: Said | None = Said()
     if score_mod is not None:
         exact = _has_kernel(query) and dt.accumulator(query.dtype) is query.dtype
@@ -311,19 +314,19 @@ def _by_kernel(query, key, value, score_mod, block_mask, factor):
 
 
 def _has_kernel(t) -> bool:
-    """Whether attention over stretches of keys has a kernel where a tensor (or the batch that it is a sample of) lies."""
+    """Return whether a tensor's device (or that of the batch behind it) has a kernel for attention over intervals."""
     while is_batched(t):
         t = t._a.memory.full
     return isinstance(t._a, np.ndarray)
 
 
 def _of_nothing(lse):
-    """The logsumexp as people expect it of queries that see nothing."""
+    """Return the logsumexp with -inf for queries without keys."""
     return FUNCTIONS["where"](FUNCTIONS["isposinf"](lse), -math.inf, lse)
 
 
 def _composed(query, key, value, score_mod, block_mask, factor):
-    """(result, AuxOutput) by operators, scores and softmax in float32 at least."""
+    """Return (result, AuxOutput) by operators, with scores and softmax at least in float32."""
     repeats = shape_of(query)[1] // shape_of(key)[1]
     if repeats > 1:
         key, value = (t.repeat_interleave(repeats, dim=1) for t in (key, value))

@@ -12,12 +12,12 @@ from ..base.parameter import Parameter, UninitializedParameter, without_shape
 
 
 def empty_parameter(shape, device=None, dtype=None):
-    """A parameter to be filled by reset_parameters."""
+    """Return an uninitialised parameter."""
     return Parameter(FUNCTIONS["empty"](tuple(shape), device=device, dtype=dtype))
 
 
 class Identity(Module):
-    """Gives its input back; takes and ignores any arguments."""
+    """The identity; it ignores constructor arguments."""
 
     def __init__(self, *args, **kwargs):
         super().__init__()
@@ -27,7 +27,7 @@ class Identity(Module):
 
 
 class Flatten(Module):
-    """Flattens the dimensions start_dim to end_dim into one."""
+    """Flatten of the dimensions start_dim to end_dim into one."""
 
     def __init__(self, start_dim=1, end_dim=-1):
         super().__init__()
@@ -41,7 +41,7 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Splits one dimension into several."""
+    """Split of one dimension into several."""
 
     def __init__(self, dim, unflattened_size):
         super().__init__()
@@ -59,7 +59,7 @@ class Unflatten(Module):
 
 
 class Linear(Module):
-    """y = x @ weight.T + bias"""
+    """The map y = x @ weight.T + bias."""
 
     def __init__(self, in_features, out_features, bias=True, device=None, dtype=None):
         super().__init__()
@@ -69,7 +69,7 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self):
-        """Uniform in +-1/sqrt(in_features)."""
+        """Initialise uniformly in +-1/sqrt(in_features)."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             init.uniform_around_zero(self.bias, self.in_features)
@@ -82,7 +82,7 @@ class Linear(Module):
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """The Linear inside attention; the same layer under the name that state dicts know."""
+    """The Linear inside attention, under the name of state dicts."""
 
 
 class LazyLinear(LazyModuleMixin, Linear):
@@ -102,14 +102,14 @@ class LazyLinear(LazyModuleMixin, Linear):
             super().reset_parameters()
 
     def initialize_parameters(self, input):
-        """Takes the sizes from the first input."""
+        """Set in_features from the first input."""
         self.in_features = input.shape[-1]
         self.weight.materialize((self.out_features, self.in_features))
         self.reset_parameters()
 
 
 class Bilinear(Module):
-    """y_o = x1 @ weight[o] @ x2 + bias_o"""
+    """The map y_o = x1 @ weight[o] @ x2 + bias_o."""
 
     def __init__(self, in1_features, in2_features, out_features, bias=True, device=None, dtype=None):
         super().__init__()
@@ -121,7 +121,7 @@ class Bilinear(Module):
         self.reset_parameters()
 
     def reset_parameters(self):
-        """Uniform in +-1/sqrt(in1_features)."""
+        """Initialise uniformly in +-1/sqrt(in1_features)."""
         init.uniform_around_zero(self.weight, self.in1_features)
         if self.bias is not None:
             init.uniform_around_zero(self.bias, self.in1_features)

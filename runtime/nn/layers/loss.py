@@ -26,14 +26,14 @@ _OLD = (("size_average", None), ("reduce", None), ("reduction", "mean"))
 
 
 class _Loss(Module):
-    """A module over one loss: `_fields` are its arguments with their defaults, as the constructor takes them in order.
+    """A module of one loss: `_fields` are its arguments in order, with defaults.
 
-    Classes of the user's that begin with it have their own forward, and its `reduction`.
+    Subclasses of users have a forward of their own and use `reduction`.
     """
 
     _function: Any = None
     _fields: tuple = _OLD
-    _inputs: tuple = ("input", "target")        # the tensors that forward takes
+    _inputs: tuple = ("input", "target")        # tensor arguments of forward
 
     def __init__(self, *args, **kwargs):
         super().__init__()
@@ -52,7 +52,7 @@ class _Loss(Module):
         self._names = tuple(values)
 
     def forward(self, *inputs, **named):
-        """The loss of the inputs."""
+        """Return the loss of the inputs."""
         if named:
             inputs = (*inputs, *[named.pop(name) for name in self._inputs[len(inputs):] if name in named])
         if len(inputs) != len(self._inputs) or named:
@@ -62,7 +62,7 @@ class _Loss(Module):
 
 
 class _WeightedLoss(_Loss):
-    """The base of losses of the user's with weights of classes."""
+    """Base of user losses with class weights."""
 
     _fields = (("weight", None), *_OLD)
 
@@ -85,7 +85,7 @@ KLDivLoss = _module("KLDivLoss", F.kl_div, *_OLD, ("log_target", False))
 BCELoss = _module("BCELoss", F.binary_cross_entropy, ("weight", None), *_OLD)
 BCEWithLogitsLoss = _module("BCEWithLogitsLoss", F.binary_cross_entropy_with_logits, ("weight", None), *_OLD,
                             ("pos_weight", None))
-NLLLoss2d = _module("NLLLoss2d", F.nll_loss, *NLLLoss._fields)       # by its name in older programs
+NLLLoss2d = _module("NLLLoss2d", F.nll_loss, *NLLLoss._fields)       # its name in older programs
 PoissonNLLLoss = _module("PoissonNLLLoss", F.poisson_nll_loss, ("log_input", True), ("full", False), _OLD[0], ("eps", 1e-8),
                          *_OLD[1:])
 GaussianNLLLoss = _module("GaussianNLLLoss", F.gaussian_nll_loss, ("full", False), ("eps", 1e-6), ("reduction", "mean"),
@@ -107,7 +107,7 @@ CTCLoss = _module("CTCLoss", F.ctc_loss, ("blank", 0), ("reduction", "mean"), ("
 
 @dataclass(frozen=True, slots=True)
 class LinearCrossEntropyOptions:
-    """How linear_cross_entropy may trade memory for speed: hints, which do not change what it gives."""
+    """Hints for linear_cross_entropy to trade memory for speed. They change no result."""
 
     allow_retain_graph: bool = False
     batch_chunk_size: int | None = None
@@ -127,8 +127,7 @@ class LinearCrossEntropyOptions:
 
 
 class LinearCrossEntropyLoss(Module):
-    """The cross entropy of logits that a linear map of its own makes of the input; `out_features` are further sizes of the
-    logits after the classes."""
+    """The cross entropy of logits from a linear map of its own. `out_features` are sizes of the logits after the classes."""
 
     def __init__(self, in_features, num_classes, *, out_features=(), bias=False, device=None, dtype=None, reduction="mean",
                  weight=None, ignore_index=None, label_smoothing=0.0, options=None):
@@ -143,7 +142,7 @@ class LinearCrossEntropyLoss(Module):
         self.linear = Linear(in_features, num_classes * math.prod(self.out_features), bias=bias, device=device, dtype=dtype)
 
     def forward(self, input, target):
-        """The loss of the inputs."""
+        """Return the loss of the inputs."""
         shape = (self.num_classes, *self.out_features)
         bias = self.linear.bias
         return F.linear_cross_entropy(

@@ -21,7 +21,7 @@ __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "CrossMapLRN2d", "GroupN
 class _NormBase(Module):
     """Running statistics and, if `affine`, a weight and bias for each of `num_features` channels."""
 
-    ndims: tuple = ()   # dimensions that an input may have
+    ndims: tuple = ()   # allowed numbers of dimensions of an input
     _version = 2
 
     def __init__(self, num_features, eps, momentum, affine, track_running_stats, device, dtype, bias):
@@ -38,14 +38,14 @@ class _NormBase(Module):
         self.reset_parameters()
 
     def reset_running_stats(self):
-        """Forgets the running statistics."""
+        """Reset the running statistics."""
         if self.track_running_stats:
             self.running_mean.zero_()
             self.running_var.fill_(1)
             self.num_batches_tracked.zero_()
 
     def reset_parameters(self):
-        """Weight 1, bias 0, and fresh running statistics."""
+        """Set weight 1, bias 0, and new running statistics."""
         self.reset_running_stats()
         if self.weight is not None:
             init.ones_(self.weight)
@@ -76,7 +76,7 @@ class _BatchNorm(_NormBase):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
     def _factor(self):
-        """How far the running statistics move, once for each batch; without a momentum they are the mean over all batches."""
+        """Return the momentum of running statistics, once per batch; without a momentum they are the mean over all batches."""
         if not (self.training and self.track_running_stats):
             return self.momentum or 0.0
         self.num_batches_tracked.add_(1)
@@ -96,19 +96,19 @@ class _BatchNorm(_NormBase):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Each channel of (N, C) or (N, C, L) to mean 0 and variance 1 over the batch."""
+    """Normalisation of each channel of (N, C) or (N, C, L) over the batch."""
 
     ndims = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    """Each channel of (N, C, H, W) to mean 0 and variance 1 over the batch."""
+    """Normalisation of each channel of (N, C, H, W) over the batch."""
 
     ndims = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
-    """Each channel of (N, C, D, H, W) to mean 0 and variance 1 over the batch."""
+    """Normalisation of each channel of (N, C, D, H, W) over the batch."""
 
     ndims = (5,)
 
@@ -130,19 +130,19 @@ class _InstanceNorm(_NormBase):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Each channel of each (C, L) to mean 0 and variance 1."""
+    """Normalisation of each channel of each (C, L)."""
 
     ndims = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Each channel of each (C, H, W) to mean 0 and variance 1."""
+    """Normalisation of each channel of each (C, H, W)."""
 
     ndims = (3, 4)
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Each channel of each (C, D, H, W) to mean 0 and variance 1."""
+    """Normalisation of each channel of each (C, D, H, W)."""
 
     ndims = (4, 5)
 
@@ -164,7 +164,7 @@ class _LazyNorm(LazyModuleMixin):
             super().reset_parameters()  # type: ignore[misc]
 
     def initialize_parameters(self, input):
-        """Takes the channels from the first input."""
+        """Set num_features from the first input."""
         self.num_features = input.shape[1]
         for t in (self.weight, self.bias, self.running_mean, self.running_var):
             if t is not None and is_lazy(t):
@@ -213,7 +213,7 @@ def _sizes_of(normalized_shape):
 
 
 class LayerNorm(Module):
-    """To mean 0 and variance 1 over the last dims, then times weight, plus bias."""
+    """Normalisation over the last dims, then weight and bias."""
 
     def __init__(self, normalized_shape, eps=1e-05, elementwise_affine=True, bias=True, device=None, dtype=None):
         super().__init__()
@@ -223,7 +223,7 @@ class LayerNorm(Module):
         self.reset_parameters()
 
     def reset_parameters(self):
-        """Weight 1, bias 0."""
+        """Set weight 1 and bias 0."""
         if self.weight is not None:
             init.ones_(self.weight)
         if self.bias is not None:
@@ -238,7 +238,7 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """Divided by the root of the mean square over the last dims, then times weight."""
+    """Division by the root mean square over the last dims, then weight."""
 
     def __init__(self, normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None):
         super().__init__()
@@ -247,7 +247,7 @@ class RMSNorm(Module):
         self.reset_parameters()
 
     def reset_parameters(self):
-        """Weight 1."""
+        """Set weight 1."""
         if self.weight is not None:
             init.ones_(self.weight)
 
@@ -259,7 +259,7 @@ class RMSNorm(Module):
 
 
 class GroupNorm(Module):
-    """Each group of channels of each image to mean 0 and variance 1."""
+    """Normalisation of each group of channels of each image."""
 
     def __init__(self, num_groups, num_channels, eps=1e-05, affine=True, device=None, dtype=None, bias=True):
         super().__init__()
@@ -271,7 +271,7 @@ class GroupNorm(Module):
         self.reset_parameters()
 
     def reset_parameters(self):
-        """Weight 1, bias 0."""
+        """Set weight 1 and bias 0."""
         if self.weight is not None:
             init.ones_(self.weight)
         if self.bias is not None:
@@ -285,7 +285,7 @@ class GroupNorm(Module):
 
 
 class LocalResponseNorm(Module):
-    """Each element divided by (k + alpha * mean square of `size` neighbouring channels) ** beta."""
+    """Division by (k + alpha * mean square of `size` neighbouring channels) ** beta."""
 
     def __init__(self, size, alpha=0.0001, beta=0.75, k=1.0):
         super().__init__()
@@ -299,7 +299,7 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(LocalResponseNorm):
-    """LocalResponseNorm for (N, C, H, W), under the name of old code."""
+    """LocalResponseNorm for (N, C, H, W), under an older name."""
 
     def __init__(self, size, alpha=0.0001, beta=0.75, k=1):
         super().__init__(size, alpha, beta, k)

@@ -37,7 +37,7 @@ class _ConstantPad(_Pad):
 
 
 def _family(name: str, base: type, mode: str, what: str) -> tuple:
-    """The padding modules of one mode for one, two and three dims."""
+    """Return the padding modules of one mode for one, two and three dims."""
     return tuple(type(f"{name}{rank}d", (base,), {"rank": rank, "mode": mode, "__module__": __name__,
                                                  "__doc__": f"{what} around the last {rank} dim{'s' * (rank > 1)}."})
                  for rank in (1, 2, 3))

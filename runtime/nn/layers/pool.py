@@ -11,7 +11,7 @@ __all__ = ["AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "Adapt
 
 
 class _Pool(Module):
-    """Keeps its arguments as attributes; `call` is the function, for each number of spatial dims."""
+    """Base of pools: arguments are attributes; `call` is the function."""
 
     rank = 0
     call: dict = {}
@@ -208,19 +208,19 @@ class _MaxUnpool(_Pool):
 
 
 class MaxUnpool1d(_MaxUnpool):
-    """Zeros with each value at the place that MaxPool1d took it from."""
+    """The inverse of MaxPool1d: zeros with each value at its old position."""
 
     rank = 1
 
 
 class MaxUnpool2d(_MaxUnpool):
-    """Zeros with each value at the place that MaxPool2d took it from."""
+    """The inverse of MaxPool2d: zeros with each value at its old position."""
 
     rank = 2
 
 
 class MaxUnpool3d(_MaxUnpool):
-    """Zeros with each value at the place that MaxPool3d took it from."""
+    """The inverse of MaxPool3d: zeros with each value at its old position."""
 
     rank = 3
 
@@ -245,12 +245,12 @@ class _FractionalMaxPool(_Pool):
 
 
 class FractionalMaxPool2d(_FractionalMaxPool):
-    """Maxima over windows of (N, C, H, W) a random, non-integer step apart."""
+    """Maxima over windows of (N, C, H, W) at random, non-integer steps."""
 
     rank = 2
 
 
 class FractionalMaxPool3d(_FractionalMaxPool):
-    """Maxima over windows of (N, C, D, H, W) a random, non-integer step apart."""
+    """Maxima over windows of (N, C, D, H, W) at random, non-integer steps."""
 
     rank = 3

@@ -1,11 +1,11 @@
-"""Modules that change the spatial size by interpolation, or by moving elements between channels and space."""
+"""Resizing modules: interpolation, and moves of elements between channels and space."""
 
 from .. import functional as F
 from ..base.module import Module
 
 
 class Upsample(Module):
-    """The spatial dims at another size."""
+    """Interpolation of the spatial dims to another size."""
 
     def __init__(self, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None):
         super().__init__()
@@ -37,7 +37,7 @@ class UpsamplingBilinear2d(Upsample):
 
 
 class PixelShuffle(Module):
-    """(..., C * r * r, H, W) to (..., C, H * r, W * r)"""
+    """The reshape of (..., C * r * r, H, W) to (..., C, H * r, W * r)."""
 
     def __init__(self, upscale_factor):
         super().__init__()
@@ -51,7 +51,7 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """(..., C, H * r, W * r) to (..., C * r * r, H, W)"""
+    """The reshape of (..., C, H * r, W * r) to (..., C * r * r, H, W)."""
 
     def __init__(self, downscale_factor):
         super().__init__()
@@ -65,7 +65,7 @@ class PixelUnshuffle(Module):
 
 
 class ChannelShuffle(Module):
-    """Takes the channels of `groups` groups in turn."""
+    """An interleaving of the channels of `groups` groups."""
 
     def __init__(self, groups):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Recurrent modules."""
+"""Recurrent layers and cells."""
 
 import math
 import warnings
@@ -21,7 +21,7 @@ from .linear import empty_parameter
 
 
 def _pick(x, order, dim=1):
-    """x with its batch in another order."""
+    """Return x with its batch in another order."""
     return x if order is None else FUNCTIONS["index_select"](x, dim, order)
 
 
@@ -30,18 +30,18 @@ def _bias_of(first, second):
 
 
 def _wants_gradient(*tensors):
-    """Whether a layer of these must keep what its gradients read."""
+    """Return whether backward will need values of these tensors."""
     return tls.m.grad and any(t is not None and t.requires_grad for t in tensors)
 
 
 def _left_wide(state) -> bool:
-    """Whether autocast leaves gates that end in this state in float32: on CPUs results are of the dtype of the state."""
+    """Return whether autocast leaves gates in float32: on CPUs the state's dtype is the result's."""
     casting = tls.m.autocast
     return casting is not None and state.dtype is dt.float32 and state.device.type == "cpu" and "cpu" in casting.dtypes
 
 
 def _stepped(step, state, *args):
-    """A step of gates, in float32 where autocast leaves it there."""
+    """Compute one step of gates, in float32 where autocast keeps it."""
     if not _left_wide(state):
         return step(*args)
     with without_autocast():
@@ -49,7 +49,7 @@ def _stepped(step, state, *args):
 
 
 def lstm_over_time(z, mask, h, c, w_hh, w_hr, reverse):
-    """(all states, last cells)."""
+    """Return (all states, last cells)."""
     if not _wants_gradient(z, h, c, w_hh, w_hr):
         return ops.lstm_states(z, mask, h, c, w_hh, w_hr, reverse=reverse)
     y, cells, _ = ops.lstm_sequence(z, mask, h, c, w_hh, w_hr, reverse=reverse)
@@ -57,14 +57,14 @@ def lstm_over_time(z, mask, h, c, w_hh, w_hr, reverse):
 
 
 def gru_over_time(z, mask, h, w_hh, b_hh, reverse):
-    """All states."""
+    """Return all states."""
     if not _wants_gradient(z, h, w_hh, b_hh):
         return ops.gru_states(z, mask, h, w_hh, b_hh, reverse=reverse)
     return ops.gru_sequence(z, mask, h, w_hh, b_hh, reverse=reverse)[0]
 
 
 class RNNBase(Module):
-    """What recurrent modules share: weights by layer and direction, batching, packing."""
+    """Base of recurrent layers: weights by layer and direction, batches, packed sequences."""
 
     _gates = 1
 
@@ -95,7 +95,7 @@ class RNNBase(Module):
             self.register_parameter(name, empty_parameter(shape, device, dtype))
 
     def _shapes_of_weights(self):
-        """(name, shape) of each weight and bias."""
+        """Return (name, shape) of each weight and bias."""
         out = self.proj_size or self.hidden_size
         rows = self._gates * self.hidden_size
         for layer in range(self.num_layers):
@@ -110,8 +110,8 @@ class RNNBase(Module):
                     yield f"{name}_l{layer}{tail}", shape
 
     def _weights(self, layer, tail):
-        """(weight_ih, weight_hh, bias_ih, bias_hh, weight_hr), None for those that are not there. One that is made of
-        others, as by weight normalisation or pruning, is an attribute."""
+        """Return (weight_ih, weight_hh, bias_ih, bias_hh, weight_hr), None for absent ones. Parametrised or pruned weights
+        are attributes."""
         own, end = self._parameters, f"_l{layer}{tail}"
         biases = ("bias_ih", "bias_hh") if self.bias else (None, None)
         names = [n and n + end for n in ("weight_ih", "weight_hh", *biases, "weight_hr" if self.proj_size else None)]
@@ -119,21 +119,21 @@ class RNNBase(Module):
 
     @property
     def all_weights(self):
-        """The weights of each layer and direction."""
+        """Return the weights of each layer and direction."""
         return [[w for w in self._weights(layer, tail) if w is not None]
                 for layer in range(self.num_layers) for tail in self._directions()]
 
     def flatten_parameters(self):
-        """Nothing to do: the kernels read the weights where they are."""
+        """Do nothing: kernels read weights in place."""
 
     def reset_parameters(self):
-        """Uniform in +-1/sqrt(hidden_size)."""
+        """Initialise uniformly in +-1/sqrt(hidden_size)."""
         bound = 1 / math.sqrt(max(self.hidden_size, 1))
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
     def _start(self, batch, like):
-        """The zero state (or states)."""
+        """Return the zero state (or states)."""
         layers = self.num_layers * len(self._directions())
         return [FUNCTIONS["zeros"]((layers, batch, size), dtype=like.dtype, device=like.device) for size in self._state_sizes()]
 
@@ -148,15 +148,15 @@ class RNNBase(Module):
                                  f"got {tuple(state.shape)}")
 
     def _projected(self, x, weight, bias):
-        """What a layer's input gives to its gates."""
+        """Return the contribution of a layer's input to its gates."""
         return F.linear(x, weight, bias)
 
     def _run(self, z, mask, states, weights, reverse):
-        """One layer in one direction: (all outputs, last states)."""
+        """Return (all outputs, last states) of one layer in one direction."""
         raise NotImplementedError(f"{self._get_name()} does not define _run()")
 
     def _layers(self, x, mask, states):
-        """All layers over (T, B, size): (outputs, last states)."""
+        """Return (outputs, last states) of all layers over (T, B, size)."""
         if self._gates == 1 or not _left_wide(states[-1]):
             return self._each_layer(x, mask, states, self._weights)
         with without_autocast():
@@ -180,7 +180,7 @@ class RNNBase(Module):
         return x, [FUNCTIONS["stack"](each) for each in zip(*last)]
 
     def forward(self, input, hx=None):
-        """(outputs of the last layer, last states); the input is (T, B, size), (T, size), or packed."""
+        """Return (outputs of the last layer, last states); the input is (T, B, size), (T, size), or packed."""
         states = None if hx is None else list(hx) if isinstance(hx, (tuple, list)) else [hx]
         if isinstance(input, PackedSequence):
             return self._forward_packed(input, states)
@@ -270,7 +270,7 @@ class GRU(RNNBase):
 
 
 class RNNCellBase(Module):
-    """One step of a recurrent layer."""
+    """Base of cells: one step of a recurrent layer."""
 
     _gates = 1
     _states = 1
@@ -291,7 +291,7 @@ class RNNCellBase(Module):
                 self.register_parameter(name, None)
 
     def _shapes_of_weights(self):
-        """(name, shape) of each weight and bias."""
+        """Return (name, shape) of each weight and bias."""
         rows = self._gates * self.hidden_size
         yield "weight_ih", (rows, self.input_size)
         yield "weight_hh", (rows, self.hidden_size)
@@ -300,7 +300,7 @@ class RNNCellBase(Module):
             yield "bias_hh", (rows,)
 
     def _batched(self, input, hx):
-        """(input (B, size), states (B, H), was there a batch?)"""
+        """Return (input (B, size), states (B, H), whether a batch was given)."""
         if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
             raise ShapeError(f"{self._get_name()} takes (B, {self.input_size}) or ({self.input_size},), got {input.aval}")
         single = input.ndim == 1
@@ -314,19 +314,19 @@ class RNNCellBase(Module):
         return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
 
 
-# Steps of cells, with a batch.
+# Steps of cells on batches.
 
 
 @remembered
 def rnn_step(x, h, w_ih, w_hh, b_ih, b_hh, activation):
-    """The next state."""
+    """Return the next state."""
     z = F.linear(x, w_ih, _bias_of(b_ih, b_hh)).unsqueeze(0)
     return ops.rnn_sequence(z, None, h, w_hh, activation=activation, reverse=False)[0]
 
 
 @remembered
 def lstm_step(x, h, c, w_ih, w_hh, b_ih, b_hh):
-    """The next (h, c)."""
+    """Return the next (h, c)."""
     z = F.linear(x, w_ih, _bias_of(b_ih, b_hh)).unsqueeze(0)
     y, cell = lstm_over_time(z, None, h, c, w_hh, None, False)
     return y[0], cell
@@ -334,7 +334,7 @@ def lstm_step(x, h, c, w_ih, w_hh, b_ih, b_hh):
 
 @remembered
 def gru_step(x, h, w_ih, w_hh, b_ih, b_hh):
-    """The next state."""
+    """Return the next state."""
     return gru_over_time(F.linear(x, w_ih, b_ih).unsqueeze(0), None, h, w_hh, b_hh, False)[0]
 
 
@@ -349,7 +349,7 @@ class RNNCell(RNNCellBase):
         return super().extra_repr() + ("" if self.nonlinearity == "tanh" else f", nonlinearity={self.nonlinearity}")
 
     def forward(self, input, hx=None):
-        """The next state."""
+        """Return the next state."""
         x, (h,), single = self._batched(input, hx)
         h = rnn_step(x, h, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, self.nonlinearity)
         return h[0] if single else h
@@ -361,7 +361,7 @@ class LSTMCell(RNNCellBase):
     _gates, _states = 4, 2
 
     def forward(self, input, hx=None):
-        """The next (h, c)."""
+        """Return the next (h, c)."""
         x, (h, c), single = self._batched(input, hx)
         h, c = _stepped(lstm_step, c, x, h, c, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         return (h[0], c[0]) if single else (h, c)
@@ -373,7 +373,7 @@ class GRUCell(RNNCellBase):
     _gates = 3
 
     def forward(self, input, hx=None):
-        """The next state."""
+        """Return the next state."""
         x, (h,), single = self._batched(input, hx)
         h = _stepped(gru_step, h, x, h, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         return h[0] if single else h

@@ -1,9 +1,9 @@
-"""What a function of attention scores does to them, where it can be said without the matrix of scores.
+"""Score functions of attention as data, without the score matrix.
 
-The function is called on stand-ins (`Terms` is a level of vmap whose samples are they). Index tensors hold what they are along
-each axis of their own: batch, head, query, key, or distance, which `q_idx - kv_idx` and comparisons of the two depend on. The
-score notes what is done to it: a factor, a tanh between two factors, numbers added by batch, head and distance. That is
-what the operator `bounded_attention` computes; anything else raises `Unknown`, and the caller takes the long way.
+The function is called on stand-ins; `Terms` is a level of vmap with these as samples. An index tensor holds its values along
+its own axes: batch, head, query, key, or distance, from `q_idx - kv_idx` and comparisons of the two. The score records what is
+done to it: a factor, a tanh between two factors, and numbers by batch, head and distance. The operator `bounded_attention`
+computes just that. Anything else raises `Unknown`, and operators compute the attention.
 """
 
 from typing import Any, NamedTuple
@@ -25,19 +25,19 @@ _COMPARED = (ew.eq, ew.ne, ew.lt, ew.le, ew.gt, ew.ge)
 
 
 class Unknown(Exception):
-    """The function does something else to scores."""
+    """The score function has another form."""
 
 
 class Said(NamedTuple):
-    """What a function does to a score s: outer * tanh(inner * s) + table, or factor * s + table."""
+    """The form of a score function on a score s: outer * tanh(inner * s) + table, or factor * s + table."""
 
     factor: float = 1.0
-    squash: tuple | None = None         # inner and outer
+    squash: tuple | None = None         # (inner, outer)
     table: Tensor | None = None         # over the five axes
 
 
 class Term:
-    """Behind the array of a stand-in: its values over the five axes, and on which it depends, or what was done to the score."""
+    """The array of a stand-in: values over the five axes and the axes that they depend on, or the form of the score."""
 
     __slots__ = ("axes", "device", "full", "level", "said")
 
@@ -46,7 +46,7 @@ class Term:
 
 
 class Terms(Level):
-    """The level inside of which a function of scores is called."""
+    """The level in which a score function is called."""
 
     def __init__(self, query, key):
         super().__init__(1)
@@ -59,41 +59,41 @@ class Terms(Level):
         self.none = FUNCTIONS["zeros"]((), dtype=query.dtype, device=query.device)
 
     def stand_in(self, term, seen, dtype) -> Tensor:
-        """The tensor that the function sees."""
+        """Return the tensor for the function."""
         t = Tensor.__new__(Tensor)
         t._a = DeviceArray(KIND, term, tuple(seen), dtype, (0,) * len(seen), 0, None)
         t._node = t._shared = None
         return t
 
     def arguments(self, dtype) -> list:
-        """The score, and the indices of batch, head, query and key."""
+        """Return the score, and the indices of batch, head, query and key."""
         score = self.stand_in(Term(self, self.none, said=Said()), self.sizes_seen, dtype)
         seen = [[n if i == axis else 1 for i in range(4)] for axis, n in enumerate(self.sizes_seen)]
         return [score, *[self.stand_in(Term(self, r, frozenset((axis,))), seen[axis], r._a.dtype)
                          for axis, r in enumerate(self.ranges)]]
 
     def size_of(self, t):
-        """Sizes of stand-ins are plain numbers."""
+        """Return the sizes of a stand-in, which are plain numbers."""
         return t._a.shape if self.holds(t) else self.sizes(t)
 
     def sample(self, full, base=None):
-        """Never: a stand-in comes from an operator that is known here."""
+        """Raise: every stand-in comes from an operator of this file."""
         raise Unknown
 
     def writes(self, dst, src):
-        """Nothing is written into a stand-in."""
+        """Refuse writes into stand-ins."""
         if self.holds(dst) or self.holds(src):
             raise Unknown
         return super().writes(dst, src)
 
     def detached(self, t):
-        """Stand-ins have no history that could be left out."""
+        """Return the stand-in: it has no history."""
         if self.holds(t):
             raise Unknown
         return super().detached(t)
 
     def call(self, op, args, params):
-        """Says what an operator does, if it takes part."""
+        """Apply an operator to stand-ins."""
         terms = [a._a.memory if self.holds(a) else None for a in args]
         if not any(terms):
             return NotImplemented if self.outer is None else self.outside(self.outer.call, op, args, params)
@@ -105,14 +105,14 @@ class Terms(Level):
         return self.stand_in(Term(self, full, axes), seen, full._a.dtype)
 
     def _seen(self, op, args, terms):
-        """The shape that the function sees."""
+        """Return the shape for the function."""
         if op is shape.expand:
             raise Unknown
         which = args[1:] if op is indexing.index else args
         return broadcast_shapes(*[a._a.shape for a in which if isinstance(a, Tensor)])
 
     def _of_indices(self, op, args, terms, params):
-        """(values, axes) of what is computed of indices alone."""
+        """Return (values, axes) of an operator on indices alone."""
         distance = self._distance(op, args, terms)
         if distance is not None:
             return distance, frozenset((DISTANCE,))
@@ -126,7 +126,7 @@ class Terms(Level):
         return op(*args[:table], *values, **params), axes
 
     def _distance(self, op, args, terms):
-        """What is computed of a query's and a key's index, if it depends on their distance alone."""
+        """Return an operator of a query's and a key's index as values by distance, if it depends on the distance alone."""
         if len(args) != 2 or None in terms or {id(t.full) for t in terms} != {id(r) for r in self.ranges[QUERY:]}:
             return None
         forward = terms[0].full is self.ranges[QUERY]
@@ -134,7 +134,7 @@ class Terms(Level):
         return away if op is ew.sub else op(away, 0) if op in _COMPARED else None
 
     def _to_score(self, op, args, terms, params):
-        """What was done to the score, after one operator more."""
+        """Return the form of the score after one more operator."""
         at = [i for i, t in enumerate(terms) if t is not None and t.said is not None]
         said, others = terms[at[0]].said, [(a, t) for i, (a, t) in enumerate(zip(args, terms)) if i != at[0]]
         if len(at) > 1:
@@ -155,7 +155,7 @@ class Terms(Level):
         raise Unknown
 
     def _added(self, value, term):
-        """Numbers by batch, head and distance."""
+        """Return a number to add by batch, head and distance."""
         if term is None:
             if isinstance(value, (int, float)):
                 return self.none + value
@@ -188,8 +188,7 @@ def _shifted(said, added):
 
 
 def said_by(score_mod, query, key) -> Any:
-    """What a function does to scores of queries and keys, its table as (batch or 1, heads or 1, distances); None if that cannot
-    be said."""
+    """Return the form of a score function, with its table as (batch or 1, heads or 1, distances), or None."""
     terms = Terms(query, key)
     try:
         with terms:

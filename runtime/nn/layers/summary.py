@@ -1,4 +1,4 @@
-"""A table of what a module consists of (layers, shapes, parameters, floating point operations), and a picture of its graph."""
+"""Summaries of modules: a table of layers, shapes, parameters and FLOPs, and a drawing of the graph."""
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,14 +20,14 @@ __all__ = ["Summary", "WatchedGraph", "summary"]
 
 
 class WatchedGraph:
-    """Takes in operators as they run. Each tensor stands for the value that it was given last; tensors that nobody made are
-    inputs, named as `names` says."""
+    """The graph of one call, built from its operators. A tensor stands for its last value. Tensors that no operator made are
+    inputs, with names from `names`."""
 
     def __init__(self, name: str, names: dict):
         self.builder = Builder(name)
-        self.names = names                  # by id of tensor
+        self.names = names                  # id of tensor -> name
         self.values: dict[int, Value] = {}
-        self.seen: list[Any] = []           # keeps the tensors, so that no id is used twice
+        self.seen: list[Any] = []           # keeps tensors alive, so that ids stay unique
         self.groups: dict[str, list] = {}
 
     def _enter(self, t: Tensor, value: Value):
@@ -35,13 +35,13 @@ class WatchedGraph:
         self.values[id(t)] = value
 
     def value_of(self, t: Tensor) -> Value:
-        """What a tensor stands for."""
+        """Return the value of a tensor."""
         if id(t) not in self.values:
             self._enter(t, self.builder.input(self.names.get(id(t), "x"), t.aval))
         return self.values[id(t)]
 
     def saw(self, op, args, params, out, group: str):
-        """An operator ran inside of the module named `group`."""
+        """Append an operator that ran inside the module `group`."""
         self.builder.line = user_line()
         start = len(self.builder.nodes)
         made = self.builder.append(op, [self.value_of(a) if isinstance(a, Tensor) else a for a in args], params)
@@ -52,12 +52,12 @@ class WatchedGraph:
             self.groups.setdefault(group, []).extend(self.builder.nodes[start:])
 
     def became(self, t: Tensor, source):
-        """A tensor holds from now on what another one does."""
+        """Give a tensor the value of another one."""
         if isinstance(source, Tensor) and source.aval == t.aval:
             self._enter(t, self.value_of(source))
 
     def finish(self, results) -> tuple:
-        """(graph, nodes by module), of what the results need."""
+        """Return (graph, nodes by module), reduced to what the results need."""
         outputs = [self.values[id(t)] for t in results if id(t) in self.values]
         whole = self.builder.finish(outputs)
         live = live_nodes(whole)
@@ -75,7 +75,7 @@ class WatchedGraph:
 
 
 class _Watcher(NullRecorder):
-    """A recorder that counts the operations of every operator, and draws the graph."""
+    """A recorder that counts the FLOPs of operators and builds the graph."""
 
     def __init__(self, model):
         self.open: list[Row] = []
@@ -83,27 +83,27 @@ class _Watcher(NullRecorder):
         self.graph = WatchedGraph(type(model).__name__, names)
 
     def ran(self, op, args, params, out):
-        """An operator ran: its operations belong to every module that is being called."""
+        """Count an operator for every module that is being called."""
         count = operations(op, args, out if type(out) is tuple else (out,), params)
         for row in self.open:
             row.flops += count
         self.graph.saw(op, args, params, out, self.open[-1].path if self.open else "")
 
     def wrote(self, dst, src):
-        """A tensor was written in place."""
+        """Record a write in place."""
         self.graph.became(dst, src)
 
     def drew(self, generator, key):
-        """A key was drawn for a random operator."""
+        """Record a random key."""
         self.graph.names[id(key)] = "key"
 
     def detached(self, source, t):
-        """A tensor was made that is `source` without its history."""
+        """Record a tensor without the history of its source."""
         self.graph.became(t, source)
 
     @property
     def random(self):
-        """The same recorder hears of random draws."""
+        """Return this recorder for random draws."""
         return self
 
 
@@ -121,13 +121,13 @@ class Row:
 
     @property
     def name(self) -> str:
-        """The last part of the path."""
+        """Return the last part of the path."""
         return self.path.rpartition(".")[2]
 
 
 @dataclass
 class Summary:
-    """What `summary` found; printing it shows the table, `save` draws the graph of the call."""
+    """The result of `summary`: printed as a table; `save` draws the graph of the call."""
 
     rows: list = field(default_factory=list)
     params: int = 0
@@ -136,14 +136,14 @@ class Summary:
     param_bytes: int = 0
     flops: int = 0
     graph: Any = field(default=None, repr=False)
-    modules: dict = field(default_factory=dict, repr=False)     # the graph's nodes by the path of the module that ran them
+    modules: dict = field(default_factory=dict, repr=False)     # graph nodes by the path of their module
 
     def svg(self) -> str:
-        """A drawing of the graph, the operators of each module on one shade."""
+        """Return a drawing of the graph, with the operators of each module on one shade."""
         return view.svg(self.graph, self.modules)
 
     def save(self, path):
-        """Writes the drawing to a file: SVG, or DOT for graphviz if the name ends in .dot."""
+        """Write the drawing to a file: SVG, or DOT if the name ends in .dot."""
         view.save(self.graph, path, self.modules)
 
     def __str__(self):
@@ -179,11 +179,10 @@ def _shape_of(result) -> str:
 
 
 def summary(model, input=None, *args, depth=None, train=False, **kwargs) -> Summary:
-    """Calls `model(input, *args, **kwargs)` once (a tuple of inputs is spread out) and tells of every module its output
-    shape, its parameters and the floating point operations of its calls; `.save("net.svg")` of the result draws its graph.
+    """Call `model(input, *args, **kwargs)` once and return a table of output shapes, parameters and FLOPs per module.
 
-    Modules are shown `depth` levels down. The call is in evaluation mode unless `train`, and leaves no trace: no gradients,
-    modes and the random state as before.
+    A tuple of inputs is spread out. `.save("net.svg")` of the result draws the graph. Modules are shown `depth` levels down.
+    The call runs in evaluation mode unless `train`, and restores modes, gradients and random state.
     """
     if tls.m.recorder is not None:
         tls.m.recorder.refuse("it summarises a module", "call nn.summary outside of the function")
@@ -224,7 +223,7 @@ def _watched(watcher):
 
 @contextmanager
 def _hooked(model, rows, watcher):
-    """Notes when modules are entered and left."""
+    """Record when modules are entered and left."""
     def enter(module, args):
         row = rows[id(module)]
         row.calls += 1
@@ -243,7 +242,7 @@ def _hooked(model, rows, watcher):
 
 
 def _counted(model, rows, depth) -> Summary:
-    """The table, with parameters counted once each."""
+    """Return the table, with each parameter counted once."""
     if depth is not None and depth < 0:
         raise ArgumentError(f"summary: depth must be 0 or more, got {depth}")
     found = Summary(flops=rows[id(model)].flops)

@@ -1,4 +1,4 @@
-"""Batch norm whose batch is that of all processes together."""
+"""Batch norm over the batches of all processes."""
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, ShapeError
@@ -12,8 +12,8 @@ __all__ = ["SyncBatchNorm"]
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Each channel of (N, C, *) to mean 0 and variance 1 over the batches of all processes in a group; without one, over this
-    process's batch."""
+    """Normalisation of each channel of (N, C, *) over the batches of all processes in a group, or of this process without a
+    group."""
 
     def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, process_group=None,
                  device=None, dtype=None, *, bias=True):
@@ -27,7 +27,7 @@ class SyncBatchNorm(_BatchNorm):
             raise ShapeError(f"SyncBatchNorm is for {self.num_features} channels, got {input.aval}")
 
     def forward(self, input):
-        """The normalised input."""
+        """Return the normalised input."""
         if not self.training or not is_initialized() or the_group(self.process_group).size() == 1:
             return super().forward(input)
         self._check_input(input)
@@ -49,11 +49,11 @@ class SyncBatchNorm(_BatchNorm):
         return (y if self.bias is None else y + self.bias.reshape(shape)).to(input.dtype)
 
     def _over_all(self, sums):
-        """The sums over all processes, in CPU memory, from which they are sent."""
+        """Return the sums over all processes, in CPU memory."""
         return all_reduce(sums.cpu(), group=self.process_group)
 
     def _keep(self, mean, var, factor):
-        """Moves the running statistics."""
+        """Update the running statistics."""
         if not self.track_running_stats:
             return
         with no_grad():
@@ -62,7 +62,7 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module, process_group=None):
-        """The module with every batch norm in it replaced by one over all processes, parameters and statistics kept."""
+        """Return the module with every batch norm replaced by one over all processes, with parameters and statistics."""
         if isinstance(module, _BatchNorm):
             return cls._like(module, process_group)
         for name, child in module.named_children():

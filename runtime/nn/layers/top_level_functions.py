@@ -332,7 +332,7 @@ def norm_except_dim(v, pow=2, dim=0):
     if dim == -1:
         return v.norm(pow)
     others = tuple(d for d in range(v.ndim) if d != dim)
-    return FUNCTIONS["norm"](v, pow, others, True) if others else v.abs()       # no dims would mean all of them
+    return FUNCTIONS["norm"](v, pow, others, True) if others else v.abs()       # an empty list of dims would mean all
 
 
 MODES = ("sum", "mean", "max")

@@ -23,7 +23,7 @@ _ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu}
 
 
 def _get_activation_fn(activation):
-    """The function of a name, or the function itself."""
+    """Return the function of a name, or the function itself."""
     if not isinstance(activation, str):
         return activation
     if activation not in _ACTIVATIONS:
@@ -36,8 +36,11 @@ def _get_clones(module, n):
 
 
 class _Layer(Module):
-    """What encoder and decoder layers share: their blocks and where norms stand. The blocks (`_sa_block`, `_mha_block`,
-    `_ff_block`, each with its dropout) have PyTorch's names and arguments, since subclasses call and replace them."""
+    """Base of encoder and decoder layers: blocks and the position of norms.
+
+    The blocks (`_sa_block`, `_mha_block`, `_ff_block`, each with its dropout) have PyTorch's names and arguments, since
+    subclasses call and override them.
+    """
 
     def _add_feed_forward(self, d_model, dim_feedforward, dropout, bias, kinds):
         self.linear1 = Linear(d_model, dim_feedforward, bias, **kinds)
@@ -58,7 +61,7 @@ class _Layer(Module):
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
     def _through(self, x, blocks):
-        """Each (norm, block) with its residual."""
+        """Apply each (norm, block) with its residual."""
         for norm, block in blocks:
             x = x + block(norm(x)) if self.norm_first else norm(x + block(x))
         return x
@@ -78,7 +81,7 @@ class TransformerEncoderLayer(_Layer):
         self.activation = _get_activation_fn(activation)
 
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
-        """The layer's output, like src."""
+        """Return the layer's output, like src."""
         def attend(x):
             return self._sa_block(x, src_mask, src_key_padding_mask, is_causal=is_causal)
 
@@ -104,7 +107,7 @@ class TransformerDecoderLayer(_Layer):
 
     def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
                 memory_key_padding_mask=None, tgt_is_causal=False, memory_is_causal=False):
-        """The layer's output, like tgt."""
+        """Return the layer's output, like tgt."""
         def attend(x):
             return self._sa_block(x, tgt_mask, tgt_key_padding_mask, is_causal=tgt_is_causal)
 
@@ -122,7 +125,7 @@ class TransformerDecoderLayer(_Layer):
 
 
 def _nests(layer) -> bool:
-    """Whether PyTorch takes samples of different lengths apart for layers like this one."""
+    """Return whether PyTorch runs such a layer on nested tensors."""
     if not isinstance(layer, TransformerEncoderLayer) or layer.norm_first:
         return False
     attention, activation = layer.self_attn, layer.activation
@@ -134,9 +137,8 @@ def _nests(layer) -> bool:
 class TransformerEncoder(Module):
     """A stack of encoder layers.
 
-    As in PyTorch, what layers of the common kind give in inference (`eval()`, and nothing that wants a gradient) is zero
-    where `src_key_padding_mask` marks the ends of samples; `enable_nested_tensor=False` and
-    `backends.mha.set_fastpath_enabled(False)` leave what was computed there.
+    As in PyTorch, common layers in inference (`eval()`, no gradients) give zeros where `src_key_padding_mask` marks the ends of
+    samples. `enable_nested_tensor=False` and `backends.mha.set_fastpath_enabled(False)` turn this off.
     """
 
     def __init__(self, encoder_layer, num_layers, norm=None, enable_nested_tensor=True, mask_check=True):
@@ -147,7 +149,7 @@ class TransformerEncoder(Module):
         self.use_nested_tensor = enable_nested_tensor and _nests(encoder_layer)
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
-        """The output of the last layer."""
+        """Return the output of the last layer."""
         out = src
         for layer in self.layers:
             out = layer(out, src_mask=mask, src_key_padding_mask=src_key_padding_mask,
@@ -166,7 +168,7 @@ class TransformerEncoder(Module):
 
 
 def _cleared(out, padding):
-    """Zeros where samples have ended, if all padding stands at their ends."""
+    """Write zeros where samples have ended, if padding stands only at their ends."""
     ended = padding if padding.dtype is dt.bool_ else padding != 0
     at_ends = (ended[:, 1:] >= ended[:, :-1]).all()
     return out.masked_fill((ended & at_ends).unsqueeze(-1), 0.0)
@@ -182,7 +184,7 @@ class TransformerDecoder(Module):
 
     def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
                 memory_key_padding_mask=None, tgt_is_causal=None, memory_is_causal=False):
-        """The output of the last layer."""
+        """Return the output of the last layer."""
         for layer in self.layers:
             tgt = layer(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask,
                         bool(tgt_is_causal) and tgt_mask is not None, memory_is_causal and memory_mask is not None)
@@ -217,7 +219,7 @@ class Transformer(Module):
     def forward(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None, src_key_padding_mask=None,
                 tgt_key_padding_mask=None, memory_key_padding_mask=None, src_is_causal=None, tgt_is_causal=None,
                 memory_is_causal=False):
-        """The decoder's output."""
+        """Return the decoder's output."""
         batch_dim = 0 if self.batch_first else 1
         if src.ndim == 3 and src.shape[batch_dim] != tgt.shape[batch_dim]:
             raise ShapeError(f"src and tgt must have one batch size, got {src.aval} and {tgt.aval}")
@@ -229,5 +231,5 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz, device=None, dtype=None):
-        """Zeros where a step may look, -inf elsewhere."""
+        """Return zeros where a step may attend, -inf elsewhere."""
         return causal_mask(sz, dtype, device)

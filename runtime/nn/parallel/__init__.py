@@ -1,4 +1,4 @@
-"""Training on several devices or in several processes."""
+"""`ingot.nn.parallel`: training on several devices or in several processes."""
 
 from . import comm
 from . import distributed_data_parallel as distributed

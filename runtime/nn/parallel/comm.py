@@ -1,4 +1,4 @@
-"""Tensors between devices, with gradients that come back: copies for several, cuts and joins, sums."""
+"""Differentiable transfers between devices: broadcast, scatter, gather, sums."""
 
 import warnings
 
@@ -12,8 +12,8 @@ __all__ = ["broadcast", "broadcast_coalesced", "gather", "reduce_add", "reduce_a
 
 
 def placed(device) -> Device:
-    """The device that is meant by a name, a device or the index of an accelerator. Where there is none, and for -1, an index
-    means the CPU."""
+    """Return the device of a name, a device or an accelerator index. Without accelerators, and for -1, an index means the
+    CPU."""
     if not isinstance(device, int):
         return require(device)
     kind = accelerator.current_accelerator()
@@ -21,7 +21,7 @@ def placed(device) -> Device:
 
 
 def broadcast(tensor, devices=None, *, out=None) -> tuple:
-    """The tensor on each device: itself where it is on the first of them already, else copies."""
+    """Return the tensor on each device: itself on its own device, else copies."""
     if out is not None:
         with no_grad():
             return tuple(o.copy_(tensor) for o in out)
@@ -29,12 +29,12 @@ def broadcast(tensor, devices=None, *, out=None) -> tuple:
 
 
 def broadcast_coalesced(tensors, devices, buffer_size=10485760) -> list:
-    """Several tensors on each device: one list for each. Every tensor is sent for itself, whatever `buffer_size`."""
+    """Copy several tensors to each device, one list per device. `buffer_size` has no effect."""
     return [list(column) for column in zip(*(broadcast(t, devices) for t in tensors))] or [[] for _ in devices]
 
 
 def scatter(tensor, devices=None, chunk_sizes=None, dim=0, streams=None, *, out=None) -> tuple:
-    """Pieces along a dim, one for each device, as even as `chunk` makes them (so perhaps fewer), or of `chunk_sizes`."""
+    """Split a tensor along a dim into a piece per device, like `chunk` (perhaps fewer) or with `chunk_sizes`."""
     if out is not None:
         pieces = tensor.split([o.shape[dim] for o in out], dim)
         with no_grad():
@@ -46,7 +46,7 @@ def scatter(tensor, devices=None, chunk_sizes=None, dim=0, streams=None, *, out=
 
 
 def gather(tensors, dim=0, destination=None, *, out=None):
-    """The tensors joined along a dim on one device (the accelerator in use, unless one is named); numbers become a vector."""
+    """Concatenate tensors along a dim on one device, by default the current accelerator; numbers become a vector."""
     tensors = list(tensors)
     if all(t.ndim == 0 for t in tensors) and dim == 0:
         warnings.warn("gather along dim 0 got tensors without dims; it gives a vector of them", stacklevel=2)
@@ -60,7 +60,7 @@ def gather(tensors, dim=0, destination=None, *, out=None):
 
 
 def reduce_add(inputs, destination=None):
-    """The sum of tensors of one shape, on one device (the accelerator in use, unless one is named)."""
+    """Sum tensors of one shape on one device, by default the current accelerator."""
     inputs = list(inputs)
     if len({tuple(t.shape) for t in inputs}) != 1:
         raise ArgumentError(f"reduce_add takes tensors of one shape, got {[tuple(t.shape) for t in inputs]}")
@@ -73,5 +73,5 @@ def reduce_add(inputs, destination=None):
 
 
 def reduce_add_coalesced(inputs, destination=None, buffer_size=10485760) -> tuple:
-    """The sums of the first tensors of each device's list, of the second ones, and so on."""
+    """Sum lists of tensors over devices, position by position."""
     return tuple(reduce_add(column, destination) for column in zip(*inputs))

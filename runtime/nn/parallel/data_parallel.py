@@ -1,4 +1,4 @@
-"""One module on all GPUs of this process: the batch is cut, copies of the module take the pieces, the results are joined."""
+"""One module on all GPUs of this process: split the batch, call replicas, join the results."""
 
 from itertools import chain
 
@@ -15,10 +15,10 @@ __all__ = ["DataParallel", "data_parallel"]
 
 
 class DataParallel(Module):
-    """Calls `module` on pieces of the batch, one for each of `device_ids` (all GPUs, unless named), and joins the results on
-    `output_device` (the first, unless named). Its parameters are those of `self.module`, under names that start with "module.".
+    """A module that calls replicas on pieces of the batch, one per entry of `device_ids` (default all GPUs).
 
-    Without a GPU, whose place the threads of the CPU's kernels take, and with a single one it calls the module.
+    Results are joined on `output_device` (default the first). Parameters are those of `self.module`, with names that start with
+    "module.". Without a GPU, or with one, it calls the module.
     """
 
     def __init__(self, module, device_ids=None, output_device=None, dim=0):
@@ -37,7 +37,7 @@ class DataParallel(Module):
             self.module.to(self.src_device_obj)
 
     def forward(self, *inputs, **kwargs):
-        """The module's results for all of the batch."""
+        """Return the module's results for the whole batch."""
         if not self.device_ids:
             return self.module(*inputs, **kwargs)
         for t in chain(self.module.parameters(), self.module.buffers()):
@@ -53,30 +53,30 @@ class DataParallel(Module):
         return self.gather(self.parallel_apply(replicas, rows, named), self.output_device)
 
     def replicate(self, module, device_ids):
-        """A copy of the module for each device."""
+        """Return a replica of the module for each device."""
         return replicate(module, device_ids, detach=not tls.m.grad)
 
     def scatter(self, inputs, kwargs, device_ids):
-        """The arguments for each device."""
+        """Split the arguments for each device."""
         return scatter_kwargs(inputs, kwargs, device_ids, dim=self.dim)
 
     def parallel_apply(self, replicas, inputs, kwargs):
-        """The result of each copy."""
+        """Return the result of each replica."""
         return parallel_apply(replicas, inputs, kwargs, self.device_ids[:len(replicas)])
 
     def gather(self, outputs, output_device):
-        """The results, joined."""
+        """Join the results."""
         return gather(outputs, output_device, dim=self.dim)
 
 
 def data_parallel(module, inputs, device_ids=None, output_device=None, dim=0, module_kwargs=None):
-    """Calls a module as DataParallel does."""
+    """Call a module as DataParallel does."""
     inputs = inputs if isinstance(inputs, tuple) else (inputs,)
     return DataParallel(module, device_ids, output_device, dim)(*inputs, **(module_kwargs or {}))
 
 
 def _index(device) -> int:
-    """The index of the accelerator that is meant."""
+    """Return the accelerator index of a device."""
     place = comm.placed(device)
     if place.type == "cpu":
         raise DeviceError(f"DataParallel works on GPUs, but device_ids has {device}")

@@ -1,4 +1,4 @@
-"""A module trained by several processes, each on its own part of the data."""
+"""Data parallel training in several processes."""
 
 from contextlib import contextmanager
 
@@ -20,8 +20,10 @@ __all__ = ["DistributedDataParallel"]
 
 
 class DistributedDataParallel(Module, Joinable):
-    """Calls `module`, which starts out on every process as it is on rank 0, and averages gradients over the processes during
-    backward. Its parameters are those of `self.module`, under names that start with "module."."""
+    """A module that starts as rank 0's on every process and averages gradients over processes during backward.
+
+    Parameters are those of `self.module`, with names that start with "module.".
+    """
 
     def __init__(self, module, device_ids=None, output_device=None, dim=0, broadcast_buffers=True, init_sync=True,
                  process_group=None, bucket_cap_mb=None, find_unused_parameters=False, check_reduction=False,
@@ -51,7 +53,7 @@ class DistributedDataParallel(Module, Joinable):
         return [*self.module.named_parameters(), *self.module.named_buffers()]
 
     def _check_alike(self):
-        """Raises unless the module has the same parameters on all processes."""
+        """Raise unless the module has the same parameters on all processes."""
         mine = [(n, tuple(t._a.shape), t._a.dtype.name) for n, t in self._state() if n not in self._ignored]
         everyone = [None] * self.process_group.size()
         all_gather_object(everyone, mine, self.process_group)
@@ -62,16 +64,16 @@ class DistributedDataParallel(Module, Joinable):
                                     f"rank {self.process_group.ranks[0]} differ in {different or 'the order of parameters'}")
 
     def _copy_from(self, first: int, tensors):
-        """Copies values from one process of the group to all others."""
+        """Copy values from one process of the group to all others."""
         copy_from(self.process_group, first, tensors, "DistributedDataParallel")
 
     def _synced(self, buffers_alone=False) -> list:
-        """The tensors that are the same on all processes."""
+        """Return the tensors that are kept equal on all processes."""
         state = self.module.named_buffers() if buffers_alone else self._state()
         return [t for n, t in state if n not in self._ignored]
 
     def forward(self, *inputs, **kwargs):
-        """The module's result."""
+        """Return the module's result."""
         if self.device_ids:
             inputs, kwargs = self._moved((inputs, kwargs))
         syncs = tls.m.grad and self.require_backward_grad_sync
@@ -86,47 +88,49 @@ class DistributedDataParallel(Module, Joinable):
         return outputs
 
     def _moved(self, arguments):
-        """Arguments on the device of the module."""
+        """Return the arguments on the device of the module."""
         device = next(self.module.parameters()).device
         return tree_map(lambda t: t.to(device) if isinstance(t, Tensor) else t, arguments)
 
     def register_comm_hook(self, state, hook):
-        """Has hook(state, bucket) combine the gradients of each bucket (a GradBucket), in the place of their average over the
-        processes; it returns a futures.Future of the tensor that they are to be."""
+        """Let hook(state, bucket) reduce the gradients of each GradBucket in place of the average. It returns a
+        futures.Future of the reduced tensor."""
         if not callable(hook):
             raise DTypeError(f"register_comm_hook takes a function, got {hook!r}")
         if self._reducer.hook is not None:
             raise AutogradError("register_comm_hook can be called once for a DistributedDataParallel")
         self._reducer.hook = state, hook
 
-    # Processes with different numbers of batches.
+    # Uneven inputs: processes with different numbers of batches.
 
     def _announce(self, syncs: bool) -> int:
-        """Tells processes that have ended that this one goes on, and whether gradients will be averaged; the number of the
-        process whose buffers are taken."""
+        """Tell ended processes that this one goes on and whether it averages gradients; return the rank whose buffers count."""
         Join.notify_join_context(self)
         self._count_active()
         group = self.process_group
         return _largest(group, group.rank() if syncs else -1)
 
     def _count_active(self):
-        """Gradients are divided by the number of processes that have batches left, if join() says so."""
+        """Set the divisor to the number of processes with batches left, if join() asks for it."""
         if not self._divides_by_all:
             self._reducer.divisor = self._join_config.active
 
     def join(self, divide_by_initial_world_size=True, enable=True, throw_on_early_termination=False):
-        """A context in which processes may have different numbers of batches: those that have none left take part in what the
-        others send. Gradients are divided by the number of all processes, or of those that still have batches."""
+        """Return a context for processes with different numbers of batches.
+
+        Ended processes take part in the communication of others. Gradients are divided by the number of all processes, or of
+        those with batches left.
+        """
         return Join([self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size)
 
     def join_hook(self, **kwargs):
-        """What this process does for others once it has ended."""
+        """Return the hook that acts for others after this process has ended."""
         self._divides_by_all = kwargs.get("divide_by_initial_world_size", True)
         return _EndedModule(self)
 
     @contextmanager
     def no_sync(self):
-        """Forward passes in here let their gradients accumulate in this process; the next one outside averages the sums."""
+        """Accumulate gradients in this process inside; the next step outside averages the sums."""
         before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
         try:
             yield
@@ -135,7 +139,7 @@ class DistributedDataParallel(Module, Joinable):
 
 
 def _largest(group, number: int) -> int:
-    """The largest of every process's numbers."""
+    """Return the largest number over all processes."""
     found: list = []
     mine = np.array([number], np.int64)
     group.run(lambda: found.append(reduce_arrays(group, mine, ReduceOp.MAX, "a process to follow")), False)
@@ -143,24 +147,24 @@ def _largest(group, number: int) -> int:
 
 
 class _EndedModule(JoinHook):
-    """A process whose batches have ended, in the steps of others."""
+    """An ended process in the steps of others."""
 
     def __init__(self, ddp):
         self.ddp = ddp
 
     def main_hook(self):
-        """Takes part in one step."""
+        """Take part in one step."""
         ddp = self.ddp
         source = _largest(ddp.process_group, -1)
         if source < 0:
-            return                          # the others add up gradients of their own
+            return                          # the others accumulate their own gradients
         if ddp.broadcast_buffers and (buffers := ddp._synced(buffers_alone=True)):
             ddp._copy_from(source, buffers)
         ddp._count_active()
         ddp._reducer.follow(ddp.find_unused_parameters)
 
     def post_hook(self, is_last_joiner):
-        """Takes the values of a process that has gone through all steps."""
+        """Take the values of a process that has done all steps."""
         group = self.ddp.process_group
         self.ddp._copy_from(_largest(group, group.rank() if is_last_joiner else -1), self.ddp._synced())
         self.ddp._reducer.divisor = group.size()

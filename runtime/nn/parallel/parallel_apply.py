@@ -1,4 +1,4 @@
-"""Modules on several devices, called with their inputs."""
+"""Calls of modules on several devices with their own inputs."""
 
 from ....ir.errors import ArgumentError
 from ...backends import accelerator
@@ -9,7 +9,7 @@ __all__ = ["get_a_var", "parallel_apply"]
 
 
 def get_a_var(obj):
-    """The first tensor in nested lists, tuples and dicts, or None."""
+    """Return the first tensor in nested lists, tuples and dicts, or None."""
     if isinstance(obj, Tensor):
         return obj
     if isinstance(obj, dict):
@@ -20,10 +20,10 @@ def get_a_var(obj):
 
 
 def parallel_apply(modules, inputs, kwargs_tup=None, devices=None) -> list:
-    """The result of each module for its inputs, with its device (that of the inputs, unless named) as the one in use.
+    """Call each module with its inputs, with its device (by default that of the inputs) as the current one.
 
-    Python goes through one after the other, so that random draws do not depend on which came first; what it launches on one
-    device runs while it is busy with the next.
+    Calls run one after the other, so that random draws have a fixed order. Work launched on one device overlaps with the next
+    call.
     """
     kwargs_tup = [{}] * len(modules) if kwargs_tup is None else kwargs_tup
     devices = [None] * len(modules) if devices is None else devices
@@ -38,7 +38,7 @@ def parallel_apply(modules, inputs, kwargs_tup=None, devices=None) -> list:
 
 
 def _index(device, args) -> int | None:
-    """The index of the accelerator that is meant, or None for the CPU."""
+    """Return the accelerator index of a device, or None for the CPU."""
     if device is None:
         tensor = get_a_var(args)
         device = -1 if tensor is None else tensor.device

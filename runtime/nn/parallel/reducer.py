@@ -1,8 +1,7 @@
-"""Averaging gradients over processes while backward is still under way.
+"""Averages of gradients over processes, overlapped with backward.
 
-Parameters are put into buckets, in the order in which their gradients are likely to arrive. When all gradients of a bucket
-are there it is averaged in the background, bucket after bucket, so every process talks about the same one; with the last
-gradient, backward waits for what is pending and puts the averages in place.
+Parameters are grouped in buckets, in the likely order of their gradients. A full bucket is reduced in the background, in the
+same order on every process. With the last gradient, backward waits for pending buckets and writes the averages.
 """
 
 from typing import Any
@@ -27,14 +26,14 @@ FIRST_BUCKET_BYTES = 1 << 20
 
 
 class Bucket:
-    """Parameters whose gradients travel together."""
+    """Parameters whose gradients are reduced together."""
 
     def __init__(self, numbers, params):
         self.numbers, self.params = numbers, params
         self.sizes = [p._a.size for p in params]
 
     def flat(self) -> Tensor:
-        """All gradients one after the other; zeros for those that are not there."""
+        """Return all gradients concatenated, with zeros for absent ones."""
         for p in self.params:
             if p.grad is not None and p.grad.is_sparse:
                 p.grad = p.grad.to_dense()
@@ -44,11 +43,11 @@ class Bucket:
         return wrap(np.concatenate([g._a.reshape(-1) for g in grads]))
 
     def zeros(self) -> Tensor:
-        """What a process hands in that has no gradients."""
+        """Return the contribution of a process without gradients."""
         return zeros_like(self.params[0], (sum(self.sizes),))
 
     def put(self, flat, used):
-        """Writes averages into the gradients of the parameters that some process has used."""
+        """Write averages into the gradients of parameters that some process used."""
         flat = flat.detach().to(self.params[0].dtype)
         with no_grad():
             for p, piece, wanted in zip(self.params, self._pieces(flat), used):
@@ -60,7 +59,7 @@ class Bucket:
                     write(p.grad, piece, "DistributedDataParallel")
 
     def _pieces(self, flat) -> list:
-        """Each parameter's part of all values, in its shape."""
+        """Return each parameter's part of a flat tensor, in its shape."""
         if flat._a.__class__ is DeviceArray:
             return [piece.reshape(p.shape) for piece, p in zip(flat.split(self.sizes), self.params)]
         parts = np.split(flat._a.reshape(-1), np.cumsum(self.sizes)[:-1])
@@ -68,7 +67,7 @@ class Bucket:
 
 
 def zeros_like(p, shape=None) -> Tensor:
-    """Zeros of a parameter's dtype on its device."""
+    """Return zeros of a parameter's dtype on its device."""
     return wrap(zeros_beside(p._a, shape))
 
 
@@ -77,7 +76,8 @@ def _kind(p):
 
 
 def make_buckets(params, cap: int) -> list:
-    """Buckets of about `cap` bytes, of one dtype and device each, from the last parameter to the first; the first is small."""
+    """Return buckets of about `cap` bytes, each of one dtype and device, from the last parameter to the first. The first is
+    small."""
     found, limit = [], min(cap, FIRST_BUCKET_BYTES)
     numbers: list = []
     size = 0
@@ -91,7 +91,7 @@ def make_buckets(params, cap: int) -> list:
 
 
 def tensors_in(value) -> list:
-    """Every tensor in nested lists, tuples and dicts."""
+    """Return every tensor in nested lists, tuples and dicts."""
     if isinstance(value, Tensor):
         return [value]
     if isinstance(value, dict):
@@ -102,7 +102,7 @@ def tensors_in(value) -> list:
 
 
 def reachable_leaves(outputs) -> set:
-    """The leaves that a backward from any of the outputs comes to."""
+    """Return the leaves that backward from any output reaches."""
     stack = [t._node for t in outputs if t._node is not None]
     seen = set()
     while stack:
@@ -117,17 +117,17 @@ def reachable_leaves(outputs) -> set:
 
 
 class Reducer:
-    """Waits for the gradients of one backward after another."""
+    """The reduction of gradients during backward passes."""
 
     def __init__(self, named_params, group, cap: int):
         self.names = [n for n, _ in named_params]
         self.params = [p for _, p in named_params]
         self.group = group
         self.buckets = make_buckets(self.params, cap)
-        self.active = False             # between a forward that wants averages and the end of its backward
+        self.active = False             # between a forward that needs averages and the end of its backward
         self.detects_unused = False
-        self.hook: Any = None           # (state, function) of the user's, in the place of the average
-        self.divisor = group.size()     # by what sums over processes are divided
+        self.hook: Any = None           # (state, function) that replaces the average
+        self.divisor = group.size()     # divisor of sums over processes
         self.handles = [p.register_post_accumulate_grad_hook(self._hook(i)) for i, p in enumerate(self.params)]
 
     def _hook(self, i):
@@ -138,7 +138,7 @@ class Reducer:
         return arrived
 
     def expect(self, outputs, find_unused: bool):
-        """A forward is done: gradients for its parameters will come."""
+        """Prepare for the gradients of a finished forward."""
         if self.active and self.seen:
             missing = [n for n, there in zip(self.names, self.there) if not there]
             raise AutogradError(f"the last backward gave no gradient to the parameters {missing}, so the processes could not "
@@ -153,12 +153,12 @@ class Reducer:
             self.used[:] = [p._node in leaves for p in self.params]
 
     def stop(self):
-        """The next gradients stay as they are."""
+        """Leave the next gradients alone."""
         self.active = False
 
     def _arrived(self, i):
         if not self.seen:
-            member_of(self.group, "DistributedDataParallel")        # refuses while a function is traced
+            member_of(self.group, "DistributedDataParallel")        # raises inside a traced function
             self.seen = True
             self.there = [not used for used in self.used]
         self.there[i] = True
@@ -189,7 +189,7 @@ class Reducer:
         self.works.append(result)
 
     def _hand_over(self, bucket, flat):
-        """Has the user's hook combine gradients. The one before is done by then, so whatever hooks send goes in one order."""
+        """Call the user's hook. It starts after the previous one has finished, so communication has one order."""
         if self.works:
             self.works[-1]()
         state, function = self.hook
@@ -213,7 +213,7 @@ class Reducer:
         self.active = False
 
     def follow(self, detects_unused: bool):
-        """Takes part in the averaging of others, without gradients of its own."""
+        """Take part in the reduction of others, without own gradients."""
         self.works, self.detects_unused, self.used = [], detects_unused, np.zeros(len(self.params), np.int32)
         for bucket in self.buckets:
             self._launch(bucket, bucket.zeros())

@@ -1,4 +1,4 @@
-"""Copies of a module on several devices, which are functions of its parameters: gradients come back to these."""
+"""Replicas of a module on several devices, differentiable with respect to its parameters."""
 
 from ....ir.errors import ArgumentError
 from ...core.structure import Table
@@ -9,14 +9,13 @@ __all__ = ["replicate"]
 
 
 def replicate(network, devices, detach=False) -> list:
-    """A copy of a module for each device.
+    """Return a replica of a module for each device.
 
-    The first one holds the very parameters and buffers of a module that is there already, so what it writes to buffers (running
-    statistics) stays; the others hold copies. A copy's parameters are tensors with histories, not leaves. `detach` makes them
-    tensors without.
+    The first holds the module's own parameters and buffers on that device, so its writes to buffers (running statistics) stay.
+    The others hold copies, whose parameters are tensors with histories, not leaves. `detach` cuts the histories.
     """
     modules = list(network.modules())
-    tables: list[dict] = [{} for _ in devices]             # for each device: what is there in place of a tensor
+    tables: list[dict] = [{} for _ in devices]             # for each device: original tensor -> its replacement
     for t in (t for m in modules for t in (*m._parameters.values(), *m._buffers.values()) if t is not None):
         if is_lazy(t):
             raise ArgumentError("replicate: the module has parameters without sizes; call it once first")
@@ -27,7 +26,7 @@ def replicate(network, devices, detach=False) -> list:
 
 
 def _replica(network, modules, there):
-    """A copy of `network` whose tensors are those of the table."""
+    """Return a copy of `network` with tensors from the table."""
     made = {id(m): m._replicate_for_data_parallel() for m in modules}
     for module in modules:
         own = made[id(module)].__dict__

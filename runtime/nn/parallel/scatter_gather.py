@@ -1,4 +1,4 @@
-"""Containers of tensors, cut into one for each device and joined again."""
+"""Split and join of nested containers of tensors over devices."""
 
 from ....ir.errors import ArgumentError
 from ...core.tensor import Tensor
@@ -8,12 +8,12 @@ __all__ = ["gather", "scatter", "scatter_kwargs"]
 
 
 def is_namedtuple(obj) -> bool:
-    """Whether an object is a tuple with names."""
+    """Return whether an object is a named tuple."""
     return isinstance(obj, tuple) and hasattr(obj, "_fields")
 
 
 def _pieces(value, devices, dim) -> list:
-    """One structure for each device: tensors are cut, everything else is the same for all."""
+    """Return one structure per device: tensors are split, other values repeated."""
     if isinstance(value, Tensor):
         return list(comm.scatter(value, devices, dim=dim))
     if is_namedtuple(value) and value:
@@ -27,12 +27,12 @@ def _pieces(value, devices, dim) -> list:
 
 
 def scatter(inputs, target_gpus, dim=0):
-    """Cuts the tensors in `inputs` along a dimension, a piece for each device; fewer if tensors have fewer rows."""
+    """Split the tensors in `inputs` along a dimension, one piece per device, or fewer for few rows."""
     return _pieces(inputs, target_gpus, dim)
 
 
 def scatter_kwargs(inputs, kwargs, target_gpus, dim=0) -> tuple:
-    """Positional and named arguments for each device, as many of these as of those."""
+    """Split positional and keyword arguments per device, padded to equal counts."""
     rows = scatter(inputs, target_gpus, dim) if inputs else []
     named = scatter(kwargs, target_gpus, dim) if kwargs else []
     rows += [() for _ in range(len(named) - len(rows))]
@@ -41,7 +41,7 @@ def scatter_kwargs(inputs, kwargs, target_gpus, dim=0) -> tuple:
 
 
 def gather(outputs, target_device, dim=0):
-    """Joins what the devices have given, on one of them."""
+    """Join the results of all devices on one of them."""
     first = outputs[0]
     if isinstance(first, Tensor):
         return comm.gather(outputs, dim, target_device)

@@ -1,4 +1,4 @@
-"""Things to do with modules and their parameters."""
+"""Tools for modules and their parameters: clipping, pruning, parametrisations, fusion."""
 
 import importlib as _importlib
 
@@ -21,7 +21,7 @@ __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_
 
 
 def __getattr__(name):
-    """Pruning loads on first use."""
+    """Load pruning on first use."""
     if name == "prune":
         return _importlib.import_module(".prune", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

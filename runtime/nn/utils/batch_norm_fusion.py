@@ -1,4 +1,4 @@
-"""Folding batch norm into the layer before it, for evaluation."""
+"""Fusion of batch norm into the layer before it, for evaluation."""
 
 import copy
 
@@ -18,18 +18,18 @@ def _fused(weight, bias, running_mean, running_var, eps, gamma, beta, shape):
 
 
 def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, transpose=False):
-    """(weight, bias) of a convolution that does what convolution and batch norm did."""
+    """Return (weight, bias) of the convolution with the batch norm folded in."""
     shape = (1, -1, *(1,) * (conv_w.ndim - 2)) if transpose else (-1, *(1,) * (conv_w.ndim - 1))
     return _fused(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, shape)
 
 
 def fuse_linear_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b):
-    """(weight, bias) of a linear layer that does what linear layer and batch norm did."""
+    """Return (weight, bias) of the linear layer with the batch norm folded in."""
     return _fused(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, (-1, 1))
 
 
 def fuse_conv_bn_eval(conv, bn, transpose=False):
-    """A copy of the convolution with the batch norm folded in; both must be in evaluation mode."""
+    """Return a copy of the convolution with the batch norm folded in; both must be in evaluation mode."""
     if conv.training or bn.training:
         raise ArgumentError("fuse_conv_bn_eval takes modules in evaluation mode; call .eval() on both")
     fused = copy.deepcopy(conv)
@@ -39,7 +39,7 @@ def fuse_conv_bn_eval(conv, bn, transpose=False):
 
 
 def fuse_linear_bn_eval(linear, bn):
-    """A copy of the linear layer with the batch norm folded in; both must be in evaluation mode."""
+    """Return a copy of the linear layer with the batch norm folded in; both must be in evaluation mode."""
     if linear.training or bn.training:
         raise ArgumentError("fuse_linear_bn_eval takes modules in evaluation mode; call .eval() on both")
     fused = copy.deepcopy(linear)

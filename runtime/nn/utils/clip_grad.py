@@ -1,4 +1,4 @@
-"""Limiting gradients."""
+"""Clipping of gradients by norm or value."""
 
 import warnings
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from ...foreach.fused_updates import KINDS, sweep_each
 
 
 def _listed(parameters, name) -> list:
-    """The parameters as a list; with a warning if they are an iterator that has nothing more to give."""
+    """Return the parameters as a list, with a warning for an exhausted iterator."""
     listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     if not listed and isinstance(parameters, Iterator):
         warnings.warn(f"{name} got an iterator that is at its end, so no gradient is clipped", stacklevel=4)
@@ -30,7 +30,7 @@ def _listed(parameters, name) -> list:
 
 
 def _gradients(parameters):
-    """The gradients that there are; of sparse ones the values, each place once."""
+    """Return the existing gradients; of sparse ones the coalesced values."""
     found = []
     for p in [parameters] if isinstance(parameters, Tensor) else parameters:
         g = values_in(p).grad
@@ -43,14 +43,14 @@ def _gradients(parameters):
 
 
 def _parted(gradients):
-    """(those that a kernel may write where they lie, the others)."""
+    """Return (gradients that a kernel may write in place, the others)."""
     m = tls.m
     swept = [g for g in gradients if is_quiet(g, m) and g._a.dtype in KINDS]
     return swept, gradients if not swept else [g for g in gradients if not (is_quiet(g, m) and g._a.dtype in KINDS)]
 
 
 def _limited(k, g, low, high):
-    """As clamp does it: nan passes no limit."""
+    """Clamp one element like `clamp`: nan passes."""
     g = k.fn.where(k.fn.lt(g, low), low, g)
     return k.fn.where(k.fn.gt(g, high), high, g)
 
@@ -61,7 +61,7 @@ def _scaled(k, g, factor):
 
 @no_grad()
 def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=None):
-    """The norm of all tensors as if they were one."""
+    """Return the norm of all tensors as if they were one."""
     tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     if not tensors:
         return FUNCTIONS["tensor"](0.0)
@@ -79,7 +79,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
 
 
 def _over_meshes(tensors, places, norm_type):
-    """The norm of tensors that several meshes share out, as a plain tensor."""
+    """Return the norm of tensors sharded over several meshes, as a plain tensor."""
     if any(place is None or place[0] != MESH for place in places):
         raise DTypeError("the norm of DTensors together with plain tensors is not known: whether all processes have the same "
                          "of these. Make their parameters DTensors (distribute_module does), or clip them by themselves")
@@ -89,12 +89,12 @@ def _over_meshes(tensors, places, norm_type):
 
 
 def _together(norms):
-    """Numbers in one tensor, on the device of the first."""
+    """Return numbers as one tensor, on the device of the first."""
     return FUNCTIONS["stack"]([beside(n, norms[0]) for n in norms])
 
 
 def _norms(tensors, order):
-    """The norm of each tensor, in one."""
+    """Return the norms of all tensors as one tensor."""
     m, kinds = tls.m, {t._a.dtype for t in tensors}
     if order != 2 or len(kinds) > 1 or not kinds <= KINDS.keys() or not all(is_plain(t, m) for t in tensors):
         return _together([FUNCTIONS["norm"](t, order) for t in tensors])
@@ -106,17 +106,17 @@ def _norms(tensors, order):
     return wrap(found)
 
 
-_ALL = [tuple(range(n)) for n in range(65)]      # the dims of an array of so many
+_ALL = [tuple(range(n)) for n in range(65)]      # the dims of an array of each rank
 
 
 @no_grad()
 def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
-    """Scales gradients so that a norm computed before comes down to max_norm."""
+    """Scale gradients so that a norm computed before becomes at most max_norm."""
     scale = (as_float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
     swept, others = _parted(_gradients(parameters))
     if scale.ndim:
         swept, others = [], [*swept, *others]
-    alike: dict = {}        # what is scaled by one number
+    alike: dict = {}        # gradients that share one factor
     for g in swept:
         a = g._a
         alike.setdefault((a.dtype, None if a.__class__ is np.ndarray else a.device), []).append(g)
@@ -129,14 +129,14 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
 
 
 def _as(number, g):
-    """A number where a gradient is, in its dtype."""
+    """Return a factor on the device and in the dtype of a gradient."""
     there = beside(number, g)
     return there if g.dtype is number.dtype else there.to(g.dtype)
 
 
 @no_grad()
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
-    """Scales gradients so that their total norm is at most max_norm; returns the norm before."""
+    """Scale gradients so that their total norm is at most max_norm, and return the norm before."""
     if hasattr(parameters, "parameters"):
         raise DTypeError(f"clip_grad_norm_ takes tensors, got {type(parameters).__name__}; pass its .parameters()")
     listed = _listed(parameters, "clip_grad_norm_")
@@ -147,7 +147,7 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
 
 @no_grad()
 def clip_grad_value_(parameters, clip_value, foreach=None):
-    """Limits each element of the gradients to [-clip_value, clip_value]."""
+    """Limit each element of the gradients to [-clip_value, clip_value]."""
     limit = as_float(clip_value)
     swept, others = _parted(_gradients(_listed(parameters, "clip_grad_value_")))
     if limit == limit:

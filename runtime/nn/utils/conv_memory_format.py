@@ -1,4 +1,4 @@
-"""Weights of convolutions in another order in memory."""
+"""Memory formats of convolution weights."""
 
 from ..layers.conv import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d
 
@@ -11,10 +11,10 @@ def _convert(module, memory_format, kinds):
 
 
 def convert_conv2d_weight_memory_format(module, memory_format):
-    """Lays out the weights of the 2d convolutions in a module as said."""
+    """Change the memory format of the weights of 2d convolutions in a module."""
     return _convert(module, memory_format, (Conv2d, ConvTranspose2d))
 
 
 def convert_conv3d_weight_memory_format(module, memory_format):
-    """Lays out the weights of the 3d convolutions in a module as said."""
+    """Change the memory format of the weights of 3d convolutions in a module."""
     return _convert(module, memory_format, (Conv3d, ConvTranspose3d))

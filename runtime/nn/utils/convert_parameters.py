@@ -5,12 +5,12 @@ from ...api.register.register import FUNCTIONS
 
 
 def parameters_to_vector(parameters):
-    """All parameters, flattened and joined."""
+    """Return all parameters, flattened and concatenated."""
     return FUNCTIONS["cat"]([p.reshape(-1) for p in parameters])
 
 
 def vector_to_parameters(vec, parameters):
-    """Gives the parameters the parts of a vector as their data."""
+    """Set the data of parameters to the parts of a vector."""
     start, parameters = 0, list(parameters)
     total = sum(p._a.size for p in parameters)
     if vec.ndim != 1 or vec.shape[0] < total:

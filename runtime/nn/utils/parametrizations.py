@@ -1,4 +1,4 @@
-"""Parametrizations that are ready to use: weight norm, spectral norm, orthogonal matrices."""
+"""Ready parametrisations: weight norm, spectral norm, orthogonal matrices."""
 
 from functools import partial
 
@@ -16,7 +16,7 @@ from .parametrize import register_parametrization
 
 
 def norm_except(v, dim):
-    """The norm over all dimensions but one (over all for None)."""
+    """Return the norm over all dimensions but `dim` (over all for None)."""
     if dim is None or dim == -1:
         return FUNCTIONS["norm"](v)
     others = [d for d in range(v.ndim) if d != dim % v.ndim]
@@ -24,36 +24,38 @@ def norm_except(v, dim):
 
 
 def weight_of(v, g, dim):
-    """v with its norm replaced by g."""
+    """Return v scaled to the norm g."""
     return v * (g / norm_except(v, dim))
 
 
 class _WeightNorm(Module):
-    """A weight as its norm and its direction."""
+    """A weight as norm and direction."""
 
     def __init__(self, dim=0):
         super().__init__()
         self.dim = -1 if dim is None else dim
 
     def forward(self, weight_g, weight_v):
-        """The weight."""
+        """Return the weight."""
         return weight_of(weight_v, weight_g, self.dim)
 
     def right_inverse(self, weight):
-        """(norm, direction) of a weight."""
+        """Return (norm, direction) of a weight."""
         return norm_except(weight, self.dim), weight.clone()
 
 
 def weight_norm(module, name="weight", dim=0):
-    """Splits a weight into its norm (original0) and direction (original1). States of the older `nn.utils.weight_norm`, with the
-    names weight_g and weight_v, are loaded, too."""
+    """Split a weight into its norm (original0) and direction (original1).
+
+    State dicts of the older `nn.utils.weight_norm`, with the names weight_g and weight_v, load too.
+    """
     register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
     module._register_load_state_dict_pre_hook(partial(_renamed, name))
     return module
 
 
 def _renamed(name, state_dict, prefix, *rest):
-    """Gives the older names of a norm and a direction the newer ones."""
+    """Rename the older weight_g and weight_v in a state dict."""
     old = [f"{prefix}{name}_{part}" for part in "gv"]
     if all(key in state_dict for key in old):
         for i, key in enumerate(old):
@@ -61,7 +63,7 @@ def _renamed(name, state_dict, prefix, *rest):
 
 
 class PowerIteration:
-    """The largest singular value of a weight by power iteration, kept up with the weight as it trains."""
+    """The largest singular value of a weight, by power iteration that continues as the weight trains."""
 
     def __init__(self, dim, n_power_iterations, eps, v_first=False):
         if n_power_iterations <= 0:
@@ -69,17 +71,17 @@ class PowerIteration:
         self.dim, self.n, self.eps, self.v_first = dim, n_power_iterations, eps, v_first
 
     def matrix(self, weight):
-        """The weight with `dim` as rows and everything else as columns."""
+        """Return the weight with `dim` as rows and everything else as columns."""
         if self.dim:
             weight = weight.permute(self.dim, *[d for d in range(weight.ndim) if d != self.dim])
         return weight.reshape(weight.shape[0], -1)
 
     def unit(self, v):
-        """v of length 1."""
+        """Return v scaled to length 1."""
         return v / FUNCTIONS["norm"](v).clamp_min(self.eps)
 
     def start(self, weight):
-        """Random unit vectors (u, v), some iterations on."""
+        """Return random unit vectors (u, v), after some iterations."""
         m = self.matrix(weight.detach())
         u, v = (self.unit(FUNCTIONS["randn"](n, dtype=m.dtype, device=m.device)) for n in m.shape)
         self.iterate(m, u, v, 15)
@@ -87,7 +89,7 @@ class PowerIteration:
 
     @no_grad()
     def iterate(self, matrix, u, v, n):
-        """Improves u and v in place."""
+        """Improve u and v in place."""
         matrix = matrix.detach()
         for _ in range(n):
             if self.v_first:
@@ -97,7 +99,7 @@ class PowerIteration:
                 v.copy_(self.unit(matrix.t() @ u))
 
     def scaled(self, weight, u, v, training):
-        """The weight over its largest singular value."""
+        """Return the weight divided by its largest singular value."""
         m = self.matrix(weight)
         if training:
             self.iterate(m, u, v, self.n)
@@ -106,7 +108,7 @@ class PowerIteration:
 
 
 class _SpectralNorm(Module):
-    """A weight over its largest singular value."""
+    """A weight divided by its largest singular value."""
 
     def __init__(self, weight, n_power_iterations=1, dim=0, eps=1e-12):
         super().__init__()
@@ -118,18 +120,18 @@ class _SpectralNorm(Module):
             self.register_buffer("_v", v)
 
     def forward(self, weight):
-        """The scaled weight."""
+        """Return the scaled weight."""
         if self._flat:
             return self._power.unit(weight)
         return self._power.scaled(weight, self._u, self._v, self.training)
 
     def right_inverse(self, value):
-        """A weight is taken as it is."""
+        """Return the weight unchanged."""
         return value
 
 
 def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
-    """Divides a weight by its largest singular value."""
+    """Divide a weight by its largest singular value."""
     if not hasattr(module, name) or getattr(module, name) is None:
         raise ArgumentError(f"{type(module).__name__} has no weight '{name}'")
     dim = (1 if "ConvTranspose" in type(module).__name__ else 0) if dim is None else dim
@@ -137,7 +139,7 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
 
 
 def _skew(x):
-    """The lower triangle less its adjoint, with columns of zeros until it is square."""
+    """Return the skew-Hermitian part of the lower triangle, padded with zero columns to a square."""
     lower = FUNCTIONS["constant_pad_nd"](x.tril(), (0, x.shape[-2] - x.shape[-1]))
     return lower - lower.mH
 
@@ -147,25 +149,25 @@ def _by_exponential(x):
 
 
 def _by_cayley(x):
-    """(I - A/2)^-1 (I + A/2)"""
+    """Return (I - A/2)^-1 (I + A/2)."""
     half = _skew(x) * 0.5
     eye = FUNCTIONS["eye"](half.shape[-1], dtype=x.dtype, device=x.device)
     return solve(eye - half, eye + half)[..., :x.shape[-1]]
 
 
 def _by_reflections(x):
-    """A product of reflections, one for each column below its diagonal. Of the diagonal the signs alone count."""
+    """Return a product of reflections, one per column below its diagonal. Only the signs of the diagonal count."""
     below = x.tril(-1)
     q = householder_product(below, 2.0 / (1.0 + (below * below).sum(-2)))
     return q * x.detach().diagonal(dim1=-2, dim2=-1).sign().unsqueeze(-2)
 
 
 def _reflections_of(matrix):
-    """What `_by_reflections` makes the orthogonal part of a tall matrix from."""
+    """Return the argument of `_by_reflections` for the orthogonal part of a tall matrix."""
     x, tau = geqrf(matrix)
     signs = x.diagonal(dim1=-2, dim2=-1).sign()
     x = x.tril(-1)
-    x.diagonal(dim1=-2, dim2=-1).copy_(FUNCTIONS["where"](tau == 0, -signs, signs))      # no reflection: one of the axis alone
+    x.diagonal(dim1=-2, dim2=-1).copy_(FUNCTIONS["where"](tau == 0, -signs, signs))  # no reflection on the axis
     return x
 
 
@@ -173,7 +175,7 @@ _MAPS = {"matrix_exp": _by_exponential, "cayley": _by_cayley, "householder": _by
 
 
 def _completed(matrix):
-    """The square orthogonal matrix whose first columns are the orthogonal part of a tall matrix."""
+    """Return a square orthogonal matrix whose first columns are the orthogonal part of a tall matrix."""
     q, r = np.linalg.qr(matrix.detach().numpy(force=True), mode="complete")
     diagonal = np.diagonal(r, axis1=-2, axis2=-1)
     size = np.abs(diagonal)
@@ -182,7 +184,7 @@ def _completed(matrix):
 
 
 class _Orthogonal(Module):
-    """An orthogonal (or unitary) matrix as a map of a free one, times an orthogonal base unless told otherwise."""
+    """An orthogonal (or unitary) matrix as a map of a free one, times an orthogonal base if `use_trivialization`."""
 
     def __init__(self, shape, orthogonal_map, has_base):
         super().__init__()
@@ -191,7 +193,7 @@ class _Orthogonal(Module):
             self.register_buffer("base", None)
 
     def forward(self, x):
-        """The orthogonal matrix: its columns, or its rows if it is wide."""
+        """Return the orthogonal matrix: orthonormal columns, or rows if it is wide."""
         wide = x.shape[-2] < x.shape[-1]
         q = _MAPS[self.orthogonal_map](x.mT if wide else x)
         if "base" in self._buffers:
@@ -200,7 +202,7 @@ class _Orthogonal(Module):
 
     @no_grad()
     def right_inverse(self, value):
-        """Starts from the orthogonal part of a matrix: as the base, if there is one."""
+        """Return the free matrix of an orthogonal part, kept as the base if there is one."""
         if tuple(value.shape) != self.shape:
             raise ShapeError(f"orthogonal takes a matrix of shape {self.shape}, got {tuple(value.shape)}")
         wide = value.shape[-2] < value.shape[-1]
@@ -208,7 +210,7 @@ class _Orthogonal(Module):
         if "base" in self._buffers:
             self.base = _completed(tall)
             start = FUNCTIONS["zeros_like"](tall)
-            start.diagonal(dim1=-2, dim2=-1).fill_(-1)            # which each of the maps takes to the first columns of I
+            start.diagonal(dim1=-2, dim2=-1).fill_(-1)            # each map takes it to the first columns of I
         elif self.orthogonal_map == "householder":
             start = _reflections_of(tall)
         else:
@@ -218,7 +220,7 @@ class _Orthogonal(Module):
 
 
 def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization=True):
-    """Keeps a matrix (or each of a batch) orthogonal: its columns, or its rows if it is wide."""
+    """Keep a matrix, or a batch of them, orthogonal: its columns, or its rows if it is wide."""
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
         raise ArgumentError(f"{type(module).__name__} has no parameter or buffer '{name}'")

@@ -1,4 +1,4 @@
-"""Parameters that are computed from others at every access."""
+"""Parameters computed from others at every access."""
 
 import copy
 from contextlib import contextmanager, suppress
@@ -12,7 +12,7 @@ from ..base.parameter import Parameter
 
 
 class _Cache:
-    """Computed values, while a cached() block is open."""
+    """The values computed in an open cached() block."""
 
     depth = 0
     values: dict = {}
@@ -20,7 +20,7 @@ class _Cache:
 
 @contextmanager
 def cached():
-    """Inside, each parametrized tensor is computed once."""
+    """Compute each parametrised tensor once inside."""
     _Cache.depth += 1
     try:
         yield
@@ -31,12 +31,12 @@ def cached():
 
 
 def _owned(t):
-    """A tensor as the part of a module's state that it is."""
+    """Return a tensor as a parameter or buffer."""
     return t if isinstance(t, Parameter) else Parameter(t, requires_grad=t.requires_grad)
 
 
 def _check_kept(before, made, what):
-    """Raises if what was made of a tensor is no tensor of its shape and dtype."""
+    """Raise unless a function kept the shape and dtype of a tensor."""
     if not isinstance(made, Tensor):
         raise ShapeError(f"{what} must give a tensor, got {type(made).__name__}")
     if made.shape != before.shape or made.dtype is not before.dtype:
@@ -44,7 +44,7 @@ def _check_kept(before, made, what):
 
 
 def _check_next(value, parametrization):
-    """Raises if a function cannot follow those of a parametrized tensor."""
+    """Raise if a function cannot follow the existing chain."""
     with no_grad():
         made = parametrization(value)
         _check_kept(value, made, "a parametrization")
@@ -54,13 +54,13 @@ def _check_next(value, parametrization):
 
 
 class ParametrizationList(ModuleList):
-    """The functions behind one parametrized tensor, and the tensors that they start from."""
+    """The chain of functions of one parametrised tensor, and their original tensors."""
 
     def __init__(self, modules, original, unsafe=False):
         super().__init__(modules)
         self.unsafe = unsafe
         start = original
-        with no_grad(), suppress(NotImplementedError):            # who cannot say starts from the tensor as it is
+        with no_grad(), suppress(NotImplementedError):            # without right_inverse the tensor itself is the original
             for module in reversed(list(self)):
                 if hasattr(module, "right_inverse"):
                     start = module.right_inverse(start)
@@ -89,7 +89,7 @@ class ParametrizationList(ModuleList):
         return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
 
     def forward(self):
-        """The parametrized value."""
+        """Compute the parametrised value."""
         modules = list(self)
         value = modules[0](*self._originals())
         for module in modules[1:]:
@@ -97,7 +97,7 @@ class ParametrizationList(ModuleList):
         return value
 
     def right_inverse(self, value):
-        """Sets the originals so that the parametrized value becomes `value`."""
+        """Set the originals so that the parametrised value becomes `value`."""
         with no_grad():
             for module in reversed(list(self)):
                 if not hasattr(module, "right_inverse"):
@@ -117,7 +117,7 @@ def _value(module, name):
 
 
 def _parametrized_class(module):
-    """Gives the module a class of its own, on which properties can stand."""
+    """Give the module a class of its own, which holds the properties."""
     base = type(module)
 
     def deep_copy(self, memo):
@@ -152,7 +152,7 @@ def _add_property(module, name):
 
 
 def is_parametrized(module, tensor_name=None) -> bool:
-    """Whether the module (or one tensor of it) is parametrized."""
+    """Return whether the module, or one of its tensors, is parametrised."""
     table = module.__dict__.get("_modules", {}).get("parametrizations")
     if not isinstance(table, ModuleDict):
         return False
@@ -160,8 +160,10 @@ def is_parametrized(module, tensor_name=None) -> bool:
 
 
 def register_parametrization(module, tensor_name, parametrization, *, unsafe=False):
-    """Computes module.tensor_name by `parametrization` from now on. Repeated calls are chained, each a function of the value
-    so far; only the first one asks `right_inverse` for what to begin with."""
+    """Compute module.tensor_name by `parametrization` from now on.
+
+    Repeated calls form a chain. Only the first one uses `right_inverse` for the original.
+    """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
         chain = module.parametrizations[tensor_name]
@@ -183,7 +185,7 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
 
 
 def remove_parametrizations(module, tensor_name, leave_parametrized=True):
-    """Makes the tensor plain again: with its present value, or with what it was computed from."""
+    """Make the tensor plain again, with its present value or its original."""
     if not is_parametrized(module, tensor_name):
         raise ArgumentError(f"{type(module).__name__} has no parametrization on '{tensor_name}'")
     chain = module.parametrizations[tensor_name]
@@ -209,8 +211,7 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
 
 
 def _as_original(chain, value):
-    """A value that takes the place of what it was computed from: in the parameter that optimizers know, where there is one and
-    it fits, else in a new one."""
+    """Return a value as the original: in the parameter that optimizers know if it fits, else in a new one."""
     owned = [t for t in chain._originals() if isinstance(t, Parameter)]
     if not owned:
         return value
@@ -222,12 +223,12 @@ def _as_original(chain, value):
 
 
 def type_before_parametrizations(module):
-    """The module's class as it was."""
+    """Return the module's class before it was parametrised."""
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
 def transfer_parametrizations_and_params(from_module, to_module, tensor_name=None):
-    """Puts the parametrizations of one module, and their tensors, on another."""
+    """Copy the parametrisations of one module, and their tensors, to another."""
     if not is_parametrized(from_module):
         return to_module
     for name in [tensor_name] if tensor_name is not None else list(from_module.parametrizations):

@@ -1,6 +1,6 @@
-"""Pruning: weights that are held at zero by a mask.
+"""Pruning: weights held at zero by a mask.
 
-A pruned tensor `weight` becomes the parameter `weight_orig` and the buffer `weight_mask`; their product is computed before
+A pruned tensor `weight` becomes the parameter `weight_orig` and the buffer `weight_mask`. Their product is computed before
 every forward. `remove` makes it plain again.
 """
 
@@ -19,7 +19,7 @@ __all__ = ["BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", 
 
 
 def _how_many(amount: Any, size: int) -> int:
-    """The number of elements (or channels) that an amount means: a share, or a count."""
+    """Return the number of elements or channels of an amount: a fraction or a count."""
     is_count = isinstance(amount, numbers.Integral)
     if not (is_count or isinstance(amount, float)) or amount < 0 or (not is_count and amount > 1):
         raise ArgumentError(f"amount must be a share within 0 and 1 or a count of 0 or more, got {amount!r}")
@@ -31,7 +31,7 @@ def _how_many(amount: Any, size: int) -> int:
 
 
 class BasePruningMethod(ABC):
-    """A way of pruning: `compute_mask` says what is kept. It is the forward hook that applies the mask."""
+    """Base of pruning methods: `compute_mask` chooses what stays. The object is the forward hook that applies the mask."""
 
     _tensor_name: str
     PRUNING_TYPE = "unstructured"
@@ -41,17 +41,17 @@ class BasePruningMethod(ABC):
 
     @abstractmethod
     def compute_mask(self, t, default_mask):
-        """1 where values of `t` stay and 0 elsewhere, within `default_mask`."""
+        """Return a mask within `default_mask`: 1 where values of `t` stay, else 0."""
 
     def apply_mask(self, module):
-        """The masked tensor."""
+        """Return the masked tensor."""
         name = self._tensor_name
         original = getattr(module, name + "_orig")
         return getattr(module, name + "_mask").to(original.dtype) * original
 
     @classmethod
     def apply(cls, module, name, *args, importance_scores=None, **kwargs):
-        """Prunes module.name, on top of earlier prunings."""
+        """Prune module.name, after earlier prunings."""
         method: Any = cls(*args, **kwargs)
         method._tensor_name = name
         earlier = _method_of(module, name)
@@ -82,13 +82,13 @@ class BasePruningMethod(ABC):
         return method
 
     def prune(self, t, default_mask=None, importance_scores=None):
-        """A pruned copy of a tensor."""
+        """Return a pruned copy of a tensor."""
         scores = t if importance_scores is None else importance_scores
         mask = FUNCTIONS["ones_like"](t) if default_mask is None else default_mask
         return t * self.compute_mask(scores, mask)
 
     def remove(self, module):
-        """Makes the tensor plain again, with zeros where it was pruned."""
+        """Make the tensor plain again, with zeros where it was pruned."""
         name = self._tensor_name
         with no_grad():
             pruned = self.apply_mask(module)
@@ -100,7 +100,7 @@ class BasePruningMethod(ABC):
 
 
 class PruningContainer(BasePruningMethod):
-    """Several methods, one on top of the other."""
+    """Several methods, one after the other."""
 
     PRUNING_TYPE = "global"
 
@@ -111,7 +111,7 @@ class PruningContainer(BasePruningMethod):
             self._methods += (method,)
 
     def add_pruning_method(self, method):
-        """Adds a method for the same tensor."""
+        """Add a method for the same tensor."""
         if not isinstance(method, BasePruningMethod):
             raise DTypeError(f"{type(method).__name__} is not a BasePruningMethod")
         if self._methods and method._tensor_name != self._tensor_name:
@@ -129,7 +129,7 @@ class PruningContainer(BasePruningMethod):
         return self._methods[i]
 
     def compute_mask(self, t, default_mask):
-        """What the last method leaves of what is there yet."""
+        """Return the mask of the last method, within the current one."""
         method = self._methods[-1]
         if method.PRUNING_TYPE == "global":
             return default_mask * method.compute_mask(t, default_mask)
@@ -144,14 +144,14 @@ class PruningContainer(BasePruningMethod):
 
 
 class Identity(BasePruningMethod):
-    """Prunes nothing."""
+    """Pruning of nothing: a mask of ones."""
 
     def compute_mask(self, t, default_mask):
         return default_mask
 
 
 class RandomUnstructured(BasePruningMethod):
-    """Prunes elements at random."""
+    """Pruning of random elements."""
 
     def __init__(self, amount):
         _how_many(amount, 1 << 62)
@@ -163,14 +163,14 @@ class RandomUnstructured(BasePruningMethod):
 
 
 class L1Unstructured(RandomUnstructured):
-    """Prunes the elements nearest to zero."""
+    """Pruning of the elements nearest to zero."""
 
     def compute_mask(self, t, default_mask):
         return _without_smallest(t.abs(), default_mask, _how_many(self.amount, t.numel()))
 
 
 def _without_smallest(scores, mask, count):
-    """A mask without the `count` smallest scores."""
+    """Return a mask without the `count` smallest scores."""
     if not count:
         return mask.clone()
     worst = scores.reshape(-1).topk(count, largest=False).indices
@@ -178,7 +178,7 @@ def _without_smallest(scores, mask, count):
 
 
 class RandomStructured(BasePruningMethod):
-    """Prunes whole channels along `dim` at random."""
+    """Pruning of random channels along `dim`."""
 
     PRUNING_TYPE = "structured"
 
@@ -201,7 +201,7 @@ class RandomStructured(BasePruningMethod):
 
 
 class LnStructured(RandomStructured):
-    """Prunes the channels along `dim` of the smallest n-norm."""
+    """Pruning of the channels along `dim` with the smallest n-norm."""
 
     def __init__(self, amount, n, dim=-1):
         super().__init__(amount, dim)
@@ -213,7 +213,7 @@ class LnStructured(RandomStructured):
 
 
 class CustomFromMask(BasePruningMethod):
-    """Prunes by a given mask."""
+    """Pruning by a given mask."""
 
     PRUNING_TYPE = "global"
 
@@ -228,7 +228,7 @@ class CustomFromMask(BasePruningMethod):
 
 
 def _method_of(module, name):
-    """(key, hook) of the pruning of a tensor, or None."""
+    """Return (key, hook) of the pruning of a tensor, or None."""
     for key, hook in module._hooks.forward_pre.items():
         if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
             return key, hook
@@ -236,48 +236,48 @@ def _method_of(module, name):
 
 
 def is_pruned(module) -> bool:
-    """Whether a tensor of the module, or of one below, is pruned."""
+    """Return whether a tensor of the module, or of one below, is pruned."""
     return any(isinstance(hook, BasePruningMethod) for m in module.modules() for hook in m._hooks.forward_pre.values())
 
 
 def identity(module, name):
-    """Puts a mask of ones on a tensor."""
+    """Put a mask of ones on a tensor."""
     Identity.apply(module, name)
     return module
 
 
 def random_unstructured(module, name, amount):
-    """Prunes elements at random: a share of them, or a count."""
+    """Prune random elements: a fraction or a count."""
     RandomUnstructured.apply(module, name, amount)
     return module
 
 
 def l1_unstructured(module, name, amount, importance_scores=None):
-    """Prunes the elements nearest to zero (or of the lowest scores)."""
+    """Prune the elements nearest to zero, or with the lowest scores."""
     L1Unstructured.apply(module, name, amount, importance_scores=importance_scores)
     return module
 
 
 def random_structured(module, name, amount, dim):
-    """Prunes whole channels at random."""
+    """Prune random channels."""
     RandomStructured.apply(module, name, amount, dim)
     return module
 
 
 def ln_structured(module, name, amount, n, dim, importance_scores=None):
-    """Prunes the channels of the smallest n-norm (or norm of scores)."""
+    """Prune the channels with the smallest n-norm, or norm of scores."""
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
 
 def custom_from_mask(module, name, mask):
-    """Prunes where the mask is zero."""
+    """Prune where the mask is zero."""
     CustomFromMask.apply(module, name, mask)
     return module
 
 
 def global_unstructured(parameters, pruning_method, importance_scores=None, **kwargs):
-    """Prunes the elements that a method chooses among all of several (module, name) pairs together."""
+    """Prune the elements that a method chooses among several (module, name) pairs together."""
     if getattr(pruning_method, "PRUNING_TYPE", None) != "unstructured":
         raise DTypeError("global_unstructured takes a method that prunes single elements, such as L1Unstructured")
     pairs, scores = list(parameters), importance_scores or {}
@@ -304,7 +304,7 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
 
 
 def remove(module, name):
-    """Makes a pruned tensor plain again; what was pruned stays zero."""
+    """Make a pruned tensor plain again; pruned elements stay zero."""
     found = _method_of(module, name)
     if found is None:
         raise ArgumentError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")

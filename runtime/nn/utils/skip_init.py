@@ -1,4 +1,4 @@
-"""Making modules without computing their initial values."""
+"""Construction of modules without initial values."""
 
 from ....ir.errors import DTypeError
 from ..base import init
@@ -9,7 +9,7 @@ _FILLS = ("uniform_", "normal_", "trunc_normal_", "constant_", "ones_", "zeros_"
 
 
 def skip_init(module_cls, *args, **kwargs):
-    """A module whose parameters hold no meaningful values yet, for when a state dict is loaded next."""
+    """Return a module with uninitialised parameters, to load a state dict into."""
     if not (isinstance(module_cls, type) and issubclass(module_cls, Module)):
         raise DTypeError(f"skip_init takes a Module class, got {module_cls!r}")
     kept = {name: getattr(init, name) for name in _FILLS if hasattr(init, name)}

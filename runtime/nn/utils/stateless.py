@@ -1,4 +1,4 @@
-"""Calling a module with other tensors than its own."""
+"""Modules as functions of their parameters and buffers."""
 
 from contextlib import contextmanager
 
@@ -12,7 +12,7 @@ __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_s
 
 
 def _place(module, name):
-    """(table, key) of a parameter or buffer by its dotted name."""
+    """Return (table, key) of a parameter or buffer by its dotted name."""
     path, _, key = name.rpartition(".")
     owner = module.get_submodule(path)
     for table in (owner._parameters, owner._buffers):
@@ -22,7 +22,7 @@ def _place(module, name):
 
 
 def _tied(module, names) -> dict:
-    """For each name the others that stand for the same tensor."""
+    """Return, for each name, all names of the same tensor."""
     everything = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
     by_tensor: dict = {}
     for name, t in everything:
@@ -32,7 +32,7 @@ def _tied(module, names) -> dict:
 
 
 def _values(parameters_and_buffers) -> dict:
-    """One dict of one or several."""
+    """Return one dict from one or several."""
     if isinstance(parameters_and_buffers, dict):
         return parameters_and_buffers
     if isinstance(parameters_and_buffers, (tuple, list)) and all(isinstance(d, dict) for d in parameters_and_buffers):
@@ -49,7 +49,7 @@ def _values(parameters_and_buffers) -> dict:
 
 @contextmanager
 def swapped_tensors(module, values: dict, tie_weights: bool = True, strict: bool = False):
-    """The module with other tensors in place of its own, for a `with` block."""
+    """Replace tensors of a module inside a `with` block."""
     known = {n for n, _ in (*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False))}
     tied = _tied(module, values) if tie_weights else {name: [name] for name in values}
     given = {other for name in values for other in tied[name]}
@@ -77,15 +77,15 @@ def swapped_tensors(module, values: dict, tie_weights: bool = True, strict: bool
 
 
 def _reparametrize_module(module, parameters_and_buffers, *, tie_weights=False, strict=False, stack_weights=False):
-    """`swapped_tensors` by PyTorch's name; the order in which tensors are put back changes nothing."""
+    """Replace tensors of a module inside, under PyTorch's private name of `swapped_tensors`."""
     return swapped_tensors(module, parameters_and_buffers, tie_weights, strict)
 
 
 def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, *, tie_weights=True, strict=False):
-    """Calls the module with the given tensors in place of its parameters and buffers of those names.
+    """Call the module with other tensors in place of its parameters and buffers.
 
-    The module's own stay as they are; gradients go to the given ones. Names that share one tensor are replaced together,
-    unless `tie_weights` is false; with `strict` all names must be given.
+    The module's own tensors stay; gradients go to the given ones. Names that share one tensor are replaced together, unless
+    `tie_weights` is false. `strict` requires all names.
     """
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     with swapped_tensors(module, _values(parameter_and_buffer_dicts), tie_weights, strict):
@@ -93,8 +93,8 @@ def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, 
 
 
 def stack_module_state(models):
-    """(parameters, buffers) of models of one class: dicts by name, each tensor those of all models along a new first dimension.
-    The stacked parameters are leaves."""
+    """Return (parameters, buffers) of models of one class: dicts by name, stacked along a new first dimension. Stacked
+    parameters are leaves."""
     if not models:
         raise ArgumentError("stack_module_state needs at least one model")
     if len({model.training for model in models}) != 1:
@@ -115,7 +115,7 @@ def _stacked(tensors):
 
 
 def replace_all_batch_norm_modules_(root):
-    """Makes every batch normalisation of a module do without running statistics, which vmap cannot write; gives the module."""
+    """Remove running statistics, which vmap cannot write, from all batch norms of a module; return the module."""
     for module in root.modules():
         if isinstance(module, _BatchNorm):
             module.running_mean = module.running_var = module.num_batches_tracked = None

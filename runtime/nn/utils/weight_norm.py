@@ -1,4 +1,4 @@
-"""Weight norm and spectral norm by forward hooks, under the names that older state dicts have."""
+"""Weight norm and spectral norm by forward hooks, under the names of older state dicts."""
 
 from ....ir.errors import ArgumentError
 from ..base.module import MissingAttribute
@@ -7,13 +7,13 @@ from .parametrizations import PowerIteration, norm_except, weight_of
 
 
 class WeightNorm:
-    """The hook: computes module.weight from weight_g and weight_v before each forward."""
+    """The hook that computes module.weight from weight_g and weight_v before each forward."""
 
     def __init__(self, name, dim):
         self.name, self.dim = name, -1 if dim is None else dim
 
     def compute(self, module):
-        """The weight."""
+        """Return the weight."""
         return weight_of(getattr(module, self.name + "_v"), getattr(module, self.name + "_g"), self.dim)
 
     def __call__(self, module, inputs):
@@ -21,13 +21,13 @@ class WeightNorm:
 
 
 class SpectralNorm:
-    """The hook: computes module.weight from weight_orig before each forward."""
+    """The hook that computes module.weight from weight_orig before each forward."""
 
     def __init__(self, name, power):
         self.name, self.power = name, power
 
     def compute(self, module, training):
-        """The weight over its largest singular value."""
+        """Return the weight divided by its largest singular value."""
         weight, u, v = (getattr(module, self.name + tail) for tail in ("_orig", "_u", "_v"))
         return self.power.scaled(weight, u, v, training)
 
@@ -43,7 +43,7 @@ def _hook_of(module, kind, name):
 
 
 def _weight_of(module, kind, name):
-    """The parameter that is to be split, which is there once."""
+    """Return the parameter to split; raise if it is split already."""
     if any(isinstance(h, kind) and h.name == name for h in module._hooks.forward_pre.values()):
         raise ArgumentError(f"'{name}' of {type(module).__name__} already has a {kind.__name__}")
     if (weight := module._parameters.get(name)) is None:
@@ -52,7 +52,7 @@ def _weight_of(module, kind, name):
 
 
 def weight_norm(module, name="weight", dim=0):
-    """Splits a weight into weight_g (norm) and weight_v (direction)."""
+    """Split a weight into weight_g (norm) and weight_v (direction)."""
     hook = WeightNorm(name, dim)
     weight = _weight_of(module, WeightNorm, name)
     delattr(module, name)
@@ -64,7 +64,7 @@ def weight_norm(module, name="weight", dim=0):
 
 
 def remove_weight_norm(module, name="weight"):
-    """Makes the weight a plain parameter again."""
+    """Make the weight a plain parameter again."""
     key, hook = _hook_of(module, WeightNorm, name)
     value = hook.compute(module).detach()
     delattr(module, name)
@@ -76,7 +76,7 @@ def remove_weight_norm(module, name="weight"):
 
 
 def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
-    """Divides a weight by its largest singular value."""
+    """Divide a weight by its largest singular value."""
     dim = (1 if "ConvTranspose" in type(module).__name__ else 0) if dim is None else dim
     power = PowerIteration(dim, n_power_iterations, eps, v_first=True)
     weight = _weight_of(module, SpectralNorm, name)
@@ -91,7 +91,7 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
 
 
 def remove_spectral_norm(module, name="weight"):
-    """Makes the weight a plain parameter again."""
+    """Make the weight a plain parameter again."""
     key, hook = _hook_of(module, SpectralNorm, name)
     value = hook.compute(module, False).detach()
     delattr(module, name)

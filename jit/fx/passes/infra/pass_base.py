@@ -29,7 +29,7 @@ class PassBase(ABC):
         """Does the work of the pass."""
 
     def requires(self, graph_module: GraphModule) -> None:  # noqa: B027  (most require nothing)
-        """Raises if the pass cannot take a module."""
+        """Raise if the pass cannot take a module."""
 
     def ensures(self, graph_module: GraphModule) -> None:  # noqa: B027
-        """Raises if a module is not as the pass has to leave it."""
+        """Raise if a module is not as the pass has to leave it."""

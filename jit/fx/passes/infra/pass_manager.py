@@ -15,7 +15,7 @@ __all__ = ["PassManager", "pass_result_wrapper", "this_before_that_pass_constrai
 
 
 def pass_result_wrapper(fn: Callable | None) -> Callable | None:
-    """A pass made of a function that changes a module, or gives another one."""
+    """Return a pass made of a function that changes a module, or gives another one."""
     if fn is None:
         return None
 
@@ -29,7 +29,8 @@ def pass_result_wrapper(fn: Callable | None) -> Callable | None:
 
 
 def this_before_that_pass_constraint(this: Callable, that: Callable) -> Callable:
-    """The constraint that one pass runs before another one: of two passes, whether the first may run before the second."""
+    """Return the constraint that one pass runs before another one: of two passes, whether the first may run before the
+    second."""
     return lambda first, second: first != that or second != this
 
 
@@ -65,14 +66,14 @@ class PassManager:
         self.checks.append(check)
 
     def validate_constraints(self):
-        """Raises if the passes do not stand in an order that meets the constraints."""
+        """Raise if the passes do not stand in an order that meets the constraints."""
         for at, second in enumerate(self.passes):
             for first in self.passes[:at]:
                 if not all(allows(first, second) for allows in self.constraints):
                     raise ArgumentError(f"{_name(first)} runs before {_name(second)}, which a constraint does not allow")
 
     def solve_constraints(self):
-        """Puts the passes into an order that meets the constraints; those that these do not concern stay in theirs."""
+        """Put the passes into an order that meets the constraints; those that these do not concern stay in theirs."""
         before = {b: [a for a in range(len(self.passes)) if a != b and not self._may(b, a)] for b in range(len(self.passes))}
         sorter = TopologicalSorter(before)
         try:
@@ -91,7 +92,7 @@ class PassManager:
         return all(allows(self.passes[first], self.passes[second]) for allows in self.constraints)
 
     def check(self, module: Module):
-        """Runs the checks."""
+        """Run the checks."""
         for check in self.checks:
             try:
                 check(module)

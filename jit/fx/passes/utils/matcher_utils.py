@@ -20,8 +20,8 @@ class SubgraphMatcher:
         self.remove_overlapping_matches, self.ignore_literals = remove_overlapping_matches, ignore_literals
 
     def match(self, graph: Graph, node_name_match: str = "") -> list[InternalMatch]:
-        """All places where a graph looks like the pattern, in its order; with `node_name_match` those that have a node whose
-        name has that in it."""
+        """Return all places where a graph looks like the pattern, in its order; with `node_name_match` those that have a
+        node whose name has that in it."""
         modules, own = [dict(g.owning_module.named_modules()) if g.owning_module is not None else {}
                         for g in (graph, self.pattern)]
         matcher, found, taken = Matcher(self.pattern, modules, own, self.ignore_literals), [], set()
