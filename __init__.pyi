@@ -153,9 +153,9 @@ LongTensor: _legacy_types_module.TensorType
 ShortStorage: _typed_storage_module.StorageType
 ShortTensor: _legacy_types_module.TensorType
 def _assert(condition, message) -> Tensor:
-    """Return an assertion that vision libraries spell as a function; raises AssertionError."""
+    """Raise AssertionError unless a condition holds; vision libraries use it."""
 def _assert_async(input, assert_msg=None) -> Tensor:
-    """Raise a RuntimeError unless a tensor of one element is true; at once, as eager code runs."""
+    """Raise RuntimeError unless a tensor of one element is true. The check is synchronous."""
 def _cast_Byte(input, non_blocking: builtins.bool = False) -> Tensor:
     """A tensor as ingot.uint8."""
 def _cast_Char(input, non_blocking: builtins.bool = False) -> Tensor:
@@ -175,10 +175,10 @@ def _cast_Short(input, non_blocking: builtins.bool = False) -> Tensor:
 def _check(cond, message=None) -> Tensor: ...
 def _check_index(cond, message=None) -> Tensor: ...
 def _check_is_size(i, message=None, *, max=None) -> Tensor:
-    """Raise a RuntimeError unless a number can be a size, up to `max`."""
+    """Raise RuntimeError unless a number can be a size, up to `max`."""
 def _check_not_implemented(cond, message=None) -> Tensor: ...
 def _check_tensor_all(cond, message=None) -> Tensor:
-    """Raise a RuntimeError unless all elements of a boolean tensor are true."""
+    """Raise RuntimeError unless all elements of a boolean tensor are true."""
 def _check_tensor_all_with(error_type, cond, message=None) -> Tensor:
     """Raise an error of the given class unless all elements of a boolean tensor are true."""
 def _check_type(cond, message=None) -> Tensor: ...
@@ -949,10 +949,10 @@ def frexp(input, *, out=None) -> _return_types_module.frexp:
     """Return mantissas with absolute values in [0.5, 1), and their exponents of two."""
 @overload
 def frobenius_norm(input, dim, keepdim: builtins.bool = False, *, out=None) -> Tensor:
-    """Return the root of the sum of squares over dims (all of them if there are none)."""
+    """Return the root of the sum of squares over dims, or over all."""
 @overload
 def frobenius_norm(input, *, axis, keepdims: builtins.bool = False, out=None) -> Tensor:
-    """Return the root of the sum of squares over dims (all of them if there are none)."""
+    """Return the root of the sum of squares over dims, or over all."""
 def from_dlpack(ext_tensor, *, device=None, copy=None) -> Tensor:
     """Return a tensor over the memory of an object with DLPack (or of a capsule), without a copy unless requested."""
 def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None,
@@ -1004,10 +1004,9 @@ def get_default_dtype() -> _dtype_module.DType:
 def get_deterministic_debug_mode() -> builtins.int:
     """Return 0, 1 (warn) or 2 (error)."""
 def get_device(input) -> builtins.int:
-    """Return the index of the accelerator that holds a tensor, -1 for the CPU."""
+    """Return the index of the accelerator of a tensor, -1 for the CPU."""
 def get_device_module(device=None) -> Any:
-    """Return the module of a kind of devices (`ingot.cuda`); unless said that of the accelerator, or of the CPU without
-    one."""
+    """Return the module of a kind of device (`ingot.cuda`), by default that of the accelerator, or of the CPU."""
 def get_float32_matmul_precision() -> builtins.str:
     """Return the precision that was set here or by an equivalent switch, such as `backends.cuda.matmul.fp32_precision`."""
 def get_num_interop_threads() -> builtins.int:
@@ -1189,7 +1188,7 @@ def is_floating_point(input) -> builtins.bool:
 def is_grad_enabled() -> builtins.bool:
     """Return whether the current thread records operations."""
 def is_inference(input) -> builtins.bool:
-    """False: tensors made in inference mode are ordinary ones, which autograd may use afterwards."""
+    """Return False: tensors of inference mode are ordinary ones, which autograd may use later."""
 def is_inference_mode_enabled() -> builtins.bool:
     """Return whether the current thread is in inference mode."""
 def is_neg(input) -> builtins.bool:
@@ -1532,7 +1531,7 @@ def not_equal_(input, other, *, out=None) -> Tensor:
     """In-place version of not_equal()."""
 def nuclear_norm(input, dim=(-2, -1), keepdim: builtins.bool = False, *, out=None, axis=(-2, -1),
                  keepdims: builtins.bool = False) -> Tensor:
-    """Return the sum of the singular values of the matrices that two dims span."""
+    """Return the sum of singular values of the matrices that two dims span."""
 def numel(input) -> builtins.int:
     """Return the number of elements."""
 def one_hot(tensor, num_classes=-1) -> Tensor:
@@ -1675,7 +1674,7 @@ def resolve_conj(input) -> Tensor:
 def resolve_neg(input) -> Tensor:
     """Return the tensor itself: negation is never lazy."""
 def result_type(tensor1, tensor2) -> _dtype_module.DType:
-    """Return the dtype in which two tensors or numbers meet."""
+    """Return the common dtype of two tensors or numbers."""
 def rms_norm(input, normalized_shape, weight=None, eps=None) -> Tensor:
     """Divide by the root of the mean square over the last dims, then multiply by weight."""
 def rnn_relu(input, second, third, *rest, **options) -> Any:

@@ -1,4 +1,4 @@
-"""`python -m ingot <command>`: models in files, and what this machine offers."""
+"""`python -m ingot <command>`: models in files, and reports on this machine."""
 
 import argparse
 import sys
@@ -39,8 +39,8 @@ COMMANDS = {
 
 
 def main(argv=None) -> int:
-    """Run one command; the result is the exit code: 0, 1 for what went wrong (one message on standard error), 2 for wrong
-    arguments, 130 when it was interrupted."""
+    """Run one command and return the exit code: 0, 1 for failure (one message on standard error), 2 for wrong arguments, 130
+    for an interrupt."""
     args = build_parser().parse_args(argv)
     try:
         return COMMANDS[args.command](args)

@@ -1,4 +1,4 @@
-"""`python -m ingot demo`: a small network learns handwritten digits, eagerly and with its training step traced."""
+"""`python -m ingot demo`: a small network learns handwritten digits, eagerly and traced."""
 
 import time
 from pathlib import Path
@@ -28,7 +28,7 @@ def load_digits():
 
 
 def make_network():
-    """Two convolutions and a classifier, the same at every call."""
+    """Return two convolutions and a classifier, with the same weights at every call."""
     manual_seed(1)
     return nn.Sequential(
         nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(),
@@ -37,7 +37,7 @@ def make_network():
 
 
 def make_step(net, optimizer):
-    """One training step: forward, backward, update."""
+    """Return a training step: forward, backward, update."""
 
     def step(images, labels):
         optimizer.zero_grad()
@@ -50,7 +50,7 @@ def make_step(net, optimizer):
 
 
 def train(step, data, epochs, seed=0):
-    """Losses of all steps, and the seconds of the later epochs per step."""
+    """Return the losses of all steps, and the seconds per step of the later epochs."""
     images, labels = data
     order = np.random.default_rng(seed)
     losses, seconds, steps = [], 0.0, 0
@@ -67,7 +67,7 @@ def train(step, data, epochs, seed=0):
 
 
 def accuracy(net, data) -> float:
-    """Share of images whose class the network names."""
+    """Return the share of correctly classified images."""
     net.eval()
     with no_grad():
         guess = net(wrap(data[0])).argmax(1).numpy()
@@ -76,7 +76,7 @@ def accuracy(net, data) -> float:
 
 
 def curve(losses, title: str, width=720, height=300) -> str:
-    """Return a line of losses as SVG."""
+    """Return a curve of losses as SVG."""
     smooth = [float(np.mean(losses[max(0, i - 9): i + 1])) for i in range(len(losses))]
     top, left, bottom = max(smooth), 56, 40
     xs = [left + i * (width - left - 16) / max(1, len(smooth) - 1) for i in range(len(smooth))]
@@ -93,7 +93,7 @@ def curve(losses, title: str, width=720, height=300) -> str:
 
 
 def run(out: str, epochs: int) -> int:
-    """Return the whole demonstration; pictures go to the folder `out`."""
+    """Run the demonstration; pictures go to the folder `out`."""
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     training, testing = load_digits()
@@ -119,7 +119,7 @@ def run(out: str, epochs: int) -> int:
 
 
 def export(net, testing, folder):
-    """Put the trained network's fused graph into a file, runs it back, and draws it."""
+    """Export the trained network, run the file, and draw its graph."""
     path, images = folder / "digits.ingot", wrap(testing[0])
     start = time.perf_counter()
     jit.export(net.eval(), images[:BATCH], path, dynamic={"input": {0: "batch"}})

@@ -1,4 +1,4 @@
-"""`python -m ingot doctor`: what this machine offers, and what is missing for what."""
+"""`python -m ingot doctor`: abilities of this machine, and missing parts."""
 
 import importlib.metadata as metadata
 import os
@@ -40,13 +40,13 @@ def version_of(package: str) -> str | None:
 
 
 def look_at_python():
-    """Return the interpreter, and ingot itself."""
+    """Report the interpreter and ingot."""
     yield Finding("python", f"{platform.python_implementation()} {platform.python_version()} at {sys.executable}")
     yield Finding("ingot", version_of("ingot") or "running from a folder that is not installed")
 
 
 def look_at_cpu():
-    """Return the processor and what code is made for it."""
+    """Report the processor and the compilation target."""
     host = target.host()
     yield Finding("processor", f"{host.arch}, code for {host.level}, vectors of {host.vector_bytes * 8} bits"
                   + (f", with {', '.join(sorted(host.features))}" if host.features else ""))
@@ -57,7 +57,7 @@ def look_at_cpu():
 
 
 def look_at_threads():
-    """Return how many threads kernels use, and why."""
+    """Report the number of kernel threads, and the reason."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     chosen = target.usable_cpus()
     reason = f"{allowed} of {os.cpu_count()} processors allowed to this process"
@@ -95,7 +95,7 @@ def why_not_writable(folder: str) -> str | None:
 
 
 def look_at_packages():
-    """Return the packages that ingot needs, and those that add to it."""
+    """Report required and optional packages."""
     for name in REQUIRED:
         v = version_of(name)
         yield Finding(name, v or "not installed", GOOD if v else BAD, "" if v else f"pip install {name}")
@@ -105,7 +105,7 @@ def look_at_packages():
 
 
 def look_at_gpu():
-    """Return the GPUs, or why there is none to use."""
+    """Report the GPUs, or why none can be used."""
     if not cuda.is_available():
         yield Finding("gpu", f"none that can be used ({cuda.why_not_available()})", NOTE, "everything runs on the CPU")
     for i in range(cuda.device_count()):
@@ -114,12 +114,12 @@ def look_at_gpu():
 
 
 def examine() -> list[Finding]:
-    """Everything the doctor looks at, in order."""
+    """Run all checks, in order."""
     return [*look_at_python(), *look_at_cpu(), *look_at_cache(), *look_at_packages(), *look_at_gpu()]
 
 
 def report(findings, write=print) -> int:
-    """Print the findings; the exit code is 1 if something needed is missing."""
+    """Print the findings; return exit code 1 if something required is missing."""
     width = max(len(f.topic) for f in findings)
     for f in findings:
         mark = {GOOD: " ", NOTE: "-", BAD: "!"}[f.state]

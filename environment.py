@@ -1,4 +1,4 @@
-"""`ingot.utils.collect_env`: what a report of an error should tell of the machine.
+"""`ingot.utils.collect_env`: a description of the machine for bug reports.
 
     python -m ingot.utils.collect_env
 """
@@ -16,7 +16,7 @@ __all__ = ["SystemEnv", "get_env_info", "get_pretty_env_info", "main", "pretty_s
 
 
 class SystemEnv(NamedTuple):
-    """The machine and what is installed, by the names that PyTorch has for it; `torch_version` is ingot's."""
+    """The machine and its packages, under PyTorch's names; `torch_version` is ingot's."""
 
     torch_version: str
     os: str
@@ -53,12 +53,12 @@ def get_env_info() -> SystemEnv:
 
 
 def _settings():
-    """Return the switches that are set in the environment."""
+    """Return the environment switches that are set."""
     return [f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith("INGOT_")]
 
 
 def pretty_str(envinfo: SystemEnv) -> str:
-    """Return the report of what `get_env_info` found."""
+    """Return the text of a `get_env_info` result."""
     e = envinfo
     return "\n".join([
         f"ingot version: {e.torch_version}", "", f"OS: {e.os}", f"Libc version: {e.libc_version}", "",

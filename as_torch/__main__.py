@@ -13,18 +13,18 @@ def build_parser() -> argparse.ArgumentParser:
     """Return the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m ingot.as_torch", description="Run a program that was written for PyTorch: `import torch` gives ingot.")
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("-m", dest="module", metavar="MODULE", help="run a module, as `python -m` does")
-    what.add_argument("--path", action="store_true", help="print the folder that does the same for any program, in PYTHONPATH")
-    what.add_argument("program", nargs="?", help="the file to run")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="what the program gets")
+    target = parser.add_mutually_exclusive_group(required=True)
+    target.add_argument("-m", dest="module", metavar="MODULE", help="run a module, as `python -m` does")
+    target.add_argument("--path", action="store_true", help="print the folder that does the same for any program, in PYTHONPATH")
+    target.add_argument("program", nargs="?", help="the file to run")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the program")
     return parser
 
 
 def main(argv=None) -> int:
     """Run the program in this process, under the name `__main__`."""
     argv = sys.argv[1:] if argv is None else argv
-    cut = 2 if argv[:1] == ["-m"] else 1                 # what follows belongs to the program, whatever it looks like
+    cut = 2 if argv[:1] == ["-m"] else 1                 # later arguments belong to the program
     args = build_parser().parse_args(argv[:cut])
     if args.path:
         print(FOLDER)
@@ -34,7 +34,7 @@ def main(argv=None) -> int:
         runpy.run_module(args.module, run_name="__main__", alter_sys=True)
     else:
         sys.argv[0] = args.program
-        if not sys.flags.safe_path:                      # Python has put the working directory there, for `-m`
+        if not sys.flags.safe_path:                      # Python put the working directory there for `-m`
             sys.path[sys.path.index(os.getcwd())] = str(Path(args.program).resolve().parent)
         runpy.run_path(args.program, run_name="__main__")
     return 0

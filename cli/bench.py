@@ -12,11 +12,11 @@ from . import peers
 from .run import in_order
 from .words import numbers, read_arrays, say
 
-_IDLE = 0.02        # seconds between the turns of two runtimes, so that none finds the other's threads awake
+_IDLE = 0.02        # seconds between two runtimes, so that the threads of the first are asleep
 
 
 def add_arguments(parser):
-    """Return the command's arguments."""
+    """Add the command's arguments."""
     parser.add_argument("model", help="a file that export wrote")
     parser.add_argument("--batch", default="", help="sizes of the first named dim, such as 1,8 (default: 1, or what is fixed)")
     parser.add_argument("--size", action="append", default=[], metavar="NAME=N", help="the size of another named dim")
@@ -49,7 +49,7 @@ def run(args) -> int:
 
 
 def batches(model, text) -> list:
-    """Return the sizes of the first named dim; one None where sizes are fixed."""
+    """Return the sizes of the first named dim, or [None] for fixed sizes."""
     if not text:
         return [1 if model.signature.dims else None]
     wanted = numbers(text, "--batch")
@@ -76,7 +76,7 @@ def sizes(model, batch, others) -> dict:
 
 
 def made(model, named: dict) -> list:
-    """Inputs of given sizes."""
+    """Return random inputs of given sizes."""
     generator, found = np.random.default_rng(0), []
     for spec in model.signature.at(named).inputs:
         random = generator.standard_normal(spec.shape, np.float32) if spec.dtype.is_inexact else np.zeros(spec.shape)
@@ -85,12 +85,12 @@ def made(model, named: dict) -> list:
 
 
 def shapes_text(arrays) -> str:
-    """Types of arrays, readably."""
+    """Return the types of arrays as text."""
     return ", ".join(f"{a.dtype}{list(a.shape)}" for a in arrays)
 
 
 def measure(runners: dict, seconds: float) -> dict:
-    """Return {name: seconds of each run}: the runtimes take turns, some runs each, until the time is over."""
+    """Return {name: seconds of each run}: runtimes alternate until the time is over."""
     for call in runners.values():
         call()
         call()
@@ -109,7 +109,7 @@ def measure(runners: dict, seconds: float) -> dict:
 
 
 def figures(times) -> dict:
-    """Percentiles of latency in milliseconds, and runs in a second."""
+    """Return percentiles of latency in milliseconds, and runs per second."""
     p50, p90, p99 = np.percentile(times, (50, 90, 99)) * 1e3
     return {"runs": len(times), "p50_ms": float(p50), "p90_ms": float(p90), "p99_ms": float(p99),
             "per_second": len(times) / sum(times)}

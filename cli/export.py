@@ -1,4 +1,4 @@
-"""`python -m ingot export package.module:name` and `convert`: model files from code and from ONNX, C libraries from them."""
+"""`python -m ingot export package.module:name` and `convert`: model files from code and from ONNX, and C libraries."""
 
 import importlib
 import os
@@ -16,11 +16,11 @@ from .bench import made
 from .words import positional, read_arrays, say
 
 onnx = lazy(__package__, "..jit.onnx")
-_FREE = 4            # a size that an ONNX file leaves open, in the example that is recorded
+_FREE = 4            # the example size of a dim that an ONNX file leaves open
 
 
 def add_export(parser):
-    """Return the arguments of `export`."""
+    """Add the arguments of `export`."""
     parser.add_argument("source", help="what to export, as package.module:name: a function, a module, or a class of modules")
     parser.add_argument("--example", required=True, help="an .npz file with example inputs, by the names of the arguments")
     parser.add_argument("-o", "--output", required=True, help="the .ingot file to write")
@@ -70,7 +70,7 @@ def found(source: str):
 
 
 def named_dims(texts) -> dict | None:
-    """`--dynamic` as `export` takes it."""
+    """Parse `--dynamic` for `export`."""
     dims: dict = {}
     for text in texts:
         place, equals, name = text.partition("=")
@@ -90,7 +90,7 @@ def loaded_weights(path):
 
 
 def add_convert(parser):
-    """Return the arguments of `convert`."""
+    """Add the arguments of `convert`."""
     parser.add_argument("source", help="an .onnx file, or an .ingot file")
     parser.add_argument("output", help="an .ingot file; or, from one, the path of a C library without its suffix")
     parser.add_argument("--size", action="append", default=[], metavar="NAME=N",
@@ -131,7 +131,7 @@ def sizes_of(texts) -> dict:
 
 
 def example_inputs(model, texts) -> tuple:
-    """Return (random inputs of an ONNX model, the sizes that may change), with some sizes fixed as `--size` says."""
+    """Return (random inputs of an ONNX model, its variable sizes), with sizes fixed by `--size`."""
     fixed = sizes_of(texts)
     generator, arrays, dims = np.random.default_rng(0), [], {}
     for name, dtype, sizes in model.signature:

@@ -1,4 +1,4 @@
-"""`python -m ingot inspect model.ingot`: what is in a model file."""
+"""`python -m ingot inspect model.ingot`: the contents of a model file."""
 
 import json
 from collections import Counter
@@ -10,7 +10,7 @@ from .words import amount, say
 
 
 def add_arguments(parser):
-    """Return the command's arguments."""
+    """Add the command's arguments."""
     parser.add_argument("model", help="a file that export wrote")
     parser.add_argument("--graph", action="store_true", help="the graph, as text")
     parser.add_argument("--weights", action="store_true", help="every weight")

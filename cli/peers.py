@@ -1,10 +1,10 @@
-"""Other runtimes for the bench command, where they are installed."""
+"""Other runtimes for the bench command, if they are installed."""
 
 from ..ir.errors import FileError
 
 
 def runners(path: str, arrays, threads: int, say) -> dict:
-    """Return {name: a function that runs the ONNX model once} of the runtimes that are there."""
+    """Return {name: function that runs the ONNX model once} of the installed runtimes."""
     found = {}
     for name, make in (("onnxruntime", _onnxruntime), ("openvino", _openvino)):
         try:
@@ -31,7 +31,7 @@ def _openvino(path, arrays, threads):
 
     core = openvino.Core()
     options = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY",
-               "INFERENCE_PRECISION_HINT": "f32"}       # left to itself it computes in bfloat16 where the processor can
+               "INFERENCE_PRECISION_HINT": "f32"}       # the default is bfloat16 on capable processors
     compiled = core.compile_model(path, "CPU", options)
     request = compiled.create_infer_request()
     return lambda: request.infer(list(arrays))

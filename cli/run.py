@@ -9,7 +9,7 @@ from .words import leaves_of, plain, positional, read_arrays, say
 
 
 def add_arguments(parser):
-    """Return the command's arguments."""
+    """Add the command's arguments."""
     parser.add_argument("model", help="a file that export wrote")
     parser.add_argument("inputs", help="an .npz file with an array for each input, by name (or arr_0, arr_1, ... in order)")
     parser.add_argument("-o", "--output", required=True, help="the .npz file for the results")
@@ -33,13 +33,13 @@ def run(args) -> int:
 
 
 def call(model, arrays: dict):
-    """Return the results of a model for arrays by name, in the order of its inputs where numpy named them."""
+    """Call a model on arrays by name, in the order of its inputs if NumPy named them."""
     ordered = in_order(model.inputs, arrays)
     return model.call_with(ordered)
 
 
 def in_order(inputs, arrays: dict) -> list:
-    """Return the arrays of the inputs, of their dtypes where that loses nothing."""
+    """Return the arrays of the inputs, cast to their dtypes without loss."""
     names = [f"arr_{i}" for i in range(len(inputs))] if positional(arrays) else [s.name for s in inputs]
     missing = [n for n in names if n not in arrays] or ([] if len(arrays) == len(inputs) else sorted(set(arrays) - set(names)))
     if missing or len(names) != len(arrays):
@@ -48,7 +48,7 @@ def in_order(inputs, arrays: dict) -> list:
 
 
 def fitted(spec, a):
-    """Return an array in the dtype of an input: floats of other widths are converted, everything else must agree."""
+    """Return an array in the dtype of an input: floats are converted, other dtypes must agree."""
     both_float = spec.dtype.is_floating_point and a.dtype.kind == "f"
     both_int = spec.dtype.is_integer and a.dtype.kind in "iu"
     return a.astype(spec.dtype.np) if a.dtype != spec.dtype.np and (both_float or both_int) else a

@@ -1,4 +1,4 @@
-"""Helpers of commands: words on standard error, arrays in files, sizes in text."""
+"""Shared parts of commands: messages, arrays in files, sizes as text."""
 
 import sys
 
@@ -12,7 +12,7 @@ _NOT_NUMPY = {d.np for d in (dt.bfloat16, *dt.FLOAT8)}
 
 
 def say(text: str):
-    """Return a line about what is going on."""
+    """Print a progress message to standard error."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -23,7 +23,7 @@ def read_arrays(path: str) -> dict:
         arrays = dict(found) if hasattr(found, "files") else {"arr_0": found}
     except OSError as e:
         raise FileError(f"{path} cannot be read: {e.strerror or e}") from e
-    except Exception as e:          # numpy raises what it meets in a damaged file, of some twenty kinds
+    except Exception as e:          # numpy raises about twenty kinds of errors for damaged files
         raise FileError(f"{path} is not a file of arrays (.npz or .npy): {e or type(e).__name__}") from e
     other = next((name for name, a in arrays.items() if not isinstance(a, np.ndarray)), None)
     if other is not None:
@@ -32,7 +32,7 @@ def read_arrays(path: str) -> dict:
 
 
 def positional(arrays: dict) -> bool:
-    """Return whether arrays are named as numpy names those without a name."""
+    """Return whether arrays have NumPy's default names."""
     return set(arrays) == {f"arr_{i}" for i in range(len(arrays))}
 
 
@@ -52,7 +52,7 @@ def leaves_of(x) -> list:
 
 
 def numbers(text: str, what: str) -> list:
-    """Positive numbers separated by commas."""
+    """Parse positive numbers separated by commas."""
     try:
         found = [int(word) for word in text.split(",")]
     except ValueError:
@@ -63,7 +63,7 @@ def numbers(text: str, what: str) -> list:
 
 
 def amount(size: int) -> str:
-    """Bytes, readably."""
+    """Return a byte count as text."""
     for unit in ("bytes", "KiB", "MiB"):
         if size < 1024 or unit == "MiB":
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"

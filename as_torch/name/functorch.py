@@ -1,4 +1,4 @@
-"""What `import functorch` finds: PyTorch's transforms of functions by the name that they had first."""
+"""The module `functorch` under `as_torch`: transforms of functions under their first name."""
 
 import importlib
 

@@ -1,4 +1,4 @@
-"""What `import torch` finds in processes that a program under ingot's `as_torch` starts: it puts ingot in its own place."""
+"""The module `torch` in child processes of a program under `as_torch`: it puts ingot in its place."""
 
 import importlib
 

@@ -1,7 +1,7 @@
-"""`ingot.fx`: programs as graphs that Python code can read and change: `symbolic_trace` runs a module or a function on
-stand-ins (`Proxy`), the `Graph` of what it did is changed, and a `GraphModule` runs it as Python code.
+"""`ingot.fx`: programs as graphs that Python code reads and changes.
 
-This is for rewriting models. What makes them fast is `jit.trace`, which takes a GraphModule like any other module.
+`symbolic_trace` runs a module or function on proxies (`Proxy`) and returns a `GraphModule`, which runs its `Graph` as Python
+code. The room is for rewriting models. `jit.trace` makes them fast, and takes a GraphModule like any module.
 """
 
 from . import (

@@ -1,4 +1,4 @@
-"""A graph as Python code: the text of a function `forward`, and the objects that it names."""
+"""Graphs as Python code: the text of a function `forward`, and the objects that it names."""
 
 import keyword
 import math
@@ -20,7 +20,7 @@ _PREFIX = {operator.neg: "-", operator.pos: "+", operator.invert: "~"}
 
 
 class PythonCode(NamedTuple):
-    """The source of a function, and the names that it finds outside of itself."""
+    """The source of a function, and its global names."""
 
     src: str
     globals: dict[str, Any]
@@ -31,7 +31,7 @@ class _Writer:
         self.root, self.lines, self.globals = root, [], {}     # type: ignore[var-annotated]
 
     def outside(self, name: str, thing) -> str:
-        """Return a name outside of the function for an object."""
+        """Return a global name for an object."""
         name = re.sub(r"\W", "_", name).strip("_") or "thing"
         name = f"_{name}" if name[0].isdigit() or keyword.iskeyword(name) else name
         tried, number = name, 0
@@ -42,7 +42,7 @@ class _Writer:
         return tried
 
     def thing(self, x) -> str:
-        """Return an object that is no plain value."""
+        """Return the expression of an object that is not plain data."""
         if type(x).__module__ == "builtins" and getattr(x, "__module__", None) == "builtins" and hasattr(x, "__name__"):
             return self.outside(x.__name__, x)      # len, getattr, int
         place = found_at(x)
@@ -58,7 +58,7 @@ class _Writer:
         return self.outside(f"constant_{type(x).__name__}", x)
 
     def value(self, a) -> str:
-        """Return an argument."""
+        """Return the expression of an argument."""
         if isinstance(a, Node):
             return a.name
         if isinstance(a, tuple):
@@ -79,17 +79,17 @@ class _Writer:
         return self.thing(a)
 
     def operand(self, a) -> str:
-        """Return an argument beside an operator."""
+        """Return the expression of an argument beside an operator."""
         text = self.value(a)
         return text if isinstance(a, Node) or text[:1] != "-" else f"({text})"
 
     def call(self, function: str, args, kwargs) -> str:
-        """Return a call with arguments."""
+        """Return the expression of a call."""
         named = [f"{k} = {self.value(v)}" if is_name(k) else f"**{{{k!r}: {self.value(v)}}}" for k, v in kwargs.items()]
         return f"{function}({', '.join([*map(self.value, args), *named])})"
 
     def attribute(self, start: str, path: str) -> str:
-        """What stands at a dotted path."""
+        """Return the expression of a dotted path."""
         for part in path.split("."):
             start = f"{start}.{part}" if is_name(part) else f'getattr({start}, "{part}")'
         return start
@@ -108,7 +108,7 @@ class _Writer:
         return self.call(self.thing(fn), args, node.kwargs)
 
     def expression(self, node) -> str:
-        """What a node computes."""
+        """Return the expression of a node."""
         if node.op == "get_attr":
             return self.attribute(self.root, node.target)
         if node.op == "call_function":
@@ -123,7 +123,7 @@ class _Writer:
 
 
 def _parameters(writer, nodes) -> tuple[str, list[str]]:
-    """Return the parameters of the function, and lines that give those with stars the names of their nodes."""
+    """Return the parameters of the function, and lines that rename starred ones to their nodes."""
     shown, lines, optional, starred = [], [], False, False
     for node in nodes:
         target = str(node.target)
@@ -133,7 +133,7 @@ def _parameters(writer, nodes) -> tuple[str, list[str]]:
                 lines.append(f"{node.name} = {target.lstrip('*')}")
             shown.append(target)
             continue
-        if optional and not node.args and not starred:      # one without a default is after those that have one a keyword
+        if optional and not node.args and not starred:      # a parameter without default after one with default is a keyword
             shown.append("*")
             starred = True
         if node.name != target:
@@ -144,7 +144,7 @@ def _parameters(writer, nodes) -> tuple[str, list[str]]:
 
 
 def _last_uses(nodes) -> dict:
-    """Nodes that nobody uses after a node, by node."""
+    """Return the values that are dead after each node."""
     last: dict = {}
     found: dict = {}
     for node in reversed(nodes):
@@ -157,7 +157,7 @@ def _last_uses(nodes) -> dict:
 
 
 def python_code(graph, root: str = "self") -> PythonCode:
-    """Return the function that a graph is."""
+    """Return the source of a graph's function."""
     writer, nodes = _Writer(root), list(graph.nodes)
     parameters, lines = _parameters(writer, [n for n in nodes if n.op == "placeholder"])
     over = _last_uses(nodes)

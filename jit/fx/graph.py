@@ -1,4 +1,4 @@
-"""A program as a list of nodes in the order in which they run."""
+"""Graphs of fx: nodes in the order in which they run."""
 
 import builtins
 import copy
@@ -15,14 +15,14 @@ __all__ = ["Graph", "PythonCode"]
 
 
 class _Names:
-    """Names that are taken."""
+    """The names in use."""
 
     def __init__(self):
         self.taken: set[str] = set()
         self.counts: dict[str, int] = {}
 
     def take(self, wish: str) -> str:
-        """Return a name that nobody has, like the one that is wished for."""
+        """Return an unused name like the wish."""
         name = re.sub(r"\W", "_", wish) or "_unnamed"
         name = f"_{name}" if name[0].isdigit() else name
         base, number = name, None
@@ -39,7 +39,7 @@ class _Names:
 
 
 class _Nodes:
-    """The nodes of a graph, in order; reversed() gives them from the end. They may be erased while one goes over them."""
+    """The nodes of a graph, in order; reversed() starts at the end. Nodes may be erased during iteration."""
 
     def __init__(self, graph, backwards=False):
         self.graph, self.backwards = graph, backwards
@@ -60,7 +60,7 @@ class _Nodes:
 
 
 class _Place:
-    """Where new nodes of a graph go, at once and until a `with` block ends: before a node."""
+    """The insertion point of a graph: before a node, until a `with` block ends."""
 
     def __init__(self, graph, node):
         if node.graph is not graph:
@@ -76,7 +76,7 @@ class _Place:
 
 
 class Graph:
-    """A list of nodes, and where new ones go.
+    """A list of nodes with an insertion point.
 
         graph = fx.Graph()
         x = graph.placeholder("x")
@@ -88,7 +88,7 @@ class Graph:
         self._root = Node(self, "", "root", "", (), {})
         self._count = 0
         self._names = _Names()
-        self._before: Node = self._root         # new nodes go before it
+        self._before: Node = self._root         # the insertion point is before it
         self.owning_module, self._tracer_cls, self._tracer_extras = owning_module, tracer_cls, tracer_extras
 
     @property
@@ -96,10 +96,10 @@ class Graph:
         """Return the nodes in order."""
         return _Nodes(self)
 
-    # Making nodes.
+    # New nodes.
 
     def create_node(self, op: str, target, args=None, kwargs=None, name: str | None = None, type_expr=None) -> Node:
-        """Return a new node at the place where new ones go (the end, or what `inserting_before` and `inserting_after` say)."""
+        """Add a node at the insertion point (the end, or that of `inserting_before` and `inserting_after`)."""
         if op not in OPS:
             raise ArgumentError(f"{op!r} is no kind of node: {', '.join(OPS)}")
         args, kwargs = () if args is None else args, {} if kwargs is None else kwargs
@@ -113,39 +113,41 @@ class Graph:
         return node
 
     def placeholder(self, name: str, type_expr=None, default_value: Any = ...) -> Node:
-        """Return an argument; without `default_value` one that must be given."""
+        """Add an argument, which is required without `default_value`."""
         return self.create_node("placeholder", name, () if default_value is ... else (default_value,), type_expr=type_expr)
 
     def get_attr(self, qualified_name: str, type_expr=None) -> Node:
-        """Return a tensor of the module, by its path."""
+        """Add a read of a tensor of the module, by path."""
         return self.create_node("get_attr", qualified_name, type_expr=type_expr)
 
     def call_module(self, module_name: str, args=None, kwargs=None, type_expr=None) -> Node:
-        """Return a call of a module, by its path."""
+        """Add a call of a module, by path."""
         return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
 
     def call_method(self, method_name: str, args=None, kwargs=None, type_expr=None) -> Node:
-        """Return a call of a method of the first argument."""
+        """Add a call of a method of the first argument."""
         return self.create_node("call_method", method_name, args, kwargs, type_expr=type_expr)
 
     def call_function(self, the_function, args=None, kwargs=None, type_expr=None, name=None) -> Node:
-        """Return a call of a function."""
+        """Add a call of a function."""
         return self.create_node("call_function", the_function, args, kwargs, name, type_expr)
 
     def output(self, result, type_expr=None) -> Node:
-        """What the graph gives."""
+        """Add the result of the graph."""
         return self.create_node("output", "output", (result,), type_expr=type_expr)
 
     def node_copy(self, node: Node, arg_transform=lambda x: x) -> Node:
-        """Return a copy of a node of any graph, with `arg_transform` applied to the nodes in its arguments."""
+        """Copy a node of any graph, with `arg_transform` applied to the nodes in its arguments."""
         args, kwargs = map_arg(node.args, arg_transform), map_arg(node.kwargs, arg_transform)
         made = self.create_node(node.op, node.target, args, kwargs, node.name, node.type)
         made.meta = copy.copy(node.meta)
         return made
 
     def graph_copy(self, g: "Graph", val_map: dict[Node, Node], return_output_node: bool = False):
-        """Copy another graph to here, but its output, whose argument it gives; `val_map` has the copies, and may have nodes
-        of this graph for placeholders of the other."""
+        """Copy another graph without its output, and return the output's argument.
+
+        `val_map` receives the copies; it may map placeholders of the other graph to nodes of this one.
+        """
         for node in g.nodes:
             if node in val_map:
                 continue
@@ -156,14 +158,14 @@ class Graph:
         return None
 
     def inserting_before(self, n: Node | None = None):
-        """From here on, or in a `with` block: new nodes go before a node (the first one if not given)."""
+        """Insert new nodes before a node (default the first), from now on or in a `with` block."""
         return _Place(self, self._root.next if n is None else n)
 
     def inserting_after(self, n: Node | None = None):
-        """From here on, or in a `with` block: new nodes go after a node (the last one if not given), in order."""
+        """Insert new nodes after a node (default the last), in order, from now on or in a `with` block."""
         return _Place(self, self._root if n is None else n.next)
 
-    # Looking and removing.
+    # Queries and removal.
 
     def output_node(self) -> Node:
         """Return the node `output`."""
@@ -173,11 +175,11 @@ class Graph:
         return found[0]
 
     def find_nodes(self, *, op: str, target=None, sort: bool = True) -> list[Node]:
-        """Return the nodes of a kind, and of a target if given."""
+        """Return the nodes of a kind, and with a target if given."""
         return [n for n in self.nodes if n.op == op and (target is None or n.target == target)]
 
     def erase_node(self, to_erase: Node) -> None:
-        """Remove a node that nobody uses."""
+        """Remove a node without users."""
         if to_erase.users:
             raise ArgumentError(f"{to_erase} is used by {', '.join(map(str, to_erase.users))}: have these use another node "
                                 f"first (node.replace_all_uses_with)")
@@ -193,7 +195,7 @@ class Graph:
         to_erase._take((), {})
 
     def eliminate_dead_code(self, is_impure_node=None) -> bool:
-        """Remove nodes that nobody uses and that do nothing else; whether there were some."""
+        """Remove unused nodes without side effects; return whether there were any."""
         impure = Node.is_impure if is_impure_node is None else is_impure_node
         before = self._count
         for node in reversed(self.nodes):
@@ -202,7 +204,7 @@ class Graph:
         return self._count < before
 
     def lint(self) -> None:
-        """Raise where something is wrong: names twice, nodes used before they run, targets that the module does not have."""
+        """Raise for duplicate names, nodes used before they run, and targets that the module lacks."""
         seen: set[Node] = set()
         names: set[str] = set()
         for node in self.nodes:
@@ -221,7 +223,7 @@ class Graph:
     # Text.
 
     def python_code(self, root_module: str = "self", **options) -> PythonCode:
-        """Return the function that the graph is, as Python code, and the objects that the code names."""
+        """Return the graph as a Python function, with the objects that the code names."""
         return python_code(self, root_module)
 
     def __str__(self):
@@ -238,11 +240,11 @@ class Graph:
             print("  ".join([text.ljust(w) for text, w in zip(row, widths)]).rstrip())
 
     def process_inputs(self, *args):
-        """Arguments as the placeholders take them."""
+        """Convert arguments for the placeholders."""
         return args
 
     def process_outputs(self, out):
-        """Return the result as a call gives it."""
+        """Convert the result for the caller."""
         return out
 
     def __deepcopy__(self, memo):
@@ -256,7 +258,7 @@ class Graph:
 
 
 def _wish(op: str, target) -> str:
-    """Return a name for a node, by what it calls."""
+    """Return a name for a node, from its target."""
     name = target if isinstance(target, str) else getattr(target, "__name__", type(target).__name__)
     if name[:2] == name[-2:] == "__" and len(name) > 4:
         name = name[2:-2]
@@ -266,7 +268,7 @@ def _wish(op: str, target) -> str:
 
 
 def attribute_at(module, path: str):
-    """What a module has at a dotted path."""
+    """Return the attribute of a module at a dotted path."""
     found = module
     for i, part in enumerate(path.split(".")):
         if not hasattr(found, part):

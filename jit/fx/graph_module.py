@@ -1,4 +1,4 @@
-"""A graph with the modules and tensors that it names, as a module: `forward` is the graph as Python code."""
+"""GraphModule: a graph with its modules and tensors, as a module with generated `forward`."""
 
 import copy
 import itertools
@@ -16,7 +16,7 @@ from .node import FACE, map_aggregate, map_arg
 
 __all__ = ["GraphModule"]
 
-_USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"       # of `meta`: attributes that copies keep
+_USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"       # key in `meta`: attributes that copies keep
 _counter = itertools.count()
 
 
@@ -36,7 +36,7 @@ class _Ref:
 
 
 def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
-    """Give a module what another one has at a path, with modules on the way."""
+    """Copy an attribute at a path between modules, with the modules on the way."""
     *path, name = target.split(".")
     for part in path:
         inner = getattr(from_module, part)
@@ -70,16 +70,16 @@ def _assign_at(value, module: Module, target: str) -> None:
 class GraphModule(Module):
     """A graph as a module.
 
-    root    the module that has what the graph names, or a dictionary of it by paths
-    graph   what to compute; assign `graph` anew, or call `recompile()`, when it was changed
+    root    the module with the targets of the graph, or a dictionary of them by path
+    graph   the program; after a change assign `graph`, or call `recompile()`
 
-    `forward` is Python code (`code`), so a GraphModule is a module like others: with state, gradients, hooks, in `@jit.trace`.
+    `forward` is Python code (`code`), so a GraphModule is an ordinary module: with state, gradients, hooks, in `@jit.trace`.
     """
 
     meta: dict[str, Any]
 
     def __new__(cls, *args, **kwargs):
-        """Return every one has a class of its own, as every one has its own `forward`."""
+        """Make a class for each instance, which has its own `forward`."""
         base = next(c for c in cls.__mro__ if "_is_instance_class" not in vars(c))
         return super().__new__(type(base.__name__, (base,), {"_is_instance_class": True, "__module__": base.__module__}))
 
@@ -104,7 +104,7 @@ class GraphModule(Module):
 
     @property
     def graph(self) -> Graph:
-        """What is computed."""
+        """Return the graph."""
         return self._graph
 
     @graph.setter
@@ -121,7 +121,7 @@ class GraphModule(Module):
         return self._code
 
     def recompile(self) -> PythonCode:
-        """Make `forward` anew from the graph: to be called after the graph was changed."""
+        """Generate `forward` again after a change of the graph."""
         made = self.graph.python_code("self")
         file = f"<ingot.fx {next(_counter)}>"
         names = dict(made.globals)
@@ -135,10 +135,10 @@ class GraphModule(Module):
         Structure.version += 1
         return made
 
-    # Modules below.
+    # Submodules.
 
     def add_submodule(self, target: str, m: Module) -> bool:
-        """Put a module at a path, with modules on the way; whether that could be done."""
+        """Add a module at a path, with modules on the way; return whether that was possible."""
         *path, name = target.split(".")
         module: Module = self
         for part in path:
@@ -151,7 +151,7 @@ class GraphModule(Module):
         return True
 
     def delete_submodule(self, target: str) -> bool:
-        """Remove the module at a path; whether there was one."""
+        """Remove the module at a path; return whether there was one."""
         *path, name = target.split(".")
         module: Module | None = self
         for part in path:
@@ -162,7 +162,7 @@ class GraphModule(Module):
         return True
 
     def delete_all_unused_submodules(self) -> None:
-        """Remove modules that the graph does not call, read from, or have above or below such."""
+        """Remove modules that the graph neither calls nor reads, unless they contain or belong to used ones."""
         used: set[str] = {""}
         for node in self.graph.nodes:
             if node.op in ("call_module", "get_attr"):
@@ -178,7 +178,7 @@ class GraphModule(Module):
 
     def print_readable(self, print_output: bool = True, include_stride: bool = False, include_device: bool = False,
                        colored: bool = False) -> str:
-        """Return the code as a class, with those of graph modules below; printed unless told not to."""
+        """Return the code as a class, with those of submodules; print it by default."""
         parts = [_as_class(type(self).__name__, self._code)]
         parts += [_as_class(name, child._code) for name, child in self.named_children() if isinstance(child, GraphModule)]
         text = "\n".join(parts)
@@ -187,7 +187,7 @@ class GraphModule(Module):
         return text
 
     def to_folder(self, folder, module_name: str = "FxModule"):
-        """Refused: code is not written to files that are run later."""
+        """Raise: ingot writes no code to files that run later."""
         raise ArgumentError("a GraphModule is kept by pickle, its weights by ingot.save(m.state_dict(), path), and what it "
                             "computes by jit.export")
 
@@ -225,7 +225,7 @@ def _restored(made, state, graph, name):
 
 
 def _as_data(graph: Graph) -> list[tuple]:
-    """Return a graph as plain data: one row for each node, without code."""
+    """Return a graph as plain data without code, a row per node."""
     def refer(a):
         return map_arg(a, lambda n: _Ref(n.name))
 
@@ -233,7 +233,7 @@ def _as_data(graph: Graph) -> list[tuple]:
 
 
 def rebuild_graph_module(base, state, rows, name):
-    """Return the module that was pickled."""
+    """Rebuild a pickled module."""
     graph, nodes = Graph(), {}          # type: ignore[var-annotated]
 
     def find(a):

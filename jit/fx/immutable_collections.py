@@ -1,4 +1,4 @@
-"""Lists and dictionaries in the arguments of nodes: they cannot be written, since nodes keep count of who uses whom."""
+"""Immutable lists and dictionaries for arguments of nodes, whose users are counted."""
 
 from typing import Any, NoReturn
 
@@ -17,7 +17,7 @@ def _without(base: type, writers) -> dict[str, Any]:
 
 
 class immutable_list(list):
-    """A list that takes no writes."""
+    """A list that refuses writes."""
 
     def __hash__(self):         # type: ignore[override]
         return hash(tuple(self))
@@ -27,7 +27,7 @@ class immutable_list(list):
 
 
 class immutable_dict(dict):
-    """A dictionary that takes no writes."""
+    """A dictionary that refuses writes."""
 
     def __hash__(self):         # type: ignore[override]
         return hash(frozenset(self.items()))

@@ -1,4 +1,4 @@
-"""Runs a graph node by node: the place to see, or to change, what each of them does."""
+"""Interpreter: runs a graph node by node, with methods to override."""
 
 from typing import Any
 
@@ -13,10 +13,10 @@ __all__ = ["Interpreter", "Transformer"]
 
 
 class Interpreter:
-    """Runs a graph; override `run_node`, or the method for a kind of node (`call_function(target, args, kwargs)` ...).
+    """An interpreter of graphs; override `run_node`, or the method of a kind of node (`call_function(target, args, kwargs)`).
 
-    garbage_collect_values   whether values are forgotten after their last use
-    graph                    a graph in place of that of the module
+    garbage_collect_values   whether values are dropped after their last use
+    graph                    a graph in place of the module's
     """
 
     def __init__(self, module: Module, garbage_collect_values: bool = True, graph: Graph | None = None):
@@ -40,7 +40,7 @@ class Interpreter:
             self.user_to_last_uses.setdefault(user, []).append(used)
 
     def run(self, *args, initial_env: dict[Node, Any] | None = None, enable_io_processing: bool = True) -> Any:
-        """What the graph gives for arguments; `initial_env` has values of nodes that are not to be run."""
+        """Run the graph on arguments; `initial_env` has values of nodes that do not run."""
         self.env = dict(initial_env or {})
         self.args_iter = iter(args)
         for node in self.graph.nodes:
@@ -59,13 +59,13 @@ class Interpreter:
         return None
 
     def boxed_run(self, args_list: list) -> Any:
-        """`run` of the arguments in a list, which is cleared."""
+        """Run with the arguments of a list, which is cleared."""
         args = tuple(args_list)
         args_list.clear()
         return self.run(*args)
 
     def run_node(self, n: Node) -> Any:
-        """What one node gives."""
+        """Run one node."""
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         return getattr(self, n.op)(n.target, args, kwargs)
 
@@ -99,11 +99,11 @@ class Interpreter:
         return self.fetch_attr(target)(*args, **kwargs)
 
     def output(self, target, args: tuple, kwargs: dict) -> Any:
-        """What is given back."""
+        """Return the result of the graph."""
         return args[0]
 
     def fetch_attr(self, target: str) -> Any:
-        """What the module has at a path."""
+        """Return the module's attribute at a path."""
         return attribute_at(self.module, target)
 
     def fetch_args_kwargs_from_env(self, n: Node) -> tuple[tuple, dict]:
@@ -111,7 +111,7 @@ class Interpreter:
         return self.map_nodes_to_values(n.args, n), self.map_nodes_to_values(n.kwargs, n)
 
     def map_nodes_to_values(self, args, n: Node) -> Any:
-        """Arguments with the values of the nodes in them."""
+        """Replace the nodes in arguments by their values."""
         def value(used):
             if used not in self.env:
                 raise ArgumentError(f"{n} uses {used}, which has no value: call graph.lint()")
@@ -121,7 +121,7 @@ class Interpreter:
 
 
 def _plain(a):
-    """Arguments with lists and dictionaries that are Python's."""
+    """Replace immutable lists and dictionaries by plain ones."""
     if isinstance(a, tuple):
         return type(a)(*map(_plain, a)) if hasattr(a, "_fields") else type(a)(map(_plain, a))
     if isinstance(a, list):
@@ -130,7 +130,7 @@ def _plain(a):
 
 
 def _say_where(error: Exception, node: Node):
-    """Add to an error which node ran, once."""
+    """Add the running node to the message of an error, once."""
     if not any("While executing" in note for note in getattr(error, "__notes__", ())):
         line = f"\nOriginal line: {node.stack_trace}" if node.stack_trace else ""
         error.add_note(f"While executing {node.format_node()}{line}")
@@ -142,7 +142,7 @@ class _Rewriting(TracerBase):
 
 
 class Transformer(Interpreter):
-    """Makes another graph: each node is run on proxies, so what the overridden methods do becomes nodes of it."""
+    """An interpreter that builds a new graph: nodes run on proxies, so overridden methods add nodes."""
 
     def __init__(self, module: GraphModule):
         super().__init__(module)
@@ -170,7 +170,7 @@ class Transformer(Interpreter):
         return self.tracer.create_proxy("call_method", target, args, kwargs)
 
     def run_node(self, n: Node) -> Any:
-        """What one node becomes; what it knows goes along."""
+        """Run one node and copy its metadata."""
         made = super().run_node(n)
         if isinstance(made, Proxy):
             made.node.meta = {**n.meta, **{k: v for k, v in made.node.meta.items() if k not in n.meta}}
@@ -178,7 +178,7 @@ class Transformer(Interpreter):
         return made
 
     def transform(self) -> GraphModule:
-        """Return the module with the other graph."""
+        """Return a module with the new graph."""
         result = self.run(enable_io_processing=False)
         if result is not None:
             self.new_graph.output(self.tracer.create_arg(result))

@@ -1,8 +1,7 @@
-"""`ingot.fx.experimental.proxy_tensor`: the graph of what a function does with example inputs, in public functions.
+"""`ingot.fx.experimental.proxy_tensor`: make_fx, the graph of a function run on example inputs, in public functions.
 
-The function runs once, with the values that it is given: sizes and branches are those of the example. What the graph could not
-say is refused: values that Python reads, operators that are not behind a public function (recurrent layers, backward), and
-switches of gradients or autocast on the way.
+The function runs once; sizes and branches are those of the example. Programs that the graph cannot represent raise: values that
+Python reads, operators outside public functions (recurrent layers, backward), and changes of grad mode or autocast.
 """
 
 import inspect
@@ -25,17 +24,17 @@ __all__ = ["get_proxy_mode", "make_fx"]
 
 
 class _Tracer(TracerBase):
-    """Knows which node gave each tensor."""
+    """A tracer that maps tensors to nodes."""
 
     def __init__(self):
         self.root, self.graph = Module(), Graph()
-        self.nodes: dict[int, Node] = {}        # by the id of a tensor
-        self.kept: list[Tensor] = []            # so that no id is given twice
+        self.nodes: dict[int, Node] = {}        # id of a tensor -> its node
+        self.kept: list[Tensor] = []            # keeps tensors alive, so that ids stay unique
         self.storages: set[int] = set()
         self.switches = _switches()
 
     def know(self, value, node: Node):
-        """Find the tensors of a value in what a node gives."""
+        """Map the tensors of a value to a node and items of it."""
         if isinstance(value, Tensor):
             self.nodes[id(value)] = node
             self.storages.add(id(value._storage))
@@ -50,7 +49,7 @@ class _Tracer(TracerBase):
                     self.know(part, self.create_node("call_function", operator.getitem, (node, key), {}))
 
     def create_arg(self, a: Any) -> Any:
-        """Return an argument as nodes have it; tensors that were there before are attributes of the root."""
+        """Return an argument with nodes; tensors that existed before become attributes of the root."""
         if not isinstance(a, Tensor):
             return super().create_arg(a)
         if id(a) not in self.nodes:
@@ -76,7 +75,7 @@ def _switches() -> tuple:
 
 
 class _Functions(TorchFunctionMode):
-    """Makes a node of every public function that is called."""
+    """Record a node for every public function."""
 
     def __init__(self, tracer, door):
         self.tracer, self.door = tracer, door
@@ -98,7 +97,7 @@ class _Functions(TorchFunctionMode):
 
 
 def _target(func, args) -> tuple:
-    """Return (kind of node, what it calls, the name of the attribute that is read, or None)"""
+    """Return (kind of node, target, name of an attribute that is read or None)."""
     owner = getattr(func, "__self__", None)
     if isinstance(owner, property):
         return "call_function", getattr, next(name for name, value in vars(Tensor).items() if value is owner)
@@ -114,14 +113,14 @@ def _reads(what) -> TraceError:
 
 
 class _Door(AtDoor):
-    """Hears operators and values that are read, and refuses both where no public function runs."""
+    """An observer of operators and read values, which raises outside public functions."""
 
     def __init__(self):
         super().__init__()
         self.depth, self.reads = 0, False
 
     def inside(self):
-        """While a public function runs."""
+        """Return a context for the run of a public function."""
         return self
 
     def __enter__(self):
@@ -152,9 +151,9 @@ def get_proxy_mode() -> None:
 
 def make_fx(f: Callable, decomposition_table=None, tracing_mode: str = "real", _allow_non_fake_inputs=False, *,
             pre_dispatch=False, record_module_stack=False) -> Callable:
-    """Return a function of example inputs that gives a GraphModule of what `f` does with them, which takes such inputs, too.
+    """Return a function of example inputs that returns the GraphModule of `f` for such inputs.
 
-    Nodes call ingot's public functions, one for each call that the program makes. Tensors from outside are attributes.
+    Nodes call ingot's public functions, one for each call of the program. Captured tensors are attributes.
     """
     if tracing_mode not in ("real", "fake"):
         raise ArgumentError(f"make_fx runs the function with values (tracing_mode='real'), so sizes are numbers; got "
@@ -181,7 +180,7 @@ def make_fx(f: Callable, decomposition_table=None, tracing_mode: str = "real", _
 
 
 def _names(f, count) -> list:
-    """Names of placeholders: those of the parameters, where there are as many."""
+    """Return names of placeholders: those of the parameters, if the counts agree."""
     function = f.forward if isinstance(f, Module) else f
     try:
         found = [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]

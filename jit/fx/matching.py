@@ -1,4 +1,4 @@
-"""Matches of a small graph, the pattern, in a larger one."""
+"""Matching of a pattern graph in a larger graph."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,8 +13,7 @@ __all__ = ["InternalMatch", "Matcher"]
 
 @dataclass
 class InternalMatch:
-    """Where a pattern was found: the nodes from which it was looked for, the nodes (or plain values) for those of the pattern,
-    and among them those for its arguments and results."""
+    """A match: the anchor nodes, the nodes (or plain values) of the pattern's nodes, and those of its arguments and results."""
 
     anchors: list[Node]
     nodes_map: dict[Node, Any] = field(default_factory=dict)
@@ -24,12 +23,12 @@ class InternalMatch:
 
     @property
     def anchor(self) -> Node:
-        """Return the node that gives the last result."""
+        """Return the node of the last result."""
         return self.anchors[0]
 
 
 class Matcher:
-    """Compares a pattern with a graph, from its results backwards."""
+    """A matcher that compares a pattern with a graph, from its results backwards."""
 
     def __init__(self, pattern: Graph, modules: dict, own: dict, ignore_literals: bool):
         self.pattern, self.modules, self.own, self.ignore_literals = pattern, modules, own, ignore_literals
@@ -39,7 +38,7 @@ class Matcher:
         self.found: dict[Node, Node] = {}
 
     def match(self, start: Node) -> dict[Node, Node] | None:
-        """Return the nodes for those of the pattern, if its last result is `start`; other results are what uses the same
+        """Return the nodes of the pattern if its last result is `start`; other results are found among users of the same
         nodes."""
         self.found = {}
         if not self.node(self.results[-1], start):
@@ -50,13 +49,13 @@ class Matcher:
         return self.found if self._is_closed() else None
 
     def as_match(self) -> InternalMatch:
-        """What was found last."""
+        """Return the last match."""
         given = [self.found[p] for p in self.pattern.nodes if p.op == "placeholder" and p in self.found]
         results = [self.found[r] for r in self.results]
         return InternalMatch([results[-1]], self.found, [n for n in given if isinstance(n, Node)], results)
 
     def _elsewhere(self, result, graph) -> bool:
-        """Return another result of the pattern, which the last one does not use."""
+        """Find a result of the pattern that the last result does not use."""
         for node in graph.nodes:
             before = dict(self.found)
             if node not in self.found.values() and self.node(result, node):
@@ -65,7 +64,7 @@ class Matcher:
         return False
 
     def node(self, p: Node, g: Any) -> bool:
-        """Return whether a node is like one of the pattern, with all before it."""
+        """Return whether a node, with all before it, matches one of the pattern."""
         if p in self.found:
             return self.found[p] is g or (p.op == "placeholder" and not isinstance(g, Node) and self.found[p] == g)
         if p.op == "placeholder":
@@ -79,12 +78,12 @@ class Matcher:
     def _same_target(self, p, g) -> bool:
         if p.target == g.target:
             return True
-        if p.op == "get_attr":          # a tensor of the pattern stands for any
+        if p.op == "get_attr":          # a tensor of the pattern matches any tensor
             return all(isinstance(_found(modules, n.target), Tensor) for modules, n in ((self.own, p), (self.modules, g)))
         return p.op == "call_module" and type(self.own.get(p.target)) is type(self.modules.get(g.target)) is not type(None)
 
     def value(self, p, g) -> bool:
-        """Return whether arguments are alike."""
+        """Return whether two arguments match."""
         if isinstance(p, Node):
             return self.node(p, g)
         if isinstance(p, (tuple, list)):
@@ -96,13 +95,13 @@ class Matcher:
         return not isinstance(g, Node) and (self.ignore_literals or (type(p) is type(g) and p == g))
 
     def _is_closed(self) -> bool:
-        """Return whether nobody else uses what lies inside."""
+        """Return whether inner nodes have no users outside."""
         inside = {g for p, g in self.found.items() if p.op != "placeholder"}
         results = {self.found[r] for r in self.results}
         return all(g in results or all(u in inside for u in g.users) for g in inside)
 
 
 def _found(modules: dict, path: str):
-    """What a module has at a path, given all modules by their paths; None if it has nothing there."""
+    """Return the module or tensor at a path, or None."""
     owner, _, name = path.rpartition(".")
     return getattr(modules.get(owner), name, None)

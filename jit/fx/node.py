@@ -1,4 +1,4 @@
-"""A node of a graph: what is called with what, and who uses the result."""
+"""Nodes of fx graphs: target, arguments, users."""
 
 import builtins
 import keyword
@@ -27,13 +27,13 @@ _effects: set = {builtins.setattr, builtins.print}
 
 
 def has_side_effect(fn: Callable) -> Callable:
-    """Says of a function that its calls are not to be removed where nobody uses their result; a decorator, too."""
+    """Mark a function whose calls must stay without users; also a decorator."""
     _effects.add(fn)
     return fn
 
 
 def map_aggregate(a, fn):
-    """Nested tuples, lists, dictionaries and slices with `fn` applied to everything else in them."""
+    """Apply `fn` to all leaves of nested tuples, lists, dictionaries and slices."""
     if isinstance(a, tuple):
         parts = [map_aggregate(x, fn) for x in a]
         return type(a)(*parts) if hasattr(a, "_fields") else tuple(parts)
@@ -47,12 +47,12 @@ def map_aggregate(a, fn):
 
 
 def map_arg(a, fn):
-    """Arguments with `fn` applied to the nodes in them."""
+    """Apply `fn` to the nodes in an argument."""
     return map_aggregate(a, lambda x: fn(x) if isinstance(x, Node) else x)
 
 
 def found_at(thing) -> str | None:
-    """Where ingot has an object, as users write it (`ingot.relu`), or None."""
+    """Return the public path of an object (`ingot.relu`), or None."""
     name = getattr(thing, "__name__", None) or str(thing).rpartition(".")[2]
     if not isinstance(name, str) or not is_name(name):
         return None
@@ -65,12 +65,12 @@ def found_at(thing) -> str | None:
 
 
 def is_name(text) -> bool:
-    """Return whether a text can be a variable."""
+    """Return whether a text is a valid variable name."""
     return text.isidentifier() and not keyword.iskeyword(text)
 
 
 def name_of(target) -> str:
-    """What a target is called in listings: functions with their module."""
+    """Return the name of a target in listings; functions with their module."""
     if isinstance(target, str):
         return target
     place = getattr(target, "__module__", None) or ""
@@ -83,10 +83,10 @@ class Node:
 
     op         "placeholder" (an argument), "get_attr" (a tensor of the module), "call_function", "call_method", "call_module"
                or "output"
-    target     what is called: a function, the name of a method, the path of a module; the name of an argument
-    args, kwargs   what with: nested containers with nodes in them
-    users      the nodes that have this one among their arguments
-    meta       for whoever works on the graph; "stack_trace" is the user's line
+    target     a function, the name of a method, the path of a module, or the name of an argument
+    args, kwargs   arguments: nested containers with nodes in them
+    users      the nodes with this one among their arguments
+    meta       data of passes; "stack_trace" is the user's line
     """
 
     def __init__(self, graph, name, op, target, args, kwargs, return_type=None):
@@ -107,7 +107,7 @@ class Node:
     def __repr__(self):
         return self.name
 
-    # Where it stands.
+    # Position.
 
     @property
     def next(self) -> "Node":
@@ -120,7 +120,7 @@ class Node:
         return self._prev
 
     def prepend(self, x: "Node") -> None:
-        """Move a node of the same graph to the place before this one."""
+        """Move a node of the same graph before this one."""
         if x.graph is not self.graph:
             raise ArgumentError(f"{x} is a node of another graph; copy it with graph.node_copy")
         if x is self:
@@ -130,7 +130,7 @@ class Node:
         before._next, x._prev, x._next, self._prev = x, before, self, x
 
     def append(self, x: "Node") -> None:
-        """Move a node of the same graph to the place after this one."""
+        """Move a node of the same graph after this one."""
         self._next.prepend(x)
 
     def _unlink(self):
@@ -140,7 +140,7 @@ class Node:
 
     @property
     def args(self) -> tuple:
-        """Arguments by position."""
+        """Return the positional arguments."""
         return self._args
 
     @args.setter
@@ -149,7 +149,7 @@ class Node:
 
     @property
     def kwargs(self) -> dict[str, Any]:
-        """Arguments by name."""
+        """Return the keyword arguments."""
         return self._kwargs
 
     @kwargs.setter
@@ -175,21 +175,21 @@ class Node:
         return list(self._inputs)
 
     def update_arg(self, idx: int, arg) -> None:
-        """Replace an argument by position."""
+        """Replace a positional argument."""
         args = list(self._args)
         args[idx] = arg
         self.args = tuple(args)
 
     def insert_arg(self, idx: int, arg) -> None:
-        """Put an argument before the one at a position."""
+        """Insert an argument before a position."""
         self.args = (*self._args[:idx], arg, *self._args[idx:])
 
     def update_kwarg(self, key: str, arg) -> None:
-        """Replace an argument by name."""
+        """Replace a keyword argument."""
         self.kwargs = {**self._kwargs, key: arg}
 
     def replace_input_with(self, old_input: "Node", new_input: "Node") -> None:
-        """Has this node use another one in place of one of its arguments."""
+        """Replace one node among the arguments by another."""
         def other(n):
             return new_input if n is old_input else n
 
@@ -197,7 +197,7 @@ class Node:
 
     def replace_all_uses_with(self, replace_with: "Node", delete_user_cb: Callable = lambda user: True, *,
                               propagate_meta: bool = False) -> list["Node"]:
-        """Has the users of this node (of which `delete_user_cb` says yes) use another one; gives them."""
+        """Replace this node in its users (for which `delete_user_cb` is true) by another one; return them."""
         if propagate_meta:
             replace_with.meta.update({k: v for k, v in self.meta.items() if k not in replace_with.meta})
         changed = [user for user in list(self.users) if delete_user_cb(user)]
@@ -205,11 +205,11 @@ class Node:
             user.replace_input_with(self, replace_with)
         return changed
 
-    # What it is.
+    # Properties.
 
     @property
     def stack_trace(self) -> str | None:
-        """Return the user's line that it comes from."""
+        """Return the user's line of this node."""
         return self.meta.get("stack_trace")
 
     @stack_trace.setter
@@ -217,8 +217,8 @@ class Node:
         self.meta["stack_trace"] = trace
 
     def is_impure(self, impure_random: bool = True) -> bool:
-        """Return whether it does something besides giving a result: arguments and the output, writes in place, random
-        numbers (unless told not to mind), and what `has_side_effect` says."""
+        """Return whether a node has side effects: arguments, the output, in-place writes, random numbers (if
+        `impure_random`), and functions marked by `has_side_effect`."""
         if self.op in ("placeholder", "output"):
             return True
         if self.op == "call_module":
@@ -242,13 +242,13 @@ class Node:
 
 
 def writes(target) -> bool:
-    """Return whether a function or a method writes into its first argument."""
+    """Return whether a function or method writes into its first argument."""
     name = target if isinstance(target, str) else getattr(target, "__name__", "")
     return (name[-1:] == "_" and name[:2] != "__" and name not in ("and_", "or_", "not_", "is_")) or target in _WRITERS
 
 
 def _shown(a) -> str:
-    """Arguments in listings, with a % before nodes."""
+    """Return an argument as listings show it, with a % before nodes."""
     if isinstance(a, tuple):
         return f"({', '.join(map(_shown, a))}{',' * (len(a) == 1)})"
     if isinstance(a, list):

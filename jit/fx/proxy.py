@@ -1,4 +1,4 @@
-"""What stands for a value while a program is traced: whatever is done with a `Proxy` becomes a node."""
+"""Proxies: stand-ins for values during symbolic tracing. Each operation on a `Proxy` becomes a node."""
 
 import dis
 import enum
@@ -23,11 +23,11 @@ _ASK = "Symbolic tracing follows one way through a program, which holds for all 
 
 
 class TraceError(IngotError, ValueError):
-    """A program asks of a value what is known only when it runs."""
+    """A program reads a value that is known only at run time."""
 
 
 def users_line() -> str | None:
-    """Return the line of the user's that runs, as tracebacks show it."""
+    """Return the running line of user code, as in tracebacks."""
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
@@ -39,7 +39,7 @@ def users_line() -> str | None:
 
 
 class TracerBase:
-    """Makes nodes of what is done with proxies. `Tracer` adds how modules and functions are gone through."""
+    """Base of tracers, which turn operations on proxies into nodes. `Tracer` adds modules and functions."""
 
     graph: Graph
     record_stack_traces = True
@@ -47,7 +47,7 @@ class TracerBase:
     trace_asserts = False
 
     def create_node(self, kind: str, target, args, kwargs, name: str | None = None, type_expr=None) -> Node:
-        """Return a node of the graph."""
+        """Add a node to the graph."""
         node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
         if self.record_stack_traces and kind != "output":
             line = users_line()
@@ -56,18 +56,18 @@ class TracerBase:
         return node
 
     def proxy(self, node: Node) -> "Proxy":
-        """What stands for the result of a node."""
+        """Return the proxy of a node."""
         return Proxy(node, self)
 
     def create_proxy(self, kind: str, target, args, kwargs, name: str | None = None, type_expr=None,
                      proxy_factory_fn=None) -> "Proxy":
-        """Return a node for a call, and what stands for its result. Arguments may have proxies in them."""
+        """Add a node for a call with proxies among its arguments, and return its proxy."""
         args, kwargs = self.create_arg(tuple(args)), self.create_arg(dict(kwargs))
         node = self.create_node(kind, target, args, kwargs, name, type_expr)
         return (proxy_factory_fn or self.proxy)(node)
 
     def create_arg(self, a: Any) -> Any:
-        """Return an argument as nodes have it."""
+        """Return an argument with nodes in place of proxies."""
         if isinstance(a, (Node, Proxy)):
             return a if isinstance(a, Node) else a.node
         if hasattr(type(a), "__fx_create_arg__"):
@@ -89,7 +89,7 @@ class TracerBase:
         return self.create_constant(a)
 
     def create_constant(self, a: Any) -> Any:
-        """Return an argument that is no container and is not traced."""
+        """Return an argument that is neither container nor proxy."""
         plain = a is None or a is Ellipsis or isinstance(a, (bool, int, float, complex, str, bytes, enum.Enum, Node, Tensor))
         if plain or callable(a) or type(a).__module__.partition(".")[0] in _PACKAGES:
             return a
@@ -97,18 +97,18 @@ class TracerBase:
                          f"numbers, strings, containers of them and functions")
 
     def check_writable(self, a: Any) -> None:
-        """Raise if a value that is traced is to be written into a tensor that is there once and for all."""
+        """Raise if a traced value would be written into a constant tensor."""
 
-    # What values do not say before they are known.
+    # Queries that need a value.
 
     def to_bool(self, obj: "Proxy") -> bool:
-        """Return the truth of a value."""
+        """Return the truth of a value, or raise."""
         raise TraceError(f"{_at()}the truth of {obj} is asked, as `if`, `while`, `and`, `assert` do. {_ASK} Compute with "
                          f"where(), make the module that branches a leaf (is_leaf_module), or give the value that decides by "
                          f"concrete_args")
 
     def iter(self, obj: "Proxy"):
-        """What a value is unpacked into, of which only the code that takes it apart knows how many: `a, b = x`."""
+        """Return the items of an unpacking `a, b = x`, whose number comes from the bytecode."""
         frame = sys._getframe(2)
         code = frame.f_code.co_code
         if code[frame.f_lasti] == _UNPACK:
@@ -130,18 +130,18 @@ def _at() -> str:
 
 
 class GraphAppendingTracer(TracerBase):
-    """Adds what is done with proxies to a graph that is there."""
+    """A tracer that adds nodes to an existing graph."""
 
     def __init__(self, graph: Graph):
         self.graph = graph
 
 
 class Proxy:
-    """Stands for the result of a node. Operators, methods, attributes and functions of tensors give further ones."""
+    """The stand-in of a node's result. Operators, methods, attributes and functions of tensors return further proxies."""
 
     __getitem__: Any            # operators: see below
     __setitem__: Any
-    __array_ufunc__ = None      # numpy's scalars leave operators to it
+    __array_ufunc__ = None      # NumPy scalars leave operators to it
 
     def __init__(self, node: Node, tracer: TracerBase | None = None):
         start()
@@ -152,7 +152,7 @@ class Proxy:
         return f"Proxy({self.node.name})"
 
     def __getattr__(self, name):
-        if name[:2] == name[-2:] == "__":           # what Python, copy and pickle ask for
+        if name[:2] == name[-2:] == "__":           # queries by Python, copy and pickle
             raise AttributeError(f"{self!r} has no {name}")
         return Attribute(self, name)
 
@@ -171,7 +171,7 @@ class Proxy:
         return self.tracer.to_bool(self)
 
     def keys(self):
-        """Return the keys of a value that is a dictionary."""
+        """Return the keys of a dictionary value."""
         return self.tracer.keys(self)
 
     __hash__ = object.__hash__
@@ -194,14 +194,14 @@ class Proxy:
 
 
 def _called(func, args):
-    """What the call of a function of ingot's is as a node: kind, target, arguments."""
+    """Return the node of a call of an ingot function: kind, target, arguments."""
     name = func.__name__
     if hasattr(func, "__self__"):                   # the getter of an attribute
         getter = func.__self__
         name = next((n for n, v in vars(Tensor).items() if v is getter or getattr(v, "fget", v) is getter), "data")
         return "call_function", getattr, (args[0], name)
     if func is FUNCTIONS["einsum"] and len(args) == 2 and isinstance(args[1], (list, tuple)):
-        args = (args[0], *args[1])                  # whoever rewrites products finds their operands at one place
+        args = (args[0], *args[1])                  # products keep their operands in one place
     if FUNCTIONS.get(name) is func or found_at(func) is not None:
         return "call_function", func, args
     name = next((n for n, v in vars(Tensor).items() if v is func), name)
@@ -214,7 +214,7 @@ def _called(func, args):
 
 
 class Attribute(Proxy):
-    """An attribute of a value: a method if it is called, and a node of its own if it is not."""
+    """An attribute of a value: a method if it is called, otherwise a node of its own."""
 
     def __init__(self, root: Proxy, attr: str):
         self.root, self.attr, self.tracer = root, attr, root.tracer
@@ -232,7 +232,7 @@ class Attribute(Proxy):
 
 
 class ProxyableClassMeta(type):
-    """A metaclass of classes whose making is a node where an argument is traced."""
+    """Metaclass of classes whose construction with a proxy is a node."""
 
     def __call__(cls, *args, **kwargs):
         found: list[Proxy] = []
@@ -265,7 +265,7 @@ def _add_operators():
         setattr(Proxy, f"__{name}__", method(_operation(name)))
     for name in _BINARY:
         setattr(Proxy, f"__r{name}__", method(_operation(name), turned=True))
-        setattr(Proxy, f"__i{name}__", method(getattr(operator, f"i{name}"), name=name))      # x += y is found as "add"
+        setattr(Proxy, f"__i{name}__", method(getattr(operator, f"i{name}"), name=name))      # x += y is recorded as "add"
 
 
 def _setitem(self, key, value):

@@ -1,4 +1,4 @@
-"""`fx.replace_pattern`: what looks like one small program becomes another one."""
+"""`fx.replace_pattern`: replacement of subgraphs."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -15,14 +15,14 @@ __all__ = ["Match", "ReplacedPatterns", "replace_pattern", "replace_pattern_with
 
 
 class Match(NamedTuple):
-    """Where a pattern was found: the node that gives its result, and the nodes for those of the pattern."""
+    """A match: the node of the pattern's result, and the nodes of the pattern's nodes."""
 
     anchor: Node
     nodes_map: dict[Node, Node]
 
 
 class ReplacedPatterns(NamedTuple):
-    """A match, and the nodes that have taken its place."""
+    """A match, and the nodes that replace it."""
 
     anchor: Node
     nodes_map: dict[Node, Node]
@@ -39,17 +39,20 @@ def _graph_of(program) -> tuple[Graph, Module | None]:
 
 
 def replace_pattern(gm: GraphModule, pattern: Callable | GraphModule, replacement: Callable | GraphModule) -> list[Match]:
-    """Put `replacement` in the place of everything in a graph that looks like `pattern` (functions of the same arguments),
-    and makes the module's code anew. Arguments of a pattern stand for anything; what it computes on the way, nobody else
-    uses."""
+    """Replace every match of `pattern` by `replacement` (functions of the same arguments), and recompile the module.
+
+    Arguments of a pattern match anything; inner values of a match have no other users.
+    """
     return [Match(r.anchor, r.nodes_map) for r in replace_pattern_with_filters(gm, pattern, replacement)]
 
 
 def replace_pattern_with_filters(gm: GraphModule, pattern, replacement=None, match_filters=None, ignore_literals: bool = False,
                                  replacement_callback: Callable | None = None) -> list[ReplacedPatterns]:
-    """`replace_pattern` of the matches for which each `filter(match, graph, pattern graph)` says yes; with `ignore_literals`,
-    numbers of the pattern stand for any. Instead of a `replacement`, `replacement_callback(match, graph, pattern graph)` gives
-    the graph that takes a match's place."""
+    """Replace the matches that all `filter(match, graph, pattern graph)` accept.
+
+    With `ignore_literals`, numbers of the pattern match any number. `replacement_callback(match, graph, pattern graph)` returns
+    the replacement graph in place of `replacement`.
+    """
     if (replacement is None) == (replacement_callback is None):
         raise ArgumentError("replace_pattern_with_filters takes a replacement, or a replacement_callback that gives one")
     wanted, own = _graph_of(pattern)
@@ -69,13 +72,13 @@ def replace_pattern_with_filters(gm: GraphModule, pattern, replacement=None, mat
             taken.update(inside.values())
             taken.update(done[-1].replacements)
     gm.recompile()
-    if isinstance(replacement, Module):         # those of the pattern may have nothing to do any more
+    if isinstance(replacement, Module):         # modules of the pattern may have no calls left
         gm.delete_all_unused_submodules()
     return done
 
 
 def _put(gm, wanted, new, extra, results, found, inside) -> list[Node]:
-    """Put a graph in the place of the nodes that were found; gives its nodes."""
+    """Replace the nodes of a match by a graph; return the new nodes."""
     given = [found[p] for p in wanted.nodes if p.op == "placeholder" and p in found]
     arguments = [n for n in new.nodes if n.op == "placeholder"]
     if len(arguments) != len([p for p in wanted.nodes if p.op == "placeholder"]) or len(given) < len(arguments):
@@ -103,7 +106,7 @@ def _put(gm, wanted, new, extra, results, found, inside) -> list[Node]:
 
 
 def _copied(graph, node, values) -> Node:
-    """Return a copy of a node with other arguments, which may be plain values."""
+    """Copy a node with other arguments, which may be plain values."""
     args, kwargs = map_arg(node.args, values.__getitem__), map_arg(node.kwargs, values.__getitem__)
     made = graph.create_node(node.op, node.target, args, kwargs, node.name, node.type)
     made.meta = dict(node.meta)

@@ -1,7 +1,7 @@
-"""`ingot.fx.experimental.symbolic_shapes`: what code asks of sizes that may be symbolic.
+"""`ingot.fx.experimental.symbolic_shapes`: queries about symbolic sizes.
 
-A trace's sizes answer comparisons with plain truth values and note what these rest on, so that "may I assume it" is asked by
-looking: whatever is assumed is checked at each call.
+Symbolic sizes of a trace answer comparisons with plain booleans and record the condition, which each call checks. So "may I
+assume it" is just a comparison.
 """
 
 from typing import Any
@@ -19,16 +19,16 @@ __all__ = ["GuardOnDataDependentSymNode", "constrain_range", "expect_true", "fre
 
 
 class GuardOnDataDependentSymNode(TraceError):
-    """What PyTorch raises where a branch depends on a size that comes out of data. Traces take such branches."""
+    """PyTorch's error for branches on data-dependent sizes. Traces accept such branches."""
 
 
 def is_symbolic(val) -> bool:
-    """Return whether a number may be another one at other calls of what is recorded."""
+    """Return whether a number may differ at other calls of a recording."""
     return symbolic.is_symbol(val)
 
 
 def guard_bool(a) -> bool:
-    """Return a condition as a plain truth value, which counts from then on."""
+    """Return a condition as a plain bool, and guard it."""
     return bool(a)
 
 
@@ -37,27 +37,27 @@ statically_known_true = expect_true = guard_bool
 
 
 def statically_known_false(x) -> bool:
-    """Return whether a condition does not hold."""
+    """Return whether a condition is false."""
     return not x
 
 
 def guard_int(a) -> int:
-    """Return a size as a plain number, for which alone a recording is good from then on."""
+    """Return a size as a plain number, and specialise the recording to it."""
     return int(symbolic.pinned(a))
 
 
 def guard_float(a) -> float:
-    """Return the same for a number that is no integer."""
+    """Return a float as a plain number, and specialise the recording to it."""
     return float(symbolic.pinned(a))
 
 
 def guard_scalar(a) -> bool | int | float:
-    """Return the same for a number of either kind, or a truth value."""
+    """Return a number or bool as plain Python, and specialise the recording to it."""
     return a if isinstance(a, bool) else symbolic.pinned(a)
 
 
 def optimization_hint(a, fallback=None) -> Any:
-    """What a number is in this call, which nobody may rely on."""
+    """Return the value of a number in this call, without a guard."""
     return symbolic.hint(a)
 
 
@@ -65,7 +65,7 @@ guarding_hint_or_throw = optimization_hint
 
 
 def has_guarding_hint(a) -> bool:
-    """Return whether it is known what a number is in this call: always."""
+    """Return True: every number has a value in this call."""
     return True
 
 
@@ -82,12 +82,12 @@ is_concrete_int = is_concrete_bool = is_concrete_float = _is_concrete
 
 
 def is_nested_int(s) -> bool:
-    """Return whether a size stands for lengths that differ: no size of ingot's does."""
+    """Return False: no size stands for different lengths."""
     return False
 
 
 def free_symbols(val) -> set:
-    """Return the names of the symbolic numbers that a number, the sizes of a tensor, or several of these rest on."""
+    """Return the names of symbols in a number, the sizes of a tensor, or several of these."""
     if isinstance(val, Tensor):
         return free_symbols(tuple(val.shape))
     if isinstance(val, (tuple, list)):
@@ -96,7 +96,7 @@ def free_symbols(val) -> set:
 
 
 def has_free_symbols(val) -> bool:
-    """Return whether there are any."""
+    """Return whether a value has symbols."""
     return bool(free_symbols(val))
 
 
@@ -104,12 +104,12 @@ has_symbolic_sizes_strides = has_free_symbols
 
 
 def free_unbacked_symbols(x) -> set:
-    """Those of which nobody knows what they are: none."""
+    """Return an empty set: every symbol has a value."""
     return set()
 
 
 def has_free_unbacked_symbols(x) -> bool:
-    """Return whether there are any: never."""
+    """Return False: every symbol has a value."""
     return False
 
 
@@ -127,12 +127,12 @@ def sym_and(x, *others):
 
 
 def sym_or(x, *others):
-    """Return whether one of them does."""
+    """Return whether some condition holds."""
     return any((x, *others))
 
 
 def sym_eq(x, y) -> bool:
-    """Return whether two sizes are equal, or two sequences of them one by one."""
+    """Return whether two sizes, or sequences of sizes, are equal."""
     if isinstance(x, (tuple, list)) and isinstance(y, (tuple, list)):
         return len(x) == len(y) and all(map(sym_eq, x, y))
     return bool(x == y)

@@ -1,4 +1,4 @@
-"""`fx.symbolic_trace`: runs a program on proxies and gives the graph of what it did."""
+"""`fx.symbolic_trace`: runs a program on proxies and returns its graph."""
 
 import builtins
 import copy
@@ -23,16 +23,16 @@ from .proxy import Proxy, TraceError, TracerBase, users_line
 
 __all__ = ["PH", "Tracer", "symbolic_trace", "wrap"]
 
-PH = "PH"           # what PyTorch's programs write for a value of a container that is traced
+PH = "PH"           # PyTorch's mark of a traced value in a container
 _OWN_LAYERS = tuple(f"{FACE}.{name}" for name in ("runtime.nn", "runtime.quantization", "nn", "ao"))
 _STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
-_wrapped: dict[tuple[int, str], dict] = {}          # globals of modules, by themselves and a name that is not to be looked into
-_here = threading.local()                           # the tracer that is at work in a thread
+_wrapped: dict[tuple[int, str], dict] = {}          # (id of a module's globals, name of a leaf function) -> globals
+_here = threading.local()                           # the active tracer of a thread
 _patching = threading.RLock()
 
 
 def compatibility(is_backward_compatible: bool = False) -> Callable:
-    """Return a decorator that changes nothing: libraries say so what may change."""
+    """Return a decorator without effect."""
     return lambda fn: fn
 
 
@@ -40,19 +40,22 @@ has_side_effect(FUNCTIONS["_assert"])
 
 
 class SpecializedError(ArgumentError, AssertionError):
-    """A program that was traced for one value of an argument is given another."""
+    """A program specialised for one value of an argument got another."""
 
 
 @has_side_effect
 def assert_same(value, expected, message: str) -> None:
-    """Raise if an argument that a program was specialised for has another value."""
+    """Raise if an argument has another value than the specialised one."""
     if value is not expected and (type(value) is not type(expected) or value != expected):
         raise SpecializedError(f"{message}, got {value!r}")
 
 
 def wrap(fn_or_name):
-    """Has calls of a function be nodes, which are not looked into: at the top of a module, as a decorator or with a name that
-    the module has (`fx.wrap("len")`). Holds for that module, and where code that is traced has it among its globals."""
+    """Record calls of a function as nodes, without tracing into it: a decorator, or the name of a module's global
+    (`fx.wrap("len")`).
+
+    It holds for that module, and for traced code with the function among its globals.
+    """
     name = fn_or_name if isinstance(fn_or_name, str) else getattr(fn_or_name, "__name__", None)
     frame = sys._getframe(1)
     if not isinstance(name, str) or not (callable(fn_or_name) or isinstance(fn_or_name, str)):
@@ -68,7 +71,7 @@ _DRAWS = frozenset([FUNCTIONS[name] for name in RANDOM])
 
 
 def _recording(fn):
-    """Return a function that becomes a node where it is called with a proxy, or draws random numbers, others at each call."""
+    """Return a function that becomes a node when it is called with a proxy, or draws random numbers."""
 
     @functools.wraps(fn, updated=())
     def wrapped(*args, **kwargs):
@@ -82,14 +85,14 @@ def _recording(fn):
 
 
 class Patches:
-    """Names with other values for a while."""
+    """Temporary values of names."""
 
     def __init__(self):
         self.undo: list[Callable] = []
         self.seen: set[int] = set()
 
     def item(self, names: dict, name: str, value):
-        """Put a value in a dictionary."""
+        """Replace an item of a dictionary."""
         if name in names:
             self.undo.append(functools.partial(names.__setitem__, name, names[name]))
         else:
@@ -97,12 +100,12 @@ class Patches:
         names[name] = value
 
     def attribute(self, owner, name: str, value):
-        """Set an attribute of a class."""
+        """Replace an attribute of a class."""
         self.undo.append(functools.partial(setattr, owner, name, vars(owner)[name]))
         setattr(owner, name, value)
 
     def functions(self, names: dict, ids: set[int]):
-        """Has functions that a module knows be nodes."""
+        """Make functions in a module's globals record nodes."""
         if id(names) in self.seen or not ids:
             return
         self.seen.add(id(names))
@@ -111,13 +114,13 @@ class Patches:
                 self.item(names, name, _recording(value))
 
     def revert(self):
-        """As it was."""
+        """Undo all changes."""
         while self.undo:
             self.undo.pop()()
 
 
 def patch_wrapped(patches: Patches) -> set[int]:
-    """Has the functions be nodes of which `wrap` said so; their ids."""
+    """Make functions marked by `wrap` record nodes; return their ids."""
     found = [(names, name, names.get(name, vars(builtins).get(name))) for (_, name), names in list(_wrapped.items())]
     wrapped = [row for row in found if callable(row[2])]
     for names, name, function in wrapped:
@@ -127,12 +130,12 @@ def patch_wrapped(patches: Patches) -> set[int]:
 
 
 class Tracer(TracerBase):
-    """Goes through a program. Override `is_leaf_module` to say what is not looked into.
+    """The tracer of programs. Override `is_leaf_module` to choose modules that are not traced into.
 
     autowrap_modules     modules of Python whose functions become nodes (`math`)
     autowrap_functions   functions that become nodes, as with `wrap`
 
-    `traced_func_name` is the method of a module that is traced.
+    `traced_func_name` is the traced method of a module.
     """
 
     traced_func_name = "forward"
@@ -141,7 +144,7 @@ class Tracer(TracerBase):
         self._autowrap_function_ids = {id(value) for module in autowrap_modules for name, value in vars(module).items()
                              if callable(value) and name[:1] != "_"} | {id(fn) for fn in autowrap_functions}
         self._autowrap_function_ids |= {id(fn) for fn in _DRAWS}
-        self._all_ids = self._autowrap_function_ids           # with those that wrap() has said, while a program runs
+        self._all_ids = self._autowrap_function_ids           # with the ids from wrap(), during a trace
         self._autowrap_search = (*autowrap_modules, sys.modules[FACE])
         self.param_shapes_constant = param_shapes_constant
         self.root: Module = Module()
@@ -149,21 +152,21 @@ class Tracer(TracerBase):
         self.tensor_attrs: dict[Tensor, str] = {}
         self.module_stack: dict[str, tuple] = {}
 
-    # What may be overridden.
+    # Methods to override.
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
-        """Return whether a call of a module is one node: ingot's own layers are, but Sequential."""
+        """Return whether a call of a module is one node: true for ingot's own layers except Sequential."""
         return f"{type(m).__module__}.".startswith(tuple([f"{p}." for p in _OWN_LAYERS])) and not isinstance(m, Sequential)
 
     def call_module(self, m: Module, forward: Callable, args: tuple, kwargs: dict) -> Any:
-        """What a call of a module gives."""
+        """Call a module during a trace."""
         path = self.path_of_module(m)
         if self.is_leaf_module(m, path):
             return self.create_proxy("call_module", path, args, kwargs)
         return forward(*args, **kwargs)
 
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict) -> Any:
-        """What a module's attribute is while it is traced: its parameters and buffers are nodes."""
+        """Return an attribute of a module during a trace: parameters and buffers are proxies."""
         path = self.tensor_attrs.get(attr_val) if isinstance(attr_val, Tensor) else None
         if path is None or not (isinstance(attr_val, Parameter) or self.proxy_buffer_attributes):
             return attr_val
@@ -173,7 +176,7 @@ class Tracer(TracerBase):
         return parameter_proxy_cache[path]
 
     def path_of_module(self, mod: Module) -> str:
-        """Where the root has a module."""
+        """Return the path of a module in the root."""
         path = self.submodule_paths.get(mod)
         if path is None:
             path = next((name for name, module in self.root.named_modules() if module is mod), None)
@@ -183,14 +186,14 @@ class Tracer(TracerBase):
         return path
 
     def get_fresh_qualname(self, prefix: str) -> str:
-        """Return a name that the root does not have."""
+        """Return a name that the root does not use."""
         number = 0
         while hasattr(self.root, f"{prefix}{number}"):
             number += 1
         return f"{prefix}{number}"
 
     def create_arg(self, a: Any) -> Any:
-        """Return an argument as nodes have it; tensors that the program makes are attributes of the root."""
+        """Return an argument with nodes; tensors made by the program become attributes of the root."""
         if isinstance(a, Tensor):
             path = self.tensor_attrs.get(a)
             if path is None:
@@ -202,16 +205,16 @@ class Tracer(TracerBase):
         return super().create_arg(a)
 
     def check_writable(self, a: Any) -> None:
-        """Raise if a value that is traced is to be written into a tensor that the program has made of values that are not."""
+        """Raise if a traced value would be written into a tensor made from constants."""
         if isinstance(a, Tensor) and a not in self.tensor_attrs:
             raise TraceError(f"{users_line()}: a value that is traced is written into a tensor that is made anew at each call, "
                              f"which in the graph would be made once. Make it of the value (x.new_zeros, zeros_like), or do "
                              f"not write in place")
 
-    # Going through a program.
+    # Tracing.
 
     def trace(self, root: Module | Callable, concrete_args: dict[str, Any] | None = None) -> Graph:
-        """Return the graph of a module or a function. `concrete_args` are arguments with the value that they are to have."""
+        """Return the graph of a module or function. `concrete_args` fixes the values of arguments."""
         if isinstance(root, Module):
             fn = getattr(type(root), self.traced_func_name, None)
             if fn is None:
@@ -230,8 +233,7 @@ class Tracer(TracerBase):
         return self.graph
 
     def create_args_for_root(self, root_fn: Callable, is_module: bool, concrete_args=None) -> tuple[Callable, list]:
-        """Return the program, which knows its arguments by name, and those that it is run with by position; for each a
-        placeholder."""
+        """Return the program with named parameters, and its positional arguments with a placeholder each."""
         program = inspect.unwrap(root_fn)
         parameters = list(inspect.signature(program).parameters.values())
         concrete, given = dict(concrete_args or {}), {}
@@ -269,7 +271,7 @@ class Tracer(TracerBase):
 
     @contextmanager
     def _at_work(self, fn):
-        """While a program runs: calls of modules, their attributes, and functions that are not looked into, become nodes."""
+        """Record calls of modules, their attributes, and leaf functions as nodes, while a program runs."""
         before, patches, cache = getattr(_here, "tracer", None), Patches(), {}     # type: ignore[var-annotated]
         _here.tracer = self
         with _patching:
@@ -283,7 +285,7 @@ class Tracer(TracerBase):
 
     @contextmanager
     def _inside(self, module):
-        """While a module is called: its nodes say so."""
+        """Add a module to the stack of its nodes while it runs."""
         before, path = self.module_stack, self.submodule_paths.get(module)
         if path:
             self.module_stack = {**before, path: (path, type(module))}
@@ -293,7 +295,7 @@ class Tracer(TracerBase):
             self.module_stack = before
 
     def create_node(self, kind: str, target, args, kwargs, name: str | None = None, type_expr=None) -> Node:
-        """Return a node of the graph, which notes the modules that are being called ("nn_module_stack")."""
+        """Add a node to the graph, with the running modules ("nn_module_stack")."""
         node = super().create_node(kind, target, args, kwargs, name, type_expr)
         if self.module_stack and kind != "placeholder":
             node.meta["nn_module_stack"] = self.module_stack
@@ -335,8 +337,7 @@ class Tracer(TracerBase):
 
 
 def symbolic_trace(root: Module | Callable, concrete_args: dict[str, Any] | None = None) -> GraphModule:
-    """Return a module that does what a module or a function does, as a graph. `concrete_args` are arguments with the value
-    that they are to have in the graph."""
+    """Return a module with the graph of a module or function. `concrete_args` fixes the values of arguments."""
     tracer = Tracer()
     graph = tracer.trace(root, concrete_args)
     name = type(root).__name__ if isinstance(root, Module) else getattr(root, "__name__", "function")
@@ -344,7 +345,7 @@ def symbolic_trace(root: Module | Callable, concrete_args: dict[str, Any] | None
 
 
 def _tensors_of(root: Module):
-    """Return (path, tensor) of all that a module and those below have; parameters and buffers last, as they count."""
+    """Iterate over (path, tensor) of a module and those below; parameters and buffers come last and win."""
     for path, module in root.named_modules():
         found = {**{k: v for k, v in vars(module).items() if isinstance(v, Tensor)}, **module._buffers, **module._parameters}
         for name, t in found.items():
@@ -353,14 +354,14 @@ def _tensors_of(root: Module):
 
 
 def _has_holes(value) -> bool:
-    """Return whether PyTorch's mark for a value that is traced stands in a container."""
+    """Return whether a container holds PyTorch's mark of a traced value."""
     found: list = []
     map_aggregate(value, lambda x: found.append(x) if x is PH else None)
     return bool(found) and value is not PH
 
 
 def _without_stars(fn: FunctionType) -> Callable:
-    """Return the function with a plain parameter in place of each with a star, and all of them by position."""
+    """Return the function with plain positional parameters in place of starred ones."""
     code = fn.__code__
     starred = sum(1 for flag in (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS) if code.co_flags & flag)
     plain = code.replace(co_argcount=code.co_argcount + code.co_kwonlyargcount + starred, co_kwonlyargcount=0,
@@ -369,13 +370,13 @@ def _without_stars(fn: FunctionType) -> Callable:
 
 
 class _Shaped(Proxy):
-    """Stands for a parameter whose sizes are numbers."""
+    """The proxy of a parameter with known sizes."""
 
     tensor: Tensor
 
     @classmethod
     def of(cls, tensor):
-        """Return the class for a parameter."""
+        """Return the class of proxies for a parameter."""
         return type("Proxy", (cls,), {"tensor": tensor, "shape": tensor.shape, "ndim": tensor.ndim})
 
     def size(self, dim=None):
@@ -383,11 +384,11 @@ class _Shaped(Proxy):
         return self.tensor.size() if dim is None else self.tensor.size(dim)
 
     def dim(self):
-        """Return how many dims it has."""
+        """Return the number of dims."""
         return self.tensor.ndim
 
     def numel(self):
-        """Return how many elements it has."""
+        """Return the number of elements."""
         return self.tensor.numel()
 
     nelement = numel

@@ -1,4 +1,4 @@
-"""`jit.trace` with PyTorch's arguments: with an example, the traced function runs once at once, and can be saved."""
+"""`jit.trace` with PyTorch's arguments: with an example, the traced function runs once and can be saved."""
 
 import functools
 from typing import Any
@@ -16,26 +16,26 @@ writer = lazy(__package__, "..exporting.file.writer")
 
 
 class TracedModule(Compiled):
-    """A module whose calls are traced, with an example of its arguments: a tuple, or a dict of keyword arguments."""
+    """A traced module with example arguments: a tuple, or a dict of keyword arguments."""
 
     def __init__(self, module, dynamic, example):
         super().__init__(module, dynamic)
         self.__dict__.update(_made_of=(module, dynamic, example), example_inputs=example)
 
     def state_dict(self, *args, **kwargs):
-        """That of the module, by its own names."""
+        """Return the state dict of the module, with its own names."""
         return self._orig_mod.state_dict(*args, **kwargs)
 
     def load_state_dict(self, state_dict, *args, **kwargs):
-        """Give the module other values, by its own names."""
+        """Load a state dict with the module's own names."""
         return self._orig_mod.load_state_dict(state_dict, *args, **kwargs)
 
     def named_parameters(self, *args, **kwargs):
-        """Those of the module, by its own names."""
+        """Iterate over the module's parameters, with its own names."""
         return self._orig_mod.named_parameters(*args, **kwargs)
 
     def save(self, f, _extra_files=None):
-        """Write what a call of that kind computes to a file, which `jit.load` reads: `jit.export`."""
+        """Export a call of this kind to a file for `jit.load` (`jit.export`)."""
         write(self, f, _extra_files)
 
     def __reduce__(self):
@@ -43,19 +43,19 @@ class TracedModule(Compiled):
 
 
 class TracedFunction(Traced):
-    """A traced function with an example of its arguments: a tuple, or a dict of keyword arguments."""
+    """A traced function with example arguments: a tuple, or a dict of keyword arguments."""
 
     def __init__(self, fn, dynamic, example):
         super().__init__(fn, dynamic)
         self.example_inputs = example
 
     def save(self, f, _extra_files=None):
-        """Write what a call of that kind computes to a file, which `jit.load` reads: `jit.export`."""
+        """Export a call of this kind to a file for `jit.load` (`jit.export`)."""
         write(self, f, _extra_files)
 
 
 def write(traced, f, extra_files=None):
-    """Write a function that was traced with example inputs to a file."""
+    """Export a function that was traced with example inputs."""
     if extra_files:
         raise TraceError("jit.save: a file holds a model alone; keep other data in a file of its own")
     if not isinstance(traced, (TracedModule, TracedFunction)):
@@ -73,9 +73,9 @@ def trace(func=None, example_inputs=None, optimize=None, check_trace=True, check
     dynamic   None: sizes of arguments become symbolic once they are seen to change; True: all are from the start; False: none
               ever are; {parameter or position: {dim: name}} names those that are from the start (equal names, equal sizes)
 
-    It needs no example inputs, since calls are recorded as they come. With `example_inputs` (a tensor, or a tuple of arguments)
-    or `example_kwarg_inputs`, as PyTorch's programs give them, it runs once at once, a module stays a module, and what is
-    returned has a `save(path)`. `optimize`, `check_trace`, `check_tolerance` and `strict` change nothing: traces are guarded.
+    Example inputs are optional, since calls are recorded as they come. With `example_inputs` (a tensor, or a tuple of arguments)
+    or `example_kwarg_inputs`, the function runs once immediately, a module stays a module, and the result has `save(path)`.
+    `optimize`, `check_trace`, `check_tolerance` and `strict` change nothing: traces are guarded.
     """
     if example_inputs is not None or example_kwarg_inputs is not None:
         return traced_by_example(func, example_inputs, example_kwarg_inputs, check_inputs, dynamic)
@@ -85,7 +85,7 @@ def trace(func=None, example_inputs=None, optimize=None, check_trace=True, check
 
 
 def traced_by_example(fn, example_inputs, example_kwarg_inputs, check_inputs, dynamic) -> Any:
-    """Return a traced function or module that has run once, for the example (and for each of `check_inputs`)."""
+    """Return a traced function or module after a run on the example and each of `check_inputs`."""
     if example_inputs is not None and example_kwarg_inputs is not None:
         raise ArgumentError("trace takes example_inputs or example_kwarg_inputs, not both")
     example: Any = example_kwarg_inputs

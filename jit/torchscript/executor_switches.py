@@ -1,5 +1,5 @@
-"""Switches of PyTorch's older compiler. Ingot joins kernels in one way and has symbols for sizes that change, so most of them
-are kept and change nothing; `optimized_execution(False)` runs traced functions as they are."""
+"""TorchScript's executor switches. ingot has one fuser and symbolic sizes, so most switches only store their value.
+`optimized_execution(False)` runs traced functions eagerly."""
 
 from contextlib import contextmanager
 
@@ -10,7 +10,7 @@ _FUSERS = ("fuser0", "fuser1", "fuser2", "fuser3")
 
 
 class _Kept:
-    """What was set."""
+    """The stored switches."""
 
     strategy: tuple = (("STATIC", 2), ("DYNAMIC", 10))
     onednn = False
@@ -18,14 +18,14 @@ class _Kept:
 
 @contextmanager
 def optimized_execution(should_optimize):
-    """Inside, traced functions are compiled, or run as they are."""
+    """Compile traced functions inside, or run them eagerly."""
     with config.override(jit=bool(should_optimize) and config.current().jit):
         yield
 
 
 @contextmanager
 def fuser(name):
-    """Names one of PyTorch's fusers; kernels are joined as always."""
+    """Do nothing inside, after a check of the fuser's name."""
     if name not in _FUSERS:
         raise ArgumentError(f"fuser takes one of {', '.join(_FUSERS)}, got {name!r}")
     yield
@@ -33,12 +33,12 @@ def fuser(name):
 
 @contextmanager
 def strict_fusion():
-    """Says that all inside is to be fused; kernels are joined as always."""
+    """Do nothing inside."""
     yield
 
 
 def set_fusion_strategy(strategy) -> list:
-    """Keep how often PyTorch would compile for fixed sizes and for changing ones; gives what was kept before."""
+    """Store the strategy, which has no effect, and return the one before."""
     given = tuple([tuple(entry) for entry in strategy])
     if any(len(e) != 2 or e[0] not in ("STATIC", "DYNAMIC") or type(e[1]) is not int for e in given):
         raise ArgumentError(f"set_fusion_strategy takes pairs of 'STATIC' or 'DYNAMIC' and a number, got {strategy!r}")
@@ -47,10 +47,10 @@ def set_fusion_strategy(strategy) -> list:
 
 
 def enable_onednn_fusion(enabled: bool) -> None:
-    """Keep whether PyTorch would fuse by oneDNN."""
+    """Store the switch, which has no effect."""
     _Kept.onednn = bool(enabled)
 
 
 def onednn_fusion_enabled() -> bool:
-    """What `enable_onednn_fusion` was told."""
+    """Return the value of `enable_onednn_fusion`."""
     return _Kept.onednn

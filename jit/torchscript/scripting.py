@@ -1,7 +1,6 @@
-"""Names of PyTorch's older compiler: fronts where they fit, and refusals that say what to call instead.
+"""TorchScript's functions over `jit.trace`, or refusals that name an alternative.
 
-ingot has no language of its own for functions: what is traced is Python. So marks for that compiler (`ignore`, `unused`,
-`interface` ...) change nothing.
+ingot traces Python and has no language of its own, so marks (`ignore`, `unused`, `interface` ...) change nothing.
 """
 
 from typing import Any, Final
@@ -17,11 +16,11 @@ __all__ = ["Attribute", "Final", "Future", "RecursiveScriptModule", "ScriptFunct
 
 
 class ScriptModule(Module):
-    """A module whose class was written for PyTorch's older compiler; its calls are plain ones."""
+    """Base of classes written for TorchScript; calls are plain calls."""
 
 
 class Scripted(Compiled, ScriptModule):
-    """What `script` makes of a module: one whose calls are traced, and which has the parts of the other one by their names."""
+    """The result of `script` on a module: calls are traced, and attributes are the module's."""
 
     def __init__(self, module, dynamic=None, eager=False):
         super().__init__(module, dynamic, eager)
@@ -34,7 +33,7 @@ class Scripted(Compiled, ScriptModule):
             raise AttributeError(name) from None
 
     def save(self, f, _extra_files=None):
-        """Refused: which arguments it takes is not known."""
+        """Raise: the arguments are unknown."""
         raise TraceError("a scripted module cannot be saved, since its arguments are not known: save what "
                          "jit.trace(module, example_inputs) gives, or its state_dict()")
 
@@ -43,28 +42,30 @@ RecursiveScriptModule = ScriptModule
 
 
 class ScriptFunction:
-    """What no function is: `script` gives them back as they are."""
+    """The class of compiled functions; nothing is an instance, since `script` returns functions unchanged."""
 
 
 def script(obj: Any = None, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
-    """Return a module becomes one whose calls are traced, as by `ingot.compile`, and whose parts keep their names. Functions
-    and classes stay what they are: a function is part of the trace that calls it, and eager code can differentiate it twice,
-    as it cannot a traced one."""
+    """Return a module whose calls are traced, as `ingot.compile` does, with the names of its parts.
+
+    Functions and classes are returned unchanged: a function joins the trace of its caller, and eager code can differentiate it
+    twice, which a traced function cannot.
+    """
     return Scripted(obj) if issubclass(type(obj), Module) and type(obj) is not Scripted else obj
 
 
 def script_method(fn):
-    """Return the method itself."""
+    """Return the method."""
     return fn
 
 
 def ignore(drop=False, **kwargs):
-    """Return the function itself: traces record what it does; with `jit.host` Python runs it at every call."""
+    """Return the function: traces record it; `jit.host` makes Python call it every time."""
     return drop if callable(drop) else _itself
 
 
 def unused(fn):
-    """Return the function itself."""
+    """Return the function."""
     return fn
 
 
@@ -76,12 +77,12 @@ def _itself(fn):
 
 
 def is_scripting() -> bool:
-    """False: code always runs as Python."""
+    """Return False: code always runs as Python."""
     return False
 
 
 def is_tracing() -> bool:
-    """False, also in traces, which do what eager code does. Whether one is recorded says `compiler.is_compiling`."""
+    """Return False, also in traces, which do what eager code does. `compiler.is_compiling` tells whether a trace records."""
     return False
 
 
@@ -96,7 +97,7 @@ def Attribute(value, type):
 
 
 def isinstance(obj, target_type) -> bool:
-    """Return whether an object is of a type; of List[int] and the like only the outer type is looked at."""
+    """Return whether an object is of a type; of List[int] and others, only the outer type counts."""
     kinds = target_type if type(target_type) is tuple else (target_type,)
     return any(issubclass(type(obj), getattr(k, "__origin__", None) or k) for k in kinds)
 
@@ -114,7 +115,7 @@ class Future:
     value = wait
 
     def done(self) -> bool:
-        """True: the function has run."""
+        """Return True: the function has run."""
         return True
 
     def then(self, callback):
@@ -123,7 +124,7 @@ class Future:
 
 
 def fork(func, *args, **kwargs) -> Future:
-    """Run a function now; `wait` gives its result. Work goes side by side inside of kernels."""
+    """Run a function now; `wait` returns its result. Kernels run in parallel inside."""
     return Future(func(*args, **kwargs))
 
 
@@ -133,22 +134,22 @@ def wait(future):
 
 
 def freeze(mod, preserved_attrs=None, optimize_numerics=True):
-    """Return the module: what its weights alone determine is computed once by every trace of it, in any case."""
+    """Return the module: every trace computes values that depend on weights alone only once."""
     if mod.training:
         raise TraceError("freeze takes a module in evaluation mode; call eval() first")
     return mod
 
 
 def optimize_for_inference(mod, other_methods=None):
-    """Return the module: traces optimise it in any case."""
+    """Return the module: every trace is optimised."""
     return mod
 
 
 def save(m, f, _extra_files=None):
-    """Write what `jit.trace(f, example_inputs)` gave to a file, which `jit.load` reads."""
+    """Export the result of `jit.trace(f, example_inputs)` to a file for `jit.load`."""
     write(m, f, _extra_files)
 
 
 def trace_module(mod, inputs, *args, **kwargs):
-    """Refused: each method is traced for itself."""
+    """Raise: trace each method by itself."""
     raise TraceError("jit.trace_module: trace each method, as in step = jit.trace(model.method)")

@@ -1,4 +1,4 @@
-"""`ingot.backends`: what the libraries that users ask about are here, and the switches that scripts set."""
+"""`ingot.backends`: libraries that programs query, and switches that they set."""
 
 import sys
 
@@ -6,7 +6,7 @@ from ..core import float32_precision
 from . import absent_libraries, cpu, cuda, cudnn, mha, mkldnn, mps, quantized
 from .switch_board import Freezing, SwitchBoard, switched
 
-# What PyTorch's builds may lack, by the names that programs ask for at the top level.
+# Optional parts of PyTorch's builds, under their top-level names.
 has_lapack = True           # linear algebra is ingot's own
 has_mkl = has_mkldnn = has_openmp = False
 mkl = openmp = opt_einsum = absent_libraries
@@ -26,7 +26,7 @@ sys.modules[__name__].__class__ = _Board
 
 
 def disable_global_flags():
-    """From now on switches of cudnn, mkldnn and all backends are set by `flags()` alone, which sets them back."""
+    """Allow changes of the switches of cudnn, mkldnn and all backends by `flags()` alone from now on."""
     Freezing.is_on = True
 
 
@@ -36,5 +36,5 @@ def flags_frozen() -> bool:
 
 
 def flags(fp32_precision="none"):
-    """Set how float32 is multiplied where nothing more particular was said, inside."""
+    """Set the default precision of float32 products inside."""
     return switched(sys.modules[__name__], {"fp32_precision": fp32_precision})

@@ -1,4 +1,4 @@
-"""`ingot.xpu`, `ingot.mps` and `ingot.mtia`: accelerators that ingot does not use. Programs ask whether there is one."""
+"""`ingot.xpu`, `ingot.mps` and `ingot.mtia`: accelerators that ingot does not use. Programs query their presence."""
 
 from typing import Any
 
@@ -9,42 +9,42 @@ __all__ = ["current_device", "device_count", "empty_cache", "is_available", "is_
 
 
 def is_available() -> bool:
-    """False."""
+    """Return False."""
     return False
 
 
 def is_initialized() -> bool:
-    """False."""
+    """Return False."""
     return False
 
 
 def device_count() -> int:
-    """None is used."""
+    """Return 0."""
     return 0
 
 
 def _is_in_bad_fork() -> bool:
-    """False."""
+    """Return False."""
     return False
 
 
 def empty_cache() -> None:
-    """Does nothing: no memory is kept there."""
+    """Do nothing: there is no cache."""
 
 
 def manual_seed(seed: int) -> None:
-    """Does nothing: nothing is drawn there. One seed is for all devices: see `ingot.manual_seed`."""
+    """Do nothing: these devices draw nothing. `ingot.manual_seed` seeds all devices."""
 
 
 manual_seed_all = manual_seed
 
 
 def seed() -> None:
-    """Does nothing: nothing is drawn there."""
+    """Do nothing: these devices draw nothing."""
 
 
 def current_device(*args: Any) -> int:
-    """Refused: there is none."""
+    """Raise: there is no such device."""
     raise DeviceError("ingot uses no accelerators but GPUs of NVIDIA's; tensors can be on the CPU and on 'cuda'")
 
 

@@ -1,4 +1,4 @@
-"""`ingot.accelerator`: the same questions whatever accelerator there is, with plain answers where there is none."""
+"""`ingot.accelerator`: functions of the current accelerator, whichever it is, with simple results without one."""
 
 from ...ir.errors import DeviceError
 from ..core.device import DRIVERS, Device, available
@@ -14,7 +14,7 @@ def _kind() -> str | None:
 
 
 def driver(kind=None):
-    """Return the backend of the accelerator (of one kind), or an error that says there is none."""
+    """Return the backend of the accelerator (of one kind), or raise."""
     kind = kind or _kind()
     if kind is None or not available(kind):
         raise DeviceError(f"there is no {kind or 'accelerator'} device here; tensors can be on: cpu")
@@ -22,7 +22,7 @@ def driver(kind=None):
 
 
 def index_of(device, kind=None) -> int:
-    """Return the index that `device` (None, an int, a name or a Device) means."""
+    """Return the index of `device`: None, an int, a name or a Device."""
     backend = driver(kind)
     index = device if device is None or isinstance(device, int) else Device(device).index
     index = backend.current() if index is None else index
@@ -43,18 +43,18 @@ def current_accelerator(check_available: bool = False) -> Device | None:
 
 
 def device_count() -> int:
-    """Return how many accelerators there are."""
+    """Return the number of accelerators."""
     kind = _kind()
     return DRIVERS[kind].count() if kind else 0
 
 
 def current_device_index() -> int:
-    """Return the index of the accelerator in use."""
+    """Return the index of the current accelerator."""
     return driver().current()
 
 
 def set_device_index(device):
-    """Make an accelerator the one in use."""
+    """Make an accelerator the current one."""
     driver().set_current(index_of(device))
 
 
@@ -63,11 +63,11 @@ set_device_idx = set_device_index
 
 
 class device_index:
-    """Uses another accelerator inside; None changes nothing."""
+    """A context with another current accelerator; None changes nothing."""
 
     def __init__(self, index, /):
         self.index = index
-        self.before: list = []          # what to go back to, for each `with`
+        self.before: list = []          # index to restore, per `with`
 
     def __enter__(self):
         if self.index is not None:
@@ -81,60 +81,60 @@ class device_index:
 
 
 def synchronize(device=None, /):
-    """Wait for everything launched on an accelerator; there is nothing to wait for without one."""
+    """Wait for everything launched on an accelerator. Without one, return at once."""
     if is_available() or device is not None:
         driver().synchronize(index_of(device))
 
 
 def current_stream(device=None, /):
-    """Return the stream that work goes to."""
+    """Return the current stream."""
     return driver().stream(index_of(device))
 
 
 def set_stream(stream):
-    """Make a stream the one that work goes to."""
+    """Make a stream the current one."""
     driver().set_stream(stream)
 
 
 def empty_cache():
-    """Give memory kept for reuse back to the device."""
+    """Return cached memory to the device."""
     if is_available():
         driver().empty_cache()
 
 
 def memory_stats(device=None, /) -> dict:
-    """Byte counts by name; empty without an accelerator."""
+    """Return byte counts by name; empty without an accelerator."""
     return driver().memory(index_of(device)) if is_available() or device is not None else {}
 
 
 def memory_allocated(device=None, /) -> int:
-    """Bytes in use by tensors."""
+    """Return the bytes in use by tensors."""
     return memory_stats(device).get("allocated", 0)
 
 
 def max_memory_allocated(device=None, /) -> int:
-    """Return the most bytes in use by tensors so far."""
+    """Return the peak of bytes in use by tensors."""
     return memory_stats(device).get("allocated_peak", 0)
 
 
 def memory_reserved(device=None, /) -> int:
-    """Bytes held from the device, in use or kept for reuse."""
+    """Return the bytes held from the device, in use or cached."""
     return memory_stats(device).get("reserved", 0)
 
 
 def max_memory_reserved(device=None, /) -> int:
-    """Return the most bytes held from the device so far."""
+    """Return the peak of bytes held from the device."""
     return memory_stats(device).get("reserved_peak", 0)
 
 
 def reset_peak_memory_stats(device=None, /):
-    """Start counting peaks anew."""
+    """Restart the peaks."""
     if is_available() or device is not None:
         driver().reset_peak(index_of(device))
 
 
 def reset_accumulated_memory_stats(device=None, /):
-    """Start counting totals anew."""
+    """Restart the totals."""
     if is_available() or device is not None:
         driver().reset_totals(index_of(device))
 
@@ -146,5 +146,5 @@ def get_memory_info(device=None, /) -> tuple:
 
 
 def get_device_capability(device=None, /) -> tuple:
-    """Return the version of what an accelerator can do: (major, minor)."""
+    """Return the compute capability of an accelerator: (major, minor)."""
     return driver().capability(index_of(device))

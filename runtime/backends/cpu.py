@@ -1,4 +1,4 @@
-"""Answers about the CPU."""
+"""`ingot.backends.cpu`: the instruction set of the CPU."""
 
 from ...ir.target import host
 
@@ -6,7 +6,7 @@ __all__ = ["get_cpu_capability"]
 
 
 def get_cpu_capability() -> str:
-    """Return the vector instructions that kernels are made for: DEFAULT, AVX2, AVX512 or NEON."""
+    """Return the vector instructions of compiled kernels: DEFAULT, AVX2, AVX512 or NEON."""
     target = host()
     if target.arch.startswith(("aarch64", "arm")):
         return "NEON"

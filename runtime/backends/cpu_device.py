@@ -1,4 +1,4 @@
-"""`ingot.cpu`: the questions that programs ask of any kind of device, with the processor's plain answers."""
+"""`ingot.cpu`: functions that exist for every kind of device, for the CPU."""
 
 import functools
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from ...ir.target import cpu_flags, machine_arch
 __all__ = ["Stream", "StreamContext", "current_device", "current_stream", "device_count", "get_capabilities", "is_available",
            "is_initialized", "set_device", "stream", "synchronize"]
 
-# Instruction sets by the names that programs ask for, and Linux's names of them where those are others.
+# Instruction sets under PyTorch's names, with Linux's names where they differ.
 _X86 = {**{name: name for name in (
     "sse", "sse2", "ssse3", "sse4_1", "sse4_2", "sse4a", "avx", "avx2", "avx_vnni", "avx512_vbmi2", "avx512_bitalg",
     "avx512_vpopcntdq", "avx512_vnni", "avx512_bf16", "avx512_fp16", "avx512_vp2intersect", "avx512_4vnniw", "avx512_4fmaps",
@@ -23,64 +23,64 @@ _ARM = {**{name: name for name in (
 
 
 class Stream:
-    """A stand-in for a queue of work: the processor's is done when a call returns."""
+    """A stand-in for a stream: the CPU has finished when a call returns."""
 
     def __init__(self, priority: int = -1):
         pass
 
     def synchronize(self) -> None:
-        """Does nothing: there is nothing to wait for."""
+        """Do nothing: there is nothing to wait for."""
 
     def wait_stream(self, stream) -> None:
-        """Does nothing: there is nothing to wait for."""
+        """Do nothing: there is nothing to wait for."""
 
 
 _STREAM = Stream()
 
 
 def is_available() -> bool:
-    """True."""
+    """Return True."""
     return True
 
 
 @functools.cache
 def get_capabilities() -> Mapping:
-    """Which instruction sets the processor has ("avx2": True), and its "architecture"."""
+    """Return the instruction sets of the CPU ("avx2": True), and its "architecture"."""
     arch, flags = machine_arch(), cpu_flags()
     names = {"x86_64": _X86, "aarch64": _ARM}.get(arch, {})
     return MappingProxyType({**{name: flag in flags for name, flag in names.items()}, "architecture": arch})
 
 
 def is_initialized() -> bool:
-    """True."""
+    """Return True."""
     return True
 
 
 def device_count() -> int:
-    """1"""
+    """Return 1."""
     return 1
 
 
 def current_device() -> str:
-    """'cpu'"""
+    """Return 'cpu'."""
     return "cpu"
 
 
 def set_device(device) -> None:
-    """Does nothing: there is one."""
+    """Do nothing: there is one device."""
 
 
 def synchronize(device=None) -> None:
-    """Does nothing: work is done when a call returns."""
+    """Do nothing: the CPU has finished when a call returns."""
 
 
 def current_stream(device=None) -> Stream:
-    """Return the one stream there is."""
+    """Return the only stream."""
     return _STREAM
 
 
 class StreamContext:
-    """Does nothing."""
+    """A context without effect."""
 
     def __init__(self, stream):
         self.stream = stream
@@ -93,5 +93,5 @@ class StreamContext:
 
 
 def stream(stream):
-    """Does nothing."""
+    """Return a context without effect."""
     return StreamContext(stream)

@@ -1,4 +1,4 @@
-"""Switches of the CUDA backend."""
+"""`ingot.backends.cuda`: switches of the CUDA backend."""
 
 from contextlib import contextmanager
 
@@ -13,7 +13,7 @@ __all__ = ["allow_fp16_bf16_reduction_math_sdp", "cudnn_sdp_enabled", "cufft_pla
 
 
 class Products(float32_precision.Operation):
-    """Switches of products. Those of half precision change nothing: sums of products are kept in float32."""
+    """Switches of matrix products. Those of half precision change nothing: sums are in float32."""
 
     __slots__ = ("allow_bf16_reduced_precision_reduction", "allow_fp16_accumulation", "allow_fp16_reduced_precision_reduction")
 
@@ -24,7 +24,7 @@ class Products(float32_precision.Operation):
 
     @property
     def allow_tf32(self) -> bool:
-        """Return whether products of float32 may take TF32."""
+        """Return whether float32 products may use TF32."""
         return self.fp32_precision == "tf32"
 
     @allow_tf32.setter
@@ -37,7 +37,7 @@ _attention = {"cudnn": True, "flash": True, "math": True, "mem_efficient": True}
 
 
 class _PlanCache:
-    """The cache of plans of Fourier transforms that PyTorch has for each GPU; ingot's kernels have no plans."""
+    """The plan cache of Fourier transforms; ingot's kernels have no plans."""
 
     max_size, size = 4096, 0
 
@@ -45,7 +45,7 @@ class _PlanCache:
         return self
 
     def clear(self):
-        """Nothing is kept."""
+        """Do nothing: the cache is empty."""
 
 
 cufft_plan_cache = _PlanCache()
@@ -67,16 +67,16 @@ preferred_blas_library = _preferred("preferred_blas_library", ("default", "cubla
 
 
 def allow_fp16_bf16_reduction_math_sdp(enabled: bool):
-    """Accepted: attention adds up in float32."""
+    """Do nothing: attention sums in float32."""
 
 
 def fp16_bf16_reduction_math_sdp_allowed() -> bool:
-    """False."""
+    """Return False."""
     return False
 
 
 def is_flash_attention_available() -> bool:
-    """True: attention is one kernel that keeps no matrix of scores."""
+    """Return True: attention is one kernel without a score matrix."""
     return True
 
 
@@ -86,42 +86,42 @@ def is_built() -> bool:
 
 
 def enable_cudnn_sdp(enabled: bool):
-    """Accepted: ingot has one attention kernel for each device."""
+    """Store the switch, which has no effect: each device has one attention kernel."""
     _attention["cudnn"] = bool(enabled)
 
 
 def enable_flash_sdp(enabled: bool):
-    """Accepted: ingot has one attention kernel for each device."""
+    """Store the switch, which has no effect: each device has one attention kernel."""
     _attention["flash"] = bool(enabled)
 
 
 def enable_math_sdp(enabled: bool):
-    """Accepted: ingot has one attention kernel for each device."""
+    """Store the switch, which has no effect: each device has one attention kernel."""
     _attention["math"] = bool(enabled)
 
 
 def enable_mem_efficient_sdp(enabled: bool):
-    """Accepted: ingot has one attention kernel for each device."""
+    """Store the switch, which has no effect: each device has one attention kernel."""
     _attention["mem_efficient"] = bool(enabled)
 
 
 def cudnn_sdp_enabled() -> bool:
-    """What enable_cudnn_sdp set."""
+    """Return the value of enable_cudnn_sdp."""
     return _attention["cudnn"]
 
 
 def flash_sdp_enabled() -> bool:
-    """What enable_flash_sdp set."""
+    """Return the value of enable_flash_sdp."""
     return _attention["flash"]
 
 
 def math_sdp_enabled() -> bool:
-    """What enable_math_sdp set."""
+    """Return the value of enable_math_sdp."""
     return _attention["math"]
 
 
 def mem_efficient_sdp_enabled() -> bool:
-    """What enable_mem_efficient_sdp set."""
+    """Return the value of enable_mem_efficient_sdp."""
     return _attention["mem_efficient"]
 
 

@@ -1,6 +1,8 @@
-"""cuDNN is not used by ingot. `allow_tf32` and `fp32_precision` say whether convolutions of float32, and steps of recurrent
-layers, take TF32 on a GPU, as with PyTorch; the other switches can be set, and change nothing: results are deterministic
-without them."""
+"""`ingot.backends.cudnn`: switches under cuDNN's name, which ingot does not use.
+
+`allow_tf32` and `fp32_precision` allow TF32 for float32 convolutions and recurrent layers on a GPU, as in PyTorch. The other
+switches have no effect: results are always deterministic.
+"""
 
 import sys
 
@@ -42,23 +44,23 @@ sys.modules[__name__].__class__ = _Board
 
 
 def is_available() -> bool:
-    """Return whether cuDNN is used: it is not."""
+    """Return False: cuDNN is not used."""
     return False
 
 
 def is_acceptable(tensor) -> bool:
-    """Return whether cuDNN takes this tensor: it takes none."""
+    """Return False: cuDNN is not used."""
     return False
 
 
 def version():
-    """Return the version of cuDNN: there is none."""
+    """Return None: cuDNN is not used."""
     return
 
 
 def flags(enabled=False, benchmark=False, benchmark_limit=10, deterministic=False, allow_tf32=True, fp32_precision="none",
           **others):
-    """Set the switches inside. fp32_precision, where it is given, says more than allow_tf32."""
+    """Set the switches inside. fp32_precision overrides allow_tf32."""
     board = sys.modules[__name__]
     return switched(board, {"enabled": enabled, "benchmark": benchmark, "benchmark_limit": benchmark_limit,
                             "deterministic": deterministic, "fp32_precision": fp32_precision,

@@ -1,4 +1,4 @@
-"""oneDNN is not used by ingot; its switches can be set, and change nothing: CPUs multiply float32 in float32."""
+"""`ingot.backends.mkldnn`: switches without effect; oneDNN is not used, and CPUs multiply float32 in float32."""
 
 import sys
 
@@ -25,7 +25,7 @@ sys.modules[__name__].__class__ = _Board
 
 
 def is_available() -> bool:
-    """Return whether oneDNN is used: it is not."""
+    """Return False: oneDNN is not used."""
     return False
 
 

@@ -1,4 +1,4 @@
-"""Apple GPUs."""
+"""`ingot.backends.mps`: Apple GPUs."""
 
 from ..core.device import DRIVERS, available
 

@@ -1,4 +1,4 @@
-"""The engine of quantised layers: ingot has one, with the names that scripts choose among, so the choice changes nothing."""
+"""`ingot.backends.quantized`: the engine of quantised layers. ingot has one, so the choice changes nothing."""
 
 __all__ = ["engine", "supported_engines"]
 

@@ -1,4 +1,4 @@
-"""Modules some of whose names are switches, and the freezing of these."""
+"""Modules whose names are switches, which can be frozen."""
 
 from contextlib import contextmanager
 from types import ModuleType
@@ -8,14 +8,14 @@ from ..core import float32_precision
 
 
 class Freezing:
-    """Whether switches may be set outside of `flags()`."""
+    """Whether switches may be set only by `flags()`."""
 
     is_on = False
 
 
 @contextmanager
 def thawed():
-    """Switch may be set inside."""
+    """Allow setting of switches inside."""
     before, Freezing.is_on = Freezing.is_on, False
     try:
         yield
@@ -24,7 +24,7 @@ def thawed():
 
 
 class SwitchBoard(ModuleType):
-    """A module whose `SWITCHES` are not set once they are frozen. Subclasses have properties for those kept elsewhere."""
+    """A module whose `SWITCHES` cannot be set while frozen. Subclasses have properties for switches stored elsewhere."""
 
     SWITCHES: tuple = ()
 

@@ -1,8 +1,8 @@
-"""Functions of PyTorch's that programs look for and that are not there."""
+"""Functions that raise in place of missing ones."""
 
 
 def refused(error: type, path: str, instead: str):
-    """Return a function that raises, and says what to use instead."""
+    """Return a function that raises and names an alternative."""
     def call(*args, **kwargs):
         raise error(f"{path}: {instead}")
 

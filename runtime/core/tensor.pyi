@@ -238,7 +238,7 @@ class Tensor:
     def any(self, dim=None, keepdim: builtins.bool = False, *, out=None, axis=None, keepdims: builtins.bool = False) -> Tensor:
         """Return whether any element is nonzero (uint8 gives uint8)."""
     def apply_(self, callable) -> Tensor:
-        """Replace each element by callable(element); slow, one Python call each."""
+        """Replace each element by callable(element), with one Python call each."""
     def arccos(self, *, out=None) -> Tensor:
         """Elementwise acos."""
     def arccos_(self, *, out=None) -> Tensor:
@@ -782,7 +782,7 @@ class Tensor:
     def is_hip(self) -> builtins.bool:
         """Whether this tensor is on a device of kind hip."""
     def is_inference(self) -> builtins.bool:
-        """False: tensors made in inference mode are ordinary ones, which autograd may use afterwards."""
+        """Return False: tensors of inference mode are ordinary ones, which autograd may use later."""
     is_ipu: builtins.bool
     @builtins.property
     def is_leaf(self) -> builtins.bool: ...
@@ -967,9 +967,9 @@ class Tensor:
     def mT(self) -> Tensor:
         """Tensor with the last two dimensions swapped."""
     def map2_(self, x, y, callable) -> Tensor:
-        """Replace each element a by callable(a, b, c), b and c from tensors that broadcast; slow, one Python call each."""
+        """Replace each element a by callable(a, b, c), with b and c from tensors that broadcast and one Python call each."""
     def map_(self, tensor, callable) -> Tensor:
-        """Replace each element a by callable(a, b), b from a tensor that broadcasts; slow, one Python call each."""
+        """Replace each element a by callable(a, b), with b from a tensor that broadcasts and one Python call each."""
     def masked_fill(self, mask, value) -> Tensor:
         """Replace elements by `value` where the mask is true."""
     def masked_fill_(self, mask, value) -> Tensor:
@@ -1083,7 +1083,7 @@ class Tensor:
     def nelement(self) -> builtins.int:
         """Return the number of elements."""
     def new(self, *data, device=None, size=None) -> Tensor:
-        """Return a tensor of this one's dtype: of given sizes (not initialised), or with given values."""
+        """Return a tensor of this dtype: uninitialised of given sizes, or with given values."""
     def new_empty(self, *sizes, size=None, dtype=None, device=None, requires_grad: builtins.bool = False,
                   layout=None, pin_memory: builtins.bool = False) -> Tensor:
         """Return a tensor without defined values, with this tensor's dtype."""

@@ -1,4 +1,4 @@
-"""`ingot.autograd` as users see it."""
+"""`ingot.autograd`: the public names of `runtime/autograd`."""
 
 from ..autograd import forward_ad, function, functional
 from ..autograd import hooks as graph

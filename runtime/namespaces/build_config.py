@@ -1,5 +1,5 @@
-"""`ingot.__config__`: what programs print or search to learn what they run on. Nothing is built beforehand: kernels are
-made for this machine."""
+"""`ingot.__config__`: the description of this machine and its libraries. Kernels are compiled for this machine, not in
+advance."""
 
 import platform
 
@@ -13,7 +13,7 @@ __all__ = ["parallel_info", "show"]
 
 
 def show() -> str:
-    """What takes part in computing, a line each."""
+    """Return the components of the runtime, one per line."""
     host = target.host()
     return "\n".join([f"ingot {VERSION} with:",
                       f"  - Python {platform.python_version()}",
@@ -23,5 +23,5 @@ def show() -> str:
 
 
 def parallel_info() -> str:
-    """Return how many threads compute."""
+    """Return the number of threads that compute."""
     return f"threads of kernels: {get_num_threads()}\n"

@@ -1,4 +1,4 @@
-"""Small things that older programs call: elements through a Python function, methods under top-level names."""
+"""Functions of older programs: elementwise Python functions, checks, methods under top-level names."""
 
 from ...ir import dtype as dt
 from ...ir.errors import AutogradError, OutOfMemoryError
@@ -20,19 +20,19 @@ api(inplace=True, name="igammac", checked=True)(gammaincc)
 
 @api()
 def is_inference(input) -> bool:
-    """False: tensors made in inference mode are ordinary ones, which autograd may use afterwards."""
+    """Return False: tensors of inference mode are ordinary ones, which autograd may use later."""
     return False
 
 
 @api(method=False)
 def _assert(condition, message):
-    """Return an assertion that vision libraries spell as a function; raises AssertionError."""
+    """Raise AssertionError unless a condition holds; vision libraries use it."""
     if not condition:
         raise AssertionError(message)
 
 
 def _says(message) -> str:
-    """What a check is told to say: a text, or a function that gives one."""
+    """Return the message of a check: a text, or a function that makes one."""
     return str(message() if callable(message) else message or "a check did not hold")
 
 
@@ -51,13 +51,13 @@ for _name, _kind in (("", RuntimeError), ("_index", IndexError), ("_value", Valu
 
 @api(method=False)
 def _check_is_size(i, message=None, *, max=None):
-    """Raise a RuntimeError unless a number can be a size, up to `max`."""
+    """Raise RuntimeError unless a number can be a size, up to `max`."""
     FUNCTIONS["_check"](i >= 0 and (max is None or i <= max), message or f"{i} cannot be a size")
 
 
 @api(method=False)
 def _check_tensor_all(cond, message=None):
-    """Raise a RuntimeError unless all elements of a boolean tensor are true."""
+    """Raise RuntimeError unless all elements of a boolean tensor are true."""
     FUNCTIONS["_check"](bool(cond.all()), message)
 
 
@@ -75,12 +75,12 @@ def _check_tensor_all_with(error_type, cond, message=None):
 
 @api(method=False)
 def _assert_async(input, assert_msg=None):
-    """Raise a RuntimeError unless a tensor of one element is true; at once, as eager code runs."""
+    """Raise RuntimeError unless a tensor of one element is true. The check is synchronous."""
     FUNCTIONS["_check"](bool(input), assert_msg or "Expected a tensor that is true, got one that is false")
 
 
 def _casting(name, dtype):
-    """Return the function of a name that casts to one dtype."""
+    """Return a function that casts to one dtype."""
     def cast(input, non_blocking=False):
         return input.to(dtype)
 
@@ -101,7 +101,7 @@ def _shape_as_tensor(input):
 
 
 def _through(self, name, function, others):
-    """Write what a Python function gives for each element (and those of other tensors) into a tensor."""
+    """Write the results of a Python function of each element (and those of other tensors) into a tensor."""
     if self.requires_grad:
         raise AutogradError(f"{name}() runs Python code that has no gradient; call it on .detach()")
     columns = [x.expand(self.shape).reshape(-1).tolist() for x in (self, *others)]
@@ -110,25 +110,25 @@ def _through(self, name, function, others):
 
 @api(function=False)
 def apply_(self, callable):
-    """Replace each element by callable(element); slow, one Python call each."""
+    """Replace each element by callable(element), with one Python call each."""
     return _through(self, "apply_", callable, ())
 
 
 @api(function=False)
 def map_(self, tensor, callable):
-    """Replace each element a by callable(a, b), b from a tensor that broadcasts; slow, one Python call each."""
+    """Replace each element a by callable(a, b), with b from a tensor that broadcasts and one Python call each."""
     return _through(self, "map_", callable, (tensor,))
 
 
 @api(function=False)
 def map2_(self, x, y, callable):
-    """Replace each element a by callable(a, b, c), b and c from tensors that broadcast; slow, one Python call each."""
+    """Replace each element a by callable(a, b, c), with b and c from tensors that broadcast and one Python call each."""
     return _through(self, "map2_", callable, (x, y))
 
 
 @api(function=False)
 def new(self, *data, device=None, size=None):
-    """Return a tensor of this one's dtype: of given sizes (not initialised), or with given values."""
+    """Return a tensor of this dtype: uninitialised of given sizes, or with given values."""
     data = data if size is None else (Size(size),)
     sizes = data[0] if len(data) == 1 and isinstance(data[0], Size) else data
     if all(isinstance(n, int) for n in sizes):
@@ -138,13 +138,13 @@ def new(self, *data, device=None, size=None):
 
 @api(method=False)
 def frobenius_norm(input, dim, keepdim=False, *, out=None):
-    """Return the root of the sum of squares over dims (all of them if there are none)."""
+    """Return the root of the sum of squares over dims, or over all."""
     return linalg.vector_norm(input, 2, dim if isinstance(dim, int) else tuple(dim) or None, keepdim, out=out)
 
 
 @api(method=False)
 def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, out=None):
-    """Return the sum of the singular values of the matrices that two dims span."""
+    """Return the sum of singular values of the matrices that two dims span."""
     return linalg.matrix_norm(input, "nuc", tuple(dim), keepdim, out=out)
 
 

@@ -1,4 +1,4 @@
-"""`ingot.sparse`: functions of sparse tensors, whether claims about them are checked, and their types by old names."""
+"""`ingot.sparse`: functions of sparse tensors, the switch of invariant checks, and types under older names."""
 
 from typing import Any
 
@@ -26,13 +26,15 @@ __all__ = ["BFloat16Tensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatT
 
 
 def sum(input, dim=None, dtype=None) -> Tensor:
-    """Return the sum of all entries, or over dims: a sparse tensor as long as sparse dimensions are left."""
+    """Sum all entries, or over dims; the result is sparse while sparse dimensions remain."""
     return FUNCTIONS["sum"](input, dtype=dtype) if dim is None else FUNCTIONS["sum"](input, dim, dtype=dtype)
 
 
 class check_sparse_tensor_invariants:
-    """Whether constructors check what only costs time to know, that a COO tensor said to be coalesced is; what memory depends
-    on is always checked. A context manager, a decorator, and a switch for the process (`enable`, `disable`)."""
+    """The switch of invariant checks in constructors that memory safety does not need: whether a COO tensor is coalesced.
+
+    It is a context manager, a decorator, and a switch for the process (`enable`, `disable`).
+    """
 
     def __init__(self, enable=True):
         self.state = bool(enable)
@@ -40,17 +42,17 @@ class check_sparse_tensor_invariants:
 
     @staticmethod
     def is_enabled() -> bool:
-        """Return whether they do."""
+        """Return whether constructors check."""
         return Invariants.enabled
 
     @staticmethod
     def enable() -> None:
-        """From now on they do."""
+        """Turn the checks on."""
         Invariants.enabled = True
 
     @staticmethod
     def disable() -> None:
-        """From now on they do not."""
+        """Turn the checks off."""
         Invariants.enabled = False
 
     def __enter__(self):
@@ -69,7 +71,7 @@ class check_sparse_tensor_invariants:
 
 
 def as_sparse_gradcheck(gradcheck) -> Any:
-    """Return a gradcheck for functions of sparse tensors: they are checked as functions of the values that require grad."""
+    """Return a gradcheck for functions of sparse tensors, as functions of the values that require grad."""
 
     def of_values(func, inputs, **options):
         options.pop("masked", None)
@@ -90,8 +92,8 @@ def as_sparse_gradcheck(gradcheck) -> Any:
 
 
 class SparseType(type):
-    """The type of the old names: `sparse.FloatTensor(indices, values, size)`, or `sparse.FloatTensor(2, 3)` without entries;
-    a sparse tensor of its dtype is an instance of it."""
+    """The metaclass of older types: `sparse.FloatTensor(indices, values, size)`, or `sparse.FloatTensor(2, 3)` without
+    entries. Sparse tensors of its dtype are instances."""
 
     tensor_dtype: dt.DType
 

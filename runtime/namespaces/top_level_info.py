@@ -1,4 +1,4 @@
-"""Limits of dtypes, switches and files under their top-level names."""
+"""Top-level functions about dtypes, devices and files: result_type, get_device_module, save, load."""
 
 import importlib
 from types import ModuleType
@@ -21,13 +21,13 @@ FUNCTIONS.update(save=save, load=load)
 
 @api(method=False, keywords={"tensor": "tensor1", "other": "tensor2", "scalar": "tensor2"})
 def result_type(tensor1, tensor2) -> DType:
-    """Return the dtype in which two tensors or numbers meet."""
+    """Return the common dtype of two tensors or numbers."""
     return _meet(tensor1, tensor2)
 
 
 @api(method=False)
 def get_device(input) -> int:
-    """Return the index of the accelerator that holds a tensor, -1 for the CPU."""
+    """Return the index of the accelerator of a tensor, -1 for the CPU."""
     if not isinstance(input, Tensor):
         raise no_tensor("get_device", "input", input)
     return input.get_device()
@@ -35,7 +35,7 @@ def get_device(input) -> int:
 
 @api(method=False)
 def get_device_module(device=None) -> ModuleType:
-    """Return the module of a kind of devices (`ingot.cuda`); unless said that of the accelerator, or of the CPU without one."""
+    """Return the module of a kind of device (`ingot.cuda`), by default that of the accelerator, or of the CPU."""
     kind = next((k for k in DRIVERS if available(k)), "cpu") if device is None else Device(device).type
     if kind not in _MODULES:
         raise DeviceError(f"devices of kind {kind!r} have no module; there are {', '.join(_MODULES)}")

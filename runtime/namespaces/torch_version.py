@@ -1,4 +1,4 @@
-"""`ingot.torch_version`: versions that compare as versions, with text, tuples of numbers, and one another."""
+"""`ingot.torch_version`: versions that compare with text, tuples of numbers, and one another."""
 
 import re
 
@@ -8,11 +8,11 @@ _FORM = re.compile(r"v?(?:(\d+)!)?(\d+(?:\.\d+)*)[-_.]?(?:(alpha|beta|preview|pr
                    r"(?:[-_.]?(post|rev|r)[-_.]?(\d*)|-(\d+))?(?:[-_.]?(dev)[-_.]?(\d*))?"
                    r"(?:\+([a-z0-9]+(?:[-_.][a-z0-9]+)*))?", re.I)
 _STAGES = {"a": 0, "alpha": 0, "b": 1, "beta": 1, "c": 2, "rc": 2, "pre": 2, "preview": 2}
-_BEFORE, _FINAL = -1, 3                 # a development release comes before all stages, the release itself after them
+_BEFORE, _FINAL = -1, 3                 # a development release precedes all stages; the release follows them
 
 
 def _key(version) -> tuple | None:
-    """What sorts a version as PEP 440 orders them; None for what is none."""
+    """Return a sort key in the order of PEP 440, or None for text that is no version."""
     if not isinstance(version, str):
         version = ".".join(map(str, version)) if isinstance(version, (tuple, list)) else str(version)
     found = _FORM.fullmatch(version.strip())
@@ -31,7 +31,7 @@ def _key(version) -> tuple | None:
 
 
 class TorchVersion(str):
-    """Text that compares as a version: `TorchVersion("2.10") > "2.9"`, `> (2, 9)`; with text that is none, as text."""
+    """Text that compares as a version: `TorchVersion("2.10") > "2.9"`, `> (2, 9)`. Other text compares as text."""
 
     __slots__ = ()
     __hash__ = str.__hash__

@@ -1,4 +1,4 @@
-"""`ingot.version`: what scripts print of the build. CUDA is used through its driver, so no toolkit's version is compiled in."""
+"""`ingot.version`: the version, and None for toolkits. CUDA is used through its driver, so no toolkit is compiled in."""
 
 from ...ir.version import VERSION
 

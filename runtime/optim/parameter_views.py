@@ -1,8 +1,8 @@
 """Parameters that update as views of another form: complex ones as pairs of real numbers, scalars as vectors.
 
 Both parts of a complex parameter have running averages of their own. A scalar parameter updates as a vector of one element if
-learning rate or step count is a tensor without dims: beside a vector such a number rounds to the vector's dtype, as a Python
-number does, so traced and eager results have the same bits.
+learning rate or step count is a tensor without dims. Beside a vector such a number rounds to the vector's dtype, as a Python
+number does. So traced and eager results have the same bits.
 """
 
 from ..api.register.register import FUNCTIONS

@@ -1,4 +1,4 @@
-"""`ingot.utils`: what programs around models use."""
+"""`ingot.utils`: tools for programs around models."""
 
 from .. import data
 from ..autograd import checkpoint

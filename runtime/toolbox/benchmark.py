@@ -1,4 +1,4 @@
-"""`ingot.utils.benchmark`: how long a statement takes, with its spread, and tables of several."""
+"""`ingot.utils.benchmark`: times of statements with their spread, and tables of them."""
 
 import math
 import statistics
@@ -15,12 +15,12 @@ __all__ = ["Compare", "Measurement", "Timer", "select_unit", "timer", "unit_to_e
 
 timer = timeit.default_timer
 _UNITS = (("s", 1.0, "second"), ("ms", 1e-3, "millisecond"), ("us", 1e-6, "microsecond"), ("ns", 1e-9, "nanosecond"))
-_WIDE_SPREAD = 0.1      # of the middle half, beside the median: from here on a reader is warned
-_MOST_OVERHEAD = 1e-4   # of the clock, beside what it measures
+_WIDE_SPREAD = 0.1      # interquartile range / median from which a reader is warned
+_MOST_OVERHEAD = 1e-4   # allowed share of the clock in a measurement
 
 
 def select_unit(t: float) -> tuple[str, float]:
-    """Return (name, seconds) of the unit in which a time reads well."""
+    """Return (name, seconds) of a readable unit for a time."""
     for name, unit, _ in _UNITS:
         if t >= unit:
             return name, unit
@@ -34,7 +34,7 @@ def unit_to_english(u: str) -> str:
 
 @dataclass
 class Measurement:
-    """Several runs of one statement; times are seconds of one execution."""
+    """Several runs of one statement; times are seconds per execution."""
 
     number_per_run: int
     raw_times: list
@@ -56,7 +56,7 @@ class Measurement:
 
     @property
     def iqr(self) -> float:
-        """How far the middle half of the times spreads."""
+        """Return the interquartile range of the times."""
         if len(self.raw_times) < 2:
             return 0.0
         low, _, high = statistics.quantiles(self.times, n=4, method="inclusive")
@@ -64,7 +64,7 @@ class Measurement:
 
     @property
     def significant_figures(self) -> int:
-        """Return how many digits of the median the spread leaves."""
+        """Return the number of digits of the median that the spread leaves."""
         spread = 1.7 * self.iqr / math.sqrt(len(self.raw_times)) if len(self.raw_times) >= 4 else math.inf
         if not spread or math.isinf(spread):
             return 3 if spread else 5
@@ -72,7 +72,7 @@ class Measurement:
 
     @staticmethod
     def merge(measurements) -> list:
-        """One measurement of all runs that measured the same thing."""
+        """Merge measurements of the same statement."""
         groups: dict = defaultdict(list)
         for m in measurements:
             groups[m.stmt, m.setup, m.label, m.sub_label, m.description, m.env, m.num_threads].append(m)
@@ -92,8 +92,8 @@ class Measurement:
 
 
 class Timer:
-    """Runs a statement (Python code as text) beside a clock, with a number of threads; names that it needs come from `setup`
-    and `globals`, and `ingot` is there."""
+    """A timer of a statement (Python code as text), with a number of threads. `setup` and `globals` provide names, and
+    `ingot` is imported."""
 
     def __init__(self, stmt="pass", setup="pass", global_setup="", timer=timer, globals=None, label=None, sub_label=None,
                  description=None, env=None, num_threads=1, language="python"):
@@ -118,16 +118,16 @@ class Timer:
         return Measurement(number, times, **self._about)
 
     def timeit(self, number=1_000_000) -> Measurement:
-        """One measurement over `number` runs, after some to warm up."""
+        """Measure `number` runs, after some to warm up."""
         self._run(max(number // 100, 2))
         return self._measured(number, [self._run(number)])
 
     def repeat(self, repeat=-1, number=-1):
-        """Refused; see `blocked_autorange`."""
+        """Raise: use `blocked_autorange`."""
         raise NotImplementedError("use blocked_autorange, which chooses how often to run")
 
     def _number(self, at_least, callback=None) -> int:
-        """Return how many runs make a measurement that the clock's own cost does not change."""
+        """Return the number of runs that makes the cost of the clock negligible."""
         overhead = statistics.median([timer_cost(self._clock) for _ in range(5)])
         number = 1
         while True:
@@ -139,7 +139,7 @@ class Timer:
             number *= 10
 
     def blocked_autorange(self, callback=None, min_run_time=0.2) -> Measurement:
-        """Measurements for at least `min_run_time` seconds, each of as many runs as a clock needs."""
+        """Measure blocks of runs for at least `min_run_time` seconds; a block is long enough for the clock."""
         number = self._number(min_run_time, callback)
         times, total = [], 0.0
         while total < min_run_time:
@@ -150,7 +150,7 @@ class Timer:
         return self._measured(number, times)
 
     def adaptive_autorange(self, threshold=0.1, *, min_run_time=0.01, max_run_time=10.0, callback=None) -> Measurement:
-        """Measure until the middle half of the times spreads by less than `threshold` of the median."""
+        """Measure until the interquartile range is below `threshold` of the median."""
         number, total, look = self._number(min_run_time, callback), 0.0, 4
         times: list = []
         while True:
@@ -162,17 +162,17 @@ class Timer:
                 found = self._measured(number, times)
                 if found.iqr < threshold * found.median or total > max_run_time:
                     return found
-                look = len(times) * 5 // 4     # looking takes time, too
+                look = len(times) * 5 // 4     # statistics take time, too
 
 
 def timer_cost(clock) -> float:
-    """Seconds between two questions to a clock."""
+    """Return the seconds between two reads of a clock."""
     began = clock()
     return clock() - began
 
 
 class Compare:
-    """A table of measurements: a row for each sub_label, a column for each description, a part for each number of threads."""
+    """A table of measurements: a row per sub_label, a column per description, a part per number of threads."""
 
     def __init__(self, results):
         self._results: list = []
@@ -180,21 +180,21 @@ class Compare:
         self.extend_results(results)
 
     def extend_results(self, results):
-        """Take in more measurements."""
+        """Add measurements."""
         for r in results:
             if not isinstance(r, Measurement):
                 raise ArgumentError(f"Compare takes measurements of a Timer, got {type(r).__name__}")
         self._results.extend(results)
 
     def trim_significant_figures(self):
-        """Show no more digits than the spread leaves."""
+        """Show only the digits that the spread leaves."""
         self._trim = True
 
     def colorize(self, rowwise=False):
-        """Nothing: tables are plain text."""
+        """Do nothing: tables are plain text."""
 
     def highlight_warnings(self):
-        """Mark times whose spread is wide."""
+        """Mark times with a wide spread."""
         self._warn = True
 
     def print(self):

@@ -1,5 +1,4 @@
-"""`ingot.utils.cpp_extension`: operators in C++ are not there, as there is no C++ to link with. Programs that try to
-build one, and do without where that fails, go on."""
+"""`ingot.utils.cpp_extension`: refusals, since ingot has no C++ to link extensions with. Programs with a fallback go on."""
 
 from ...ir.errors import IngotError
 from ..backends.unavailable_functions import refused
@@ -14,7 +13,7 @@ _INSTEAD = ("ingot has no C++ to build an extension with; write the operator in 
 
 
 class ExtensionError(IngotError, RuntimeError):
-    """An extension in C++ was asked for."""
+    """A C++ extension was requested."""
 
 
 def _refused(name: str):
@@ -22,7 +21,7 @@ def _refused(name: str):
 
 
 class BuildExtension:
-    """A command of setuptools. Refused, with what to use instead."""
+    """A setuptools command; its constructor raises."""
 
     __init__ = _refused("BuildExtension")
     with_options = classmethod(_refused("BuildExtension"))

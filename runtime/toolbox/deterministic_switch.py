@@ -1,4 +1,4 @@
-"""`ingot.utils.deterministic`: a switch that programs set. Memory of new tensors is zeros, whatever it says."""
+"""`ingot.utils.deterministic`: a switch without effect. Memory of new tensors is always zeroed."""
 
 fill_uninitialized_memory: bool = True
 

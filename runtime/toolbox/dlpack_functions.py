@@ -1,4 +1,4 @@
-"""`ingot.utils.dlpack`: exchanging tensors with other libraries by DLPack."""
+"""`ingot.utils.dlpack`: exchange of tensors by DLPack."""
 
 from ..interop.tensor_protocols import from_dlpack
 

@@ -1,7 +1,7 @@
-"""`ingot.utils.flop_counter`: how many floating point operations a program's contractions take, by module.
+"""`ingot.utils.flop_counter`: FLOPs of contractions by module.
 
-Products, convolutions, attention and recurrent layers count as they multiply and add; what works on one element at a time
-counts nothing, as in PyTorch. Counts are by the names of operator records ("linear", "conv", "conv_weight_grad" ...).
+Products, convolutions, attention and recurrent layers count; elementwise operators count nothing, as in PyTorch. Counts go by
+the names of operator records ("linear", "conv", "conv_weight_grad" ...).
 """
 
 import threading
@@ -24,15 +24,15 @@ __all__ = ["FlopCounterMode", "register_flop_formula"]
 
 _SUFFIXES = ("", "K", "M", "B", "T")
 _HEAD = ("Module", "FLOP", "% Total")
-FORMULAS: dict[str, Callable] = {}      # of the user's, by the name of an operator
+FORMULAS: dict[str, Callable] = {}      # of users, by operator name
 
 
 def register_flop_formula(targets, get_raw=False):
-    """Mark the function that says how many operations a call takes of an operator: one that is registered with the module
-    `library`, or a record of ingot's, by itself or by its name; or a list of them.
+    """Register the decorated function as the FLOP formula of an operator: one of the module `library`, a record or its name, or
+    a list of them.
 
-    It is called with the arguments of the operator, and `out_shape`: tensors are replaced by their shapes. With `get_raw` they
-    stay tensors, and what comes beside them is `out_val`.
+    The formula gets the arguments of the operator, and `out_shape`, with tensors replaced by their shapes. With `get_raw` they
+    stay tensors, and the keyword is `out_val`.
     """
     names = [_name_of(t) for t in (targets if isinstance(targets, (list, tuple)) else (targets,))]
 
@@ -44,7 +44,7 @@ def register_flop_formula(targets, get_raw=False):
 
 
 def _name_of(target) -> str:
-    if getattr(target, "namespace", None) == "aten":            # PyTorch's name of an operator, or one of its overloads
+    if getattr(target, "namespace", None) == "aten":            # PyTorch's operator or overload
         target = target.__name__.partition(".")[0]
     name = target.name if isinstance(target, Op) else target.name() if callable(getattr(target, "name", None)) else target
     if not isinstance(name, str) or ("::" not in name and name not in OPS):
@@ -54,7 +54,7 @@ def _name_of(target) -> str:
 
 
 def _on_values(formula, get_raw=False):
-    """Return a formula as it is called here: with arguments, keywords and the result."""
+    """Return a formula of (arguments, keywords, result)."""
     if get_raw or getattr(formula, "_get_raw", False):
         return lambda args, kwargs, out: formula(*args, **kwargs, out_val=out)
 
@@ -66,7 +66,7 @@ def _on_values(formula, get_raw=False):
 
 
 class _Counts(defaultdict):
-    """How many operations, by the name of an operator; 0 for one that did not run."""
+    """FLOPs by operator name, 0 by default."""
 
     def __init__(self):
         super().__init__(int)
@@ -79,7 +79,7 @@ class _Counts(defaultdict):
 
 
 class _Modules:
-    """Which modules a thread is calling, by the names that they have below the first one that was called ("Net.layer1.0")."""
+    """The modules that a thread is calling, by path below the outermost one ("Net.layer1.0")."""
 
     def __init__(self):
         self.names: WeakKeyDictionary = WeakKeyDictionary()
@@ -105,7 +105,7 @@ class _Modules:
         self.open.append(self.names[module])
 
 
-# Hooks of all modules that are always the same two, so that what is recorded under one counter is good under the next.
+# The same two global hooks for every counter, so that a recording made under one is valid under the next.
 _KEY = "flop_counter"
 
 
@@ -126,15 +126,15 @@ def _of_this_thread():
 
 
 class FlopCounterMode(AtDoor):
-    """Counts the operations of what this thread runs inside of the `with` block, forward and backward, eager and compiled:
+    """A context that counts the FLOPs of this thread, forward and backward, eager and compiled.
 
         with FlopCounterMode() as counted:
             model(x).sum().backward()
         counted.get_total_flops(), counted.get_flop_counts()["Global"]["linear"]
 
-    Compiled code counts for the modules that are open around the call. A table is printed at the end, unless `display` is
-    False; `depth` says how many levels of modules it shows. `custom_mapping` has formulas for this counter alone (see
-    `register_flop_formula`). A gradient counts for the modules whose forward asked for it.
+    Compiled code counts for the modules around the call, and a gradient for the modules of its forward. A table is printed at
+    the end, unless `display` is False, with `depth` levels of modules. `custom_mapping` holds formulas for this counter (see
+    `register_flop_formula`).
     """
 
     hears_rules = True
@@ -147,10 +147,10 @@ class FlopCounterMode(AtDoor):
         self._own_formulas = own
         self.flop_counts: dict[str, dict[str, int]] = {}
         self.modules = _Modules()
-        self._made_in: WeakKeyDictionary = WeakKeyDictionary()     # by node of the history: the modules that were open
-        self._backward_of: tuple = ()                              # the modules of the node whose gradient rule runs
+        self._made_in: WeakKeyDictionary = WeakKeyDictionary()     # history node -> modules that were running
+        self._backward_of: tuple = ()                              # modules of the node in backward
 
-    # The `with` block.
+    # The context.
 
     def __enter__(self):
         if tls.m.recorder is not None:
@@ -169,18 +169,18 @@ class FlopCounterMode(AtDoor):
         if self.display:
             print(self.get_table(self.depth))
 
-    # What was found.
+    # Results.
 
     def get_total_flops(self) -> int:
         """Return the sum of all counts."""
         return sum(self.flop_counts.get("Global", {}).values())
 
     def get_flop_counts(self) -> dict[str, dict[str, int]]:
-        """By the name of the module ("Global" for everything), then by that of the operator."""
+        """Return the counts by module ("Global" for all), then by operator."""
         return {module: dict(counts) for module, counts in self.flop_counts.items()}
 
     def get_unsupported_ops(self) -> Counter:
-        """Nothing: what has no formula is made of operators that have one, or contracts nothing."""
+        """Return nothing: operators without a formula consist of others, or contract nothing."""
         return Counter()
 
     def get_table(self, depth: int | None = None) -> str:
@@ -206,11 +206,11 @@ class FlopCounterMode(AtDoor):
                  for name, count, share in (_HEAD, tuple("-" * w for w in widths), *rows)]
         return "\n".join(lines)
 
-    # What it hears.
+    # Observation.
 
     def call(self, op, args, params):
         m = tls.m
-        if m.batched is not None:      # whole batches come by once more, one level further out
+        if m.batched is not None:      # whole batches arrive again, one level further out
             whole = m.batched.call(op, args, params)
             if whole is not NotImplemented:
                 return whole
@@ -230,7 +230,7 @@ class FlopCounterMode(AtDoor):
         return out
 
     def around_operator(self, op, run, args, kwargs):
-        """Return an operator of the user's counts by its formula; without one, what it runs is counted."""
+        """Count an operator of users by its formula, or else the operators that it runs."""
         formula = self._formula(op.name())
         if formula is None:
             return super().around_operator(op, run, args, kwargs)
@@ -251,7 +251,7 @@ class FlopCounterMode(AtDoor):
         return counted
 
     def ran(self, job, compiled):
-        """Compiled code runs: its contractions count if this thread runs it."""
+        """Count the contractions of compiled code, if this thread runs it."""
         if threading.get_ident() == self.modules.thread:
             for name, flops in job.contractions(compiled):
                 self._count(name, flops)
@@ -260,7 +260,7 @@ class FlopCounterMode(AtDoor):
         return self._own_formulas.get(name) or FORMULAS.get(name)
 
     def _note_nodes(self, outs):
-        """Remember the modules that make these results, for their gradients."""
+        """Record the modules that computed these results, for their gradients."""
         where = (*self.modules.open, *self._backward_of)
         if where:
             for t in outs:

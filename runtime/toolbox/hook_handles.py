@@ -1,4 +1,4 @@
-"""`ingot.utils.hooks`: what libraries need to keep hooks of their own."""
+"""`ingot.utils.hooks`: parts for libraries with hooks of their own."""
 
 import warnings
 
@@ -14,6 +14,6 @@ def unserializable_hook(f):
 
 
 def warn_if_has_hooks(tensor):
-    """Says so where a tensor has hooks, which are lost when it is pickled."""
+    """Warn about a tensor whose hooks are lost when it is pickled."""
     if getattr(tensor, "_backward_hooks", None):
         warnings.warn("hooks of a tensor are not pickled with it", stacklevel=2)

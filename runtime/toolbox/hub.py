@@ -1,5 +1,8 @@
-"""`ingot.hub` and `ingot.utils.model_zoo`: models and weights that lie on this machine. Nothing here opens a connection: what
-would be downloaded is taken from its place below `get_dir()`, and where it is missing the error names address and place."""
+"""`ingot.hub` and `ingot.utils.model_zoo`: local models and weights.
+
+Nothing here opens a connection. A file that would be downloaded is read from its place below `get_dir()`; if it is missing, the
+error names address and place.
+"""
 
 import importlib.util
 import os
@@ -16,30 +19,30 @@ __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_stat
            "tqdm"]
 
 _CONF = "hubconf.py"
-HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")       # where names of files of weights carry the beginning of their hash
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")       # the start of the hash in names of weight files
 _chosen: dict = {}
 
 
 def get_dir() -> str:
-    """Return the folder of repositories and, in `checkpoints`, of weights: that of `set_dir`, else `hub` below $TORCH_HOME,
+    """Return the folder of repositories, with weights in `checkpoints`: that of `set_dir`, else `hub` below $TORCH_HOME,
     else in the user's cache."""
     return _chosen["dir"] if "dir" in _chosen else os.path.join(_get_torch_home(), "hub")
 
 
 def _get_torch_home() -> str:
-    """Return the folder that libraries keep files in."""
+    """Return the cache folder of PyTorch's libraries."""
     cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
     return os.path.expanduser(os.environ.get("TORCH_HOME", os.path.join(cache, "torch")))
 
 
 def set_dir(d):
-    """Choose the folder of repositories and weights."""
+    """Set the folder of repositories and weights."""
     _chosen["dir"] = os.path.expanduser(d)
 
 
 def load_state_dict_from_url(url, model_dir=None, map_location=None, progress=True, check_hash=False, file_name=None,
                              weights_only=True):
-    """Return the weights that an address names, from the file of that name in `model_dir` (`checkpoints` below `get_dir()`)."""
+    """Load the weights at an address, from the file of that name in `model_dir` (default `checkpoints` below `get_dir()`)."""
     folder = Path(model_dir or os.path.join(get_dir(), "checkpoints"))
     path = folder / (file_name or os.path.basename(urlparse(url).path))
     if not path.exists():
@@ -51,7 +54,7 @@ load_url = load_state_dict_from_url
 
 
 def download_url_to_file(url, dst, hash_prefix=None, progress=True):
-    """Refused: ingot opens no connections."""
+    """Raise: ingot opens no connections."""
     raise FileError(f"ingot downloads nothing: save {url} as {dst} with a program of your choice")
 
 
@@ -82,7 +85,7 @@ def _entry(repo_or_dir, model, source):
 
 def load(repo_or_dir, model, *args, source="github", trust_repo=None, force_reload=False, verbose=True, skip_validation=False,
          **kwargs):
-    """What the function `model` of a folder's hubconf.py makes; source must be "local"."""
+    """Call the function `model` of a folder's hubconf.py; source must be "local"."""
     return _entry(repo_or_dir, model, source)(*args, **kwargs)
 
 
@@ -92,12 +95,12 @@ def list(github, force_reload=False, skip_validation=False, trust_repo=None, ver
 
 
 def help(github, model, force_reload=False, skip_validation=False, trust_repo=None, *, source="local"):
-    """What the docstring of a model says."""
+    """Return the docstring of a model."""
     return _entry(github, model, source).__doc__
 
 
 class _Quiet:
-    """What progress bars do where the package tqdm is not installed: nothing."""
+    """A progress bar that shows nothing, without the package tqdm."""
 
     def __init__(self, iterable=None, *args, **kwargs):
         self.iterable = iterable
@@ -112,14 +115,14 @@ class _Quiet:
         return None
 
     def update(self, n=1):
-        """Count; shows nothing."""
+        """Do nothing."""
 
     def close(self):
-        """End; nothing was shown."""
+        """Do nothing."""
 
 
 def tqdm(*args, **kwargs):
-    """Return the progress bar of the package tqdm, or one that shows nothing where that is not installed."""
+    """Return a progress bar of the package tqdm, or a silent one without it."""
     try:
         from tqdm.auto import tqdm as bar
     except ImportError:

@@ -1,4 +1,4 @@
-"""`ingot.utils.module_tracker`: which modules are running now, in forward and in backward, by their names."""
+"""`ingot.utils.module_tracker`: names of the modules that run, in forward and backward."""
 
 import threading
 from typing import Any
@@ -15,12 +15,13 @@ __all__ = ["ModuleTracker"]
 
 
 class ModuleTracker:
-    """While it is entered, `parents` has the names of the modules that this thread runs, such as "Net.layer1.0" (the class of
-    the first one, and the path below it), and "Global". In backward it has those between whose results and arguments the
-    gradient is, and `is_bw` is True.
+    """A context with the names of running modules of this thread in `parents`, such as "Net.layer1.0" (outermost class and
+    path), and "Global".
 
         with ModuleTracker() as tracker:
-            net(x).sum().backward()          # a hook, or a mode, looks at tracker.parents
+            net(x).sum().backward()          # a hook, or a mode, reads tracker.parents
+
+    In backward, a module runs from the gradient of its results to that of its arguments, and `is_bw` is True.
     """
 
     def __init__(self):
@@ -68,7 +69,7 @@ class ModuleTracker:
             self._at_gradients(result, lambda *_: self._goes_back_into(name))
 
     def _goes_back_into(self, name):
-        """Return the gradient of a module's results is there; that of its arguments may never be, so all is over at the end."""
+        """Enter a module in backward. All modules end with the backward, since gradients of arguments may never come."""
         self.parents.add(name)
         if self._over not in tls.m.backward.endings:
             tls.m.backward.endings.append(self._over)
@@ -78,7 +79,7 @@ class ModuleTracker:
         self.parents.add("Global")
 
     def _at_gradients(self, values, then):
-        """Has a function run once the gradients of some values are there."""
+        """Call a function once the gradients of some values are computed."""
         tensors = [t for t in tree_leaves(values) if isinstance(t, Tensor) and t.requires_grad]
         if tensors:
             self._hooks.append(register_multi_grad_hook(tensors, then))

@@ -1,4 +1,4 @@
-"""Progress of long work: a bar with rate, loss and time left, quiet where nobody watches."""
+"""Progress bars with rate, numbers and time left; silent without a terminal."""
 
 import sys
 import time
@@ -9,7 +9,7 @@ __all__ = ["progress"]
 
 
 class Progress:
-    """An iterable that shows how far it is. `update(loss=...)` sets the numbers shown beside the bar."""
+    """An iterable with a progress bar; `update(loss=...)` sets the numbers beside it."""
 
     def __init__(self, iterable, description, total, watched, refresh):
         self.iterable, self.description, self.total = iterable, description, total
@@ -22,7 +22,7 @@ class Progress:
         return self.total if self.total is not None else len(self.iterable)
 
     def update(self, **numbers):
-        """Numbers to show, by name: Python numbers or tensors of one element."""
+        """Set numbers to show, by name: Python numbers or tensors of one element."""
         self.numbers.update(numbers)
 
     def __iter__(self):
@@ -53,7 +53,7 @@ class Progress:
         self._bar.update(self._task, completed=self.done, numbers=self.text())
 
     def text(self) -> str:
-        """Return the numbers as they are shown."""
+        """Return the text of the numbers."""
         return "  ".join(f"{name} {_short(value)}" for name, value in self.numbers.items())
 
 
@@ -63,7 +63,7 @@ def _short(value) -> str:
 
 
 def _new_bar():
-    """Description, bar, count, rate, time left, numbers."""
+    """Return a bar: description, bar, count, rate, time left, numbers."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
     from rich.text import Text
@@ -77,10 +77,10 @@ def _new_bar():
 
 
 def progress(iterable, description="", *, total=None, disable=None, refresh=0.1):
-    """Iterate over `iterable` (a loader, say) behind a progress bar on standard error: count, rate, time left, and what
-    `update(loss=loss)` was told.
+    """Iterate over `iterable` behind a progress bar on standard error: count, rate, time left, and the numbers of
+    `update(loss=loss)`.
 
-    Silent unless standard error is a terminal; `disable` says so either way. `refresh` is the least time between two pictures,
+    It is silent unless standard error is a terminal; `disable` overrides that. `refresh` is the minimum time between updates,
     in seconds.
     """
     if total is None and hasattr(iterable, "__len__"):

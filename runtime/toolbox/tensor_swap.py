@@ -1,4 +1,4 @@
-"""Two tensors that change places."""
+"""Swaps of two tensors."""
 
 import weakref
 
@@ -10,8 +10,8 @@ _SLOTS = ("_a", "_node", "_shared")
 
 
 def swap_tensors(t1, t2):
-    """Each becomes what the other is: class, memory, history, gradient and attributes. Whoever holds one of them finds the
-    other there, so neither may be known otherwise than by itself, as a view or by a weak reference is."""
+    """Swap two tensors: class, memory, history, gradient and attributes. Every reference to one then sees the other, so
+    neither may be a view, have views, or have weak references."""
     for name, t in (("t1", t1), ("t2", t2)):
         if not isinstance(t, Tensor):
             raise TypeError(f"swap_tensors takes tensors, got {type(t).__name__} as {name}")
@@ -29,5 +29,5 @@ def swap_tensors(t1, t2):
 
 
 def _own(node):
-    """Return the reference that a leaf has to its tensor."""
+    """Return the weak reference that a leaf has to its tensor."""
     return node.of if type(node) is Leaf else None

@@ -1,4 +1,4 @@
-"""`ingot.testing`: comparing tensors, and making them for tests."""
+"""`ingot.testing`: comparison of tensors, and random tensors for tests."""
 
 import collections.abc
 import math
@@ -17,17 +17,17 @@ from ..core.tensor import Tensor, wrap
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
-# How far apart elements of each dtype may be: (rtol, atol).
+# Default (rtol, atol) by dtype.
 _TOLERANCES = {dt.float16: (1e-3, 1e-5), dt.bfloat16: (1.6e-2, 1e-5), dt.float32: (1.3e-6, 1e-5), dt.float64: (1e-7, 1e-7),
                dt.complex64: (1.3e-6, 1e-5), dt.complex128: (1e-7, 1e-7)}
 
 
 def assert_close(actual, expected, *, allow_subclasses=True, rtol=None, atol=None, equal_nan=False, check_device=True,
                  check_dtype=True, check_layout=True, check_stride=False, msg=None):
-    """Raise AssertionError, saying what differs most and where, unless |actual - expected| <= atol + rtol * |expected|.
+    """Raise AssertionError with the largest difference and its place, unless |actual - expected| <= atol + rtol * |expected|.
 
-    Takes tensors, arrays, numbers, and sequences and mappings of them. Tolerances depend on the dtype unless given, both or
-    none; for integers and bools they are 0.
+    Arguments are tensors, arrays, numbers, and sequences and mappings of them. Give both tolerances or none; the defaults
+    depend on the dtype, and are 0 for integers and bools.
     """
     if (rtol is None) != (atol is None):
         raise ArgumentError("assert_close: rtol and atol must both be given or both be left out")
@@ -41,7 +41,7 @@ def assert_close(actual, expected, *, allow_subclasses=True, rtol=None, atol=Non
 
 
 def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan=True, msg=""):
-    """`assert_close` of values alone, by the name that it had first."""
+    """Call `assert_close` on values alone, under its first name."""
     actual = FUNCTIONS["as_tensor"](actual)
     expected = FUNCTIONS["as_tensor"](expected, dtype=actual.dtype) if not isinstance(expected, Tensor) else expected
     if rtol is None and atol is None:
@@ -50,7 +50,7 @@ def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan=True, msg=
 
 
 def _differences(actual, expected, path, options):
-    """Return (where, what) for everything that differs."""
+    """Return (place, difference) for everything that differs."""
     if isinstance(actual, collections.abc.Mapping) and isinstance(expected, collections.abc.Mapping):
         if actual.keys() != expected.keys():
             yield path, f"The keys of the mappings do not match: {sorted(actual, key=str)} and {sorted(expected, key=str)}"
@@ -82,7 +82,7 @@ def _as_tensor(x) -> Tensor:
 
 
 def _difference(actual, expected, *, rtol, atol, equal_nan, check_dtype, check_layout, check_stride) -> str | None:
-    """What makes two tensors (or numbers) differ, or None."""
+    """Return the difference of two tensors (or numbers), or None."""
     numbers = not isinstance(actual, (Tensor, np.ndarray)) and not isinstance(expected, (Tensor, np.ndarray))
     a, e = _as_tensor(actual), _as_tensor(expected)
     if a.shape != e.shape:
@@ -100,7 +100,7 @@ def _difference(actual, expected, *, rtol, atol, equal_nan, check_dtype, check_l
         rtol, atol = max(p[0] for p in pairs), max(p[1] for p in pairs)
     recorder: Any = tls.m.recorder
     for t in (a, e) if recorder is not None else ():
-        recorder.cut(t, "numpy", t._a)          # its numbers are looked at
+        recorder.cut(t, "numpy", t._a)          # the numbers are read
     common = dt.promote_types(a.dtype, e.dtype)
     kind = np.complex128 if common.is_complex else np.float64 if common.is_floating_point else object
     return _compared(a._a.astype(kind), e._a.astype(kind), rtol, atol, equal_nan, numbers)
@@ -128,7 +128,7 @@ def _compared(a, e, rtol, atol, equal_nan, numbers) -> str | None:
 
 
 def _worst(difference, close) -> str:
-    """Return the largest of some differences, and where."""
+    """Return the largest difference and its place."""
     shown = np.where(close, -1.0, np.where(np.isnan(difference), math.inf, difference))
     at = np.unravel_index(int(shown.argmax()), shown.shape)
     return f"{difference[at]} at index {tuple(int(i) for i in at)}"
@@ -136,7 +136,7 @@ def _worst(difference, close) -> str:
 
 def make_tensor(*shape, dtype, device=None, low=None, high=None, requires_grad=False, noncontiguous=False, exclude_zero=False,
                 memory_format=None):
-    """Return a tensor of random numbers in [low, high): by default in [-9, 9), of bools, or of small integers."""
+    """Return a tensor of random numbers in [low, high): by default [-9, 9), bools, or small integers."""
     sizes = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else tuple(shape)
     kind = dt.as_dtype(dtype)
     low, high = _bounds(kind, low, high)

@@ -1,4 +1,4 @@
-"""`ingot.utils.weak`: dictionaries whose keys, and references whose objects, are compared by identity and kept by others."""
+"""`ingot.utils.weak`: dictionaries and references that compare tensors by identity and do not keep them alive."""
 
 import copy
 import weakref
@@ -12,7 +12,7 @@ __all__ = ["TensorWeakRef", "WeakIdKeyDictionary", "WeakIdRef", "WeakTensorKeyDi
 
 
 class WeakIdRef(weakref.ref):
-    """A weak reference that is equal to others of the very same object."""
+    """A weak reference that equals others of the same object."""
 
     __slots__ = ("_id",)
 
@@ -32,7 +32,7 @@ class WeakIdRef(weakref.ref):
 
 
 class WeakIdKeyDictionary(MutableMapping):
-    """A dictionary by objects, whether they are equal to others or not; an entry goes when its key does."""
+    """A dictionary with weak keys compared by identity."""
 
     def __init__(self, dict=None, ref_type=WeakIdRef):
         self.data: Any = {}
@@ -54,7 +54,7 @@ class WeakIdKeyDictionary(MutableMapping):
     def __contains__(self, key):
         try:
             return self.ref_type(key) in self.data
-        except TypeError:               # of what cannot be referred to
+        except TypeError:               # the key cannot be referred to
             return False
 
     def __iter__(self):

@@ -1,4 +1,4 @@
-"""`ingot.fx.passes`: what goes over whole graphs."""
+"""`ingot.fx.passes`: passes over whole graphs."""
 
 from . import infra, shape_prop, split_module, utils
 

@@ -1,4 +1,4 @@
-"""`fx.passes.shape_prop`: runs a graph and notes at each node what its result is like."""
+"""`fx.passes.shape_prop`: an interpreter that records shapes and dtypes of results."""
 
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ __all__ = ["ShapeProp", "TensorMetadata"]
 
 
 class TensorMetadata(NamedTuple):
-    """What a tensor is like."""
+    """Shape, dtype and layout of a tensor."""
 
     shape: Size
     dtype: Any
@@ -26,10 +26,10 @@ def _described(t: Tensor) -> TensorMetadata:
 
 
 class ShapeProp(Interpreter):
-    """Runs a graph; `node.meta["tensor_meta"]` has the `TensorMetadata` of a result, or containers of them."""
+    """An interpreter that stores the `TensorMetadata` of each result, or containers of them, in `node.meta["tensor_meta"]`."""
 
     def run_node(self, n: Node) -> Any:
-        """What the node gives, which is described."""
+        """Run a node and describe its result."""
         result = super().run_node(n)
         found = []
 

@@ -1,4 +1,4 @@
-"""`fx.passes.split_module`: a graph in parts, each a module of its own."""
+"""`fx.passes.split_module`: a graph split into modules."""
 
 import operator
 from collections.abc import Callable
@@ -14,7 +14,7 @@ __all__ = ["Partition", "split_module"]
 
 
 class Partition:
-    """One part: its nodes, what it reads from others, and what others read of it."""
+    """One part: its nodes, the values that it reads from others, and those that others read."""
 
     def __init__(self, name: Any):
         self.name, self.submod_name = str(name), f"submod_{name}"
@@ -23,12 +23,12 @@ class Partition:
         self.outputs: dict[Node, None] = {}
 
     def needs(self, parts: dict[Node, "Partition"]) -> dict["Partition", None]:
-        """Return the parts that run before it."""
+        """Return the parts that must run before it."""
         return dict.fromkeys([parts[n] for n in self.inputs if n in parts])
 
 
 def _in_order(parts: list[Partition], of: dict[Node, Partition]) -> list[Partition]:
-    """Return the parts in an order in which each runs after those that it reads from."""
+    """Return the parts in topological order."""
     done: dict[Partition, bool] = {}
     ordered: list[Partition] = []
 
@@ -60,8 +60,10 @@ def _module_of(m, part: Partition) -> GraphModule:
 
 def split_module(m: GraphModule, root_m: Module | None, split_callback: Callable[[Node], Any],
                  qualname_map: dict[str, str] | None = None, keep_original_order: bool = False) -> GraphModule:
-    """Return the same program with a module `submod_<name>` for each part; `split_callback(node)` gives the name of the part
-    that a node is in. `qualname_map` is given the path before of each path after."""
+    """Return the same program with a module `submod_<name>` for each part; `split_callback(node)` returns the part of a node.
+
+    `qualname_map` receives the old path of each new path.
+    """
     parts: dict[Any, Partition] = {}
     of: dict[Node, Partition] = {}
     for node in m.graph.nodes:

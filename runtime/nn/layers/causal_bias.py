@@ -13,7 +13,7 @@ __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_le
 
 
 class CausalVariant(IntEnum):
-    """Which corner of the score matrix the diagonal starts in: first query and key, or last ones."""
+    """The corner of the score matrix on the diagonal: first query and key, or last ones."""
 
     UPPER_LEFT = 1
     LOWER_RIGHT = 2

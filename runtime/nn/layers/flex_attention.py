@@ -86,9 +86,9 @@ def create_mask(mod_fn, B, H, Q_LEN, KV_LEN, device="cpu"):
 class BlockMask:
     """A mask for flex_attention: the keys of each query, also counted in blocks.
 
-    kv_num_blocks, kv_indices   number and indices of the partly attended blocks in each row of blocks full_kv_num_blocks,
-    full_kv_indices   the same for blocks that are attended entirely bounds                      (batch, heads, queries, 2): the
-    interval of keys of each query; None if one query has no interval
+    kv_num_blocks, kv_indices   number and indices of the partly attended blocks in each row of blocks
+    full_kv_num_blocks, full_kv_indices   the same for blocks that are attended entirely
+    bounds                      (batch, heads, queries, 2): the interval of keys of each query; None if one query has none
     """
 
     def __init__(self, shape, mask_mod, BLOCK_SIZE, mask, counts=None, bounds=None):

@@ -87,7 +87,7 @@ class Terms(Level):
         return super().writes(dst, src)
 
     def detached(self, t):
-        """Return the stand-in: it has no history."""
+        """Raise for stand-ins, which have no history to cut."""
         if self.holds(t):
             raise Unknown
         return super().detached(t)

@@ -1,4 +1,4 @@
-"""`ingot.fx.passes.infra`: passes over graphs, one after the other."""
+"""`ingot.fx.passes.infra`: base class and manager of passes."""
 
 from . import pass_base, pass_manager
 

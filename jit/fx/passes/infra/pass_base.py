@@ -1,4 +1,4 @@
-"""`fx.passes.infra.pass_base`: what a pass over a module's graph is, and what it gives."""
+"""`fx.passes.infra.pass_base`: the base class of passes, and their result."""
 
 from abc import ABC, abstractmethod
 from typing import NamedTuple
@@ -9,14 +9,14 @@ __all__ = ["PassBase", "PassResult"]
 
 
 class PassResult(NamedTuple):
-    """The module after a pass, and whether that has changed it."""
+    """The module after a pass, and whether it changed."""
 
     graph_module: GraphModule
     modified: bool
 
 
 class PassBase(ABC):
-    """A pass: `call` does its work, `requires` and `ensures` raise where a module is not as it has to be before and after."""
+    """A pass: `call` does the work; `requires` and `ensures` raise for modules that are wrong before or after it."""
 
     def __call__(self, graph_module: GraphModule) -> PassResult | None:
         self.requires(graph_module)
@@ -26,10 +26,10 @@ class PassBase(ABC):
 
     @abstractmethod
     def call(self, graph_module: GraphModule) -> PassResult | None:
-        """Does the work of the pass."""
+        """Run the pass."""
 
     def requires(self, graph_module: GraphModule) -> None:  # noqa: B027  (most require nothing)
-        """Raise if the pass cannot take a module."""
+        """Raise if the pass cannot process a module."""
 
     def ensures(self, graph_module: GraphModule) -> None:  # noqa: B027
-        """Raise if a module is not as the pass has to leave it."""
+        """Raise if the pass left a wrong module."""

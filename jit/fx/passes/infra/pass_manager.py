@@ -1,4 +1,4 @@
-"""`fx.passes.infra.pass_manager`: passes that run one after the other, in an order that meets constraints, with checks."""
+"""`fx.passes.infra.pass_manager`: passes in an order that meets constraints, with checks."""
 
 import functools
 import inspect
@@ -15,7 +15,7 @@ __all__ = ["PassManager", "pass_result_wrapper", "this_before_that_pass_constrai
 
 
 def pass_result_wrapper(fn: Callable | None) -> Callable | None:
-    """Return a pass made of a function that changes a module, or gives another one."""
+    """Return a pass from a function that changes a module, or returns another one."""
     if fn is None:
         return None
 
@@ -29,8 +29,7 @@ def pass_result_wrapper(fn: Callable | None) -> Callable | None:
 
 
 def this_before_that_pass_constraint(this: Callable, that: Callable) -> Callable:
-    """Return the constraint that one pass runs before another one: of two passes, whether the first may run before the
-    second."""
+    """Return a constraint for pairs of passes: `this` may not run after `that`."""
     return lambda first, second: first != that or second != this
 
 
@@ -39,8 +38,10 @@ def _name(fn) -> str:
 
 
 class PassManager:
-    """Runs passes, all of them up to `steps` times, as long as one changes something. With `run_checks_after_each_pass` the
-    checks run after each; with `suppress_check_failures` one that fails is a warning."""
+    """A manager that runs all passes up to `steps` times, while one changes something.
+
+    With `run_checks_after_each_pass`, checks run after each pass; with `suppress_check_failures`, a failed check is a warning.
+    """
 
     def __init__(self, passes=None, constraints=None, steps=None, run_checks_after_each_pass: bool = False,
                  suppress_check_failures: bool = False):
@@ -52,28 +53,28 @@ class PassManager:
         self.suppress_check_failures = suppress_check_failures
 
     def add_pass(self, _pass: Callable):
-        """One more pass, behind the others."""
+        """Add a pass at the end."""
         self.passes.append(_pass)
 
     def add_constraint(self, constraint: Callable):
-        """One more constraint on the order."""
+        """Add a constraint on the order."""
         self.constraints.append(constraint)
 
     def add_checks(self, check: Callable):
-        """One more check: a function of the module, which raises where that is not as it has to be."""
+        """Add a check: a function that raises for a wrong module."""
         if len(inspect.signature(check).parameters) != 1:
             raise TypeError("a check of a PassManager takes one argument, the module")
         self.checks.append(check)
 
     def validate_constraints(self):
-        """Raise if the passes do not stand in an order that meets the constraints."""
+        """Raise if the order of passes breaks a constraint."""
         for at, second in enumerate(self.passes):
             for first in self.passes[:at]:
                 if not all(allows(first, second) for allows in self.constraints):
                     raise ArgumentError(f"{_name(first)} runs before {_name(second)}, which a constraint does not allow")
 
     def solve_constraints(self):
-        """Put the passes into an order that meets the constraints; those that these do not concern stay in theirs."""
+        """Sort the passes to meet the constraints; other passes keep their order."""
         before = {b: [a for a in range(len(self.passes)) if a != b and not self._may(b, a)] for b in range(len(self.passes))}
         sorter = TopologicalSorter(before)
         try:

@@ -1,4 +1,4 @@
-"""`ingot.fx.passes.utils`: what passes share."""
+"""`ingot.fx.passes.utils`: tools for passes."""
 
 from . import matcher_utils
 

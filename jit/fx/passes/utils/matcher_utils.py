@@ -1,4 +1,4 @@
-"""`fx.passes.utils.matcher_utils`: looks for a pattern in graphs."""
+"""`fx.passes.utils.matcher_utils`: the search for a pattern in graphs."""
 
 from .....ir.errors import ArgumentError
 from ...graph import Graph
@@ -8,8 +8,8 @@ __all__ = ["InternalMatch", "SubgraphMatcher"]
 
 
 class SubgraphMatcher:
-    """Looks for a pattern, of which arguments stand for anything; what it computes on the way, nobody else may use. With
-    `ignore_literals`, its numbers stand for any."""
+    """A search for a pattern whose arguments match anything and whose inner values have no other users. With
+    `ignore_literals`, numbers match any number."""
 
     def __init__(self, pattern: Graph, match_output: bool = False, match_placeholder: bool = False,
                  remove_overlapping_matches: bool = True, ignore_literals: bool = False):
@@ -20,8 +20,7 @@ class SubgraphMatcher:
         self.remove_overlapping_matches, self.ignore_literals = remove_overlapping_matches, ignore_literals
 
     def match(self, graph: Graph, node_name_match: str = "") -> list[InternalMatch]:
-        """Return all places where a graph looks like the pattern, in its order; with `node_name_match` those that have a
-        node whose name has that in it."""
+        """Return all matches in a graph, in order; with `node_name_match`, those with a node whose name contains it."""
         modules, own = [dict(g.owning_module.named_modules()) if g.owning_module is not None else {}
                         for g in (graph, self.pattern)]
         matcher, found, taken = Matcher(self.pattern, modules, own, self.ignore_literals), [], set()
