@@ -1,4 +1,4 @@
-"""`python -m ingot.as_torch program.py ...`: runs a program that was written for PyTorch, as it is."""
+"""`python -m ingot.as_torch program.py ...`: run an unchanged program for PyTorch."""
 
 import argparse
 import os
@@ -15,7 +15,7 @@ def build_parser() -> argparse.ArgumentParser:
         prog="python -m ingot.as_torch", description="Run a program that was written for PyTorch: `import torch` gives ingot.")
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument("-m", dest="module", metavar="MODULE", help="run a module, as `python -m` does")
-    target.add_argument("--path", action="store_true", help="print the folder that does the same for any program, in PYTHONPATH")
+    target.add_argument("--path", action="store_true", help="print the folder that does the same from PYTHONPATH")
     target.add_argument("program", nargs="?", help="the file to run")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the program")
     return parser

@@ -73,9 +73,9 @@ def trace(func=None, example_inputs=None, optimize=None, check_trace=True, check
     dynamic   None: sizes of arguments become symbolic once they are seen to change; True: all are from the start; False: none
               ever are; {parameter or position: {dim: name}} names those that are from the start (equal names, equal sizes)
 
-    Example inputs are optional, since calls are recorded as they come. With `example_inputs` (a tensor, or a tuple of arguments)
-    or `example_kwarg_inputs`, the function runs once immediately, a module stays a module, and the result has `save(path)`.
-    `optimize`, `check_trace`, `check_tolerance` and `strict` change nothing: traces are guarded.
+    Example inputs are optional, since calls are recorded as they come. With `example_inputs` (a tensor, or a tuple of
+    arguments) or `example_kwarg_inputs`, the function runs once immediately, a module stays a module, and the result has
+    `save(path)`. `optimize`, `check_trace`, `check_tolerance` and `strict` change nothing: traces are guarded.
     """
     if example_inputs is not None or example_kwarg_inputs is not None:
         return traced_by_example(func, example_inputs, example_kwarg_inputs, check_inputs, dynamic)
