@@ -50,7 +50,7 @@ MODULES = {
     "distributed.algorithms._checkpoint.checkpoint_wrapper": "runtime.distributed.fsdp.activation_wrappers",
     "distributed.checkpoint._consolidate_hf_safetensors": "runtime.distributed.checkpoint.unsupported_formats",
     "distributed.tensor._utils": "runtime.distributed.tensor",
-    "export._swap": "jit.exporting.program.module_call_graph",
+    "export._swap": "jit.exporting.program.unflatten",
     "fx._symbolic_trace": "as_torch.symbolic_trace",
     "masked._ops": "runtime.masked.masked_reductions",
     "nn.parallel._functions": "as_torch.comm_functions",

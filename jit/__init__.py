@@ -15,7 +15,8 @@ from .host.host_call import host
 
 if TYPE_CHECKING:
     from .exporting.capture.static_quantization import Calibration
-    from .exporting.file.loader import Model, load
+    from .exporting.file.loader import load
+    from .exporting.file.model import Model
     from .exporting.file.writer import export, quantize
     from .exporting.link.c_library import to_c
     from .inspect.debugging import debug
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 # Loaded when it is first asked for, so that a program that only runs exported models is quick to start: the name, and the
 # module that it is in.
-_LATE = {"Calibration": ".exporting.capture.static_quantization", "Model": ".exporting.file.loader",
+_LATE = {"Calibration": ".exporting.capture.static_quantization", "Model": ".exporting.file.model",
          "Profile": ".inspect.profiling",
          "Traced": ".tracing.trace", "debug": ".inspect.debugging", "export": ".exporting.file.writer",
          "from_onnx": ".onnx", "load": ".exporting.file.loader", "profile": ".inspect.profiling",

@@ -1,6 +1,6 @@
-"""Exported models: graphs in files, which run without the model's code, without LLVM, without Python.
+"""Models exported as graphs in files. They run without the model's code, without LLVM and, as C libraries, without Python.
 
-    export   writes a function or module to an `.ingot` file and checks the file against eager
-    load     reads one: a callable
-    to_c     writes a header, an object and a shared library
+    `export`   write a function or module to an `.ingot` file, and check the file against eager
+    `load`     read such a file: a callable
+    `to_c`     write a header, an object and a shared library
 """

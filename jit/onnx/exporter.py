@@ -1,8 +1,8 @@
-"""`to_onnx`: a function or a module as an ONNX model.
+"""`to_onnx`: write a function or a module as an ONNX model.
 
-The function is recorded once, with its free dimensions as symbols, and the operations are written by the table of writers.
-Then the model is read back (by `from_onnx`) and compared with the function, also at other sizes, and at those that break what
-the recording relied on: a model that does not give what eager gives is an error, not a file.
+The function is recorded once, with its dynamic dims as symbols. The table of writers translates the operators. Then the model
+is read back (by `from_onnx`) and compared with eager, also at other sizes and at those that break conditions of the recording.
+A model whose results differ is an error, not a file.
 """
 
 from contextlib import contextmanager
@@ -35,25 +35,25 @@ from .writers.graph_writer import EMITTERS, Claims, Writer
 from .writers.recorded_ops import Recorded, Ref, expanded, recorded, resized
 from .writers.size_formulas import Sizes
 
-FIRST, DEFAULT, LAST = 17, 18, 22   # operator set versions that are written
+FIRST, DEFAULT, LAST = 17, 18, 22   # versions of the operator set that are written
 
 
 def to_onnx(fn, example_inputs, path=None, *, opset: int = DEFAULT, dynamic=None, input_names=None, output_names=None,
             external_data: bool | None = None, verify: bool = True, training: bool | None = False,
             weights_as_inputs: bool = False, stateful: bool = False) -> bytes | None:
-    """Writes what `fn` computes to `path`, an ONNX model. Without a path its bytes are returned; an open file is written to.
+    """Write what `fn` computes to `path`, an ONNX model. Without a path its bytes are returned; an open file is written to.
 
     fn              a function or module
     example_inputs  a tensor or array, a tuple of positional arguments, or a dict of keyword arguments
     opset           the operator set version, 17 to 22
     dynamic         sizes that may change, {"x": {0: "batch"}}; dims of one name always have one size
     external_data   weights in a file beside the model; None does so for models that a single file cannot hold
-    training        the mode in which modules are exported; None leaves each in its own. What draws or writes is refused
-    weights_as_inputs   lists weights among the inputs as well, so that whoever runs the model may give others
-    verify          compares the model with the function, at three more sizes of each free dim and where conditions break
-    stateful        whether the function may write to buffers of modules: each is an input of its name behind the arguments,
-                    which need not be given (it is what it was at the export then), and its next value an output behind the
-                    results, `name.next`; else such a function is refused
+    training        the mode in which modules are exported; None leaves each in its own. Draws and writes are refused
+    weights_as_inputs   list weights among the inputs as well, so that users of the model may replace them
+    verify          compare the model with the function, at three more sizes of each dynamic dim and where conditions break
+    stateful        let the function write to buffers of modules: each is an optional input of its name after the arguments,
+                    which defaults to its value at the export; its next value is an output after the results, `name.next`;
+                    without it such a function is refused
     """
     if not callable(fn):
         raise ArgumentError(f"to_onnx takes a function or a module, got {type(fn).__name__}")
@@ -78,7 +78,7 @@ def to_onnx(fn, example_inputs, path=None, *, opset: int = DEFAULT, dynamic=None
 
 
 def _delivered(model, arrays, path, beside, checks):
-    """The model where it is wanted, once it gives what the function gives."""
+    """Return or write the model, after it agrees with the function."""
     if beside:
         if path is None or hasattr(path, "write"):
             raise ArgumentError("a model with its weights in a file beside it needs a path")
@@ -102,7 +102,7 @@ def _delivered(model, arrays, path, beside, checks):
 
 
 class Subject:
-    """What is exported: the function, an example of its arguments, and names."""
+    """A function to export, with an example of its arguments, and names."""
 
     def __init__(self, fn, example_inputs, input_names, output_names, stateful):
         self.fn = fn.fn if isinstance(fn, Traced) else fn
@@ -117,7 +117,7 @@ class Subject:
 
     @contextmanager
     def in_mode(self, training: bool | None):
-        """Inside, a module is in training or evaluation mode (or its own) and nothing takes part in gradients."""
+        """Put modules into training or evaluation mode (None: their own) inside, and turn gradients off."""
         modules = list(self.fn.modules()) if isinstance(self.fn, Module) else []
         before, grad = [m.training for m in modules], tls.m.grad
         tls.m.grad = False
@@ -131,16 +131,16 @@ class Subject:
                 m.training = training
 
     def at(self, sizes: dict, free: Free) -> list:
-        """The example's tensors with their free dims at other sizes."""
+        """Return the example's tensors with their dynamic dims at other sizes."""
         return [resized(t, {axis: x.of(sizes[x.name]) for axis, x in dims.items()})
                 for t, dims in zip(self.tensors, free.by_input)]
 
     def record(self, free: Free, claims) -> "Recording":
-        """A recording with the free sizes as symbols."""
+        """Return a recording with the dynamic sizes as symbols."""
         tensors = self.at(free.base, free)
         args, kwargs = treespec.rebuild(self.structure, tensors)
         symbols = free.symbols(tensors)
-        with self.state.kept():
+        with self.state.restored():
             found = capture(self.fn, args, kwargs, tensors, symbols, self.state)
         if found.state and found.state != self.state_names:      # nothing may be decided by what these hold
             self.state_names = found.state
@@ -164,17 +164,16 @@ class Subject:
         return [treespec.as_tensor(t) for t in tensors]
 
     def results(self, tensors) -> list:
-        """What the function gives for tensors, and next values of buffers that it writes, as arrays."""
+        """Return the function's results for tensors, and next values of written buffers, as arrays."""
         args, kwargs = treespec.rebuild(self.structure, tensors)
-        with self.state.kept():
+        with self.state.restored():
             found = [t.detach()._a for t in self._tensors_of(self.fn(*args, **kwargs))]
             return [*found, *[t.detach()._a.copy() for t in self.state.now(self.state_names)]]
 
 
 @dataclass
 class Recording:
-    """A recorded function: its graph (`count` arguments, then the weights by name), the scope of its free sizes, and the calls
-    of modules by name."""
+    """A recorded function: its graph (`count` arguments, then the weights by name), its scope and its module calls."""
 
     graph: Graph
     weights: dict
@@ -184,11 +183,11 @@ class Recording:
 
     @property
     def conditions(self) -> dict:
-        """What the recording relied on."""
+        """Conditions of the recording on sizes."""
         return {} if self.scope is None else self.scope.conditions
 
     def program(self, tried) -> Recorded:
-        """What is to be written, for the sizes at which the function was tried."""
+        """Return the operators to write, for the sizes at which the function was tried."""
         sizes = None if self.scope is None else Sizes(self.scope, [tuple(point.values()) for point in tried])
         return recorded(self.graph, self.weights, self.count, sizes)
 
@@ -206,7 +205,7 @@ def _renamed(names, given, what) -> list:
 
 
 def written(program: Recorded, subject: Subject, free: Free, opset: int, calls: dict) -> tuple:
-    """(the model without its weights, its weights by name); `calls` are those of modules by name"""
+    """Return (the model without its weights, its weights by name); `calls` are the module calls by name."""
     w = Writer(opset)
     w.calls = calls
     input_names = [*subject.input_names, *subject.state_names]
@@ -250,6 +249,6 @@ def _note_uses(w, program):
 
 
 def _sizes(ref, free, name) -> list:
-    """A value's sizes as the model says them: numbers, names of free dims, names of their own for what follows from them."""
+    """Return a value's sizes in the model: numbers, names of dynamic dims, and own names for derived sizes."""
     known = {name: symbol for symbol, name in free.names.items()}
     return [n if type(n) is not SymInt else known.get(n.text, f"{name}_{i}") for i, n in enumerate(ref.shape)]

@@ -1,19 +1,20 @@
-"""The arguments of an export: their structure, the tensors in them, and names for these from the function's parameters."""
+"""Example arguments of an export: their structure, their tensors, and names from the function's parameters."""
 
 import inspect
 from typing import Any, NamedTuple
 
 from ....ir.errors import ArgumentError
 from ....runtime.nn.base.module import Module
-from . import treespec as structure
+from . import treespec
 
 
-class Given(NamedTuple):
-    """What `example_inputs` says.
+class ExampleArguments(NamedTuple):
+    """Parsed `example_inputs`.
 
-    structure     of the positional and the named arguments (`structure.rebuild`)
-    tensors       the tensors in them, in order, and `names`, all different
-    parameters    the names of the positional arguments
+    structure     structure of (positional, named) arguments (`treespec.rebuild`)
+    tensors       the tensors in them, in order
+    names         names of the tensors, all different
+    parameters    names of the positional arguments
     """
 
     structure: dict[str, Any]
@@ -29,11 +30,13 @@ class Call(NamedTuple):
     kwargs: dict
 
 
-def arguments_of(fn, example_inputs) -> Given:
-    """The arguments from a tensor, a tuple of arguments, a dict of them by name, or a `Call` of both. Their tensors are copies:
-    those given for several arguments at once, or parts of one memory, stand for tensors that differ."""
+def arguments_of(fn, example_inputs) -> ExampleArguments:
+    """Parse a tensor, a tuple of arguments, a dict of them by name, or a `Call`.
+
+    The tensors are copies: one tensor given for two arguments, or two parts of one memory, become different tensors.
+    """
     given = example_inputs
-    if structure.is_tensor(given):
+    if treespec.is_tensor(given):
         given = (given,)
     if not isinstance(given, (tuple, list, dict)):
         raise ArgumentError("example_inputs is a tensor, a tuple of arguments or a dict of them by name, got "
@@ -42,21 +45,21 @@ def arguments_of(fn, example_inputs) -> Given:
     parameters = _parameters(fn.forward if isinstance(fn, Module) else fn, args, kwargs)
     tensors: list = []
     names: list = []
-    items = [structure.describe(a, tensors, names, name) for a, name in zip(args, parameters)]
-    entries = [[k, structure.describe(v, tensors, names, k)] for k, v in kwargs.items()]
+    items = [treespec.describe(a, tensors, names, name) for a, name in zip(args, parameters)]
+    entries = [[k, treespec.describe(v, tensors, names, k)] for k, v in kwargs.items()]
     if not tensors:
         raise ArgumentError("example_inputs has no tensor in it")
-    tensors = [structure.as_tensor(t).detach().clone() for t in tensors]
-    return Given({"tuple": [{"tuple": items}, {"dict": entries}]}, tensors, unique(names), parameters)
+    tensors = [treespec.as_tensor(t).detach().clone() for t in tensors]
+    return ExampleArguments({"tuple": [{"tuple": items}, {"dict": entries}]}, tensors, unique(names), parameters)
 
 
 def _said(module) -> list:
-    """What a module that takes `*inputs` calls them (`from_onnx` makes such), as far as these are names in Python, too."""
+    """Return the input names of a module that takes `*inputs` (`from_onnx` makes such), where they are Python identifiers."""
     return [name if name.isidentifier() else f"arg{i}" for i, name in enumerate(getattr(module, "input_names", ()))]
 
 
 def _parameters(fn, args, kwargs) -> list:
-    """A name for each argument by position."""
+    """Return a name for each positional argument."""
     try:
         signature = inspect.signature(fn)
     except ValueError:
@@ -72,12 +75,13 @@ def _parameters(fn, args, kwargs) -> list:
 
 
 def result_names(names) -> list:
-    """Names of results from their ways through containers: a single one is the `output`, and numbers come behind that word."""
+    """Return names of results from their paths in containers: `output` if there is one, `output_<path>` for paths of
+    numbers."""
     return ["output"] if len(names) == 1 else unique([f"output_{n}" if n[0].isdigit() else n for n in names])
 
 
 def unique(names) -> list:
-    """The names, with numbers after those that would be there twice."""
+    """Make names unique by appending numbers."""
     found: list = []
     for name in names:
         fresh, n = name, 1

@@ -1,5 +1,5 @@
-"""State of exported programs: the buffers of modules that a call writes. To the graph they are arguments and results; a
-loaded model keeps them from call to call (`model_buffers.py`)."""
+"""Buffers of modules that an exported call writes. In the graph they are inputs and results; a loaded model stores them between
+calls."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from ...errors.errors import ExportError
 
 
 class State:
-    """The buffers of some modules as they are now, which a function may write.
+    """Current buffers of some modules, which a function may write.
 
     modules   (name, module) of each
     names     {id of a buffer: its name}
@@ -37,7 +37,7 @@ class State:
 
     @property
     def refusal(self) -> str:
-        """What to say of a write to anything else."""
+        """Reason to refuse a write to anything else."""
         if self is NO_STATE:
             return ("an exported model keeps no state; call .eval() on the module before the export (.apply(disable_observer), "
                     "too, where it has fake quantisation), return the new value, or let jit.export(..., stateful=True) keep "
@@ -47,19 +47,19 @@ class State:
     # While a function is recorded.
 
     def expect(self, names):
-        """Says which buffers a run writes: nothing may be decided by their values."""
+        """Declare the buffers that the run writes, so that no decision may depend on their values."""
         self._known = frozenset(names)
 
     def takes(self, t: Tensor) -> bool:
-        """Whether a tensor may be written."""
+        """Return whether a tensor may be written."""
         return id(t) in self.names
 
     def changes(self, t) -> bool:
-        """Whether a tensor is another one at each call."""
+        """Return whether a tensor's value differs between calls."""
         return self.names.get(id(t)) in self._known
 
     def exchanged(self) -> dict:
-        """{name: tensor} of the buffers that modules have others for now."""
+        """Return {name: new tensor} of the buffers that modules replaced."""
         found: dict = {}
         for module, key, t in self._places:
             new, name = module._buffers.get(key), self.names[id(t)]
@@ -72,31 +72,31 @@ class State:
         return found
 
     def check(self, avals: dict):
-        """Raises unless buffers keep their kind."""
+        """Raise if a new value has another shape or dtype than its buffer."""
         for name, aval in avals.items():
             t = self._before[name][0]
             if aval != t.aval:
                 raise ExportError(f"the buffer {name} of {t.aval} becomes {aval}: an exported model keeps buffers of one "
                                   "kind; write to a part of a larger one")
 
-    # Their values.
+    # Values of buffers.
 
     def tensors(self, names) -> list:
-        """Copies of the values that buffers had at first."""
+        """Return copies of the initial values."""
         return [self._before[name][1] for name in names]
 
     def buffers(self, names) -> dict:
-        """The buffers themselves, by name."""
+        """Return the buffers themselves, by name."""
         return {name: self._before[name][0] for name in names}
 
     def now(self, names) -> list:
-        """What modules have for them now."""
+        """Return the tensors that modules hold for these buffers now."""
         now = {self.names[id(t)]: module._buffers[key] for module, key, t in self._places}
         return [now[name] for name in names]
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
-        """Inside, the function runs; buffers are what they were afterwards."""
+    def restored(self) -> Iterator[None]:
+        """Run the function inside; restore the buffers afterwards."""
         try:
             yield
         finally:

@@ -1,7 +1,7 @@
-"""One eager run of a function or module as a graph whose inputs are its arguments and the tensors that it uses.
+"""One eager run of a function or module, recorded as a graph of its arguments and the tensors that it reads.
 
-An exported model has no Python beside it: what the function reads out of its arguments, writes to tensors from outside, draws
-or prints cannot come along, and is refused with the user's line.
+An exported model runs without Python. Reading values into Python, writing to outside tensors, random draws and printing are
+therefore refused, with the user's line.
 """
 
 import re
@@ -25,7 +25,7 @@ from ...python_state.patched_casts import Casting
 from ...recorder.record import Recorder
 from ...tracing.trace import Traced
 from .buffer_mutations import NO_STATE, State
-from .cond_branches import Branches
+from .cond_branches import CondBranches
 from .module_calls import ModuleCalls
 
 
@@ -33,11 +33,11 @@ from .module_calls import ModuleCalls
 class Captured:
     """A recorded run.
 
-    graph     its inputs are the arguments, in order, then the weights
-    weights   {name: tensor} that the function took from elsewhere
-    result    what the run returned
-    state     names of the buffers that it wrote: they stand as inputs behind the arguments, their new values behind the results
-    modules   the calls of modules
+    graph     graph whose inputs are the arguments, in order, then the weights
+    weights   {name: tensor} of captured tensors
+    result    return value of the run
+    state     names of the buffers written: inputs after the arguments; their new values are outputs after the results
+    modules   calls of modules
     has_gates whether gradients may have gone through both branches of a `cond`
     """
 
@@ -50,15 +50,20 @@ class Captured:
 
 
 def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE, signatures_of=(), failures=None) -> Captured:
-    """Runs `fn(*args, **kwargs)` eagerly without gradients and records it; `tensors` are those in the arguments, in order,
-    `symbols` says which of their sizes are symbolic, and `state` which buffers may be written. What modules at the paths
-    `signatures_of` take and give is noted. What has no place in a model is said in the list `failures`, if there is one."""
+    """Run `fn(*args, **kwargs)` eagerly without gradients, and record it.
+
+    tensors         tensors in the arguments, in order
+    symbols         their symbolic sizes
+    state           buffers that may be written
+    signatures_of   paths of modules whose arguments and results are recorded
+    failures        list to which refusals are appended; without it, the first one raises
+    """
     m, plain = tls.m, _plain(fn)
     if m.recorder is not None:
         raise ExportError("export was called inside a traced function; call it outside")
     name = getattr(plain, "__name__", type(plain).__name__)
     calls = ModuleCalls(_holders(fn), signatures_of)
-    recorder = _Listener(names_of(fn), name, None if symbols is None else symbols.scope, state, calls, failures)
+    recorder = _ExportRecorder(names_of(fn), name, None if symbols is None else symbols.scope, state, calls, failures)
     with no_grad(), StandIns(), Casting(symbols is not None, recorder):
         m.recorder, m.sizes = recorder, None if symbols is None else recorder.shape_of
         m.refresh()
@@ -75,7 +80,7 @@ def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE, si
             m.recorder = m.sizes = None
             recorder.release()
             m.refresh()
-    # (Behind them are wholes that some are parts of, for replays that give them one memory. A model's results are apart.)
+    # Behind the results are wholes of which some are parts, for replays. A model's results do not share memory.
     count = len(handed_out)
     written = {state.names[id(recording.sources[at].what)]: value for at, value in recording.updates}
     written |= {name: o.value for name, o in zip(exchanged, recording.outputs[count:count + len(exchanged)])}
@@ -87,7 +92,7 @@ def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE, si
 
 @contextmanager
 def _told_of_gradients():
-    """An error of differentiation says that there are no gradients here, unless the function asks for them."""
+    """Add to errors of differentiation that exports run under no_grad()."""
     try:
         yield
     except AutogradError as e:
@@ -96,7 +101,7 @@ def _told_of_gradients():
 
 
 def _tensors_of(result) -> list:
-    """The tensors in a result; a number in it must not depend on sizes that may change."""
+    """Return the tensors in a result, in which no number may depend on sizes that may change."""
     tensors: list = []
     if has_symbols(flatten(result, tensors)):
         raise ExportError("the function returns a size that may change as a number; leave it out, or return a tensor")
@@ -108,7 +113,7 @@ def _plain(fn):
 
 
 def names_of(fn) -> dict:
-    """{id of a tensor: its name} for what a module, a method of one, or a function's closure and globals hold."""
+    """Return {id of a tensor: its name} for the tensors of a module, a method's module, or a function's closure and globals."""
     found: dict = {}
     for prefix, holder in _holders(fn):
         if isinstance(holder, Tensor):
@@ -120,14 +125,16 @@ def names_of(fn) -> dict:
 
 
 def state_of(fn) -> State:
-    """The buffers of the modules that a function may write."""
+    """Return the buffers of the modules that a function may write."""
     return State([(f"{prefix}.{name}".strip("."), module) for prefix, holder in _holders(fn) if isinstance(holder, Module)
                   for name, module in holder.named_modules()])
 
 
 def kinds_of(fn, weights: dict) -> dict:
-    """{name of a weight: what it is to the modules that hold it}: a parameter, a buffer, or a passing buffer, which is in no
-    state_dict; what is none of these is missing."""
+    """Return {name of a weight: "parameter", "buffer" or "passing buffer"}.
+
+    A passing buffer is in no state_dict. Weights that no module holds are missing.
+    """
     kinds: dict = {}
     for _, holder in _holders(fn):
         for module in holder.modules() if isinstance(holder, Module) else ():
@@ -138,7 +145,7 @@ def kinds_of(fn, weights: dict) -> dict:
 
 
 def _holders(fn) -> list:
-    """(name, object) of what a function may take tensors from."""
+    """Return (name, object) of the places from which a function may take tensors."""
     fn = _plain(fn)
     holders = {"": fn, **({"": fn.__self__} if hasattr(fn, "__self__") else {})}
     code = getattr(fn, "__code__", None)
@@ -156,8 +163,8 @@ def _filled(cell):
         return False
 
 
-class _Listener(Branches, Recorder):
-    """Records, and refuses what an exported model could not do."""
+class _ExportRecorder(Recorder):
+    """Recorder that refuses actions which an exported model cannot repeat."""
 
     differentiates = False
     fixes_weights = True
@@ -166,23 +173,24 @@ class _Listener(Branches, Recorder):
         super().__init__(re.sub(r"\W", "_", name, flags=re.ASCII).strip("_") or "model", scope=scope)
         self.known, self.state, self.calls, self.failures = known, state, calls, failures
         self.argument_ids: set = set()
+        self.branches = CondBranches(self)
 
     def module_around(self) -> str:
-        """The innermost call of a module."""
+        """Return the innermost call of a module."""
         return self.calls.current
 
     def called(self, t) -> str:
-        """A tensor's name for messages."""
+        """Return a tensor's name for messages."""
         return self.known.get(id(t)) or f"a tensor of {t.aval}"
 
     def cannot(self, said: str):
-        """What the function does has no place in a model: an error, or one of several that a draft tells about."""
+        """Refuse an action: raise, or append to the failures of a draft."""
         if self.failures is None:
             raise ExportError(said)
         self.failures.append(said)
 
     def read(self, t, how, seen):
-        """Python may read what depends on weights alone: they are fixed."""
+        """Let Python read values that depend on weights alone; they are fixed."""
         if how != "len" and self.follows_arguments(self.value_of(t)):
             more = " or on buffers that are written" if self.state else ""
             self.cannot(f"{how}() reads a value that depends on the arguments{more} "
@@ -200,7 +208,7 @@ class _Listener(Branches, Recorder):
 
     @staticmethod
     def _numbers_of(value) -> list:
-        """The symbolic numbers that a value depends on."""
+        """Return the symbolic numbers that a value depends on."""
         found: dict = {}
         for v in values_behind(value):
             collect(v.aval.shape, found)
@@ -213,14 +221,41 @@ class _Listener(Branches, Recorder):
         return id(t) in self.known
 
     def wrote(self, dst, src):
-        """Memory that the function made may be written."""
+        """Let the function write to memory that it made, and to buffers of the state."""
         root = self.link(dst).cell.root
         if id(root) in self.argument_ids:
             self.cannot(f"it writes to an argument, {self.called(root)}{at(user_line())}, and an exported model leaves what it "
                         "is given as it is; write to a copy, x.clone(), and return that")
         elif root is not None and (root._base is not None or not self.state.takes(root)):
             self.cannot(f"it writes to {self.called(root)}{at(user_line())}, which lives outside: {self.state.refusal}")
+        self.branches.check_write(self.link(dst).cell)
         super().wrote(dst, src)
+
+    # Branches of `cond`.
+
+    def keeps_branches(self, pred: Tensor) -> bool:
+        """Return whether the answer depends on the arguments; an answer that depends on weights alone is fixed."""
+        return self.follows_arguments(self.value_of(pred))
+
+    def both(self, pred: Tensor, true_fn, false_fn, operands):
+        """Record both branches; return the result of `cond`."""
+        return self.branches.record(pred, true_fn, false_fn, operands)
+
+    def fresh(self, t, value):
+        """Give a tensor memory of its own, which the innermost branch has made."""
+        super().fresh(t, value)
+        self.branches.made(t._storage.cell)
+
+    def value_of(self, t: Tensor) -> Value:
+        """Return the graph value of a tensor, unless a branch made it and somebody else reads it."""
+        self.branches.check_read(self.link(t).cell)
+        return super().value_of(t)
+
+    def refuse_rounds(self):
+        """Refuse a loop whose number of rounds depends on the arguments."""
+        raise ExportError(f"how many rounds while_loop does{at(user_line())} depends on the arguments, and an exported model "
+                          "has no Python that would see to it: do a fixed number of rounds, in which cond or where leaves as "
+                          "it is what is done")
 
     def permits(self, action, t=None):
         """Report an action that an exported model cannot repeat, and return False."""
@@ -241,7 +276,7 @@ _UNREPEATABLE = {
 
 
 def values_behind(value: Value) -> set:
-    """A value of a graph and all that it is made of."""
+    """Return a graph value and all values that it depends on."""
     stack, seen = [value], {value}
     while stack:
         node = stack.pop().node
@@ -253,7 +288,7 @@ def values_behind(value: Value) -> set:
 
 
 def _with_arguments_first(graph, sources, recorder, result, count, written) -> Captured:
-    """The graph with its inputs in order: arguments, the buffers that are written, then weights under names of their own."""
+    """Return the run with its graph's inputs in order: arguments, written buffers, then weights with unique names."""
     kept = recorder.state.tensors(written)
     state: dict = dict.fromkeys(written)
     weights: dict = {}
@@ -277,12 +312,14 @@ def _with_arguments_first(graph, sources, recorder, result, count, written) -> C
     middle = [(v if v is not None else Value(t.aval), name) for (name, v), t in zip(state.items(), kept)]
     ordered, values = with_inputs(graph, [*first, *middle, *rest])
     recorder.calls.move_to(values)
-    return Captured(ordered, weights, result, written, recorder.calls, recorder.has_gates)
+    return Captured(ordered, weights, result, written, recorder.calls, recorder.branches.has_gates)
 
 
 def with_inputs(graph: Graph, order) -> tuple:
-    """(the same graph with its inputs in another order, {value: the one there}); `order` has pairs of an input and its new
-    name. One that the graph does not have is another one, which nothing reads."""
+    """Return (the graph with other inputs, {value: its copy there}).
+
+    `order` has pairs of an input and its new name. A value that is no input of the graph becomes an unused one.
+    """
     b = Builder(graph.name)
     env = {v: b.input(name, v.aval) for v, name in order}
     return b.finish_like(graph, b.inline(graph, env)), env

@@ -1,14 +1,14 @@
-"""`cond` in exports: a file has no Python that could take one branch, so both are recorded, and a `choose` for each tensor of
-their results. ONNX has branches of its own, into which its writer puts what only one of them needs (`writers/cond.py`).
+"""`cond` in exports. Both branches are recorded, since a file has no Python to take one; a `choose` follows for each result.
 
-A gradient goes back through both as well. What it comes to in the branch that is not taken may be anything, such as nan: where
-it leaves a branch for a tensor from around it, it becomes zeros unless that branch is taken.
+The ONNX writer moves what one branch alone needs into a branch of ONNX (`writers/cond.py`).
+
+Gradients go back through both branches. In the branch not taken they may be anything, such as nan, so a gate zeroes them where
+they leave the branch.
 """
 
 from collections.abc import Callable
 from contextlib import contextmanager
 from math import inf
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from . import treespec
 
 
 class Gate(Node):
-    """Where gradients leave a branch."""
+    """Gradient gate at the border of a branch."""
 
     def __init__(self, edge, pred: Callable, is_true: bool):
         super().__init__(Named("cond"), {}, (edge,), (), ())
@@ -35,12 +35,13 @@ class Gate(Node):
     label = property(lambda self: "CondBackward0")
 
     def run(self, engine, g) -> list:
-        """The gradient if the branch is taken."""
+        """Return the gradient if the branch is taken, else zeros."""
         return [ew.where(self.pred(), g, 0.0) if self.is_true else ew.where(self.pred(), 0.0, g)]
 
 
 def put_gates(results, first: int, pred: Callable, is_true: bool) -> int:
-    """Has the histories of a branch's results, whose nodes have numbers from `first` on, end in gates; how many there are."""
+    """Insert gates where gradients leave the history of a branch; return their number. Its nodes have numbers from `first`
+    on."""
     gates: dict = {}
     stack = [source_of(t._node) for t in results if isinstance(t, Tensor) and t._node is not None]
     seen = set(stack)
@@ -68,29 +69,25 @@ def put_gates(results, first: int, pred: Callable, is_true: bool) -> int:
 
 
 def source_of(edge):
-    """The node, or leaf, that an edge leads to."""
+    """Return the node, or leaf, that an edge leads to."""
     return edge.source if type(edge) is Output else edge
 
 
-class Branches:
-    """The part of a listener that records both branches.
+class CondBranches:
+    """Record of both branches of each `cond` of a run, held by the run's recorder.
 
-    What a branch makes is its own: it may write to nothing else, and nobody may read it but by the results.
+    A branch writes only to memory that it made itself. Only its results are read outside of it.
     """
 
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self._open: list = []         # for each branch under way the cells of memory that it has made, by id
-        self._closed: dict = {}       # those of branches that are done
+    def __init__(self, recorder):
+        self.recorder = recorder
         self.has_gates = False
-        self._tied: dict = {}         # those of results that are memory from outside of a branch, and of that memory
+        self._open: list = []         # for each branch being recorded: the cells of memory that it made, by id
+        self._closed: dict = {}       # those of finished branches
+        self._tied: dict = {}         # cells of outside memory that a branch returned, and of the results for it
 
-    def keeps_branches(self: Any, pred: Tensor) -> bool:
-        """Whether the answer depends on the arguments; what depends on weights alone is decided here and now."""
-        return self.follows_arguments(self.value_of(pred))
-
-    def both(self: Any, pred: Tensor, true_fn, false_fn, operands):
-        """What cond gives."""
+    def record(self, pred: Tensor, true_fn, false_fn, operands):
+        """Record both branches; return the result of `cond`."""
         if pred.numel() != 1:
             raise ExportError(f"cond takes a pred of one element, got {pred.aval}{at(user_line())}")
         there = pred._a
@@ -108,25 +105,19 @@ class Branches:
         self._closed |= own | others_own
         return tree_unflatten(chosen, spec)
 
-    def _gated(self: Any, pred, true, false) -> bool:
-        """Puts gates at the ends of what branches have recorded: (results, number of the first node) of each."""
-        value = self.value_of(pred)
+    def _gated(self, pred, true, false) -> bool:
+        """Put gates around the recorded branches, given as (results, number of the first node)."""
+        value = self.recorder.value_of(pred)
 
         def answer():       # also where the branch that it was computed in is done
             made = wrap(pred._a)
-            self.fresh(made, value)
+            self.recorder.fresh(made, value)
             return made
 
         return put_gates(true[0], true[1], answer, True) + put_gates(false[0], false[1], answer, False) > 0
 
-    def refuse_rounds(self):
-        """A loop whose end depends on the arguments."""
-        raise ExportError(f"how many rounds while_loop does{at(user_line())} depends on the arguments, and an exported model "
-                          "has no Python that would see to it: do a fixed number of rounds, in which cond or where leaves as "
-                          "it is what is done")
-
     def _branch(self, name, fn, operands, is_taken) -> tuple:
-        """(the results of a branch, their structure, the cells of what it made)."""
+        """Return (the results of a branch, their structure, the cells of memory that it made)."""
         with self._inside() as own:
             try:
                 found = fn(*operands)
@@ -142,56 +133,53 @@ class Branches:
 
     @contextmanager
     def _inside(self):
-        """While a branch runs; gives what it makes."""
+        """Run a branch inside; yield the cells of memory that it makes."""
         self._open.append({})
         try:
             yield self._open[-1]
         finally:
             self._open.pop()
 
-    def _chosen(self: Any, pred, x, y, own):
-        """One result of two branches."""
+    def _chosen(self, pred, x, y, own):
+        """Return the result selected from the corresponding results of both branches."""
         if not isinstance(x, Tensor) or not isinstance(y, Tensor):
             if type(x) is type(y) and not isinstance(x, Tensor) and x == y:
                 return x
             raise ExportError(f"the branches of cond{at(user_line())} return {_said(x)} and {_said(y)}: what depends on the "
                               "answer is a tensor in both")
-        if x.dtype is not y.dtype or self.shape_of(x) != self.shape_of(y):
+        if x.dtype is not y.dtype or self.recorder.shape_of(x) != self.recorder.shape_of(y):
             raise ExportError(f"the branches of cond{at(user_line())} return tensors of one shape and dtype, got {x.aval} "
                               f"and {y.aval}")
         if not tls.m.grad and (x._node is not None or y._node is not None):
             raise ExportError(f"a branch of cond{at(user_line())} returns a tensor with a history where gradients are off, "
                               "which an export does not hand on; return it detached")
         made = choose(pred, x, y)
-        lent = [cell for cell in map(self.cell_of, (x, y)) if cell is None or id(cell) not in own]
+        lent = [cell for cell in map(self.recorder.cell_of, (x, y)) if cell is None or id(cell) not in own]
         if lent:            # memory that eager code may give as the result; here that is a copy
-            self._tied |= {id(cell): cell for cell in (*lent, self.cell_of(made)) if cell is not None}
+            self._tied |= {id(cell): cell for cell in (*lent, self.recorder.cell_of(made)) if cell is not None}
         return made
 
-    # What the recorder hears.
+    # Events of the recorder.
 
-    def fresh(self: Any, t, value):
-        """An operator made memory."""
-        super().fresh(t, value)  # type: ignore[misc]
+    def made(self, cell):
+        """Assign new memory to the innermost branch."""
         if self._open:
-            self._open[-1][id(t._storage.cell)] = t._storage.cell
+            self._open[-1][id(cell)] = cell
 
-    def value_of(self: Any, t: Tensor):
-        """What a branch made is read by nobody but that branch."""
-        if self._closed and id(self.link(t).cell) in self._closed:
+    def check_read(self, cell):
+        """Refuse a read, from outside, of memory that a finished branch made."""
+        if id(cell) in self._closed:
             raise ExportError(f"a tensor that a branch of cond made is read outside{at(user_line())}: branches give "
                               "what they make as results")
-        return super().value_of(t)  # type: ignore[misc]
 
-    def wrote(self: Any, dst: Tensor, src):
-        """A branch writes to what it made alone."""
-        if self._open and id(self.link(dst).cell) not in self._open[-1]:
+    def check_write(self, cell):
+        """Refuse a write to memory that the innermost branch did not make, and to results of `cond` that are outside memory."""
+        if self._open and id(cell) not in self._open[-1]:
             raise ExportError(f"a branch of cond writes to a tensor that it has not made{at(user_line())}: both branches are "
                               "recorded; return the new value")
-        if id(self.link(dst).cell) in self._tied:
+        if id(cell) in self._tied:
             raise ExportError(f"it writes in place{at(user_line())} to a result of cond, or to a tensor that a branch returns "
                               "as it came; let the branch return a clone of it")
-        super().wrote(dst, src)  # type: ignore[misc]
 
 
 def _said(x) -> str:

@@ -1,4 +1,4 @@
-"""Arguments for other sizes than those of the example: what an export is recorded with and checked at."""
+"""Example arguments at other sizes, with which an export is recorded and checked."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ _FURTHER = (lambda n: n + 1, lambda n: 2 * n + 1, lambda n: n - 1, lambda n: n +
 
 @dataclass
 class Example:
-    """Arguments of one run as a structure and its tensors, and what eager gave for them."""
+    """Arguments of one run, as a structure with tensors, and eager's results for them."""
 
     structure: dict
     tensors: list
@@ -25,7 +25,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Dims:
-    """Which sizes may change: {(number of a tensor, dim): how it follows from a name (an `Extent`)}."""
+    """Sizes that may change: {(number of a tensor, dim): its `Extent`, as a function of a named size}."""
 
     extents: dict
 
@@ -35,7 +35,7 @@ class Dims:
         return tuple(dict.fromkeys([x.name for x in self.extents.values()]))
 
     def sizes(self, tensors) -> dict:
-        """The sizes by name that tensors have; raises where one name has two."""
+        """Return the named sizes of tensors; raise if one name has two sizes."""
         found: dict = {}
         for (i, d), extent in self.extents.items():
             size = tensors[i]._a.shape[d]
@@ -48,7 +48,7 @@ class Dims:
         return found
 
     def resized(self, tensors, sizes: dict) -> list:
-        """The tensors with other sizes: repeated or cut, so that indices among them stay in range."""
+        """Return the tensors with other sizes: repeated or cut, so that indices among them stay in range."""
         made = []
         for i, t in enumerate(tensors):
             a = t._a
@@ -61,7 +61,7 @@ class Dims:
 
 
 def _resized(a, d, size, extent: Extent, n):
-    """An array whose dim d has another size, as an extent says it for the named size n."""
+    """Return an array with the size of dim d that an extent gives for the named size n."""
     wanted = extent.of(n)
     if wanted < 0:
         raise ShapeError(f"{extent.text} is {wanted} where {extent.name} is {n}")
@@ -73,7 +73,7 @@ def _resized(a, d, size, extent: Extent, n):
 
 
 def dims_of(dynamic, tensors, names) -> Dims:
-    """`dynamic=` of the user: {name or number of an input: {dim: name or extent}, or dims, or True}."""
+    """Parse `dynamic=`: {name or number of an input: {dim: name or extent}, or dims, or True}."""
     found: dict = {}
     for key, wish in (dynamic or {}).items():
         if key not in names and not (isinstance(key, int) and 0 <= key < len(names)):
@@ -96,10 +96,10 @@ def _wishes(wish, t: Tensor, name):
 
 
 def recordable(sizes: dict) -> dict:
-    """Sizes to record with: an example's, none of them 0 or 1, which mean other things to broadcasting."""
+    """Return sizes to record with. They are at least 2, because 0 and 1 mean other things to broadcasting."""
     return {name: n if n >= LEAST else LEAST + 1 for name, n in sizes.items()}
 
 
 def others(n: int) -> list:
-    """Further values for a size, in the order in which they are tried."""
+    """Return further values for a size, in the order in which they are tried."""
     return [m for m in dict.fromkeys(further(n) for further in _FURTHER) if m >= LEAST and m != n]

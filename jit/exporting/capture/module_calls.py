@@ -1,5 +1,7 @@
-"""The calls of modules in a run that is exported: which operations belong to which, and what those gave and took whose
-signatures are asked for. `export.unflatten` makes modules of them again."""
+"""Log of module calls in an exported run, from which `export.unflatten` rebuilds modules.
+
+It tells which call each operation belongs to, and the arguments and results of calls whose signatures are requested.
+"""
 
 import re
 import threading
@@ -19,7 +21,7 @@ RECORDED = "recorded.txt"       # the member of a file with the graph before any
 
 
 class ModuleCall(NamedTuple):
-    """A call: the module's path, its class, and the name of the call around it (empty for the outermost)."""
+    """One call: the module's path, its class, and the name of the enclosing call (empty for the outermost)."""
 
     path: str
     kind: str
@@ -27,7 +29,7 @@ class ModuleCall(NamedTuple):
 
 
 class CallSignature(NamedTuple):
-    """What a call took and gave, as structures, with the graph's values for the tensors in them, in order."""
+    """Arguments and results of a call: structures, and the graph values of their tensors, in order."""
 
     arguments: dict
     takes: tuple
@@ -36,12 +38,12 @@ class CallSignature(NamedTuple):
 
 
 class ModuleCalls:
-    """Hears of calls of modules.
+    """Log of module calls.
 
     calls        {name of a call: ModuleCall}, in order
-    signatures   {name: CallSignature} of calls of the modules at the paths `kept`
-    aliases      {path: another path of the same module or tensor, which is used for it}
-    tensors      {name: tensor}: the parameters and buffers of the module that is exported, if it is one
+    signatures   {name: CallSignature} for modules at the paths `kept`
+    aliases      {path: canonical path of the same module or tensor}
+    tensors      {name: tensor}: parameters and buffers of the exported module, if it is one
     """
 
     def __init__(self, holders=(), kept=()):
@@ -50,9 +52,9 @@ class ModuleCalls:
         self.aliases: dict = {}
         self.tensors: dict = {}
         self.kept = frozenset(kept)
-        self._known: dict = {}            # by id of a module: (the module, its path, what its calls are named after)
-        self._counts: dict = {}           # by what calls are named after
-        self._around: list = []           # (module, name, what it took if that is kept) of calls under way
+        self._known: dict = {}            # by id of a module: (the module, its path, base of its call names)
+        self._counts: dict = {}           # by base of call names
+        self._around: list = []           # (module, name, arguments if the signature is kept) of calls under way
         for prefix, holder in holders:
             if isinstance(holder, Module):
                 self._note(prefix, holder)
@@ -78,12 +80,12 @@ class ModuleCalls:
 
     @property
     def current(self) -> str:
-        """The name of the innermost call that is under way."""
+        """Name of the innermost call."""
         return self._around[-1][1] if self._around else ""
 
     @contextmanager
     def heard(self, value_of) -> Iterator[None]:
-        """Inside, calls are heard of; `value_of` gives a tensor's value in the graph."""
+        """Log module calls inside; `value_of` maps a tensor to its graph value."""
         thread = threading.get_ident()
 
         def enter(module, args, kwargs):
@@ -110,7 +112,7 @@ class ModuleCalls:
         return known is not None and known[1] in self.kept
 
     def _entered(self, module) -> str:
-        """The name of a call that begins; a module that nobody knows belongs to the one around it."""
+        """Log a call that begins, and return its name. Calls of unknown modules belong to the call around them."""
         if id(module) not in self._known:
             return self.current
         _, path, name = self._known[id(module)]
@@ -121,12 +123,12 @@ class ModuleCalls:
         return name
 
     def move_to(self, values: dict):
-        """The graph is another one, whose values are those in `values`."""
+        """Replace the graph values of signatures by those in `values`."""
         moved = lambda old: tuple([values[v] for v in old])
         self.signatures = {name: s._replace(takes=moved(s.takes), gives=moved(s.gives)) for name, s in self.signatures.items()}
 
     def as_json(self, graph: Graph) -> dict:
-        """All of it as data for the manifest, whose values are named as in the text of the graph."""
+        """Return the log as data for the manifest, with values named as in the graph's text."""
         names = value_names(graph)
         signatures = {name: [s.arguments, [names[v] for v in s.takes], s.results, [names[v] for v in s.gives]]
                       for name, s in self.signatures.items()}
@@ -141,11 +143,11 @@ class ModuleCalls:
 
 
 def _name(root: str, path: str) -> str:
-    """What calls of a module are named after: its path, behind the class of a root that has no name of its own."""
+    """Return the base of a module's call names: its path, after the class of an unnamed root."""
     whole = root if not path or root == path else f"{root}.{path}"
     return re.sub(r"\s", "_", whole)
 
 
 def path_with(aliases: dict, path: str, ends_below) -> str | Any:
-    """A path of the same thing that `ends_below` takes, or None."""
+    """Return the first of a path and its aliases that `ends_below` accepts, or None."""
     return next((p for p in (path, *[a for a, of in aliases.items() if of == path]) if ends_below(p)), None)

@@ -1,18 +1,77 @@
-"""Inputs and outputs of an exported model: names, dtypes, fixed and named sizes, the structure around them."""
+"""Signature of an exported model: names, dtypes, sizes and structure of its inputs and outputs, and conditions on named sizes.
 
+Conditions are text: comparisons of arithmetic on known names, evaluated without running any code of the file.
+"""
+
+import ast
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ....ir.dtype import BY_NAME, DType
 from ....ir.errors import DTypeError, FileError, ShapeError
-from ....ir.symbols.symbolic import SymInt
+from ....ir.symbols.substitute import PARSING
+from ....ir.symbols.symbolic import ROUNDINGS, SymInt
 from ...errors.extents import extent_of
 from . import treespec
-from .size_conditions import value
+
+_ARITHMETIC: dict[type, Callable] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod, ast.Div: operator.truediv}
+_RELATIONS: dict[type, Callable] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge, ast.Is: operator.is_}
+_CALLS: dict[str, Callable] = {
+    "floordiv": operator.floordiv, "mod": operator.mod, "abs": abs, "float": float, "max": max, "min": min,
+    **ROUNDINGS}
+_LONGEST = 2000
+
+
+def holds(text: str, sizes: dict) -> bool:
+    """Return whether a condition holds for named sizes. A condition that divides by zero does not."""
+    try:
+        return bool(_value(_tree(text), sizes))
+    except ArithmeticError:
+        return False
+
+
+def value(text: str, sizes: dict) -> int:
+    """Return the value of an expression over names."""
+    return _value(_tree(text), sizes)
+
+
+def _tree(text):
+    if len(text) > _LONGEST:
+        raise FileError("a condition on sizes is too long")
+    try:
+        with PARSING:
+            return ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError) as e:
+        raise FileError(f"{text!r} is no condition on sizes") from e
+
+
+def _value(tree, sizes):
+    kind = type(tree)
+    if kind is ast.Constant and type(tree.value) in (int, float, bool):
+        return tree.value
+    if kind is ast.Name and tree.id in sizes:
+        return sizes[tree.id]
+    if kind is ast.UnaryOp and type(tree.op) is ast.USub:
+        return -_value(tree.operand, sizes)
+    if kind is ast.BinOp and type(tree.op) in _ARITHMETIC:
+        return _ARITHMETIC[type(tree.op)](_value(tree.left, sizes), _value(tree.right, sizes))
+    if kind is ast.BinOp and type(tree.op) is ast.Pow and type(tree.right) is ast.Constant and tree.right.value in (2, 3, 4):
+        return _value(tree.left, sizes) ** tree.right.value
+    if kind is ast.Compare and len(tree.ops) == 1 and type(tree.ops[0]) in _RELATIONS:
+        return _RELATIONS[type(tree.ops[0])](_value(tree.left, sizes), _value(tree.comparators[0], sizes))
+    if kind is ast.Call and type(tree.func) is ast.Name and tree.func.id in _CALLS and not tree.keywords:
+        return _CALLS[tree.func.id](*[_value(a, sizes) for a in tree.args])
+    raise FileError(f"{ast.unparse(tree)!r} is no condition on sizes")
 
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """One tensor: a size is an int, or the text of an expression over named dims ("batch", "2*length")."""
+    """One tensor. A size is an int, or the text of an expression over named dims ("batch", "2*length")."""
 
     name: str
     dtype: DType
@@ -24,28 +83,28 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class Signature:
-    """Inputs and outputs in order, and the structures of arguments ((args, kwargs)) and results that hold them."""
+    """Inputs and outputs in order, and the structures of arguments (args, kwargs) and results."""
 
     inputs: tuple
     outputs: tuple
     arguments: dict
     results: dict
-    dims: tuple = ()                       # names of dims whose size may change
+    dims: tuple = ()                       # names of sizes that may change
     parameters: tuple = ()                 # names of the positional arguments
-    state: tuple = ()                      # names of buffers: the last inputs, whose next values are the last outputs
+    state: tuple = ()                      # names of buffers: the last inputs; their next values are the last outputs
     positional: int | None = field(init=False)
 
     def __post_init__(self):
         object.__setattr__(self, "positional", self._positional())
 
     def _positional(self):
-        """The number of arguments where all are plain tensors; else None."""
+        """Return the number of arguments if all are plain tensors, else None."""
         args, kwargs = self.arguments["tuple"]
         found = [s.get("tensor") for s in (*args["tuple"], *[s for _, s in kwargs["dict"]])]
         return len(self.inputs) if found == list(range(len(self.inputs))) and not self.state else None
 
     def users(self, specs) -> tuple:
-        """Inputs or outputs without the state."""
+        """Return inputs or outputs without the state."""
         return specs[:len(specs) - len(self.state)]
 
     def __str__(self):
@@ -53,14 +112,14 @@ class Signature:
         return f"({ins}) -> ({outs})"
 
     def at(self, sizes: dict) -> "Signature":
-        """The signature with numbers for its named sizes."""
+        """Return the signature with numbers for its named sizes."""
         inputs, outputs = (tuple([_fixed(s, sizes) for s in specs]) for specs in (self.inputs, self.outputs))
         return Signature(inputs, outputs, self.arguments, self.results, (), self.parameters, self.state)
 
     # In and out of the manifest.
 
     def as_json(self) -> dict:
-        """The signature as data for the manifest."""
+        """Return the signature as data for the manifest."""
         specs = {name: [{"name": s.name, "dtype": s.dtype.name, "shape": list(s.shape)} for s in getattr(self, name)]
                  for name in ("inputs", "outputs")}
         return {**specs, "arguments": self.arguments, "results": self.results, "dims": list(self.dims),
@@ -68,7 +127,7 @@ class Signature:
 
     @classmethod
     def from_json(cls, data: dict) -> "Signature":
-        """The signature in a manifest, checked."""
+        """Return the signature in a manifest, checked."""
         inputs, outputs = (tuple([_spec(s) for s in data[name]]) for name in ("inputs", "outputs"))
         state = tuple(data.get("state", ()))
         kept = [(s.dtype, s.shape) for s in inputs[len(inputs) - len(state):]]
@@ -88,7 +147,7 @@ class Signature:
     # Calls.
 
     def describes(self, values, fixed: dict) -> bool:
-        """Whether a graph's inputs and outputs are what the signature says where the sizes in `fixed` are fixed."""
+        """Return whether a graph's inputs and outputs match the signature where the sizes in `fixed` are fixed."""
         specs = [*self.inputs, *self.outputs]
         if len(values) != len(specs) or any(v.dtype is not s.dtype or len(v.shape) != len(s.shape)
                                             for v, s in zip(values, specs)):
@@ -97,7 +156,7 @@ class Signature:
         return all(_agree(n, said, self.dims, fixed) for n, said in pairs)
 
     def arrays_of(self, args, kwargs) -> list:
-        """The tensors of a call, in order."""
+        """Return the tensors of a call, in order."""
         tensors: list = []
         given = treespec.describe(self._arranged(args, kwargs), tensors, [])
         if given != self.arguments:
@@ -106,7 +165,7 @@ class Signature:
         return tensors
 
     def _arranged(self, args, kwargs) -> tuple:
-        """(args, kwargs) with each argument given as it was at the export, by position or by name."""
+        """Return (args, kwargs) with each argument by position or by name, as at the export."""
         keywords = [k for k, _ in self.arguments["tuple"][1]["dict"]]
         known = (*self.parameters, *keywords)
         by_name = {**dict(zip(known, args)), **kwargs}
@@ -115,7 +174,7 @@ class Signature:
         return tuple([by_name[k] for k in self.parameters]), {k: by_name[k] for k in keywords}
 
     def check(self, arrays) -> dict:
-        """The sizes of the named dims in arrays; raises where arrays do not fit."""
+        """Return the named sizes of arrays; raise if arrays do not match."""
         sizes: dict = {}
         for spec, a in zip(self.inputs, arrays):
             if a.dtype != spec.dtype.np:
@@ -130,8 +189,7 @@ class Signature:
 
 
 def _named(text, n, sizes) -> int | None:
-    """What a size should be that is n: what follows from the sizes by name, to which it adds its own if that is new; None if
-    none of that name gives n."""
+    """Return the size expected where arrays have n, or None if no value of the name gives n. A new name is added to `sizes`."""
     extent = extent_of(text)
     known = sizes.get(extent.name)
     if known is None:
@@ -143,7 +201,7 @@ def _named(text, n, sizes) -> int | None:
 
 
 def _agree(n, said, dims, fixed) -> bool:
-    """Whether a size in a graph is what a signature says of it where some sizes are fixed."""
+    """Return whether a size in a graph is the declared one where some sizes are fixed."""
     text = n.text if type(n) is SymInt else n
     if text == said or not fixed or (type(text) is type(said) is int):
         return text == said
@@ -155,7 +213,7 @@ def _number(n, sizes):
 
 
 def _samples(dims, fixed) -> list:
-    """Some sizes by name; expressions that have equal values in all of them are taken for the same."""
+    """Return sample sizes by name; expressions with equal values for all of them count as equal."""
     return [{name: base + step * i for i, name in enumerate(dims)} | fixed for base, step in ((2, 1), (5, 6), (97, 210))]
 
 
@@ -180,7 +238,7 @@ def _spec(data):
 
 
 def _shown(s):
-    """A structure as readable text."""
+    """Return a structure as readable text."""
     kind = next(iter(s))
     if kind == "tensor":
         return "tensor"

@@ -1,7 +1,7 @@
-"""Recordings of an export: the function's graph with its named sizes as symbols, and again with sizes of 1 and 0.
+"""Recordings of an export: the graph with symbolic named sizes, and variants with sizes of 1 and 0.
 
-A symbolic size is at least 2, for 1 means another thing to broadcasting, and nothing is there to reduce where a size is 0. So
-there are recordings in which some sizes are 1 or 0; a file has them all, and a call takes the one that its sizes ask for.
+A symbolic size is at least 2: size 1 broadcasts, and size 0 leaves nothing to reduce. A file holds all variants, and a call
+takes the one for its sizes.
 """
 
 import itertools
@@ -27,11 +27,10 @@ from .arguments import arguments_of, result_names, unique
 from .buffer_mutations import NO_STATE, State
 from .capture import capture, kinds_of, state_of
 from .example_inputs import Dims, Example, dims_of, others, recordable
-from .freeze import freeze as frozen
-from .freeze import without_unused
 from .module_calls import ModuleCalls
-from .signature import Signature, TensorSpec
-from .size_conditions import holds
+from .prepare import freeze as frozen
+from .prepare import without_unused
+from .signature import Signature, TensorSpec, holds
 
 _FAILURES = (IngotError, ArithmeticError, ValueError, IndexError, AssertionError, RuntimeError, TypeError)
 _MOST_NAMES = 4        # named sizes for which all sets of sizes of 1 are recorded; of more, each by itself
@@ -39,7 +38,7 @@ _MOST_NAMES = 4        # named sizes for which all sets of sizes of 1 are record
 
 @dataclass
 class Variant:
-    """One recording: `fixed` are sizes that are 1 or 0 in it, `conditions` {text: the user's line} are what it relies on."""
+    """One recording: `fixed` are its sizes of 1 or 0, `conditions` {text: the user's line} its conditions on the others."""
 
     graph: Graph
     weights: dict            # name -> tensor, in the order of the graph's inputs after the arguments
@@ -53,7 +52,7 @@ class Variant:
 
 @dataclass
 class Recorded:
-    """What is written: the first variant has all named sizes as symbols."""
+    """All recordings of an export. In the first variant all named sizes are symbols."""
 
     variants: list
     signature: Signature
@@ -64,11 +63,11 @@ class Recorded:
 
     @property
     def ready(self) -> list:
-        """Numbers of the examples whose sizes are made ready as images: the user's, and those with sizes of 1."""
+        """Numbers of the examples whose graphs become images: the user's example, and those with sizes of 1."""
         return [i for i, e in enumerate(self.examples) if not i or 1 in e.sizes.values()]
 
     def variant_for(self, sizes: dict):
-        """The variant for sizes by name, or None where they are not allowed."""
+        """Return the variant for named sizes, or None if they are not allowed."""
         small = {name: n for name, n in sizes.items() if n < LEAST}
         found = next((v for v in self.variants if v.fixed == small), None)
         return found if found is not None and all(holds(c, sizes) for c in found.conditions) else None
@@ -76,9 +75,11 @@ class Recorded:
 
 @for_elsewhere()
 def record(fn, example_inputs, dynamic=None, *, empty: bool = True, stateful: bool = False, signatures_of=()) -> Recorded:
-    """Runs `fn` once for each variant, those with sizes of 0 if `empty`, and writes down what it does. A function that is
-    `stateful` may write to buffers of modules, which are as before afterwards. What modules at the paths `signatures_of` take
-    and give is noted."""
+    """Record `fn` once for each variant; those with sizes of 0 only if `empty`.
+
+    A `stateful` function may write to buffers of modules, which are restored afterwards. `signatures_of` are paths of modules
+    whose arguments and results are recorded.
+    """
     if not callable(fn):
         raise ArgumentError(f"export takes a function or a module, got {type(fn).__name__}")
     fn = fn.fn if isinstance(fn, Traced) else fn
@@ -108,7 +109,7 @@ def _specs(names, values):
 
 
 def _variant(fn, example, dims, sizes, fixed, state, signatures_of=()) -> tuple:
-    """(a recording with the sizes in `fixed` fixed and the others symbolic, names of the results, their structure)."""
+    """Return (a recording with the sizes in `fixed` fixed and the others symbolic, names of the results, their structure)."""
     tensors = dims.resized(example.tensors, sizes)
     shapes = tuple([t._a.shape for t in tensors])
     extents = {(SIZE, i, d): x for (i, d), x in dims.extents.items() if x.name not in fixed}
@@ -116,7 +117,7 @@ def _variant(fn, example, dims, sizes, fixed, state, signatures_of=()) -> tuple:
     args, kwargs = treespec.rebuild(example.structure, tensors)
     found: list = []
     names: list = []
-    with state.kept():
+    with state.restored():
         made = capture(fn, args, kwargs, tensors, symbols, state, signatures_of)
         described = treespec.describe(made.result, found, names, "")
         results = _copies([*found, *state.now(made.state)])
@@ -133,12 +134,12 @@ def _variant(fn, example, dims, sizes, fixed, state, signatures_of=()) -> tuple:
 
 
 def _copies(found) -> list:
-    """The values of results, as arrays of their own."""
+    """Return the values of results, as arrays of their own."""
     return [treespec.as_tensor(r).detach()._a.copy() for r in found]
 
 
 def refuse_fixed(symbols):
-    """A named size whose very value the code used is not free: an error with the user's line."""
+    """Raise if the code used the value of a named size, with the user's line."""
     for name in symbols.scope.pinned if symbols is not None else ():
         for condition, line in symbols.scope.conditions.items():
             if "==" in condition and name in condition:
@@ -148,8 +149,10 @@ def refuse_fixed(symbols):
 
 
 def _small_sizes(names, empty: bool) -> list:
-    """Which sizes are fixed in further recordings: sets of ones, and if `empty` each size as 0, beside others and beside a
-    single 1; of many names each size by itself."""
+    """Return the fixed sizes of further recordings.
+
+    They are sets of ones and, if `empty`, each size as 0, alone and beside a single 1. Of many names, each is taken by itself.
+    """
     sets = range(1, (len(names) if len(names) <= _MOST_NAMES else 1) + 1)
     ones = [dict.fromkeys(chosen, 1) for count in sets for chosen in itertools.combinations(names, count)]
     beside = [{}, *[{name: 1} for name in (names if len(names) < _MOST_NAMES else ())]]
@@ -157,8 +160,10 @@ def _small_sizes(names, empty: bool) -> list:
 
 
 def _add_variant(made, fn, example, sizes, fixed, results):
-    """The variant in which some sizes are fixed, if the function runs with them and gives the same structure. The example's
-    integers may be indices that are out of range then: it is tried with zeros, too."""
+    """Add the variant with some sizes fixed, if the function runs with them and gives the same structure.
+
+    Integers of the example may be indices that are then out of range, so it is tried with zeros too.
+    """
     for given in (example, _without_integers(example)):
         try:
             variant, _, structure_ = _variant(fn, given, made.dims, {**sizes, **fixed}, fixed, made.state)
@@ -175,8 +180,10 @@ def _without_integers(example) -> Example:
 
 
 def _add_examples(made, fn, example, sizes):
-    """Arguments of the sizes that the export is checked at: the example's, and for each named size two others that eager
-    takes, by itself or together with all others."""
+    """Add examples at which the export is checked: the user's sizes, and for each named size two others that eager takes.
+
+    A size that cannot change alone is changed with all others.
+    """
     if made.variant_for(sizes) is None:
         raise ExportError(f"the example's own sizes {sizes} do not meet the conditions of the recording")
     known = {tuple(v.example.sizes.items()): v.example for v in made.variants}
@@ -200,13 +207,15 @@ def _add_examples(made, fn, example, sizes):
 
 
 def _is_alone(made, name) -> bool:
-    """Whether the examples know a size of 2 or more at one value alone: others go only with those of further names."""
+    """Return whether the examples have a size of 2 or more at one value only."""
     return len({e.sizes[name] for e in made.examples} - {0, 1}) < 2
 
 
 def _ran_again(made, fn, example, first) -> Example:
-    """The example that was recorded; raises if further runs on the same arguments give something else. Where gradients of both
-    branches of a `cond` are added up, the last bits of the run that is recorded may be others: it is a later one then."""
+    """Return the recorded example; raise if a second run on the same arguments differs.
+
+    Adding gradients of both branches of a `cond` may change the last bits of the recorded run: then return a later run.
+    """
     second = _run_at(made, fn, example, first.sizes)
     if _are_equal(first, second):
         return first
@@ -217,20 +226,20 @@ def _ran_again(made, fn, example, first) -> Example:
 
 
 def _are_equal(first, second) -> bool:
-    """Whether two runs gave the same bits."""
+    """Return whether two runs gave the same bits."""
     return second is not None and all(a.dtype == b.dtype and a.shape == b.shape and np.array_equal(a, b, a.dtype.kind in "fc")
                                       for a, b in zip(first.results, second.results))
 
 
 def _run_at(made, fn, example, sizes) -> Example | None:
-    """What eager gives for other sizes; None where it, or the recording, does not take them."""
+    """Return eager's results at other sizes, or None if eager or the recording does not take them."""
     if made.variant_for(sizes) is None:
         return None
     results: list = []
     try:
         tensors = made.dims.resized(example.tensors, sizes)
         args, kwargs = treespec.rebuild(example.structure, tensors)
-        with made.state.kept():
+        with made.state.restored():
             treespec.describe(run_eagerly(fn, args, kwargs), results, [])
             results = _copies([*results, *made.state.now(made.signature.state)])
     except _FAILURES:
@@ -239,7 +248,7 @@ def _run_at(made, fn, example, sizes) -> Example | None:
 
 
 def run_eagerly(fn, args, kwargs):
-    """What the function gives, without gradients."""
+    """Call the function without gradients."""
     with no_grad():
         return fn(*args, **kwargs)
 
@@ -248,7 +257,7 @@ def run_eagerly(fn, args, kwargs):
 
 
 def optimized(made: Recorded, freeze: bool) -> tuple:
-    """([graph of each variant after the passes that hold for every machine and size], the weights of each, as arrays)."""
+    """Return ([each variant's graph after the passes for all machines and sizes], [its weights as arrays])."""
     count = len(made.signature.inputs)
     graphs, weights = [], []
     for v in made.variants:

@@ -1,10 +1,9 @@
-"""Static quantisation of what is exported: ranges from runs on calibration inputs, then `passes/quantize/quantize.py`.
+"""Static quantisation of exports: value ranges from calibration runs, then `passes/quantize/quantize.py`.
 
     jit.export(model, (x,), "model.ingot", quantize=[(batch,) for batch in batches])
     model = jit.quantize(model, [(batch,) for batch in batches])
 
-Calibration runs the recorded graph operator by operator with the kernels of eager mode, and looks at the values that
-layers read.
+Calibration runs the recorded graph operator by operator with eager kernels, and observes the values that layers read.
 """
 
 from collections.abc import Iterable
@@ -27,17 +26,17 @@ from ....runtime.quantization.calibration_ranges import RANGES
 from ...errors.errors import ExportError
 from .arguments import arguments_of
 from .example_inputs import Example
-from .freeze import freeze as frozen
+from .prepare import freeze as frozen
 from .size_variants import Recorded
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """How a model is quantised.
+    """Settings of static quantisation.
 
-    inputs    what it is run on, each as `example_inputs` of an export: some dozens that are like those to come
-    method    which range bytes stand for: "minmax" all that was seen, "percentile" without the hundred thousandth at either
-              end, "mse" the one with the smallest squared error
+    inputs    calibration inputs, each as `example_inputs` of an export: some dozens of typical ones
+    method    range that bytes stand for: "minmax" all observed values, "percentile" all but one in 100,000 at either end,
+              "mse" the range with the smallest squared error
     keep      names of weights, or of modules that have them, whose layers stay in floats
     """
 
@@ -47,7 +46,7 @@ class Calibration:
 
 
 def calibration_of(said) -> Calibration:
-    """What `quantize=` says: a Calibration, or its inputs alone."""
+    """Parse `quantize=`: a Calibration, or its inputs alone."""
     made = said if isinstance(said, Calibration) else Calibration(said)
     if made.method not in RANGES:
         raise ArgumentError(f"a calibration's method is one of {', '.join(RANGES)}, got {made.method!r}")
@@ -60,7 +59,7 @@ def calibration_of(said) -> Calibration:
 
 @dataclass
 class Quantized:
-    """Graphs in whole numbers: of each variant, with its weights as arrays, and the layers that were found in each."""
+    """Integer graphs of each variant, with weights as arrays, and the number of quantised layers of each."""
 
     graphs: list
     weights: list
@@ -68,7 +67,7 @@ class Quantized:
 
 
 def quantized(made: Recorded, fn, calibration: Calibration) -> Quantized:
-    """What `recorded.optimized` gives, in whole numbers; the examples of `made` then expect what the quantised graphs give."""
+    """Quantise the graphs of all variants."""
     count = len(made.signature.inputs)
     parts = [_Variant(v, count, calibration.keep) for v in made.variants]
     for name in calibration.keep:
@@ -110,7 +109,7 @@ def _check(made, tensors):
 
 
 def _share(parts):
-    """Variants that no input has run take the ranges of one that was run; they do the same in the same order."""
+    """Give variants that no calibration input has run the ranges of one that was run; their observers match in order."""
     ran = next((p for p in parts if p.seen is not None), None)
     if ran is None:
         raise ArgumentError("quantize= has no calibration inputs")
@@ -122,7 +121,7 @@ def _share(parts):
 
 
 class _Variant:
-    """One recording on its way."""
+    """One recording being quantised."""
 
     def __init__(self, variant, count, keep):
         self.arrays = {name: t.detach()._a for name, t in variant.weights.items()}
@@ -144,7 +143,7 @@ class _Variant:
         return bool(said)
 
     def look(self, arrays, sizes, method):
-        """Runs calibration inputs."""
+        """Run calibration inputs."""
         graph = bind_graph(self.graph, {name: sizes[name] for name in self.graph.names}) if self.graph.symbols else self.graph
         if self.seen is None:
             self.seen = [RANGES[method]() for _ in self.values]
@@ -153,14 +152,14 @@ class _Variant:
         tls.m.run(run, graph, [*arrays, *self.arrays.values()], lambda v, a: observers[v].add(a) if v in observers else None)
 
     def finish(self) -> tuple:
-        """(graph, weights, number of layers)"""
+        """Return (graph, weights, number of layers)."""
         ranges = {v: seen.range() for v, seen in zip(self.values, self.seen)}
         graph, new, layers = quantize(self.graph, self.known, ranges, self._keeps)
         return *frozen(graph, {**self.arrays, **new}, self.count), layers
 
 
 class Constants:
-    """The arrays of values that depend on weights alone, computed when they are asked for; None for others."""
+    """Arrays of values that depend on weights alone, computed on demand; None for other values."""
 
     def __init__(self, weights: dict):
         self._arrays: dict = dict(weights)
@@ -184,7 +183,7 @@ class Constants:
 
 
 def run(graph: Graph, arrays, note=lambda value, array: None) -> list:
-    """The results of a graph, operator by operator with the kernels of eager mode; `note` hears of each value."""
+    """Run a graph operator by operator with eager kernels; report each value to `note`."""
     env = dict(zip(graph.inputs, arrays))
     for v, a in env.items():
         note(v, a)
@@ -205,8 +204,10 @@ def run(graph: Graph, arrays, note=lambda value, array: None) -> list:
 
 
 def expect_quantized(made: Recorded, done: Quantized) -> list:
-    """Has the examples of an export expect what its quantised graphs give; gives how far that is from floats, for each result
-    the largest root mean square of the differences over that of the floats."""
+    """Replace the examples' expected results by those of the quantised graphs.
+
+    Return for each result the largest relative error: root mean square of the differences over that of the floats.
+    """
     errors = [0.0] * len(made.signature.outputs)
     for example in made.examples:
         number = made.variants.index(made.variant_for(example.sizes))
@@ -222,7 +223,7 @@ def _results(graph, weights, example: Example) -> list:
 
 
 def distance(want, got) -> float:
-    """The root mean square of the differences of arrays over that of the first."""
+    """Return the root mean square of the differences over that of the first array."""
     if want.dtype.kind not in "fc" or not want.size:
         return float(want.size and (want != got).mean())
     a, b = want.astype(np.complex128), got.astype(np.complex128)

@@ -1,10 +1,9 @@
-"""The shape of arguments and results as data that a file can hold: nested containers with numbered tensors in them.
+"""Structure of arguments and results as JSON: nested containers with numbered tensors.
 
-A structure is JSON: {"tensor": 0}, {"list": [...]}, {"tuple": [...]}, {"dict": [[key, ...], ...]}, {"record": name, "fields":
-[...], "items": [...]} for named tuples and dataclasses, {"float": "0x1p-1"} and {"value": ...} for what is no tensor.
+A structure is {"tensor": 0}, {"list": [...]}, {"tuple": [...]}, {"dict": [[key, ...], ...]}, {"record": name, "fields": [...],
+"items": [...]} for named tuples and dataclasses, {"float": "0x1p-1"} or {"value": ...} for other values.
 
-The name of a tensor is its way through the containers, `cache_0_key` for ``cache[0]["key"]``: an identifier, as C and ONNX ask
-for.
+A tensor is named after its path in the containers, `cache_0_key` for ``cache[0]["key"]``: an identifier, as C and ONNX need.
 """
 
 import re
@@ -21,12 +20,12 @@ _DEEPEST = 100
 
 
 def is_tensor(x) -> bool:
-    """Whether something counts as a tensor here: a Tensor, or a numpy array."""
+    """Return whether a value counts as a tensor: a Tensor or a NumPy array."""
     return isinstance(x, (Tensor, np.ndarray, np.generic))
 
 
 def describe(x, tensors: list, names: list, name: str = "") -> dict:
-    """The structure of `x`; its tensors are appended to `tensors`, a name for each (from where it was found) to `names`."""
+    """Return the structure of `x`; append its tensors to `tensors` and a name for each, from its path, to `names`."""
     if is_tensor(x):
         tensors.append(x)
         names.append(name or f"t{len(names)}")
@@ -62,7 +61,7 @@ def _within(name, key):
 
 
 def rebuild(structure: dict, tensors, depth: int = 0):
-    """What a structure describes, with the given tensors in their places."""
+    """Rebuild the containers of a structure with the given tensors."""
     if "tensor" in structure:
         return tensors[structure["tensor"]]
     if "value" in structure:
@@ -87,7 +86,7 @@ def _record_type(name, keys):
 
 
 def check(structure, tensors: int) -> None:
-    """Raises unless a structure read from a file describes something, with each number below `tensors`."""
+    """Raise unless a structure from a file is valid and its numbers are below `tensors`."""
     _check(structure, tensors, 0)
 
 
@@ -116,5 +115,5 @@ def _check(s, tensors, depth):
 
 
 def as_tensor(x) -> Tensor:
-    """A tensor over the same memory as an array; a tensor itself."""
+    """Return a tensor over the memory of an array; a tensor unchanged."""
     return x if isinstance(x, Tensor) else wrap(np.asarray(x))

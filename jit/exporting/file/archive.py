@@ -1,16 +1,16 @@
-"""The `.ingot` file: a zip archive, nothing compressed, of named members that begin at multiples of 64 bytes.
+"""The `.ingot` file: an uncompressed zip archive whose members begin at multiples of 64 bytes.
 
-    manifest.json           format, versions, signature, and for every other member its size and checksum
+    manifest.json           format, versions, signature, and size and checksum of every other member
     graph.txt               the graph after all passes, as IR text with the user's lines
     source.json             the text of those lines
-    weights.safetensors     constants of the graph; used in place when the file is mapped
+    weights.safetensors     constants of the graph, used in place in the mapped file
     objects/<target>.bin    compiled kernels for one kind of machine, one after the other
-    objects/<target>.json   which kernel lies where in it
-    objects/<target>.packed weights as kernels of that machine read them, where the export was asked for them
+    objects/<target>.json   offsets of the kernels in it
+    objects/<target>.packed weights as kernels of that machine read them, if the export asked for them
 
-A member is looked at only after its size and checksum agree with the manifest, and the manifest's own CRC is part of the zip
-format. Checksums find damage; they are no signature: whoever may write the file may write them too. Nothing in a file is
-executed but the objects, and those only if the caller says so.
+A member is read only after its size and checksum agree with the manifest; the manifest's own CRC is part of the zip format.
+Checksums find damage. They are no signature: whoever can write the file can write them too. Only the objects of a file are ever
+executed, and only if the caller allows it.
 """
 
 import errno
@@ -37,10 +37,10 @@ _ROWS = 128
 
 
 def checksum(data) -> str:
-    """A name for the content of a member.
+    """Return a name for the content of a member.
 
-    Small ones are hashed as they are. Of large ones the sums of rows and columns of 64-bit words are hashed, which a mapped
-    file of a hundred megabytes passes in some milliseconds; any changed byte changes two of them.
+    Small members are hashed whole. For large ones the sums of rows and columns of 64-bit words are hashed, which takes some
+    milliseconds for a hundred megabytes; any changed byte changes two of them.
     """
     raw = np.frombuffer(data, np.uint8)
     head = hashlib.sha256(str(raw.size).encode())
@@ -58,7 +58,7 @@ def checksum(data) -> str:
 
 
 def write(path: str, manifest: dict, members: dict):
-    """Writes members (bytes by name, in order) and the manifest to `path`: all of the file, or nothing."""
+    """Write members (bytes by name, in order) and the manifest to `path`: the whole file, or nothing."""
     entries = {name: {"size": len(data), "checksum": checksum(data)} for name, data in members.items()}
     manifest = {"kind": _KIND, "format": FORMAT, "byteorder": sys.byteorder, **manifest, "members": entries}
     text = json.dumps(manifest, allow_nan=False, indent=1).encode()
@@ -68,7 +68,7 @@ def write(path: str, manifest: dict, members: dict):
 
 
 class Reader:
-    """An open `.ingot` file whose manifest has been read and checked."""
+    """An open `.ingot` file with a checked manifest."""
 
     def __init__(self, path: str):
         self.path, self.name = path, os.path.basename(path)
@@ -87,15 +87,15 @@ class Reader:
             self._blocks = {name: archive.block(name, listed[name]["size"]).memory for name in listed}
 
     def names(self):
-        """The members beside the manifest."""
+        """Return the names of all members but the manifest."""
         return list(self._blocks)
 
     def size(self, name: str) -> int:
-        """Bytes of a member."""
+        """Return the bytes of a member."""
         return self._blocks[name].nbytes
 
     def member(self, name: str) -> np.ndarray:
-        """The bytes of a member, checked, in place in the mapped file."""
+        """Return the bytes of a member, checked, in place in the mapped file."""
         block = self._blocks.get(name)
         if block is None:
             raise FileError(f"{self.name} has no {name}; the file is incomplete")
@@ -104,11 +104,11 @@ class Reader:
         return block
 
     def json(self, name: str):
-        """A member of JSON text."""
+        """Return a member of JSON text."""
         return json.loads(self.member(name).tobytes())
 
     def text(self, name: str) -> str:
-        """A member of text."""
+        """Return a member of text."""
         return self.member(name).tobytes().decode()
 
 
@@ -128,7 +128,7 @@ def _manifest(data, name):
 
 @contextmanager
 def guarded(name: str, let_through=()):
-    """Turns whatever goes wrong with the content of a file into one FileError; some errors say nothing of the file."""
+    """Turn errors about the content of a file into one FileError; errors that say nothing of the file pass."""
     try:
         yield
     except let_through:
@@ -146,12 +146,12 @@ def guarded(name: str, let_through=()):
 
 
 def json_bytes(data) -> bytes:
-    """Data as the bytes of a JSON member."""
+    """Return data as the bytes of a JSON member."""
     return json.dumps(data, allow_nan=False, separators=(",", ":")).encode()
 
 
 def new_path_of(path) -> str:
-    """The path of a file that is going to be written, as text; raises before long work if that cannot be."""
+    """Return the path of a file to be written, as text; raise before long work if it cannot be written."""
     path = path_of(path)
     folder = os.path.dirname(path) or os.curdir
     if not os.path.isdir(folder):
@@ -164,7 +164,7 @@ def new_path_of(path) -> str:
 
 
 def path_of(path) -> str:
-    """A path as text."""
+    """Return a path as text."""
     try:
         return os.fsdecode(os.fspath(path))
     except TypeError:

@@ -1,4 +1,4 @@
-"""From compiled graphs to images (`image.py`), with the objects that they need."""
+"""Conversion of compiled graphs to images (`image.py`), with the objects that they need."""
 
 import hashlib
 from typing import Any
@@ -16,13 +16,15 @@ from .image import Image
 
 
 def object_name(data) -> str:
-    """The name of an object: a hash of its content."""
+    """Return the name of an object: a hash of its content."""
     return hashlib.sha256(data).hexdigest()[:32]
 
 
 def entry_of(model, sizes: dict, objects: dict, words: list) -> dict | None:
-    """What a file says of a model's graph for some sizes: images of what runs once and of what runs at every call. None where
-    that is not one native call each. The objects are added by name, the words of the step lists to `words`."""
+    """Return the entry of a model's graph for some sizes: images of what runs once and of what runs at every call.
+
+    None if one of them is not a single native call. Objects are added by name, words of the step lists to `words`.
+    """
     compiled, parts = model.planned(sizes)
     main, derived = image_of(compiled, objects), None
     if main is not None and parts.derived is not None:
@@ -38,7 +40,7 @@ def entry_of(model, sizes: dict, objects: dict, words: list) -> dict | None:
 
 
 def image_of(compiled, objects: dict) -> Image | None:
-    """The image of a compiled graph that is one native call, else None. The objects that it needs are added by name."""
+    """Return the image of a compiled graph that is one native call, else None; add the objects that it needs by name."""
     if len(compiled.steps) != 1 or type(compiled.steps[0]) is not NativeRun:
         return None
     run = compiled.steps[0]
@@ -60,7 +62,7 @@ def image_of(compiled, objects: dict) -> Image | None:
 
 
 def _place(address, objects) -> tuple:
-    """(name of the object, symbol) of a compiled function; the object is added to `objects`."""
+    """Return (name of the object, symbol) of a compiled function; add the object to `objects`."""
     key, symbol = compile.origin(address)
     data = compile.object_of(key)
     name = object_name(data)

@@ -1,5 +1,4 @@
-"""The graph of a program as it was recorded, before any pass: which call of a module each operation belongs to, and what the
-calls took and gave whose signatures were asked for."""
+"""The recorded graph of a program, before any pass, with the module call of each operation and requested signatures."""
 
 from dataclasses import dataclass
 
@@ -14,18 +13,18 @@ from ....passes.schedule.specialize_shapes import bind_graph
 from ....runtime.cpu.graph import machine_passes
 from ...errors.errors import ExportError
 from ..capture import treespec
-from ..capture.freeze import without_unused
 from ..capture.module_calls import RECORDED, CallSignature, ModuleCall
+from ..capture.prepare import without_unused
 from . import archive
 
 
 @dataclass(frozen=True)
 class RecordedGraph:
-    """Inputs of the graph are arguments, then buffers that are written, then `weights` by name.
+    """Graph of a program as recorded. Its inputs are arguments, then written buffers, then `weights` by name.
 
     calls        {name of a call: ModuleCall}, in order
     signatures   {name of a call: CallSignature}
-    aliases      {path: another path of the same module or tensor, which is used for it}
+    aliases      {path: canonical path of the same module or tensor}
     """
 
     graph: Graph
@@ -36,7 +35,7 @@ class RecordedGraph:
 
     @classmethod
     def of(cls, model) -> "RecordedGraph":
-        """What the file of a model says."""
+        """Read the recorded graph from a model's file."""
         reader = model._reader
         said = reader.manifest.get("recorded")
         if said is None:
@@ -49,19 +48,19 @@ class RecordedGraph:
             return cls(graph, tuple(said["weights"]), _calls(said["calls"]), signatures, _aliases(said["aliases"]))
 
     def is_for(self, model, variant, sizes: dict) -> bool:
-        """Whether another recording, of sizes of which some are 1 or 0, is the same for these sizes."""
+        """Return whether another recording, with some sizes of 1 or 0, is equal to this one at these sizes."""
         names = list(model.weights)
         count = len(model.signature.inputs)
         own, other = ((self.graph, self.weights), (model.graph_of(variant), [names[i] for i in variant.weights]))
         return _at_sizes(*own, count, sizes) == _at_sizes(*other, count, sizes)
 
     def home_of(self, node: Node) -> str:
-        """The name of the call that a node belongs to; empty if there is none."""
+        """Return the name of the call that a node belongs to, or ""."""
         name = module_of(node.line)
         return name if name in self.calls else ""
 
     def around(self, name: str) -> list:
-        """The names of a call and of those around it, outermost first."""
+        """Return the names of a call and its enclosing calls, outermost first."""
         found: list = []
         while name:
             found.insert(0, name)
@@ -69,7 +68,7 @@ class RecordedGraph:
         return found
 
     def live(self) -> set:
-        """The nodes that results need, or what calls with signatures take and give."""
+        """Return the nodes that results, or the arguments and results of calls with signatures, depend on."""
         stack = [*self.graph.results, *[v for s in self.signatures.values() for v in (*s.takes, *s.gives)]]
         found: set = set()
         while stack:
@@ -81,7 +80,7 @@ class RecordedGraph:
 
 
 def _at_sizes(graph, weights, count, sizes) -> tuple | None:
-    """What a graph is for some sizes, to compare; None where it does not take them."""
+    """Return a key of a graph at some sizes, to compare; None if it does not take them."""
     try:
         bound = bind_graph(graph, {name: sizes[name] for name in graph.names}) if graph.symbols else graph
         graph, kept = without_unused(pass_manager.run(bound, machine_passes.PORTABLE), dict.fromkeys(weights), count)

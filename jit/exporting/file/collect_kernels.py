@@ -1,9 +1,8 @@
-"""Run as a program in a process of its own: runs a model file on given inputs and keeps the kernels that it needs.
+"""Program in a process of its own: run a model file on given inputs and collect the kernels that it needs.
 
-`export` starts it once for each kind of machine, with a folder that holds `job.ingot` (the path of the model and the inputs
-of each run). It leaves `done.ingot` there: the results of the runs, each compiled module, and for inputs whose whole graph is
-one native call its images. So what an export is checked with is a fresh process and the file itself. For a machine that this
-one is not, everything is planned and compiled, and nothing is run.
+`export` starts it once for each kind of machine, with a folder that holds `job.ingot`: the path of the model and the inputs of
+each run. It leaves `done.ingot` there: results, compiled modules, and images for inputs whose graph is one native call. So a
+fresh process checks the file itself. For another kind of machine everything is planned and compiled, and nothing is run.
 """
 
 import contextlib
@@ -22,16 +21,16 @@ from . import archive, loader
 from .build_image import entry_of, object_name
 
 JOB, DONE = "job.ingot", "done.ingot"
-FURTHER = (2, 3, 8, 32, 128)        # sizes for which kernels are compiled beside those that are checked
-_THREADS = (1, 2, 4, 8, 16)      # for which images are made, beside the number here
+FURTHER = (2, 3, 8, 32, 128)        # sizes whose kernels are compiled beside those that are checked
+_THREADS = (1, 2, 4, 8, 16)      # counts of threads that images are made for, beside this process's own
 
 
 def main(folder: str) -> int:
-    """Does the job in a folder; the result is the exit code."""
+    """Do the job in a folder; return the exit code."""
     modules = compile.collect()
     job = load(os.path.join(folder, JOB))
     if job["level"]:
-        _go_abroad(job["level"])
+        _assume_level(job["level"])
     inputs = [[t._a for t in tensors] for tensors in job["inputs"]]
     here = pool.get_num_threads()
     model = loader.load(job["path"], objects=False)
@@ -51,7 +50,7 @@ def main(folder: str) -> int:
     objects |= {object_name(data): data for data in modules.values()}
     named = {key: object_name(data) for key, data in modules.items()}
     index = {"modules": named, "entries": entries}
-    packed = model.made_of_weights if job["packed"] else {}
+    packed = model.derived_weights if job["packed"] else {}
     save({"results": [[wrap(a) for a in run] for run in results], "index": archive.json_bytes(index).decode(),
           "objects": {name: wrap(np.frombuffer(data, np.uint8).copy()) for name, data in objects.items()},
           "words": wrap(np.concatenate([*words, np.zeros(0, np.int64)])),
@@ -59,8 +58,8 @@ def main(folder: str) -> int:
     return 0
 
 
-def _go_abroad(level: str):
-    """This process takes itself for a machine of another kind from now on. What running code asks for is compiled now."""
+def _assume_level(level: str):
+    """Compile for another kind of machine from now on, including what running code would request."""
     targets.assume(targets.cpu(level))
     compile.plan_only()
     pool.compile_code()
@@ -68,7 +67,7 @@ def _go_abroad(level: str):
 
 
 def warm(model, sizes: dict):
-    """Plans further sizes, so that the kernels that they need are compiled too."""
+    """Plan further sizes, so that their kernels are compiled too."""
     for further in further_sizes(sizes):
         with contextlib.suppress(ShapeError):
             model.planned(further)
@@ -76,8 +75,10 @@ def warm(model, sizes: dict):
 
 
 def further_sizes(sizes: dict) -> list:
-    """Sizes beside those of an example: for each name others by itself, or, where some are 1, for all other names together
-    (of many names there are many such examples)."""
+    """Return sizes beside those of an example.
+
+    They are others for each name by itself or, where some sizes are 1, for all other names together.
+    """
     free = [name for name, n in sizes.items() if n != 1]
     groups = [(name,) for name in free] if len(free) == len(sizes) else [tuple(free)] * bool(free)
     return [{**sizes, **dict.fromkeys(group, n)} for group in groups for n in FURTHER]

@@ -1,7 +1,7 @@
-"""Run as a program in a process of its own: what a GPU is to run for a model file, planned and compiled without one.
+"""Program in a process of its own: plan and compile a model file for a GPU that need not be there.
 
-`export` starts it once for each kind of GPU, with a folder that holds `job.ingot` (as `collect_kernels.py` has it, and `arch`).
-It leaves `done.ingot` there: programs for the inputs that are to be ready, and machine code for these and some further sizes.
+`export` starts it once for each kind of GPU, with a folder that holds `job.ingot` (as in `collect_kernels.py`, and `arch`). It
+leaves `done.ingot` there: programs for the inputs to prepare, and machine code for these and some further sizes.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ from .cuda_model import graph_for
 
 
 def main(folder: str) -> int:
-    """Does the job in a folder; the result is the exit code."""
+    """Do the job in a folder; return the exit code."""
     job = load(os.path.join(folder, JOB))
     model = loader.load(job["path"], objects=False)
     with Planner(job["arch"]) as planner:
@@ -51,7 +51,7 @@ def main(folder: str) -> int:
 
 
 def _entry(planner, model, shapes) -> tuple:
-    """(what the file says of a program for inputs of some shapes, the bytes that it writes, its binaries)."""
+    """Return (the entry of a program for input shapes, the bytes that it writes, its binaries)."""
     graph, weights, avals = _graph(model, shapes)
     try:
         program = planner.program(graph.run, avals)
@@ -62,7 +62,7 @@ def _entry(planner, model, shapes) -> tuple:
 
 
 def _graph(model, shapes) -> tuple:
-    """(the device graph for inputs of some shapes, numbers of the weights that it takes, avals of all inputs)."""
+    """Return (the device graph for input shapes, numbers of the weights that it takes, avals of all inputs)."""
     sizes = model.signature.check([_Shaped(s, spec.dtype.np) for s, spec in zip(shapes, model.signature.inputs)])
     graph, weights = graph_for(model, sizes)
     given = [Aval(s, spec.dtype) for s, spec in zip(shapes, model.signature.inputs)]
@@ -70,14 +70,14 @@ def _graph(model, shapes) -> tuple:
 
 
 class _Shaped:
-    """What a signature looks at in an array."""
+    """Shape and dtype, all that a signature reads of an array."""
 
     def __init__(self, shape, dtype):
         self.shape, self.dtype = shape, dtype
 
 
 def _compile_further(planner, model, shapes):
-    """Compiles what other sizes need; nothing is kept but the machine code."""
+    """Compile for other sizes; only the machine code is saved."""
     for position, name in enumerate(model.signature.dims):
         for n in FURTHER if position == 0 else ():
             other = [tuple([_size(said, name, n, given) for said, given in zip(spec.shape, row)])
@@ -88,13 +88,13 @@ def _compile_further(planner, model, shapes):
 
 
 def _size(said, name, n, given) -> int:
-    """A size of an input as the signature says it, where the size of a name is n; `given` if it has nothing to do with it."""
+    """Return an input's size where the named size is n; `given` if it does not depend on the name."""
     extent = parsed(said) if type(said) is str else None
     return given if extent is None or extent.name != name else extent.of(n)
 
 
 def _hosts(graph) -> str:
-    """The operators that have no device code, or had none for what they met last, for a message."""
+    """Return the operators without device code for their operands, for a message."""
     calls = [s.node for s in graph.steps if type(s) is Called and not s.node.op.is_view
              and (s.node.op not in eager.OWN or s.node.op is eager.Host.last)]
     found = dict.fromkeys(f"{n.op.name}{f' ({format_line(n.line)})' if n.line else ''}" for n in calls)

@@ -1,4 +1,4 @@
-"""A loaded model on a GPU: its weights are there, and ready programs of the file run there without any compiler."""
+"""A loaded model on a GPU. Ready programs of the file run there without a compiler."""
 
 import numpy as np
 
@@ -19,14 +19,14 @@ from ....runtime.cuda.graph.program import DeviceGraph
 from ....runtime.cuda.offline import ready
 from ..capture import treespec
 from ..capture.prepare import Prepared
-from . import archive, inline
-from .loader import Bound, Model
+from . import archive
+from .model import Bound, Model, run_operators
 
-_EXACT = 9            # from this major version on, code runs on its very chip alone; before, on later chips of the same one
+_EXACT = 9            # from this major version on, code runs on its own chip alone; before, also on later chips of the version
 
 
 def graph_for(model: Model, sizes: dict) -> tuple:
-    """(the device graph of a model for sizes by name, the numbers of the weights that it takes)."""
+    """Return (the device graph of a model for named sizes, numbers of the weights that it takes)."""
     variant = model.variant_for(sizes)
     graph = model.graph_of(variant)
     if graph.symbols:
@@ -36,9 +36,9 @@ def graph_for(model: Model, sizes: dict) -> tuple:
 
 
 class Cubins:
-    """The code for one kind of GPU in a file.
+    """Code of a file for one kind of GPU.
 
-    index   what the file says of it
+    index   description in the file
     blob    machine code, then the bytes that programs write
     """
 
@@ -52,7 +52,7 @@ class Cubins:
 
     @classmethod
     def of(cls, reader, names, capability) -> "Cubins | None":
-        """The code in a file that suits a GPU best; None where there is none."""
+        """Return the code in a file that suits a GPU best, or None."""
         name = max([n for n in names if fits(n, capability)], default=None, key=lambda n: int(n[3:]))
         if name is None:
             return None
@@ -65,7 +65,7 @@ class Cubins:
         return self.binaries[n]
 
     def program(self, shapes, sizes_of_weights, sizes_of_inputs, device: int):
-        """(the program for inputs of these shapes, the numbers of the weights that it takes), if there is one."""
+        """Return (the program for input shapes, numbers of the weights that it takes), or None."""
         entry = self.entries.get(shapes)
         if entry is None:
             return None
@@ -81,7 +81,7 @@ class Cubins:
 
 
 def fits(name: str, capability) -> bool:
-    """Whether the code of a target in a file runs on a GPU of a capability."""
+    """Return whether code for a target runs on a GPU of a capability."""
     if not name.startswith("sm_") or not name[3:].isdecimal():
         return False
     major, minor = divmod(int(name[3:]), 10)
@@ -89,7 +89,7 @@ def fits(name: str, capability) -> bool:
 
 
 class DeviceModel(Model):
-    """A loaded model on a GPU. Tensors there give tensors there; numpy arrays travel there and back."""
+    """A loaded model on a GPU. Tensors there give tensors there; NumPy arrays travel there and back."""
 
     def __init__(self, reader, objects: bool, device):
         where = require(device)
@@ -113,20 +113,20 @@ class DeviceModel(Model):
         return treespec.rebuild(self.signature.results, results)
 
     def results(self, given) -> list:
-        """The results, as tensors on the device in order, for tensors there or arrays in order."""
+        """Return the results as tensors on the device, for tensors there or arrays in order."""
         if self._needs_operators(any(isinstance(x, Tensor) and x._node is not None for x in given)):
-            return inline.run(self, given)
+            return run_operators(self, given)
         return [wrap(a) for a in self.run([self._array_here(x, spec) for x, spec in zip(given, self.signature.inputs)])]
 
     def _array_here(self, x, spec):
-        """The array of an argument; a tensor must be on the model's device."""
+        """Return the array of an argument; a tensor must be on the model's device."""
         if isinstance(x, Tensor) and x._a.__class__ is not DeviceArray:
             raise DeviceError(f"the exported model is on {self.device}, the tensor for {spec} on cpu; move it with "
                               f".to('{self.device}'), or give a numpy array")
         return x._a if isinstance(x, Tensor) else np.asarray(x)
 
     def run(self, arrays) -> list:
-        """The results, as arrays on the device in order, for arrays in order: there already, or numpy's."""
+        """Return the results as device arrays, for device or NumPy arrays in order."""
         for spec, a in zip(self.signature.inputs, arrays):
             if isinstance(a, DeviceArray) and a.device != self.index:
                 raise DeviceError(f"the exported model is on {self.device}, input {spec} on cuda:{a.device}; "
@@ -134,12 +134,12 @@ class DeviceModel(Model):
         return super().run([a if isinstance(a, DeviceArray) else backend.to_device(a, self.index) for a in arrays])
 
     def planned(self, sizes: dict):
-        """(the graph for this device and these sizes, compiled; its parts)."""
+        """Return (the compiled graph for this device and sizes, its parts)."""
         graph, weights = graph_for(self, sizes)
         return graph, Prepared(graph.graph, weights)
 
     def explain(self, sizes: dict | None = None) -> str:
-        """What runs on this device, for sizes by name: every kernel with the operators in it, and every operator called."""
+        """Describe what runs on this device at named sizes: kernels with their operators, and calls of operators."""
         sizes = {name: (sizes or {}).get(name, LEAST) for name in self.signature.dims}
         graph, _ = graph_for(self, sizes)
         return "\n".join([line for step in graph.plan.steps for line in _rows(step)])
@@ -154,7 +154,7 @@ class DeviceModel(Model):
 
 
 def _rows(step) -> list:
-    """A step of a device graph, readably; kernels of one launch below each other."""
+    """Return the lines that describe a step; kernels of one launch below each other."""
     return [f"together  {_row(s)}" for s in step.steps] if type(step) is ManyStep else [_row(step)]
 
 

@@ -1,7 +1,7 @@
-"""A compiled graph as plain data: the step list of its one native call, with places for the addresses of code and tables.
+"""A compiled graph as plain data: the step list of its one native call, with relocations for addresses.
 
-What `passes/codegen/llvm/loops/programs.py` describes is kept as words in which no address stands. Loading puts in those of the
-objects' functions and of the list's own tables; then one call runs the whole graph, and nothing was planned or generated.
+The words of `passes/codegen/llvm/loops/programs.py` are stored without addresses. Loading fills in those of functions in
+objects and of the list's own tables. Then one call runs the whole graph, without planning or code generation.
 """
 
 import ctypes
@@ -24,18 +24,18 @@ _LARGEST = 1 << 40
 class Image:
     """One native call.
 
-    words    the step list, zeros where addresses belong
-    runner   (name of an object, symbol) of what runs step lists
-    code     (number of a word, name of an object, symbol) of each address of a function
+    words    the step list, with zeros for addresses
+    runner   (name of an object, symbol) of the function that runs step lists
+    code     (number of a word, name of an object, symbol) of each function address
     tables   (number of a word, number of the table's first word)
     arena    bytes of memory for inner values
     reads    numbers of the graph's inputs, in the order of the call's arguments
     writes   (dtype, shape) of the arrays that it fills, which follow
-    outputs  for each output of the graph the number of the array that it is
-    can_fail whether steps look at their data
+    outputs  for each output of the graph its number among these arrays
+    can_fail whether steps check their data
     long     whether other Python threads may run meanwhile
-    threads  for how many at most it may be run
-    inputs   how many the graph has
+    threads  largest number of threads
+    inputs   number of inputs of the graph
     """
 
     words: np.ndarray
@@ -52,7 +52,7 @@ class Image:
     inputs: int
 
     def as_json(self) -> dict:
-        """All but the words, as data for a file."""
+        """Return all but the words, as data for a file."""
         writes = [[d.name, list(shape)] for d, shape in self.writes]
         return {"code": [list(c) for c in self.code], "tables": [list(t) for t in self.tables], "arena": self.arena,
                 "reads": list(self.reads), "writes": writes, "outputs": list(self.outputs), "can_fail": self.can_fail,
@@ -61,7 +61,7 @@ class Image:
 
     @classmethod
     def from_json(cls, data: dict, words: np.ndarray) -> "Image":
-        """What `as_json` made, every number checked."""
+        """Parse data of `as_json`, and check every number."""
         writes = tuple([(BY_NAME[d], tuple(shape)) for d, shape in data["writes"]])
         code, tables = (tuple(map(tuple, data[name])) for name in ("code", "tables"))
         made = cls(words, tuple(data["runner"]), code, tables, data["arena"], tuple(data["reads"]), writes,
@@ -77,9 +77,9 @@ class Image:
 
 
 class Ready:
-    """An image that can be run: called with the arrays of the graph's inputs, gives those of its outputs.
+    """A runnable image: maps arrays of the graph's inputs to those of its outputs.
 
-    `instead(arrays)` runs the graph another way: for more threads, and to say what is wrong with data that a step has refused.
+    `instead(arrays)` runs the graph another way: for more threads, and to report data that a step refused.
     """
 
     is_native = True
@@ -99,7 +99,7 @@ class Ready:
 
     @staticmethod
     def _placed(image, objects):
-        """The words with the addresses of this process."""
+        """Return the words with the addresses of this process."""
         words = np.array(image.words)
         for at, name, symbol in image.code:
             words[at] = compile.load_object(name, objects[name])[symbol]
@@ -109,7 +109,7 @@ class Ready:
         return words
 
     def run(self, arrays) -> list:
-        """The results, in order."""
+        """Return the results, in order."""
         image = self.image
         if pool.get_num_threads() > image.threads:
             return self._instead(arrays)
@@ -128,7 +128,7 @@ class Ready:
 
 
 def _entry(image, runner, dtypes):
-    """The callable (address of the words, arena, arrays...)."""
+    """Return the callable (address of the words, arena, arrays...)."""
     parameters = [call.INTEGER, call.array(np.uint8, -1), *[call.array(dtypes[i], -1, contiguous=True) for i in image.reads],
                   *[call.array(d.np, -1, writable=True, contiguous=True) for d, _ in image.writes]]
     return call.entry("graph", runner, parameters, 0 if image.long else -1)

@@ -1,4 +1,4 @@
-"""Precompiled code in model files for this kind of machine: compiled kernels, and whole graphs as images."""
+"""Precompiled code in model files for this kind of machine: kernels, and whole graphs as images."""
 
 import bisect
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ _WORD = 8
 class Entry:
     """A model's graph for some sizes.
 
-    main     what runs at every call, on the arguments, the weights `kept` and what is derived
-    derived  what is made of the weights `sources` once, if anything
-    names    for each result of `derived` a name that tells what it is
+    main     image of every call, on the arguments, the weights `kept` and the derived values
+    derived  image, run once, of values derived from the weights `sources`, or None
+    names    a content-based name for each result of `derived`
     """
 
     main: Image
@@ -32,23 +32,23 @@ class Entry:
     objects: dict
 
     def derive(self, arrays) -> list:
-        """What is made of the weights."""
+        """Return the values derived from the weights."""
         if self.derived is None:
             return []
         return Ready(self.derived, self.objects, [a.dtype for a in arrays], None).run(arrays)
 
     def callable(self, dtypes, instead) -> Ready:
-        """The main part, ready to be called."""
+        """Return the main part, ready to be called."""
         return Ready(self.main, self.objects, dtypes, instead)
 
 
 class Code:
-    """The code for one target in a file.
+    """Code of a file for one target.
 
     name     the target's name in the file
     objects  {name: bytes}
-    packed   {name: array} of what is made of the weights, where it is in the file
-    entries  {shapes of the inputs: [what the file says of entries, in order of the threads that they are for]}
+    packed   {name: array} of derived weights, if they are in the file
+    entries  {shapes of the inputs: [entry data, in order of the threads that they are for]}
     """
 
     def __init__(self, name: str, index: dict, blob: np.ndarray, arguments: int, weights: int, packed: dict):
@@ -64,7 +64,7 @@ class Code:
 
     @classmethod
     def of(cls, reader, names) -> "Code | None":
-        """The code in a file that suits this machine best; None where there is none."""
+        """Return the code in a file that suits this machine best, or None."""
         fitting = [(len(target.features), name) for name in names if (target := suits(name)) is not None]
         if not fitting:
             return None
@@ -88,7 +88,7 @@ class Code:
         return image
 
     def _entry(self, data) -> Entry:
-        """What the file says of an entry, checked."""
+        """Return a checked entry."""
         main, derived = self._image(data["main"]), data["derived"] and self._image(data["derived"])
         kept, sources, names = (tuple(data[key]) for key in ("kept", "sources", "names"))
         if not all(type(n) is int and 0 <= n < self._weights for n in (*kept, *sources)):
@@ -100,7 +100,7 @@ class Code:
         return Entry(main, derived, kept, sources, names, self.objects)
 
     def ready(self, shapes) -> Entry | None:
-        """The entry for inputs of these shapes, if there is one for as many threads as there are."""
+        """Return the entry for input shapes and the current number of threads, or None."""
         found = self.entries.get(shapes, [])
         number = bisect.bisect_left(found, pool.get_num_threads(), key=_threads)
         return self._entry(found[number]) if number < len(found) and compile.maps_objects() else None
@@ -111,8 +111,10 @@ def _threads(data) -> int:
 
 
 def suits(name: str) -> Target | None:
-    """The target of a name, if its code is what this machine would make, or makes no use of what goes beyond. Code that may use
-    matrix tiles is only for processes that are allowed to."""
+    """Return the target of a name if this machine would make the same code, or code with more features.
+
+    Code that may use matrix tiles is only for processes that are allowed to.
+    """
     level, *features = name.split("+")
     mine = host()
     if level != mine.level or not set(features) <= mine.features or (amx.FEATURES & set(features) and not amx.is_allowed()):

@@ -1,5 +1,4 @@
-"""A file's graph on this machine for sizes that come one after the other: its passes run once, for an example, and what they
-have decided by it is a condition, as in traced functions."""
+"""Plan of a file's graph that serves several sizes: passes run once, and their decisions about sizes become conditions."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,18 +10,18 @@ from ....passes.simplify.lift_numbers import lift_numbers
 from ...replay.for_sizes import ForSizes
 from ..capture.prepare import prepared
 
-_MOST = 4           # examples; a graph that asks for more is one whose passes have to know its sizes
+_MOST = 4           # a graph that needs more examples has passes that must know its sizes
 
 
-class OfSizes:
-    """A graph in a file, whose inputs are so many arguments, then the weights of the numbers `taken`."""
+class SizedPlans:
+    """A graph in a file: `arguments` inputs, then the weights numbered `taken`."""
 
     def __init__(self, graph: Graph, arguments: int, taken: tuple):
         self._graph, self._arguments, self._taken = graph, arguments, taken
         self._found: list = []
 
     def planned(self, sizes: dict) -> "Planned | None":
-        """The graph compiled for sizes by name; None where its passes have to know them."""
+        """Return the graph compiled for named sizes; None if its passes must know them."""
         values = {name: sizes[name] for name in self._graph.names}
         one = next((x for x in self._found if x.holds(*values.values())), None)
         if one is None:
@@ -34,15 +33,14 @@ class OfSizes:
 
 
 class Planned(NamedTuple):
-    """A compiled graph, what it was made from, and its numbers: those that were inputs of the passes, and all others."""
+    """A compiled graph, its example, and its numbers: (inputs of the passes, all others)."""
 
     compiled: Any
     example: "_Example"
     numbers: tuple
 
     def arrays(self, of_weights: Callable) -> list:
-        """What it takes after the arguments. `of_weights` gives the weights that a prepared graph takes, then what it makes of
-        weights."""
+        """Return the arrays after the arguments; `of_weights` returns the kept weights, then the derived values."""
         one, (early, late) = self.example, self.numbers
         if one.arrays is None:
             one.arrays = of_weights(one.parts)
@@ -51,9 +49,9 @@ class Planned(NamedTuple):
 
 
 class _Example(ForSizes):
-    """The graph with the passes of this machine, for all sizes of which the same holds as of some."""
+    """The graph after this machine's passes, for all sizes that meet the same conditions."""
 
-    arrays: list | None = None      # the weights that it takes, then what is made of weights
+    arrays: list | None = None      # weights that it takes, then derived values
 
     def __init__(self, graph, sizes, arguments, taken):
         scope = Scope()

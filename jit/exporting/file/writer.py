@@ -1,4 +1,4 @@
-"""`export`: a function or module as an `.ingot` file, checked against eager before it takes its place."""
+"""`export`: write a function or module to an `.ingot` file, checked against eager before it takes its place."""
 
 import inspect
 import io
@@ -36,29 +36,28 @@ from . import archive, loader
 from .collect_kernels import DONE, JOB
 
 _CHILD_SECONDS = 1800
-_TOLERANCE = {2: 2e-2, 4: 2e-4, 8: 1e-10}      # by bytes of a real float: of the largest value in a result
+_TOLERANCE = {2: 2e-2, 4: 2e-4, 8: 1e-10}      # relative to the largest value of a result, by bytes of a real float
 
 
 def export(fn, example_inputs=None, path=None, *, dynamic=None, freeze: bool = True, targets=("native",),
            packed: bool = False, quantize=None, progress=None, stateful: bool = False) -> Any:
-    """Writes what `fn` computes to `path`, an `.ingot` file that `load` makes a callable of; returns that callable.
+    """Write what `fn` computes to `path`, an `.ingot` file, and return it loaded as a callable.
 
     fn              a function or module (call .eval() on it before)
     example_inputs  a tensor or array, a tuple of positional arguments, or a dict of keyword arguments
     dynamic         sizes that may change, {"x": {0: "batch"}}; dims of one name always have one size
-    freeze          computes what depends on weights alone once and for all, such as batch norms that follow convolutions
-    targets         kinds of machines to put ready kernels in for: "native", a level such as "x86-64-v3" or "aarch64", a GPU
+    freeze          compute values that depend on weights alone once, such as batch norms after convolutions
+    targets         kinds of machines to include ready kernels for: "native", a level such as "x86-64-v3" or "aarch64", a GPU
                     such as "sm_90" (which needs triton, but no GPU), or none
-    packed          puts the weights in a second time, as the kernels of each target that runs here read them, for a quicker
-                    first call
-    quantize        calibration inputs (a list, each as `example_inputs`), or a `jit.Calibration`: layers then compute in whole
-                    numbers of 8 bits (docs/quantization.md)
+    packed          also store the weights as the kernels of each target that runs here read them, for a quicker first call
+    quantize        calibration inputs (a list, each as `example_inputs`), or a `jit.Calibration`: layers then compute in
+                    8-bit integers (docs/quantization.md)
     progress        called with a line of text before each long step
-    stateful        whether the function may write to buffers of modules: the callable then has them, and writes to them at each
-                    call; else such a function is refused
+    stateful        let the function write to buffers of modules: the callable then has them, and writes to them at each call;
+                    without it such a function is refused
 
-    The file is run in a fresh process and compared with eager before it is put in place. Code for machines that this one is
-    not is compiled from what was checked, and not run. As a mark of methods, `@jit.export` alone, it changes nothing.
+    A fresh process runs the file and compares it with eager before it is put in place. Code for other kinds of machines is
+    compiled from what was checked, and not run. As a method decorator without arguments, `@jit.export` changes nothing.
     """
     if path is None:
         if example_inputs is None and inspect.isfunction(fn):
@@ -70,8 +69,11 @@ def export(fn, example_inputs=None, path=None, *, dynamic=None, freeze: bool = T
 
 def written(fn, example_inputs, path, dynamic=None, freeze: bool = True, targets=("native",), packed: bool = False,
             quantize=None, progress=None, stateful: bool = False, signatures_of=None) -> Any:
-    """What `export` gives. With `signatures_of` the file holds the graph as it was recorded as well, and which calls of modules
-    its operations belong to; of modules at these paths also what they take and give."""
+    """Export, as `export` does.
+
+    With `signatures_of` the file also holds the recorded graph and the module calls of its operations, and the arguments and
+    results of modules at these paths.
+    """
     path, say = archive.new_path_of(path), progress or (lambda text: None)
     names = [target_name(t) for t in ((targets,) if isinstance(targets, str) else targets)]
     calibration = None if quantize is None else quantized.calibration_of(quantize)
@@ -82,7 +84,7 @@ def written(fn, example_inputs, path, dynamic=None, freeze: bool = True, targets
     if calibration is not None and stateful:
         raise ArgumentError("a model in whole numbers keeps no state; leave out stateful=True")
     say("recording")
-    # (Kernels of whole numbers take no size of 0.)
+    # Integer kernels take no size of 0.
     made = record(fn, example_inputs, dynamic, empty=calibration is None, stateful=stateful, signatures_of=signatures_of or ())
     content = _floats(made, freeze, say) if calibration is None else _whole_numbers(made, fn, calibration, say)
     if signatures_of is not None:
@@ -100,9 +102,10 @@ def written(fn, example_inputs, path, dynamic=None, freeze: bool = True, targets
 
 
 def quantize(fn, calibration, *, dynamic=None, progress=None) -> Any:
-    """A model that computes what `fn` does in whole numbers of 8 bits wherever it can: as `export` with `quantize` would write
-    it, in a file that goes with the model. `calibration` is a list of inputs or a `jit.Calibration`; the first input is the
-    example."""
+    """Return a model that computes `fn` in 8-bit integers where it can, in a temporary file that goes with the model.
+
+    `calibration` is a list of inputs or a `jit.Calibration`; the first input is the example.
+    """
     calibration = quantized.calibration_of(calibration)
     if not calibration.inputs:
         raise ArgumentError("quantize takes calibration inputs, got none")
@@ -111,7 +114,7 @@ def quantize(fn, calibration, *, dynamic=None, progress=None) -> Any:
 
 
 def in_own_folder(make):
-    """The model that make(path) gives; its file is gone with it."""
+    """Return the model that make(path) gives; its file is deleted with it."""
     folder = tempfile.mkdtemp(prefix="ingot-program-")
     try:
         model = make(os.path.join(folder, "program.ingot"))
@@ -142,7 +145,7 @@ def _whole_numbers(made, fn, calibration, say):
 
 
 def code_members(data) -> tuple:
-    """(index, blob, packed weights) of what a run apart has compiled; the blob is objects, then the words of images."""
+    """Return (index, blob, packed weights) of a separate run. The blob is objects, then the words of images."""
     index = json.loads(data["index"])
     if "blob" in data:
         return index, data["blob"]._a.tobytes(), {}
@@ -180,16 +183,16 @@ class Content:
         self.manifest = {"ingot": VERSION, "name": graphs[0].name, "signature": made.signature.as_json(), "graphs": rows}
 
     def keep_recorded(self):
-        """Puts in the graph as it was recorded, before any pass, and the calls of modules."""
+        """Include the recorded graph, before any pass, and the module calls."""
         first = self.made.variants[0]
         self.members[RECORDED] = (show(first.graph) + "\n").encode()
         names = [self._put(name, t.detach()._a, 0) for name, t in first.weights.items()]
-        for name, t in first.modules.tensors.items():       # (whether it is read or not)
+        for name, t in first.modules.tensors.items():       # (read or not)
             self.weights.setdefault(name, t.detach()._a)
         self.manifest["recorded"] = {"weights": names, **first.modules.as_json(first.graph)}
 
     def _put(self, name, a, i):
-        """The name of an array among the weights: variants share those that are equal."""
+        """Store an array among the weights and return its name; variants share equal arrays."""
         known = self.weights.get(name)
         if known is None or known is a or (known.shape == a.shape and known.dtype == a.dtype and np.array_equal(known, a)):
             self.weights.setdefault(name, a)
@@ -202,7 +205,7 @@ class Content:
         return weight_bytes(self.weights)
 
     def write(self, path: str, ready: dict):
-        """The file, with what `run_apart` gave for each target."""
+        """Write the file, with the results of `run_apart` for each target."""
         members = dict(self.members)
         for name, (index, blob, packed) in ready.items():
             members[f"objects/{name}.bin"], members[f"objects/{name}.json"] = blob, archive.json_bytes(index)
@@ -215,14 +218,14 @@ class Content:
 
 
 def weight_bytes(weights: dict) -> tuple:
-    """(names of complex numbers of twice 64 bits, of which safetensors have no name, arrays by name as the bytes of a file)."""
+    """Return (names of complex128 arrays, which safetensors cannot name, and the bytes of a file with all arrays)."""
     pairs = [name for name, a in weights.items() if a.dtype == np.complex128]
     stored = {name: a[..., None].view(np.float64) if name in pairs else a for name, a in weights.items()}
     return pairs, safetensors_bytes({name: wrap(a) for name, a in stored.items()})
 
 
 def write_again(model, path):
-    """The file of a loaded model once more, with its buffers as they are now."""
+    """Write the file of a loaded model once more, with its buffers as they are now."""
     if not model.state:
         shutil.copyfile(model.path, path)
         return
@@ -234,14 +237,14 @@ def write_again(model, path):
 
 
 def safetensors_bytes(tensors: dict) -> bytes:
-    """Tensors by name as the bytes of a .safetensors file."""
+    """Return tensors by name as the bytes of a .safetensors file."""
     file = io.BytesIO()
     safetensors.write(tensors, file)
     return file.getvalue()
 
 
 def source_lines(graph: Graph) -> dict:
-    """The text of the user's lines, by "file:line"."""
+    """Return the text of the user's lines, by "file:line"."""
     found = {}
     for n in graph.nodes:
         if n.line is not None:
@@ -255,7 +258,7 @@ def source_lines(graph: Graph) -> dict:
 
 
 def target_name(name: str) -> str:
-    """The name of a target as files have it."""
+    """Return the name of a target as files have it."""
     host = targets_.host()
     if name == "native":
         return "+".join([host.level, *sorted(host.features)])
@@ -267,25 +270,27 @@ def target_name(name: str) -> str:
 
 
 def gpu_of(name) -> int | None:
-    """The number of a GPU's kind, such as 90 for "sm_90"."""
+    """Return the architecture number of a GPU target, 90 for "sm_90"."""
     return int(name[3:]) if re.fullmatch(r"sm_\d{2,3}", name or "", re.ASCII) else None
 
 
 def runs_here(name) -> bool:
-    """Whether a target's code (None: no code) can be run, and so be checked, on this machine."""
+    """Return whether a target's code can be run, and so be checked, on this machine (None: no code)."""
     return name is None or (gpu_of(name) is None and ("+" in name or targets_.supports(targets_.cpu(name))))
 
 
 def in_order(names) -> list:
-    """The targets, each once, with one first that is checked; None stands for a check without code to keep."""
+    """Return the distinct targets, a checked one first; None stands for a check without code to store."""
     names = list(dict.fromkeys(names))
     here = [n for n in names if runs_here(n)]
     return [*(here or [None]), *[n for n in names if n not in here]]
 
 
 def run_apart(made: Recorded, draft: str, folder: str, name, packed: bool = False) -> tuple:
-    """Runs a file in a process of its own on every example and compares with eager; gives what was compiled. For a machine that
-    this one is not, nothing is run."""
+    """Run a file on every example in a process of its own, compare with eager, and return the compiled code.
+
+    For another kind of machine nothing is run.
+    """
     host, here, gpu = targets_.host(), runs_here(name), gpu_of(name)
     native = "+".join([host.level, *sorted(host.features)])
     job = {"packed": packed and here, "path": draft, "inputs": [e.tensors for e in made.examples], "arch": gpu,
@@ -293,7 +298,7 @@ def run_apart(made: Recorded, draft: str, folder: str, name, packed: bool = Fals
     save_data(job, os.path.join(folder, JOB))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     if gpu is not None:
-        environment["INGOT_CUDA_TUNE"] = "0"       # there is nothing to try configurations on
+        environment["INGOT_CUDA_TUNE"] = "0"       # there is no device to time configurations on
     if here and name not in (None, native):
         environment["INGOT_CPU_LEVEL"] = name
     words = [sys.executable, "-m", f"{__package__}.{'collect_kernels' if gpu is None else 'cubins'}", folder]
@@ -308,14 +313,14 @@ def run_apart(made: Recorded, draft: str, folder: str, name, packed: bool = Fals
 
 
 def last_error(done) -> str:
-    """What a process said last: its exception, without the traceback."""
+    """Return the last message of a process: its exception, without the traceback."""
     lines = done.stderr.strip().splitlines()
     starts = [i for i, line in enumerate(lines) if re.match(r"[\w.]+(Error|Exception|Interrupt)\b", line)]
     return "\n".join(lines[starts[-1]:] if starts else lines[-5:]) or f"it ended with code {done.returncode}"
 
 
 def compare(made: Recorded, example: Example, results):
-    """Raises unless results agree with eager's."""
+    """Raise unless results agree with eager's."""
     narrowest = min([bytes_of_real(v.dtype.np) for variant in made.variants for v in variant.graph.values()
                      if v.dtype.is_inexact], default=8)
     for spec, want, got in zip(made.signature.outputs, example.results, results):
@@ -329,13 +334,15 @@ def compare(made: Recorded, example: Example, results):
 
 
 def bytes_of_real(dtype) -> int:
-    """The bytes of a floating point number, or of a part of a complex one."""
+    """Return the bytes of a floating point number, or of a part of a complex one."""
     return dtype.itemsize // (2 if dtype.kind == "c" else 1)
 
 
 def agree(want, got, narrowest: int = 8) -> bool:
-    """Whether two arrays are equal up to what a contraction may round differently, in floats of so many bytes; of integers and
-    bools that are made of such, one in a thousand may fall on the other side of a step."""
+    """Return whether two arrays are equal up to rounding of contractions in floats of so many bytes.
+
+    One in a thousand integers or bools computed from floats may differ, on the other side of a rounding step.
+    """
     if want.dtype.kind in "biu":
         return int((want != got).sum()) <= (want.size // 1000 if narrowest < 8 else 0)
     unit = min(bytes_of_real(want.dtype), narrowest)

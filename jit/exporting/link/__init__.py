@@ -1,4 +1,5 @@
-"""C libraries from models: header, entry functions in LLVM IR, a small ELF linker.
+"""C libraries from models: header, entry functions in LLVM IR, and a small ELF linker.
 
-Way in: `to_c`. The result needs neither Python nor ingot. It must not know fx graphs or exported programs.
+Way in: `to_c`. The result needs neither Python nor ingot. Libraries are planned without AMX tiles. This room knows neither fx
+graphs nor exported programs.
 """

@@ -1,14 +1,14 @@
-"""The functions of a C library, as LLVM IR: they check tensors, take an arena, and run the step list.
+"""Entry functions of a C library, as LLVM IR: they check tensors, take an arena, and run the step list.
 
     int <name>_run(const <name>_tensor *in, <name>_tensor *out)
     int <name>_run(const <name>_tensor *in, <name>_tensor *out, <name>_state *state)     of a model with a state, and
     void <name>_init_state(<name>_state *state)
-    int <name>_init(const void *weights, size_t size)             where weights are beside the library
-    int <name>_set_threads(int threads)                           where more than one thread is allowed
+    int <name>_init(const void *weights, size_t size)             if the weights are beside the library
+    int <name>_set_threads(int threads)                           if more than one thread is allowed
 
-Blocks of data that `to_c` lays out beside them: `ingot_steps` (the list), `ingot_weights`, `ingot_inputs` and `ingot_outputs`
-(what tensors must be, as tensors), `ingot_initial` (the state at first), `ingot_slots` (one cache line for each arena, its
-first word 1 while it is taken), and `ingot_arenas`.
+They read blocks of data that `to_c` lays out: `ingot_steps` (the list), `ingot_weights`, `ingot_inputs` and `ingot_outputs`
+(expected tensors), `ingot_initial` (initial state), `ingot_slots` (one cache line for each arena; its first word is 1 while the
+arena is taken), and `ingot_arenas`.
 """
 
 from dataclasses import dataclass
@@ -17,23 +17,23 @@ from ....passes.codegen.llvm.loops import programs
 from ....passes.codegen.llvm.pool import fork_join
 
 TENSOR_BYTES, MOST_DIMS = 80, 8
-STAMP_BYTES = 64                 # before the weights of a file: tells them from others
+STAMP_BYTES = 64                 # at the start of a file of weights: identifies the model
 CODES = ("OK", "NULL", "DTYPE", "RANK", "SHAPE", "DATA", "NOT_READY", "WEIGHTS")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What the functions must know.
+    """Parameters of the entry functions.
 
-    name       prefix of everything visible
-    reads      for each argument of the step list that is read: ("in", number), ("weights", byte), or ("state", byte)
-    writes     for each that is written: ("out", number), or ("next", byte) of what the arena ends with
-    arena      bytes of an arena; `arenas` says how many there are
-    embedded   whether the weights are in the library, else bytes of the file with them
-    threads    the most threads that a run may use
-    once       what is made of the weights at the first run: the arguments of its step list, as (kind, byte), and its arena
-    state      bytes of the state; `updates` are what is copied there at the end of a run: (kind and where, as in `writes`, byte
-               of the state, bytes)
+    name       prefix of all visible names
+    reads      source of each array that the step list reads: ("in", number), ("weights", byte), or ("state", byte)
+    writes     place of each array that it writes: ("out", number), or ("next", byte) at the end of the arena
+    arena      bytes of an arena; there are `arenas` of them
+    embedded   whether the weights are in the library, not in a file
+    threads    most threads of a run
+    once       derived weights, computed at the first run: arguments of its step list, as (kind, byte), and its arena
+    state      bytes of the state
+    updates    copies into the state at the end of a run: (kind and place, as in `writes`, byte of the state, bytes)
     """
 
     name: str
@@ -52,7 +52,7 @@ class Entry:
 
 
 def entry_text(e: Entry) -> str:
-    """The module."""
+    """Return the module as text."""
     parts = [_HEAD, _CHECK, _arena(e), _run(e)]
     if e.once is not None:
         parts.append(_prepare(e.once))
@@ -72,7 +72,7 @@ _HEAD = "\n".join(["@ingot_weights_at = internal global ptr null, align 8",
                    f"declare void @{programs.RUNNER}(ptr)", "declare void @ingot_pool_stop()",
                    "declare i32 @ingot_pool_try_acquire()"])
 
-# Compares tensors with what they must be: dtype, rank, sizes.
+# Compares the dtype, rank and sizes of tensors with the expected ones.
 _CHECK = f"""
 define internal i32 @check(ptr %tensors, ptr %wanted, i64 %count) nounwind {{
 entry:
@@ -135,7 +135,7 @@ shape:
 
 
 def _arena(e: Entry) -> str:
-    """Takes an arena that no other thread uses; waits, looking at one after the other, while there is none."""
+    """Return the function that takes a free arena, polling until there is one."""
     return f"""
 define internal i64 @take() nounwind {{
 entry:
@@ -157,7 +157,7 @@ done:
 
 
 def _run(e: Entry) -> str:
-    """The function that users call."""
+    """Return the function that users call."""
     lines, block = [], [("ptr", "@ingot_steps"), ("ptr", "%arena")]
     for number, (kind, where) in enumerate(e.reads):
         if kind == "in":
@@ -233,13 +233,13 @@ release:
 
 
 def _written(name, kind, where) -> list:
-    """Where an array is written: the data of an output, or what an arena ends with."""
+    """Return code for the address of a written array: the data of an output, or the end of the arena."""
     if kind == "next":
         return [f"  {name} = getelementptr i8, ptr %arena, i64 {where}"]
     return [f"  {name}p = getelementptr i8, ptr %out, i64 {TENSOR_BYTES * where}", f"  {name} = load ptr, ptr {name}p, align 8"]
 
 
-# Copies bytes (no function of the system's is called).
+# Copies bytes without calling the system's memcpy.
 _COPY = """
 define internal void @copy(ptr %to, ptr %from, i64 %size) nounwind noinline {
 entry:
@@ -273,7 +273,7 @@ done:
 
 
 def _init_state(e: Entry) -> str:
-    """Gives a state its first values."""
+    """Return the function that fills in the initial state."""
     return f"""
 define void @{e.name}_init_state(ptr %state) nounwind {{
 entry:
@@ -283,7 +283,7 @@ entry:
 
 
 def _prepare(once) -> str:
-    """Makes what is made of the weights, once: the first thread does it, others wait until it has."""
+    """Return the function that computes derived weights once, in the first thread; others wait for it."""
     places, arena = once
     lines = []
     for number, (kind, where) in enumerate(places, 2):
@@ -319,7 +319,7 @@ out:
 
 
 def _init(e: Entry) -> str:
-    """Takes the weights: the content of the file beside the library, which must stay where it is."""
+    """Return the function that takes the weights: the content of the file, which must stay in place."""
     return f"""
 define i32 @{e.name}_init(ptr %weights, i64 %size) nounwind {{
 entry:
@@ -354,7 +354,7 @@ wrong:
 
 
 def _threads(e: Entry) -> str:
-    """Sets how many threads a run uses; those that wait are ended."""
+    """Set how many threads a run uses; those that wait are ended."""
     return f"""
 define i32 @{e.name}_set_threads(i32 %wanted) nounwind {{
 entry:

@@ -1,4 +1,4 @@
-"""The header of a C library, with what its user must know."""
+"""The header of a C library, with documentation for its users."""
 
 import math
 import re
@@ -8,7 +8,7 @@ from ..capture.arguments import unique
 from ..capture.signature import Signature
 from .c_entry import CODES, MOST_DIMS, Entry
 
-# Numbers of dtypes in C, by name, and the C type of an element.
+# Numbers and element types of dtypes in C, by name.
 DTYPES = {"bool": "uint8_t", "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int32_t", "int64": "int64_t",
           "float16": "uint16_t", "bfloat16": "uint16_t", "float32": "float", "float64": "double",
           "float8_e4m3fn": "uint8_t", "float8_e5m2": "uint8_t"}
@@ -94,7 +94,7 @@ _END = """
 
 
 def header_text(e: Entry, signature: Signature, version: str, outside) -> str:
-    """The text of the header. `outside` are the functions of the system that the library calls."""
+    """Return the text of the header. `outside` are the system's functions that the library calls."""
     upper = e.name.upper()
     words = {"name": e.name, "upper": upper, "version": version, "signature": signature, "arenas": e.arenas,
              "memory": e.arena * e.arenas, "dims": MOST_DIMS, "size": e.weight_bytes, "threads": e.threads,
@@ -112,7 +112,7 @@ def header_text(e: Entry, signature: Signature, version: str, outside) -> str:
 
 
 def _fields(e: Entry, signature: Signature) -> str:
-    """The members of the state: arrays in C order, each at a multiple of 64 bytes."""
+    """Return the members of the state: arrays in C order, each at a multiple of 64 bytes."""
     lines: list = []
     ends = [*[to for _, _, to, _ in e.updates[1:]], e.state]
     specs = signature.inputs[len(signature.inputs) - len(signature.state):]
@@ -126,20 +126,20 @@ def _fields(e: Entry, signature: Signature) -> str:
 
 
 def _members(names) -> list:
-    """Names of buffers as those of members of a struct."""
+    """Return names of buffers as names of struct members."""
     plain = [re.sub(r"\W", "_", name, flags=re.ASCII) for name in names]
     return unique([f"_{name}" if name in _KEYWORDS or name[0].isdigit() else name for name in plain])
 
 
 def outside_text(outside) -> str:
-    """What the library needs of the system, in words."""
+    """Return a sentence about the system's functions that the library calls."""
     if not outside:
         return "The library calls nothing outside of itself."
     return "\n * ".join(textwrap.wrap(f"Of the system it calls {', '.join(outside)}.", 118))
 
 
 def _tensors(upper, kind, specs):
-    """Macros that start a tensor of each input or output: dtype, rank and sizes; and comments that name them."""
+    """Yield macros that initialise a tensor of each input or output with dtype, rank and sizes."""
     for number, s in enumerate(specs):
         sizes = ", ".join(map(str, s.shape)) or "0"
         yield (f"#define {upper}_{kind}{number}(pointer) {{(void *)(pointer), {upper}_{s.dtype.name.upper()}, {len(s.shape)}, "

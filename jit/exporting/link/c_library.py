@@ -1,7 +1,6 @@
-"""`to_c`: a model as a header, an object and a shared library that need neither Python nor ingot.
+"""`to_c`: write a model as a header, an object and a shared library that need neither Python nor ingot.
 
-Nothing of the system is needed to make them: LLVM compiles the few functions around the step list, and `linker.py` puts them
-and the kernels together.
+No tool of the system is needed: LLVM compiles the functions around the step list, and `linker.py` joins them with the kernels.
 """
 
 import hashlib
@@ -28,12 +27,11 @@ from ..file import archive, writer
 from ..file.build_image import image_of
 from ..file.cross_compile import entry_for
 from ..file.image import Image
-from ..file.loader import Model
+from ..file.model import Model
 from . import c_header
 from .c_entry import MOST_DIMS, STAMP_BYTES, Entry, entry_text
+from .elf import relocatable, shared_library
 from .linker import Link
-from .relocatable import relocatable
-from .shared_object import shared_library
 
 _LINE = 64
 _POOL = {"ingot_pool_run": "pool", "ingot_pool_stop": "pool", "ingot_pool_try_acquire": "pool", "ingot_pool_state": "pool",
@@ -41,7 +39,7 @@ _POOL = {"ingot_pool_run": "pool", "ingot_pool_stop": "pool", "ingot_pool_try_ac
 
 
 class Written(NamedTuple):
-    """The paths of what `to_c` wrote; `weights` is None where they are in the library."""
+    """Paths of the files that `to_c` wrote; `weights` is None if they are in the library."""
 
     header: str
     object: str
@@ -51,19 +49,19 @@ class Written(NamedTuple):
 
 def to_c(model, example_inputs=None, path="model", *, name=None, embed: bool = True, threads: int = 1, concurrency: int = 4,
          target: str = "native", stateful: bool = False) -> Written:
-    """Writes a model as C code's neighbours: `<path>.h`, `<path>.o` and `lib<name>.so` in the same folder.
+    """Write a model for C programs: `<path>.h`, `<path>.o` and `lib<name>.so` in the same folder.
 
-    model           a function, a module, or what `load` gave
+    model           a function, a module, or a loaded model
     example_inputs  as for `export`; the library is for their sizes (a loaded model of fixed sizes needs none)
     name            prefix of the C names; the last part of the path unless given
-    embed           False writes the weights to `<path>.weights`, which a program hands to `<name>_init`
+    embed           False writes the weights to `<path>.weights`, which a program passes to `<name>_init`
     threads         the most threads that one run may use; 1 leaves all threads out of the library
-    concurrency     how many runs may be under way at the same time without waiting for each other
+    concurrency     how many runs may be active at the same time without waiting for each other
     target          "native", or a level: "x86-64", "x86-64-v3", "x86-64-v4", "aarch64"
-    stateful        whether the function may write to buffers of modules: a run then takes a `<name>_state` that holds them,
-                    which `<name>_init_state` gives their values of the export (as with a loaded model that has a state)
+    stateful        let the function write to buffers of modules: a run then takes a `<name>_state` that holds them, and
+                    `<name>_init_state` fills in their values of the export
 
-    The header says what a program must know. Operators that have no native code are refused by name.
+    The header documents the functions. Operators without native code are refused by name.
     """
     path = archive.new_path_of(path)
     name = name if name is not None else re.sub(r"\W", "_", os.path.basename(path)) or "model"
@@ -74,13 +72,13 @@ def to_c(model, example_inputs=None, path="model", *, name=None, embed: bool = T
     with tempfile.TemporaryDirectory(prefix="ingot-c-") as folder:
         loaded = model if isinstance(model, Model) else _drafted(model, example_inputs, folder, stateful)
         state = [loaded.weights[buffer].detach().cpu()._a for buffer in loaded.signature.state]
-        loaded = loaded if type(loaded) is Model else Model(loaded._reader, objects=False)      # not one on a GPU
+        loaded = loaded if type(loaded) is Model else Model(loaded._reader, objects=False)  # a model on the CPU, not on a GPU
         sizes = _sizes(model, example_inputs) if isinstance(model, Model) else {}
         return _write(loaded, state, sizes, path, name, embed, threads, concurrency, _target_of(target))
 
 
 def _drafted(fn, example_inputs, folder, stateful) -> Model:
-    """The model as an unchecked file; the machine code of a library is checked by whoever links it."""
+    """Return the model from an unchecked file. Users who link the library check its machine code."""
     if example_inputs is None:
         raise ArgumentError("to_c needs example_inputs to export a function")
     made = writer.record(fn, example_inputs, stateful=stateful)
@@ -97,15 +95,15 @@ def _target_of(name) -> Target:
     return targets.cpu(name)
 
 
-# What runs.
+# Contents of a library.
 
 
 class Runs(NamedTuple):
-    """What a library runs.
+    """Native calls of a library.
 
-    image    the native call of every run, on the arguments, then `weights`, then what `once` makes
+    image    call of every run, on the arguments, then `weights`, then the results of `once`
     weights  arrays
-    once     (image, numbers of the weights that it takes) of what is made at the first run, or None
+    once     call of the first run for derived weights: (image, numbers of the weights that it takes), or None
     """
 
     image: Image
@@ -115,7 +113,7 @@ class Runs(NamedTuple):
 
 
 def _sizes(model: Model, example_inputs) -> dict:
-    """The sizes by name that a library of a loaded model is for."""
+    """Return the named sizes for which a loaded model becomes a library."""
     if not model.signature.dims:
         return {}
     if example_inputs is None:
@@ -129,9 +127,9 @@ def _sizes(model: Model, example_inputs) -> dict:
 
 
 def _runs(model: Model, sizes: dict, target: Target, threads: int) -> Runs:
-    """What a library for a target runs."""
+    """Return the native calls for a target."""
     if target == targets.host():
-        return _at_home(model, sizes, threads)
+        return _runs_here(model, sizes, threads)
     entry, objects = entry_for(model, sizes, target, threads)
     arrays = [t._a for t in model.weights.values()]
     kept = [arrays[i] for i in entry.kept]
@@ -141,8 +139,8 @@ def _runs(model: Model, sizes: dict, target: Target, threads: int) -> Runs:
     return Runs(entry.main, [*kept, *[arrays[i] for i in entry.sources]], (entry.derived, sources), objects)
 
 
-def _at_home(model, sizes, threads):
-    """What is made of the weights is made now, and put in the library instead of them."""
+def _runs_here(model, sizes, threads):
+    """Return the native calls for this machine; derived weights are computed now and stored instead of their sources."""
     before = pool.get_num_threads()
     objects: dict = {}
     try:
@@ -185,10 +183,10 @@ def _write(model, state, sizes, path, name, embed, threads, concurrency, target)
 
 
 def _entry(model, runs, places, kept_at, name, embed, threads, concurrency, weight_bytes) -> Entry:
-    """What the functions of the library must know. `kept_at` are the bytes of the state where each buffer begins."""
+    """Return the parameters of the entry functions. `kept_at` are the bytes of the state where each buffer begins."""
     image, count = runs.image, len(model.signature.inputs)
     own = count - len(kept_at)
-    state = _Next(image, kept_at)
+    state = _NextState(image, kept_at)
     made, once = [], None
     if runs.once is not None:
         derived, sources = runs.once
@@ -210,9 +208,10 @@ def _entry(model, runs, places, kept_at, name, embed, threads, concurrency, weig
                  concurrency, embed, weight_bytes, threads, once, state.whole, updates)
 
 
-class _Next:
-    """Where a run writes the next values of buffers: behind the inner values of its arena, if they are no results as well. They
-    are copied to the state at its end, as what was there is read until then.
+class _NextState:
+    """Placement of the next values of buffers in a run's arena, after the inner values, unless they are results too.
+
+    They are copied to the state at the end of the run, because the old values are read until then.
 
     size     bytes in the arena
     whole    bytes of the state
@@ -234,7 +233,7 @@ class _Next:
                 self.size += _rounded(size)
 
     def from_arena(self, start: int) -> tuple:
-        """(where each array is written, what is copied) in arenas that have inner values up to a byte."""
+        """Return (the place of each written array, the copies) in arenas whose inner values end at byte `start`."""
         def place(number):
             kind, at = self._places[number]
             return kind, start + at if kind == "next" else at
@@ -253,7 +252,7 @@ def _check_tensors(signature):
 
 
 def _laid_out(arrays) -> tuple:
-    """(the first byte of each array, all of them): each on a cache line."""
+    """Return (the first byte of each array, all bytes); each array begins on a cache line."""
     places, parts, at = [], [], 0
     for a in arrays:
         data = np.ascontiguousarray(a).tobytes()
@@ -264,7 +263,7 @@ def _laid_out(arrays) -> tuple:
 
 
 def _tensor_rows(specs) -> bytes:
-    """What tensors must be, as tensors without data."""
+    """Return expected tensors, as C tensors without data."""
     rows = []
     for s in specs:
         sizes = [*s.shape, *[0] * (MOST_DIMS - len(s.shape))]
@@ -273,7 +272,7 @@ def _tensor_rows(specs) -> bytes:
 
 
 def _link(entry, runs, target, signature, weights, initial, stamp) -> Link:
-    """Everything of the library, with the addresses that it holds."""
+    """Return the link of the whole library, with its addresses."""
     lists = {"steps": runs.image, **({"once": runs.once[0]} if runs.once else {})}
     link = Link(target.arch)
     pool_text = fork_join.serial_text(target) if entry.threads == 1 else fork_join.pool_text(target)

@@ -1,15 +1,15 @@
-"""A small linker: relocatable objects and blocks of data become one relocatable object, or one shared library.
+"""A small linker: merge relocatable objects and blocks of data into one relocatable object or shared library (`elf.py`).
 
-It knows the relocations that the code generator's objects have, for x86-64 and AArch64, and writes ELF without any tool of the
-system. Symbols of the inputs stay inside unless they are exported; what no input defines is left to the system's libraries.
+It knows the relocations of the code generator's objects, for x86-64 and AArch64, and needs no tool of the system.
 
     link = Link("x86_64")
     link.add("kernels", object_bytes)
     link.data("weights", array, writable=False)
     link.export("model_run", "wrapper", "model_run")
-    link.shared_library("libmodel.so");  link.relocatable()
+    elf.shared_library(link, "libmodel.so");  elf.relocatable(link)
 
-An undefined symbol of an object is looked for among the provided names (`provide`), then left to the system.
+Symbols of the inputs stay local unless they are exported. An undefined symbol is looked up among the provided names
+(`provide`), then left to the system's libraries.
 """
 
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ _WRITE, _EXECUTE, _NOBITS = 1, 4, 8          # section flags and a section type 
 
 
 class Place(NamedTuple):
-    """Where a symbol is: a merged section, and the byte in it; or a name that the system defines."""
+    """Location of a symbol: a merged section and a byte in it, or a name that the system defines."""
 
     section: int
     offset: int
@@ -50,7 +50,7 @@ class Merged:
     align: int = 1
 
     def add(self, data, size: int, align: int) -> int:
-        """Appends bytes (None for zeros that take no room in the file); gives where they start."""
+        """Append bytes (None for zeros that take no room in the file); return their start."""
         start = -(-self.size // align) * align
         if data is not None:
             self.parts += [bytes(start - self.size), data]
@@ -58,7 +58,7 @@ class Merged:
         return start
 
     def bytes(self) -> bytearray:
-        """The content."""
+        """Return the content."""
         return bytearray(b"".join(self.parts))
 
 
@@ -72,12 +72,12 @@ class Link:
         self._objects: dict = {}         # name -> (Object, {section number: (kind, start)})
         self._blocks: dict = {}          # name -> Place
         self._provided: dict = {}        # undefined name -> (object, symbol) or the name of a block
-        self._words: list = []           # (block, offset, where to): 64-bit addresses in blocks
+        self._words: list = []           # (block, offset, target): 64-bit addresses in blocks
 
     # Inputs.
 
     def add(self, name: str, data: bytes):
-        """An object file; nothing happens where one of that name is there."""
+        """Add an object file, unless one of that name is there."""
         if name in self._objects:
             return
         source, places = elf.Object(data, self.machine), {}
@@ -89,27 +89,27 @@ class Link:
         self._objects[name] = source, places
 
     def data(self, name: str, content, writable: bool = False, align: int = 64):
-        """A block of bytes; an int reserves so many zeros."""
+        """Add a block of bytes; an int reserves so many zeros."""
         kind = BSS if isinstance(content, int) else DATA if writable else RODATA
         size = content if kind == BSS else len(content)
         self._blocks[name] = Place(kind, self.merged[kind].add(None if kind == BSS else bytes(content), size, align))
 
     def address(self, block: str, offset: int, target):
-        """The 64-bit word at a byte of a block is the address of `target`: (object, symbol), or (block, offset)."""
+        """Relocate the 64-bit word at a byte of a block to the address of `target`: (object, symbol), or (block, offset)."""
         self._words.append((block, offset, target))
 
     def provide(self, name: str, target):
-        """What an undefined symbol of objects means: (object, symbol), or the name of a block."""
+        """Define an undefined symbol of objects: as (object, symbol), or as the name of a block."""
         self._provided[name] = target
 
     def export(self, name: str, source: str, symbol: str):
-        """Makes a symbol of an object visible under a name."""
+        """Make a symbol of an object visible under a name."""
         self.exports[name] = self.symbol(source, symbol)
 
     # Places.
 
     def symbol(self, source: str, name: str) -> Place:
-        """Where a global symbol of an object is."""
+        """Return the place of a global symbol of an object."""
         for number, s in enumerate(self._objects[source][0].symbols):
             if s.name == name and s.section:
                 return self._place(source, number)
@@ -129,7 +129,7 @@ class Link:
         return self._blocks[target] if isinstance(target, str) else self.symbol(*target)
 
     def fixes(self) -> list:
-        """All relocations, in merged sections."""
+        """Return all relocations of merged sections."""
         found = []
         for name, (source, places) in self._objects.items():
             for r in source.relocations:
@@ -143,7 +143,7 @@ class Link:
         return found
 
     def outside(self) -> list:
-        """Names that the system's libraries must define."""
+        """Return the names that the system's libraries must define."""
         return sorted({f.target.outside for f in self.fixes() if f.target.outside})
 
 

@@ -1,4 +1,4 @@
-"""Which composite operators a program has as what they are made of (`ExportedProgram.run_decompositions`)."""
+"""Decomposition tables of programs: which composite operators are replaced by their bodies."""
 
 from collections.abc import Mapping
 
@@ -11,8 +11,7 @@ __all__ = ["CustomDecompTable", "default_decompositions"]
 
 
 class CustomDecompTable(dict):
-    """{operator, as nodes of a program call it: what it is made of} for all composite operators; take one out, and it stays
-    whole."""
+    """{composite operator, as nodes call it: its body}. An operator that is taken out is not decomposed."""
 
     def __init__(self):
         load_all()
@@ -25,37 +24,37 @@ class CustomDecompTable(dict):
         super().__delitem__(_operator(key))
 
     def pop(self, key, *default):
-        """Takes an operator out."""
+        """Take an operator out."""
         return super().pop(_operator(key), *default)
 
     def __contains__(self, key):
         return super().__contains__(_operator(key))
 
     def copy(self) -> "CustomDecompTable":
-        """Another table with the same entries."""
+        """Return another table with the same entries."""
         made = CustomDecompTable()
         for key in set(made) - set(self):
             del made[key]
         return made
 
     def materialize(self) -> dict:
-        """The table itself: all operators are known."""
+        """Return the table itself: all operators are known."""
         return self
 
 
 def _operator(key):
-    """An operator by its name, its record, or as nodes call it."""
+    """Return an operator given by its name, its record, or as nodes call it."""
     name = key.name if isinstance(key, Op) else key
     return operator_named(name) if isinstance(name, str) and name in OPS else key
 
 
 def default_decompositions() -> CustomDecompTable:
-    """What all composite operators are made of."""
+    """Return the table of all composite operators."""
     return CustomDecompTable()
 
 
 def checked(table: Mapping) -> Mapping:
-    """A table, unless it says that an operator is made of something else than its record does."""
+    """Return a table; raise if an operator has another body than its record."""
     known = CustomDecompTable()
     for key, body in table.items():
         if key not in known or known[_operator(key)] is not body:
@@ -65,5 +64,5 @@ def checked(table: Mapping) -> Mapping:
 
 
 def kept_by(table: Mapping) -> frozenset:
-    """The composites that stay whole."""
+    """Return the composites that are not decomposed."""
     return frozenset([key.record for key in CustomDecompTable() if key not in table])

@@ -1,4 +1,4 @@
-"""`export.draft_export`: what of a function cannot be exported, all of it at once, and what of it can."""
+"""`export.draft_export`: report everything that prevents an export, at once, and export the rest."""
 
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -14,15 +14,15 @@ __all__ = ["DraftExportReport", "FailureReport", "FailureType"]
 
 
 class FailureType(Enum):
-    """What kind of thing has no place in a model."""
+    """Kind of an obstacle to an export."""
 
-    DATA_DEPENDENT_ERROR = auto()       # Python reads a value that depends on the arguments, or random numbers are drawn ...
-    GUARD_ADDED = auto()                # a size that was to be free is fixed by the code
+    DATA_DEPENDENT_ERROR = auto()       # Python reads a value that depends on the arguments, or draws random numbers
+    GUARD_ADDED = auto()                # the code fixes a size declared as dynamic
 
 
 @dataclass
 class FailureReport:
-    """One thing, in words."""
+    """One obstacle, in words."""
 
     failure_type: FailureType
     data: dict = field(default_factory=dict)
@@ -34,12 +34,12 @@ class FailureReport:
 
 @dataclass
 class DraftExportReport:
-    """All that is in the way of an export as it was asked for."""
+    """All obstacles to an export as it was requested."""
 
     failures: list
 
     def successful(self) -> bool:
-        """Whether nothing is."""
+        """Return whether there are no obstacles."""
         return not self.failures
 
     def __str__(self):
@@ -50,7 +50,7 @@ class DraftExportReport:
 
 
 def drafted(export, fn, example, sizes) -> tuple:
-    """(the program that `export(dynamic)` makes, with sizes fixed that the code fixes; None if there is none; the report)"""
+    """Return (the program, or None; the report). Sizes that the code fixes are fixed."""
     failures: list = []
     while True:
         try:
@@ -65,13 +65,13 @@ def drafted(export, fn, example, sizes) -> tuple:
 
 
 def _all_of(fn, example) -> list:
-    """What one run of the function does that has no place in a model."""
+    """Return the refused actions of one run of the function."""
     given = arguments_of(fn, example)
     args, kwargs = treespec.rebuild(given.structure, given.tensors)
     found: list = []
     state = state_of(fn)
     try:
-        with state.kept():
+        with state.restored():
             capture(fn, args, kwargs, given.tensors, None, state, failures=found)
     except IngotError as e:
         found += [] if found else [str(e)]
@@ -79,7 +79,7 @@ def _all_of(fn, example) -> list:
 
 
 class NoModel:
-    """Stands for the model of a draft of which there is none."""
+    """Placeholder for the model of a draft without a program."""
 
     def __init__(self, report: DraftExportReport):
         self._report = report

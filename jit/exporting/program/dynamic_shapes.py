@@ -1,4 +1,4 @@
-"""Sizes that may change, as PyTorch's `export` says them: `Dim`, and what `dynamic_shapes` says of each tensor in arguments."""
+"""Dynamic sizes in PyTorch's terms: `Dim`, and `dynamic_shapes` for each tensor in the arguments."""
 
 import inspect
 import re
@@ -18,7 +18,7 @@ __all__ = ["AdditionalInputs", "Dim", "ShapesCollection", "dims"]
 
 
 class Hint:
-    """What is left to the export to find out of a size: `Dim.AUTO`, `Dim.DYNAMIC`, `Dim.STATIC`."""
+    """Size whose freedom the export determines: `Dim.AUTO`, `Dim.DYNAMIC`, `Dim.STATIC`."""
 
     def __init__(self, kind: str, min: int | None = None, max: int | None = None):
         self.kind, self.min, self.max = kind, min, max
@@ -39,11 +39,10 @@ class Hint:
 
 
 class Dim:
-    """A size that may change: the same wherever it has this name. `2 * dim + 1` is a size that follows from it. `min` and `max`
-    are what the caller promises; a program takes other sizes, too.
+    """A dynamic size, equal wherever it has this name. `2 * dim + 1` is a size derived from it.
 
-    Instead of one, Dim.AUTO is a size that may change if the code allows that, Dim.DYNAMIC one that has to, Dim.STATIC a fixed
-    one.
+    `min` and `max` are promises of the caller; a program takes other sizes, too. Instead of a Dim, Dim.AUTO is a size that may
+    change if the code allows it, Dim.DYNAMIC one that must, and Dim.STATIC a fixed one.
     """
 
     AUTO = Hint("AUTO")
@@ -88,7 +87,7 @@ class Dim:
 
 
 def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple:
-    """Several sizes that may change."""
+    """Return several dynamic sizes."""
     return tuple([Dim(name, min=min, max=max) for name in names])
 
 
@@ -109,10 +108,10 @@ def _check_bounds(what, low, high):
 
 
 class ShapesCollection:
-    """`dynamic_shapes` that are said of the tensors themselves: ``shapes[x] = {0: Dim("batch")}``."""
+    """`dynamic_shapes` declared on the tensors themselves: ``shapes[x] = {0: Dim("batch")}``."""
 
     def __init__(self):
-        self._shapes: dict = {}         # id -> (tensor, what is said)
+        self._shapes: dict = {}         # id -> (tensor, its declared sizes)
 
     def __setitem__(self, t, shape):
         if not isinstance(t, Tensor):
@@ -128,11 +127,11 @@ class ShapesCollection:
         return len(self._shapes)
 
     def dynamic_shapes(self, m, args: tuple, kwargs: dict | None = None) -> dict:
-        """What is said of the arguments of a module (or function), by their names."""
+        """Return the declarations for the arguments of a module or function, by name."""
         return self.of(_bound(_signature(m), args, kwargs or {}))
 
     def of(self, bound: dict) -> dict:
-        """What is said of arguments by name."""
+        """Return the declarations for named arguments."""
         seen: set = set()
 
         def find(t, path, spec):
@@ -146,29 +145,29 @@ class ShapesCollection:
 
 
 class AdditionalInputs:
-    """`dynamic_shapes` that follow from further arguments: sizes that differ in any of them may change."""
+    """`dynamic_shapes` inferred from further arguments: sizes that differ in any of them are dynamic."""
 
     def __init__(self):
         self.examples: list = []
 
     def add(self, args: tuple, kwargs: dict | None = None):
-        """Takes in the arguments of a further call."""
+        """Add the arguments of a further call."""
         if type(args) is not tuple or not isinstance(kwargs, dict | None):
             raise ArgumentError("further inputs are a tuple of arguments, and a dict of those by name")
         self.examples.append((args, dict(kwargs or {})))
 
     def dynamic_shapes(self, m, args: tuple, kwargs: dict | None = None) -> dict:
-        """What they say of the arguments of a module (or function), by their names."""
+        """Return the inferred declarations for the arguments of a module or function, by name."""
         signature = _signature(m)
         return self.of(_bound(signature, args, kwargs or {}), [_bound(signature, *call) for call in self.examples])
 
     def verify(self, ep) -> None:
-        """Runs a program on all of them; raises where it does not take one."""
+        """Run a program on all of them; raise if it does not take one."""
         for args, kwargs in self.examples:
             ep.module()(*args, **kwargs)
 
     def of(self, bound: dict, others: list) -> dict:
-        """What they say of arguments by name; `others` are the further ones by name."""
+        """Return the inferred declarations for named arguments; `others` are the further ones by name."""
         found = {}
         for name, value in bound.items():
             shapes: list = []
@@ -189,12 +188,11 @@ def _differing(shapes, name) -> dict:
     return {d: Dim.DYNAMIC for d, sizes in enumerate(zip(*shapes)) if len(set(sizes)) > 1}
 
 
-# What is said of nested arguments.
+# Declarations for nested arguments.
 
 
 def _mapped(found, value, path: str, spec) -> Any:
-    """A structure like `value` with found(tensor, its path, what `spec` says of it) for its tensors; raises where `spec` is no
-    such structure."""
+    """Map found(tensor, its path, its entry of `spec`) over `value`; raise if `spec` has another structure."""
     if treespec.is_tensor(value):
         return found(value, path, spec)
     if isinstance(value, dict):
@@ -218,7 +216,7 @@ def _mapped(found, value, path: str, spec) -> Any:
 
 
 def _entries(spec, kind, path, value):
-    """What is said of the parts of a container."""
+    """Return the declarations for the parts of a container."""
     if spec is None:
         return dict.fromkeys(value) if kind is dict else [None] * len(value)
     if not isinstance(spec, kind):
@@ -232,10 +230,10 @@ def _entries(spec, kind, path, value):
 
 
 class Named:
-    """Names for the sizes that may change, in the order in which they are met.
+    """Names of dynamic sizes, in the order in which they are met.
 
     by_tensor   {number of a tensor: {dim: text of its size}}, as `jit.export` takes it
-    hints       {name: (hint, where it is)} of those that have no name from the user
+    hints       {name: (hint, location)} of sizes that the user did not name
     """
 
     def __init__(self, words: bool):
@@ -247,7 +245,7 @@ class Named:
         self._count = 0
 
     def take(self, t, path, spec):
-        """Takes in what is said of the next tensor."""
+        """Add the declarations for the next tensor."""
         i, self._count = self._count, self._count + 1
         entries = spec if isinstance(spec, dict) else _each(spec, t, path)
         for d, size in entries.items():
@@ -276,7 +274,7 @@ class Named:
                 raise ArgumentError(f"two Dims are called {size.root.name} and differ in min or max")
 
     def name_hinted(self):
-        """Names the sizes of hints by their places, once the names of the user are known."""
+        """Name the sizes of hints by their locations, after the user's names are known."""
         for i, d, hint, path in self._hinted:
             name = "_".join([*re.findall(r"\w+", path), str(d)])
             while name in self._known or name in self.hints:
@@ -285,7 +283,7 @@ class Named:
             self.by_tensor.setdefault(i, {})[d] = name
 
     def tried(self, export: Callable):
-        """export(dynamic); sizes that it was left to find out are fixed where the code asks for their values."""
+        """Call export(dynamic); fix the sizes of hints whose values the code uses."""
         while True:
             try:
                 return export(self.by_tensor)
@@ -312,7 +310,7 @@ def _each(spec, t, path) -> dict:
 
 
 def named(shapes, fn, args: tuple, kwargs: dict, words: bool = False) -> tuple:
-    """(the arguments as an example, what `dynamic_shapes` says of the tensors in them)"""
+    """Return (the arguments as an example, the `Named` sizes of their tensors)."""
     signature = _signature(fn)
     bound = _bound(signature, args, kwargs)
     example = Call(args, {k: v for k, v in [*bound.items(), *kwargs.items()] if k in kwargs})
@@ -320,12 +318,12 @@ def named(shapes, fn, args: tuple, kwargs: dict, words: bool = False) -> tuple:
 
 
 def _signature(fn):
-    """The signature of what a module or a function is called with."""
+    """Return the signature of a module's forward, or of a function."""
     return inspect.signature(fn.forward if isinstance(fn, Module) else fn)
 
 
 def _bound(signature, args, kwargs) -> dict:
-    """The arguments by name, in the order of the parameters."""
+    """Return the arguments by name, in the order of the parameters."""
     try:
         return signature.bind(*args, **kwargs).arguments
     except TypeError as e:

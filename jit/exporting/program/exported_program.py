@@ -1,8 +1,4 @@
-"""`ingot.export`: exporting under the names of PyTorch's module. A program is an `.ingot` file, written by `jit.export`.
-
-    program = export.export(model.eval(), (x,), dynamic_shapes={"x": {0: export.Dim("batch")}})
-    export.save(program, "model.ingot");  y = export.load("model.ingot").module()(x)
-"""
+"""Return the callable program, which takes the arguments of the exported module and does not need its code."""
 
 import os
 import shutil
@@ -16,11 +12,18 @@ from ....runtime.pytree.pytree import register_dataclass
 from ..file import archive, loader, writer
 from . import decompositions, fx_graph
 from . import draft_export as program_draft
-from . import module_call_graph as program_modules
 from .decompositions import CustomDecompTable, default_decompositions
 from .dynamic_shapes import AdditionalInputs, Dim, ShapesCollection, dims, named
 from .graph_signature import ExportBackwardSignature, ExportGraphSignature
-from .module_call_graph import FlatArgsAdapter, ModuleCallEntry, ModuleCallSignature, UnflattenedModule, unflatten
+from .unflatten import (
+    FlatArgsAdapter,
+    ModuleCallEntry,
+    ModuleCallSignature,
+    UnflattenedModule,
+    call_spec,
+    module_calls,
+    unflatten,
+)
 
 __all__ = ["AdditionalInputs", "CustomDecompTable", "Dim", "ExportBackwardSignature", "ExportGraphSignature",
            "ExportedProgram", "FlatArgsAdapter", "ModuleCallEntry", "ModuleCallSignature", "ShapesCollection",
@@ -29,8 +32,7 @@ __all__ = ["AdditionalInputs", "CustomDecompTable", "Dim", "ExportBackwardSignat
 
 
 class ExportedProgram:
-    """What `export` has made: `module()` runs it, and writes to the buffers that the module wrote. Its weights have the names
-    that the module gave them."""
+    """An exported program. `module()` runs it and writes to the module's buffers; weights have the module's names."""
 
     _report: Any = None         # of a draft
 
@@ -38,7 +40,7 @@ class ExportedProgram:
         self._model, self.example_inputs, self._decomposed = model, example_inputs, decomposed
 
     def module(self):
-        """What runs the program: called like the module that was exported, without its code."""
+        """Return the callable program, which takes the arguments of the exported module and does not need its code."""
         return self._model
 
     @property
@@ -49,31 +51,34 @@ class ExportedProgram:
 
     @property
     def graph_module(self):
-        """The graph as it was recorded, before any pass, as a `fx.GraphModule`: a function of the tensors of `graph_signature`,
-        in their order. Nodes call operators; `meta["nn_module_stack"]` has the calls of modules that they belong to, and
-        `meta["val"]` what they give, as tensors on the meta device."""
+        """The recorded graph, before any pass, as a `fx.GraphModule`: a function of the tensors of `graph_signature`, in order.
+
+        Nodes call operators. `meta["nn_module_stack"]` has their enclosing module calls, and `meta["val"]` their results as
+        meta tensors.
+        """
         return fx_graph.graph_module(self._model)
 
     @property
     def module_call_graph(self) -> list:
         """The modules that were called, each once, in order, the whole program first."""
-        return program_modules.module_calls(self._model)
+        return module_calls(self._model)
 
     @property
     def call_spec(self):
-        """The structures of arguments and results, as trees: `in_spec` and `out_spec`."""
-        return SimpleNamespace(**dict(zip(("in_spec", "out_spec"), program_modules.call_spec(self._model.signature))))
+        """The structures of arguments and results, as treespecs: `in_spec` and `out_spec`."""
+        return SimpleNamespace(**dict(zip(("in_spec", "out_spec"), call_spec(self._model.signature))))
 
     @property
     def graph_signature(self) -> ExportGraphSignature:
-        """What goes into the graph and what comes out: parameters, buffers, arguments, results."""
+        """Inputs and outputs of the graph: parameters, buffers, arguments, results."""
         return ExportGraphSignature.of(self._model)
 
     def run_decompositions(self, decomp_table: Any = None) -> "ExportedProgram":
-        """The same program, whose graph has composite operators that are left (such as batch_norm) as what they are made of.
-        A file of it holds the composites, which compute the same. A table, made by `default_decompositions()`, says which
-        become what they are made of: operators that were taken out of it stay. Others are refused: an operator has one
-        meaning."""
+        """Return the same program with the remaining composite operators (such as batch_norm) decomposed in its graph.
+
+        Its file holds the composites, which compute the same. A table of `default_decompositions()` selects the operators to
+        decompose: those taken out of it stay. Other bodies are refused: an operator has one meaning.
+        """
         table = decompositions.default_decompositions() if decomp_table is None else decompositions.checked(decomp_table)
         return ExportedProgram(self._model, self.example_inputs, table)
 
@@ -84,28 +89,28 @@ class ExportedProgram:
 
     @property
     def state_dict(self) -> dict:
-        """The parameters and buffers of the module, by name; without buffers that are in no state_dict."""
+        """The parameters and buffers of the module by name, without non-persistent buffers."""
         return self._named("parameter", "buffer")
 
     @property
     def constants(self) -> dict:
-        """All other tensors that it reads, by name."""
+        """All other tensors that the program reads, by name."""
         return self._named("passing buffer", None)
 
     def named_parameters(self):
-        """(name, parameter) of each."""
+        """Yield (name, parameter) of each."""
         yield from self._named("parameter").items()
 
     def parameters(self):
-        """The parameters."""
+        """Yield the parameters."""
         yield from self._named("parameter").values()
 
     def named_buffers(self):
-        """(name, buffer) of each."""
+        """Yield (name, buffer) of each."""
         yield from self._named("buffer", "passing buffer").items()
 
     def buffers(self):
-        """The buffers."""
+        """Yield the buffers."""
         yield from self._named("buffer", "passing buffer").values()
 
     def __call__(self, *args, **kwargs):
@@ -117,25 +122,28 @@ class ExportedProgram:
 
 def export(mod, args, kwargs=None, *, dynamic_shapes=None, strict: bool = False, preserve_module_call_signature=(),
            **others) -> ExportedProgram:
-    """The program that a module (or function) runs for these arguments.
+    """Return the program that a module (or function) runs for these arguments.
 
-    `dynamic_shapes` says which sizes may change, for each argument by its name or place. A tensor has {dim: size}, or a list
-    with an entry for each dim; containers have containers. A size is a `Dim`, what follows from one (2 * dim + 1), `Dim.AUTO`,
-    `Dim.DYNAMIC`, or None, a number or `Dim.STATIC` for a fixed one. `ShapesCollection` and `AdditionalInputs` say the same.
+    `dynamic_shapes` declares dynamic sizes, for each argument by its name or position. A tensor has {dim: size}, or a list with
+    an entry for each dim; containers have containers. A size is a `Dim`, a size derived from one (2 * dim + 1), `Dim.AUTO`,
+    `Dim.DYNAMIC`, or, if it is fixed, None, a number or `Dim.STATIC`. `ShapesCollection` and `AdditionalInputs` declare the
+    same.
 
-    `preserve_module_call_signature` are paths of modules whose arguments and results are noted, so that `unflatten` makes
-    modules of the same signature of them. `strict` changes nothing: what cannot be exported is refused either way. See
+    `preserve_module_call_signature` are paths of modules whose arguments and results are recorded, so that `unflatten` rebuilds
+    modules with these signatures. `strict` changes nothing: actions that cannot be exported are refused either way. See
     `jit.export` for the rules.
     """
-    example, sizes = _asked(mod, args, kwargs, dynamic_shapes, others)
+    example, sizes = _parse_arguments(mod, args, kwargs, dynamic_shapes, others)
     return ExportedProgram(sizes.tried(_writing(mod, example, preserve_module_call_signature)), (args, dict(kwargs or {})))
 
 
 def draft_export(mod, args, kwargs=None, *, dynamic_shapes=None, preserve_module_call_signature=(), strict: bool = False,
                  **others) -> ExportedProgram:
-    """As `export`, for a function that may not be exported yet: `program._report` lists all that is in the way. Sizes that the
-    code fixes are fixed; where something else is in the way, there is no program, and whoever runs it gets the report."""
-    example, sizes = _asked(mod, args, kwargs, dynamic_shapes, others)
+    """Export a function that may not be exportable yet; `program._report` lists all obstacles.
+
+    Sizes that the code fixes are fixed. Other obstacles leave no program, and calling it raises the report.
+    """
+    example, sizes = _parse_arguments(mod, args, kwargs, dynamic_shapes, others)
     write = _writing(mod, example, preserve_module_call_signature)
     model, report = program_draft.drafted(write, mod, example, sizes.by_tensor)
     made = ExportedProgram(program_draft.NoModel(report) if model is None else model, (args, dict(kwargs or {})))
@@ -144,13 +152,13 @@ def draft_export(mod, args, kwargs=None, *, dynamic_shapes=None, preserve_module
 
 
 def _writing(mod, example, kept):
-    """What makes the model, given sizes that may change."""
+    """Return a function from dynamic sizes to the model."""
     return lambda dynamic: writer.in_own_folder(lambda path: writer.written(
         mod, example, path, dynamic, freeze=False, stateful=True, signatures_of=tuple(kept)))
 
 
-def _asked(mod, args, kwargs, dynamic_shapes, others) -> tuple:
-    """(the arguments as an example, their sizes that may change)"""
+def _parse_arguments(mod, args, kwargs, dynamic_shapes, others) -> tuple:
+    """Return (the arguments as an example, their dynamic sizes)."""
     if not isinstance(args, tuple):
         raise DTypeError(f"export takes the arguments as a tuple, got {type(args).__name__}")
     unknown = set(others) - {"prefer_deferred_runtime_asserts_over_guards"}
@@ -162,7 +170,7 @@ def _asked(mod, args, kwargs, dynamic_shapes, others) -> tuple:
 
 
 def save(ep: ExportedProgram, f) -> None:
-    """Writes a program to a file, by its path or as an open one; the buffers that it writes are as they are now."""
+    """Write a program to a path or an open file, with the current values of its buffers."""
     if not isinstance(ep, ExportedProgram):
         raise DTypeError(f"save takes an ExportedProgram, got {type(ep).__name__}; export the module first")
     if not hasattr(f, "write"):
@@ -176,7 +184,7 @@ def save(ep: ExportedProgram, f) -> None:
 
 
 def load(f) -> ExportedProgram:
-    """The program in a file (a path, or an open file) that `save` or `jit.export` wrote."""
+    """Return the program in a file (a path, or an open file) that `save` or `jit.export` wrote."""
     if not hasattr(f, "read"):
         return ExportedProgram(loader.load(f))
 

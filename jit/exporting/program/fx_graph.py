@@ -1,4 +1,4 @@
-"""The recorded graph of a program as an `fx.Graph`: a node for each operator, which calls its record."""
+"""The recorded graph of a program as an `fx.Graph`, with a node for each operator that calls its record."""
 
 import operator
 from functools import lru_cache
@@ -20,7 +20,7 @@ from ..file.captured_graph import RecordedGraph
 
 
 class Operator:
-    """The record of an operator, as what a node calls."""
+    """Callable record of an operator, the target of nodes."""
 
     __module__ = "ingot.ops"
 
@@ -42,12 +42,12 @@ class Operator:
 
 @lru_cache(None)
 def operator_named(name: str) -> Operator:
-    """The operator of a name, always the same object."""
+    """Return the operator of a name, always the same object."""
     return Operator(OPS[name])
 
 
 class Formula:
-    """A number that follows from named sizes; called with these."""
+    """A number computed from named sizes; called with these."""
 
     def __init__(self, number):
         self.number, self.names = number, tuple(sorted(names_of(number)))
@@ -71,7 +71,7 @@ class Formula:
 
 
 def named_size(t, dim: int, said: str) -> int:
-    """The named size of which a dim of a tensor says how it follows, such as "2*n+1"."""
+    """Return the named size from a dim of a tensor and its formula, such as "2*n+1"."""
     size = extent_of(said).named(t.shape[dim])
     if size is None:
         raise ShapeError(f"no size gives {said} = {t.shape[dim]}")
@@ -79,8 +79,10 @@ def named_size(t, dim: int, said: str) -> int:
 
 
 class ArgumentsCheck:
-    """What a program looks at first: whether the graph holds for the sizes of its arguments. It was recorded for named sizes
-    of 2 and more; for 1 and 0 it is the same, or it is refused."""
+    """First step of a program: check that the graph holds for the sizes of its arguments.
+
+    It was recorded for named sizes of 2 and more. Sizes 1 and 0 are accepted if their graph is the same.
+    """
 
     __name__ = "check_arguments"
 
@@ -105,7 +107,7 @@ class ArgumentsCheck:
 
 
 class AsFx:
-    """Makes the graph. `nodes` has its node for each value, `calls` for each node the call of a module that it belongs to."""
+    """Builder of the fx graph. `nodes` maps values to nodes, `calls` maps nodes to their module calls."""
 
     def __init__(self, model):
         self.recorded: RecordedGraph = model.recorded
@@ -125,7 +127,7 @@ class AsFx:
         self.results = [self.nodes[v] for v in self.recorded.graph.outputs]
 
     def _add_inputs(self):
-        """Weights, then buffers that are written, then arguments, as signatures have them."""
+        """Add weights, then written buffers, then arguments, in the order of signatures."""
         inputs, count = self.recorded.graph.inputs, len(self.signature.inputs)
         own = count - len(self.signature.state)
         for v in (*inputs[count:], *inputs[own:count], *inputs[:own]):
@@ -138,7 +140,7 @@ class AsFx:
         self._places = [(n, dim, text) for n, spec in said for dim, text in enumerate(spec.shape) if type(text) is str]
 
     def _size(self, name):
-        """The node of a named size."""
+        """Return the node of a named size."""
         if name not in self._sizes:
             place = next(p for p in self._places if extent_of(p[2]).name == name)
             with self.graph.inserting_after(self.arguments[-1].next):
@@ -146,7 +148,7 @@ class AsFx:
         return self._sizes[name]
 
     def _number(self, number, call):
-        """The node of a number that follows from sizes, for one call of a module."""
+        """Return the node of a number computed from sizes, for one module call."""
         formula = Formula(number)
         if formula.text in formula.names:
             return self._size(formula.text)
@@ -181,7 +183,10 @@ class AsFx:
 
 
 def graph_module(model) -> GraphModule:
-    """The graph as a module: a function of weights, buffers and arguments that gives next values of buffers, then results."""
+    """Return the graph as a module: a function of weights, buffers and arguments.
+
+    It returns next values of buffers, then results.
+    """
     made = AsFx(model)
     count = len(made.results) - len(made.signature.state)
     made.graph.output((*made.results[count:], *made.results[:count]))

@@ -9,7 +9,7 @@ __all__ = ["ConstantArgument", "ExportBackwardSignature", "ExportGraphSignature"
 
 
 class InputKind(Enum):
-    """What an input of the graph is."""
+    """Kind of a graph input."""
 
     USER_INPUT = auto()
     PARAMETER = auto()
@@ -18,7 +18,7 @@ class InputKind(Enum):
 
 
 class OutputKind(Enum):
-    """What a result of the graph is: one that the function returns, or the next value of a buffer that it writes."""
+    """Kind of a graph output: a result of the function, or the next value of a buffer that it writes."""
 
     USER_OUTPUT = auto()
     BUFFER_MUTATION = auto()
@@ -34,7 +34,7 @@ class TensorArgument:
 
 @dataclass(frozen=True)
 class ConstantArgument:
-    """What is no tensor: it is what it was at the export."""
+    """An argument that is no tensor, with its value at the export."""
 
     name: str
     value: Any
@@ -42,7 +42,7 @@ class ConstantArgument:
 
 @dataclass(frozen=True)
 class InputSpec:
-    """An input: what it is, its name in the graph, and the name of the parameter or buffer that it stands for."""
+    """A graph input: its kind, its name in the graph, and the name of its parameter or buffer."""
 
     kind: InputKind
     arg: TensorArgument | ConstantArgument
@@ -61,7 +61,7 @@ class OutputSpec:
 
 @dataclass
 class ExportBackwardSignature:
-    """What the gradients of a program with a backward are of; a program has none, so it is made by whoever builds one."""
+    """Gradients of a program with a backward. Programs have none, so only user code makes this."""
 
     gradients_to_parameters: dict
     gradients_to_user_inputs: dict
@@ -70,8 +70,10 @@ class ExportBackwardSignature:
 
 @dataclass(frozen=True)
 class ExportGraphSignature:
-    """Inputs in order (weights, buffers that are written, then arguments) and results (next values of these buffers first).
-    Names are those of modules: "layers.0.weight"."""
+    """Inputs of a graph (weights, written buffers, arguments) and outputs (next values of these buffers, results).
+
+    Names are those of modules: "layers.0.weight".
+    """
 
     input_specs: tuple
     output_specs: tuple
@@ -80,7 +82,7 @@ class ExportGraphSignature:
 
     @classmethod
     def of(cls, model) -> "ExportGraphSignature":
-        """The signature of a loaded model."""
+        """Return the signature of a loaded model."""
         known = model.signature
         weights = [_weight(name, model.kinds.get(name)) for name in _taken(model)]
         kept = zip(known.state, known.inputs[len(model.inputs):], known.outputs[len(model.outputs):])
@@ -109,7 +111,7 @@ class ExportGraphSignature:
 
     @property
     def non_persistent_buffers(self) -> tuple:
-        """Names of those that are in no state_dict."""
+        """Names of buffers that are in no state_dict."""
         return self._targets(InputKind.BUFFER, persistent=(False,))
 
     @property
@@ -119,12 +121,12 @@ class ExportGraphSignature:
 
     @property
     def user_inputs(self) -> tuple:
-        """Names of tensors in the arguments in order, and the values of what is no tensor."""
+        """Names of tensors in the arguments in order, and values of arguments that are no tensors."""
         return tuple([_said(s.arg) for s in self.input_specs if s.kind is InputKind.USER_INPUT])
 
     @property
     def user_outputs(self) -> tuple:
-        """The same of results."""
+        """Names of tensors in the results in order, and values of results that are no tensors."""
         return tuple([_said(s.arg) for s in self.output_specs if s.kind is OutputKind.USER_OUTPUT])
 
     @property
@@ -149,12 +151,12 @@ class ExportGraphSignature:
 
     @property
     def user_inputs_to_mutate(self) -> dict:
-        """Arguments that are written: none, since such functions are refused."""
+        """Written arguments: none, because such functions are refused."""
         return {}
 
     @property
     def backward_signature(self) -> None:
-        """Of programs with gradients, which there are none of."""
+        """None, because programs have no gradients."""
         return None
 
     def __str__(self):
@@ -162,7 +164,7 @@ class ExportGraphSignature:
 
 
 def _taken(model) -> list:
-    """The names of the weights that the graph for all sizes takes, in order."""
+    """Return the names of the weights that the graph for all sizes reads, in order."""
     names = list(model.weights)
     return [names[i] for i in model.variants[0].weights]
 
@@ -173,7 +175,7 @@ def _weight(name, kind) -> InputSpec:
 
 
 def leaves(structure, specs) -> list:
-    """What a structure holds, in order."""
+    """Return the tensors and constants of a structure, in order."""
     kind = next(iter(structure))
     if kind == "tensor":
         return [TensorArgument(specs[structure["tensor"]].name)]

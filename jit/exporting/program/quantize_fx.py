@@ -1,11 +1,11 @@
-"""`ingot.ao.quantization.quantize_fx`: PyTorch's names for quantising a whole model, after training or while it goes on.
+"""`ingot.ao.quantization.quantize_fx`: PyTorch's names for quantising a whole model, after or during training.
 
     prepared = prepare_fx(model.eval(), get_default_qconfig_mapping(), (x,))
     for x in calibration: prepared(x)
     fast = convert_fx(prepared)         # called like the model
 
-After training a model is quantised by `jit.quantize`. For training, `prepare_qat_fx` runs it once, joins layers with what
-follows them, and does what `prepare_qat` does.
+After training, `jit.quantize` quantises the model. For training, `prepare_qat_fx` runs it once, fuses layers with the modules
+that follow them, and applies `prepare_qat`.
 """
 
 import copy
@@ -36,7 +36,7 @@ _METHODS = {MinMaxObserver: "minmax", HistogramObserver: "mse", PercentileObserv
 
 
 class PreparedModel(Module):
-    """A model that notes what it is called with."""
+    """A model that records its calibration inputs."""
 
     def __init__(self, model, method, keep):
         super().__init__()
@@ -48,7 +48,7 @@ class PreparedModel(Module):
 
 
 def _mapping(said, name) -> QConfigMapping:
-    """The mapping that was given, or that a dictionary stands for."""
+    """Return a mapping, or the mapping that a dictionary stands for."""
     if isinstance(said, dict):
         said = QConfigMapping.from_dict(said)
     if not isinstance(said, QConfigMapping):
@@ -63,8 +63,10 @@ def _refuse(name, others):
 
 
 def prepare_fx(model: Module, qconfig_mapping, example_inputs=None, **others) -> PreparedModel:
-    """A copy of the model that notes its calibration inputs; each call is one. `qconfig_mapping` is a QConfigMapping, or
-    {"": qconfig}; modules stay in floats for which it has None."""
+    """Return a copy of the model that records its calibration inputs; each call is one.
+
+    `qconfig_mapping` is a QConfigMapping, or {"": qconfig}. Modules with qconfig None stay in floats.
+    """
     _refuse("prepare_fx", others)
     qconfig_mapping = _mapping(qconfig_mapping, "prepare_fx")
     config = qconfig_mapping.global_qconfig
@@ -85,8 +87,11 @@ def prepare_fx(model: Module, qconfig_mapping, example_inputs=None, **others) ->
 
 
 def prepare_qat_fx(model: Module, qconfig_mapping, example_inputs, **others) -> Module:
-    """A copy of the model, which is in training mode, that trains for whole numbers: layers are joined with the batch norms and
-    ReLUs behind them, and rounded as the mapping says. `example_inputs` are the arguments of a call, which is made once."""
+    """Return a copy of the model, which is in training mode, for quantisation-aware training.
+
+    Layers are fused with the batch norms and ReLUs after them, and rounded as the mapping says. `example_inputs` are the
+    arguments of one call, which is made.
+    """
     _refuse("prepare_qat_fx", others)
     mapping = _mapping(qconfig_mapping, "prepare_qat_fx")
     if not model.training:
@@ -100,8 +105,10 @@ def prepare_qat_fx(model: Module, qconfig_mapping, example_inputs, **others) -> 
 
 
 def fuse_fx(model: Module, example_inputs=None, **others) -> Module:
-    """A copy of the model, which is in evaluation mode, with batch norms folded into the layers before them, and ReLUs joined.
-    `example_inputs` are the arguments of a call, which is made once."""
+    """Return a copy of the model, which is in evaluation mode, with batch norms folded into layers and ReLUs fused.
+
+    `example_inputs` are the arguments of one call, which is made.
+    """
     _refuse("fuse_fx", others)
     if example_inputs is None:
         raise ArgumentError("fuse_fx finds out which layers follow each other by a call: give example_inputs")
@@ -109,11 +116,10 @@ def fuse_fx(model: Module, example_inputs=None, **others) -> Module:
 
 
 def _chains(model, example_inputs) -> list:
-    """Names of modules that are called one after the other, each on what the one before gave and nobody else takes, and that
-    are joined for training or evaluation."""
+    """Return names of modules that are called in a row, each only on the result of the one before, and that can be fused."""
     names = {id(m): path for path, m in model.named_modules()}
     leaves = {id(m): m for m in model.modules() if not m._modules}
-    calls: list = []            # (module, what it is called with, what it gives): kept, so that each is one object
+    calls: list = []            # (module, arguments, result) of each call; held, so that each is one object
     hooks = [m.register_forward_hook(lambda m, args, out: calls.append((m, args, out))) for m in leaves.values()]
     modes = {m: m.training for m in model.modules()}
     arguments = example_inputs if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
@@ -148,8 +154,10 @@ def _chains(model, example_inputs) -> list:
 
 
 def convert_fx(graph_module: Module, qconfig_mapping=None, **others):
-    """The model in whole numbers: as `jit.quantize` makes it of the inputs that the prepared one was called with, or, after
-    training, layer by layer."""
+    """Return the integer model.
+
+    `jit.quantize` makes it from the recorded calibration inputs; after training it is converted layer by layer.
+    """
     _refuse("convert_fx", {"qconfig_mapping": qconfig_mapping, **others})
     if any(hasattr(m, "input_observer") for m in graph_module.modules()):
         return prepare_convert.convert(graph_module).eval()

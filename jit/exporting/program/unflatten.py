@@ -1,18 +1,21 @@
-"""`export.unflatten`: a program as a hierarchy of modules again, with the paths that its parameters and buffers have.
+"""`export.unflatten`: rebuild a hierarchy of modules from a program, and list its module calls.
 
-The recorded graph is shared out over the calls of modules that it notes: each module gets the operators of its own and calls
-those below it. What passes between them are the values that one makes and another reads, unless a signature was kept: then it
-is what the module took and gave.
+The recorded graph is divided among its module calls: each module gets its own operators and calls the modules below it. Values
+that one makes and another reads become arguments and results. A preserved signature fixes both instead.
 """
 
 import operator
+from dataclasses import dataclass
 from typing import Any
 
 from ....ir.errors import ArgumentError, DTypeError
+from ....ir.graph.printer import value_names
 from ....ir.symbols.symbolic import is_symbol
 from ....runtime.autograd.grad_mode import no_grad
 from ....runtime.nn.base.module import Module
 from ....runtime.nn.base.parameter import Parameter
+from ....runtime.pytree.pytree import tree_flatten, tree_structure
+from ....runtime.pytree.treespec import TreeSpec
 from ...errors.extents import extent_of, parsed
 from ...fx.graph import Graph
 from ...fx.graph_module import GraphModule
@@ -20,17 +23,19 @@ from ...fx.node import has_side_effect, map_arg
 from ..capture import treespec
 from ..capture.module_calls import path_with
 from .fx_graph import AsFx, Formula, named_size
+from .graph_signature import ConstantArgument, TensorArgument
+from .graph_signature import leaves as leaves_in
 
 
 @has_side_effect
 def write_buffer(buffer, value):
-    """Gives a buffer its next value."""
+    """Write a buffer's next value."""
     with no_grad():
         buffer.copy_(value)
 
 
 def leaves_of(result) -> list:
-    """The tensors in what a module gave, in order."""
+    """Return the tensors in a module's result, in order."""
     tensors: list = []
     treespec.describe(result, tensors, [])
     return tensors
@@ -46,12 +51,12 @@ class InterpreterModule(GraphModule):
 
 
 class StructuredModule(InterpreterModule):
-    """One that takes and gives what the module it was made from did.
+    """A module with the arguments and results of the original one.
 
     path        of the module
-    arguments   the structure of (args, kwargs)
-    places      which of the tensors in them the graph takes
-    results     the structure of what it gives
+    arguments   structure of (args, kwargs)
+    places      numbers of their tensors that the graph takes
+    results     structure of the result
     """
 
     path: str
@@ -60,20 +65,20 @@ class StructuredModule(InterpreterModule):
     results: dict
 
     def recompile(self):
-        """Makes the function of the graph anew; calls go through the structures."""
+        """Compile the function of the graph; calls pass through the structures."""
         made = super().recompile()
         kind: Any = type(self)
         kind.run_flat, kind.forward = kind.forward, kind.run_structured
         return made
 
     def run_structured(self, *args, **kwargs):
-        """A call."""
+        """Call the graph with structured arguments."""
         tensors = self.tensors_of(args, kwargs)
         found = self.run_flat(*[treespec.as_tensor(tensors[i]) for i in self.places])     # type: ignore[attr-defined]
         return treespec.rebuild(self.results, found)
 
     def tensors_of(self, args, kwargs) -> list:
-        """The tensors of a call, in order."""
+        """Return the tensors of a call, in order."""
         tensors: list = []
         if treespec.describe((args, kwargs), tensors, []) != self.arguments:
             raise DTypeError(f"the module {self.path} takes arguments of the structure that it was exported with")
@@ -81,13 +86,16 @@ class StructuredModule(InterpreterModule):
 
 
 class UnflattenedModule(StructuredModule):
-    """A program as modules. Replace one whose signature was kept by any other of the same signature."""
+    """A program as modules. A module with a preserved signature may be replaced by another of the same signature."""
 
     tensors_of: Any
 
 
 def unflattened(model, tensors_of) -> UnflattenedModule:
-    """A program as modules, with copies of its weights; `tensors_of(args, kwargs)` gives the tensors in arguments, in order."""
+    """Return a program as modules, with copies of its weights.
+
+    `tensors_of(args, kwargs)` returns the tensors in arguments, in order.
+    """
     whole, kinds = AsFx(model), model.kinds
     names = dict.fromkeys((*kinds, *whole.weights.values(), *whole.state.values()))
     tensors = {name: _copied(model.weights[name], kinds.get(name)) for name in names}
@@ -101,33 +109,33 @@ def _copied(t, kind):
 
 
 class Part:
-    """A call of a module: its name, and nodes and parts within, in order."""
+    """A module call: its name, and its nodes and inner parts, in order."""
 
     def __init__(self, name: str, path: str):
         self.name, self.path, self.items = name, path, []      # type: ignore[var-annotated]
-        self.nodes: set = set()          # all that it makes, in parts within as well
+        self.nodes: set = set()          # all nodes, including those of inner parts
 
     def reaches(self, path: str) -> bool:
-        """Whether something at a path lies below the module."""
+        """Return whether something at a path lies below the module."""
         return not self.path or path.startswith(self.path + ".")
 
     def within(self, path: str) -> str:
-        """A path below it, from there."""
+        """Return a path relative to the module."""
         return path[len(self.path) + 1:] if self.path else path
 
 
 class Unflattening:
-    """The work on one program. `passing` are the names of tensors that are in no state_dict."""
+    """Division of one program into modules. `passing` are the names of tensors that are in no state_dict."""
 
     def __init__(self, whole: AsFx, tensors: dict, passing: frozenset):
         self.whole, self.recorded, self.tensors, self.passing = whole, whole.recorded, tensors, passing
         self.named = {**whole.weights, **whole.state}
-        self.made: dict = {}              # path -> [(what its graph does, the module)]
+        self.made: dict = {}              # path -> [(key of its graph, the module)]
         self.top = self._parts()
         whole.graph.output(tuple(whole.results))
 
     def root(self, tensors_of) -> UnflattenedModule:
-        """The program."""
+        """Return the whole program."""
         signature, count = self.whole.signature, len(self.whole.results) - len(self.whole.signature.state)
         graph, env, targets = self._filled(self.top, self.whole.arguments)
         for name, value in zip(signature.state, self.whole.results[count:]):
@@ -143,10 +151,10 @@ class Unflattening:
         self._add_others(made)
         return made
 
-    # Sharing out.
+    # Division into parts.
 
     def _parts(self) -> Part:
-        """The calls, as the order of nodes has them: what belongs to one that is over belongs to the one under way."""
+        """Return the tree of module calls in the order of nodes. Nodes of a call that has ended belong to the current one."""
         open_, closed = [Part("", "")], set()
         for node in self.whole.graph.nodes:
             if node.op == "placeholder":
@@ -168,13 +176,13 @@ class Unflattening:
         return open_[0]
 
     def _weight(self, node, part: Part):
-        """The path below a part's module of the weight that a node stands for, or None."""
+        """Return the path, relative to a part's module, of the weight of a node, or None."""
         name = self.named.get(node)
         found = None if name is None else path_with(self.recorded.aliases, name, part.reaches)
         return None if found is None else part.within(found)
 
     def _inputs(self, part: Part) -> list:
-        """What a part reads that is neither made nor kept in it, in order."""
+        """Return the values that a part reads and neither makes nor holds, in order."""
         found: dict = {}
         for item in part.items:
             read = self._inputs(item) if isinstance(item, Part) else item.all_input_nodes
@@ -183,13 +191,13 @@ class Unflattening:
 
     @staticmethod
     def _outputs(part: Part) -> list:
-        """What others read of what a part makes."""
+        """Return the values of a part that others read."""
         return [n for n in next(iter(part.nodes)).graph.nodes if n in part.nodes and any(u not in part.nodes for u in n.users)]
 
-    # Making.
+    # Graphs and modules.
 
     def _filled(self, part: Part, inputs, sizes=None) -> tuple:
-        """(a graph with the steps of a part, what gives its node for one of the whole graph, {target in it: what is there})"""
+        """Return (a graph with the steps of a part, the map from nodes of the whole graph, {target: module or tensor})."""
         graph, nodes, targets = Graph(), {}, {}     # type: ignore[var-annotated]
         for n in inputs:
             nodes[n] = graph.placeholder(n.name)
@@ -213,7 +221,7 @@ class Unflattening:
         return graph, env, targets
 
     def _call(self, graph, part, inner, env, nodes, targets):
-        """Adds the call of a part's module to the graph of the one around it."""
+        """Add the call of a part's module to the enclosing graph."""
         kept = self.recorded.signatures.get(inner.name)
         module = self._module(inner) if kept is None else self._structured(inner, kept)
         target = self._target(part, inner, module, targets)
@@ -232,15 +240,14 @@ class Unflattening:
             nodes.update({n: graph.call_function(operator.getitem, (made, i)) for i, n in enumerate(outputs)})
 
     def _module(self, part: Part) -> InterpreterModule:
-        """A module that takes and gives what passes between it and others; the one that was made for another call, where it
-        does the same."""
+        """Return a module whose arguments and results are the values it exchanges; calls that do the same share one module."""
         graph, env, targets = self._filled(part, self._inputs(part))
         outputs = [env(n) for n in self._outputs(part)]
         graph.output(outputs[0] if len(outputs) == 1 else tuple(outputs))
         return self._once(part, graph, targets, lambda: InterpreterModule(targets, graph, "InterpreterModule"))
 
     def _structured(self, part: Part, kept) -> InterpreterModule:
-        """A module with the signature that was kept."""
+        """Return a module with the preserved signature."""
         takes, gives = ([self.whole.nodes[v] for v in values] for values in (kept.takes, kept.gives))
         read = self._inputs(part)
         sizes = {n: place for n in read if n not in takes and (place := self._size_in(n, kept.takes)) is not None}
@@ -274,7 +281,7 @@ class Unflattening:
         return found
 
     def _size_in(self, node, values):
-        """(the node of one of some values, dim, how it follows) where that says how large the named size of a node is."""
+        """Return (node, dim, formula) of a value whose dim determines the named size of a node, or None."""
         if node.target is named_size:
             name = extent_of(node.args[2]).name
             for v in values:
@@ -285,7 +292,7 @@ class Unflattening:
         return None
 
     def _once(self, part, graph, targets, make):
-        """The module for a part: one for all calls that do the same with the same tensors."""
+        """Return the module of a part; calls that do the same with the same tensors share one."""
         key = _key(graph, targets)
         known = self.made.setdefault(part.path, [])
         found = next((module for other, module in known if other == key), None)
@@ -296,23 +303,23 @@ class Unflattening:
         return found
 
     def _target(self, part, inner, module, targets) -> str:
-        """Where a module lies below the one around it: at its path, others for later calls with their number behind."""
+        """Return the name of a module in the enclosing one: its path, with a number for further modules at this path."""
         path = path_with(self.recorded.aliases, inner.path, part.reaches)
         number = [m for _, m in self.made[inner.path]].index(module)
         target = (part.within(path) if path is not None else inner.path.replace(".", "_")) + (f"@{number}" if number else "")
         targets[target] = module
         return target
 
-    # What the graph does not name.
+    # Names that the graph does not have.
 
     def _mark_passing(self, module):
-        """Buffers that are in no state_dict."""
+        """Mark buffers that are in no state_dict."""
         names = {id(self.tensors[name]) for name in self.passing}
         for m in module.modules():
             m._non_persistent_buffers_set.update([key for key, t in m._buffers.items() if id(t) in names])
 
     def _add_others(self, root):
-        """The other names of tensors and modules, and tensors that nothing reads where they lie."""
+        """Add the other names of tensors and modules, and tensors that nothing reads."""
         for name in self.tensors:
             _put(root, name, self.tensors[name])
         for alias, name in self.recorded.aliases.items():
@@ -324,7 +331,7 @@ class Unflattening:
         self._in_order(root, "")
 
     def _in_order(self, module, path):
-        """Puts modules in the order in which their parameters were, those without last."""
+        """Sort modules by the order of their parameters, those without parameters last."""
         for name, child in module._modules.items():
             self._in_order(child, f"{path}{name}.")
         names = [*self.tensors]
@@ -335,7 +342,7 @@ class Unflattening:
 
 
 def _put(root, path, thing):
-    """Enters a tensor or a module at a path, unless something is there."""
+    """Register a tensor or a module at a path, unless something is there."""
     *way, name = path.split(".")
     module = root
     for part in way:
@@ -351,7 +358,7 @@ def _put(root, path, thing):
 
 
 def _key(graph, targets) -> tuple:
-    """What a graph does, to compare."""
+    """Return a key that is equal for graphs that do the same."""
     number = {n: i for i, n in enumerate(graph.nodes)}
     refer = lambda n: ("node", number[n])
     rows = []
@@ -360,3 +367,117 @@ def _key(graph, targets) -> tuple:
         rows.append((n.op, target if isinstance(target, (int, str, Formula)) else id(target),
                      repr(map_arg((n.args, n.kwargs), refer))))
     return tuple(rows)
+
+
+__all__ = ["FlatArgsAdapter", "InterpreterModule", "ModuleCallEntry", "ModuleCallSignature", "UnflattenedModule", "unflatten"]
+
+
+@dataclass
+class ModuleCallSignature:
+    """Arguments and results of a module: names of tensors in the graph, and the structures around them."""
+
+    inputs: list
+    outputs: list
+    in_spec: TreeSpec
+    out_spec: TreeSpec
+    forward_arg_names: list | None = None
+
+    def replace_all_uses_with(self, original_node, new_node):
+        """Replace a node by another one, under the new name."""
+        for arguments in (self.inputs, self.outputs):
+            arguments[:] = [type(x)(new_node.name) if isinstance(x, TensorArgument) and x.name == original_node.name else x
+                            for x in arguments]
+
+
+@dataclass
+class ModuleCallEntry:
+    """A module that was called, by its path, with its signature if that was preserved."""
+
+    fqn: str
+    signature: ModuleCallSignature | None = None
+
+
+class FlatArgsAdapter:
+    """Base class of adapters for arguments whose structure differs from the export's."""
+
+    def adapt(self, target_spec: TreeSpec, input_spec: TreeSpec, input_args: list, metadata: dict | None = None,
+              obj: Any = None) -> list:
+        """Return the leaves of (args, kwargs) that the program takes, made from the given ones."""
+        raise NotImplementedError(f"{type(self).__name__} does not define adapt()")
+
+
+def call_spec(known) -> tuple:
+    """Return (the structure of arguments, that of results) of a signature, as treespecs."""
+    arguments = treespec.rebuild(known.arguments, list(range(len(known.inputs))))
+    return tree_structure(arguments), tree_structure(treespec.rebuild(known.results, list(range(len(known.outputs)))))
+
+
+def module_calls(model) -> list:
+    """Return the modules that a program called, each once, in order; the whole program first."""
+    recorded, known = model.recorded, model.signature
+    names = value_names(recorded.graph)
+    ins, outs = call_spec(known)
+    whole = ModuleCallSignature(leaves_in(known.arguments, known.inputs), leaves_in(known.results, known.outputs), ins, outs,
+                                list(known.parameters))
+    entries = {"": ModuleCallEntry("", whole)}
+    for name, call in recorded.calls.items():
+        kept = recorded.signatures.get(name)
+        if call.path not in entries:
+            entries[call.path] = ModuleCallEntry(call.path, None if kept is None else _signature(kept, names))
+    return list(entries.values())
+
+
+def _signature(kept, names) -> ModuleCallSignature:
+    taken, given = ([TensorArgument(names[v].removeprefix("%")) for v in values] for values in (kept.takes, kept.gives))
+    (inputs, in_spec), (outputs, out_spec) = _leaves(kept.arguments, taken), _leaves(kept.results, given)
+    return ModuleCallSignature(inputs, outputs, in_spec, out_spec)
+
+
+def _leaves(shape, tensors) -> tuple:
+    found, spec = tree_flatten(treespec.rebuild(shape, tensors))
+    return [x if isinstance(x, TensorArgument) else ConstantArgument("", x) for x in found], spec
+
+
+def unflatten(module, flat_args_adapter: FlatArgsAdapter | None = None) -> UnflattenedModule:
+    """Return a program as a hierarchy of modules at their original paths.
+
+    They have copies of the parameters and buffers that the program reads, shared as before. A module that is called in several
+    ways exists several times (`block@1`).
+
+    A module at a path in `export(..., preserve_module_call_signature=...)` has the arguments and results of the original one,
+    so another module with that signature may replace it: `unflatten(program).set_submodule("encoder", other)`. A tensor that a
+    module passes on unchanged is read from its source.
+    """
+    model = module._model
+    known = model.signature
+
+    def tensors_of(args, kwargs):
+        try:
+            return known.arrays_of(args, kwargs)
+        except DTypeError:
+            if flat_args_adapter is None:
+                raise
+        target, (leaves, given) = call_spec(known)[0], tree_flatten((args, kwargs))
+        adapted = flat_args_adapter.adapt(target, given, leaves)
+        args, kwargs = target.unflatten(adapted)
+        return known.arrays_of(args, kwargs)
+
+    return unflattened(model, tensors_of)
+
+
+def swap_modules(ep, modules_to_swap: dict) -> UnflattenedModule:
+    """Return a program as modules, with replacements at paths whose signatures were preserved."""
+    made = unflatten(ep)
+    kept = {entry.fqn for entry in module_calls(ep._model) if entry.signature is not None} - {""}
+    for path, module in modules_to_swap.items():
+        if path not in kept:
+            raise ArgumentError(f"the signature of {path!r} was not kept: name it in "
+                                "export(..., preserve_module_call_signature=...)")
+        if not isinstance(module, Module):
+            raise ArgumentError(f"a module takes the place of {path!r}, got {type(module).__name__}")
+        old = made.get_submodule(path)
+        for owner in list(made.modules()):
+            for name, child in owner._modules.items():
+                if child is old:
+                    setattr(owner, name, module)
+    return made

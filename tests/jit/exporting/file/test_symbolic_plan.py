@@ -10,7 +10,7 @@ from ingot import jit
 from ingot.ir.errors import DeviceError
 from ingot.jit.errors.errors import PinnedSize
 from ingot.jit.exporting.capture import prepare
-from ingot.jit.exporting.file import loader as loading
+from ingot.jit.exporting.file import model as loading
 from ingot.jit.exporting.file import symbolic_plan
 from ingot.jit.exporting.file.collect_kernels import FURTHER, further_sizes
 
@@ -110,7 +110,7 @@ def test_sizes_are_planned_by_themselves_where_kernels_for_all_cannot_be_had(exp
         asked.append(sizes)
         raise DeviceError("no LLVM here")
 
-    monkeypatch.setattr(symbolic_plan.OfSizes, "planned", refused)
+    monkeypatch.setattr(symbolic_plan.SizedPlans, "planned", refused)
     for n in SIZES:
         agrees(model, loaded, arguments(n))
     assert len(asked) == 1, "it is asked once"

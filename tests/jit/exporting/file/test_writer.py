@@ -300,10 +300,10 @@ def test_packed_weights_in_the_file(tmp_path):
     x = ingot.randn(2, 3, 9, 9)
     plain, packed = (jit.export(fn, x, tmp_path / f"{p}.ingot", packed=p) for p in (False, True))
     name = f"objects/{packed.targets[0]}.packed"
-    assert name in packed.sizes and name not in plain.sizes and packed.made_of_weights and not plain.made_of_weights
-    before = packed.made_of_weights
+    assert name in packed.sizes and name not in plain.sizes and packed.derived_weights and not plain.derived_weights
+    before = packed.derived_weights
     assert (packed(x) == plain(x)).all()
-    assert all(packed.made_of_weights[key] is a for key, a in before.items()) and len(packed.made_of_weights) == len(before)
+    assert all(packed.derived_weights[key] is a for key, a in before.items()) and len(packed.derived_weights) == len(before)
     np.testing.assert_allclose(packed(x).numpy(), quiet(fn, x).numpy(), rtol=1e-5, atol=1e-6)
 
 
