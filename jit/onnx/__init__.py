@@ -1,6 +1,7 @@
-"""ONNX: models written by `to_onnx` (or `export`, as PyTorch calls it) and read by `from_onnx`.
+"""ONNX in both directions: `to_onnx` (or PyTorch's `export`) writes models, `from_onnx` reads them.
 
-The tables of operators are in the rooms `importers` (ONNX to ingot) and `writers` (ingot to ONNX).
+The tables of operators are in the rooms `importers` (ONNX to ingot) and `writers` (ingot to ONNX). Names of older PyTorch
+exporters are in `symbolic_registry.py`.
 """
 
 from ..errors.errors import ExportError as OnnxExporterError

@@ -1,4 +1,4 @@
-"""Which dimensions of a function's arguments are free, and the sizes at which it is recorded and checked for them."""
+"""Dynamic dims of a function's arguments, and the sizes at which it is recorded and checked."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,31 +15,31 @@ _PACKAGE = __name__.split(".")[0]
 
 @dataclass
 class Free:
-    """The free dims: for each argument {axis: how its size follows from a symbol}, and each symbol's size in the example."""
+    """Dynamic dims: for each argument {axis: its size as a function of a symbol}, and each symbol's size in the example."""
 
     by_input: list
     sizes: dict
 
     @property
     def base(self) -> dict:
-        """The sizes at which the function is recorded: 1 means another thing to broadcasting."""
+        """Sizes of the recording: at least 2, because size 1 broadcasts."""
         return {s: max(LEAST, n) for s, n in self.sizes.items()}
 
     @property
     def names(self) -> dict:
-        """What each symbol is called in formulas."""
+        """Name of each symbol in formulas."""
         plain = [s for s in self.sizes if s.isidentifier() and s not in RESERVED]
         return {s: s if s in plain else f"size_{i}" for i, s in enumerate(self.sizes)}
 
     def symbols(self, tensors) -> Symbols | None:
-        """The free sizes of tensors as symbols."""
+        """Return the dynamic sizes of tensors as symbols."""
         names = self.names
         places = {(SIZE, i, axis): Extent(names[x.name], x.times, x.plus)
                   for i, dims in enumerate(self.by_input) for axis, x in dims.items()}
         return Symbols.of_extents(places, [t.shape for t in tensors]) if places else None
 
     def tried(self, runs: Callable) -> list:
-        """Sizes for which the function `runs`: the first ones, two more for each symbol, and others for all together."""
+        """Return sizes for which the function runs: the first ones, two more for each symbol, and others for all together."""
         base = self.base
         runs(base)
         found, ends = [base], dict(base)
@@ -53,18 +53,18 @@ class Free:
         return found
 
     def fresh(self, tried) -> list:
-        """Further sizes at which the model is compared, if the function takes them."""
+        """Return further sizes at which the model is compared, if the function takes them."""
         base = self.base
         return [{**base, s: 2 * max(sizes[s] for sizes in tried) - n} for s, n in base.items()]
 
     @property
     def ones(self) -> list:
-        """Each size as 1, which the recording does not speak of."""
+        """Sizes with one of them 1, which the recording does not cover."""
         return [{**self.base, s: 1} for s in self.base]
 
 
 def _two_more(runs, base, s, n) -> list:
-    """Two other sizes of a symbol that the function takes."""
+    """Return two other sizes of a symbol that the function takes."""
     found: list = []
     first = None
     for m in dict.fromkeys((n + 1, *_far(n), n + 3, n + 2, n - 1, n - 2, n // 2, 3 * n, 4 * n)):
@@ -85,12 +85,12 @@ def _two_more(runs, base, s, n) -> list:
 
 
 def _far(n) -> tuple:
-    """Sizes so far from n that what strided layers make of them differs, too."""
+    """Return sizes so far from n that results of strided layers differ, too."""
     return 2 * n + 3, 2 * n
 
 
 def _user_line(e) -> str:
-    """Where an error left the user's code."""
+    """Return the last line of user code that an error passed."""
     trace: TracebackType | None = e.__traceback__ if e is not None else None
     line = ""
     while trace is not None:
@@ -102,7 +102,7 @@ def _user_line(e) -> str:
 
 
 def free_dims(dynamic, names, shapes) -> Free:
-    """What `dynamic` says of arguments with names and shapes: {name or position: {axis: symbol}}, or axes without names."""
+    """Parse `dynamic` for arguments with names and shapes: {name or position: {axis: symbol}}, or axes without names."""
     by_input: list = [{} for _ in names]
     sizes: dict = {}
     for key, axes in _entries(dynamic):
@@ -140,7 +140,7 @@ def _entries(dynamic):
 
 
 def _axes(axes, name):
-    """(axis, symbol) of what is said of one input."""
+    """Return (axis, symbol) for each entry of one input."""
     if axes is None:
         return []
     if isinstance(axes, str):

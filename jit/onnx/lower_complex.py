@@ -1,6 +1,7 @@
-"""Complex numbers in a model, of which ONNX has no more than Fourier transforms of pairs: everything else is done to real and
-imaginary parts. After this pass complex values are what transforms give, of which parts are taken, and what they take, made of
-parts."""
+"""Pass that splits complex numbers into real and imaginary parts, because ONNX has no complex operators but Fourier transforms.
+
+Afterwards complex values are only results of transforms, from which parts are taken, and their operands, made of parts.
+"""
 
 from ...ir.graph.graph import Builder, Graph, Node, Value
 from ...ir.opdef.op import Op
@@ -14,12 +15,12 @@ from ...passes.rewrite.rewrite import rebuild
 from ...passes.simplify.dce import dce
 from ..errors.errors import ExportError, at
 
-_MOVED = frozenset((cat, contiguous, copy, flip, index, roll, stack))     # beside views: what only moves elements
-_PLAIN = frozenset((complex_, fft, irfft, rfft))                      # what stays, for the writer
+_MOVED = frozenset((cat, contiguous, copy, flip, index, roll, stack))     # operators, beside views, that only move elements
+_PLAIN = frozenset((complex_, fft, irfft, rfft))                      # operators that stay complex, for the writer
 
 
 def in_parts(graph: Graph, weights: dict) -> tuple:
-    """(the graph, its weights by name, which are its last inputs): a complex weight is two."""
+    """Return (the graph, its weights by name, which are its last inputs); a complex weight becomes two."""
     if not any(v.dtype.is_complex for v in graph.values()):
         return graph, weights
     count = len(graph.inputs) - len(weights)
@@ -64,7 +65,7 @@ def _is_complex(x) -> bool:
 
 
 def _parts(x) -> tuple:
-    """The real and imaginary part of an operand."""
+    """Return the real and imaginary part of an operand."""
     if type(x) is not Value:
         return complex(x).real, complex(x).imag
     if x.node is not None and x.node.op is complex_:
@@ -73,16 +74,16 @@ def _parts(x) -> tuple:
 
 
 def _moved(b: Builder, op: Op, operands, params):
-    """An operator that only moves elements, done to either part."""
+    """Apply an operator that only moves elements to both parts."""
     whole = [_parts(x) if _is_complex(x) else (x, x) for x in operands]
     return complex_(*[b.append(op, [pair[i] for pair in whole], params) for i in range(2)])
 
 
-# What is done to parts: (real, imaginary) for a complex operand, a value or a number for another.
+# Rules on parts: (real, imaginary) for a complex operand, a value or a number for another.
 
 
 def _by_parts(fn):
-    """A linear function."""
+    """Return the rule of a linear function."""
     def rule(*operands):
         whole = [x if type(x) is tuple else (x, 0.0) for x in operands]
         return complex_(*[fn(*[x[i] for x in whole]) for i in range(2)])
@@ -113,7 +114,7 @@ def _div(x, y):
 
 
 def _modulus(z):
-    """Scaled by the larger part, so that squares neither overflow nor vanish."""
+    """Return the modulus, scaled by the larger part so that squares neither overflow nor vanish."""
     re, im = map(ew.abs_, z)
     most = ew.maximum(re, im)
     by = ew.where(ew.eq(most, 0), 1.0, most)

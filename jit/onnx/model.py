@@ -1,4 +1,4 @@
-"""`from_onnx`: an ONNX model as a module that runs on ingot tensors and is traced at its first call."""
+"""`from_onnx`: read an ONNX model as a module that runs on ingot tensors and is traced at its first call."""
 
 from typing import Any
 
@@ -15,15 +15,17 @@ from .importers.registry import importer_of, to_tensor
 
 
 class Weights(Module):
-    """A part of a model's weights, as deep in the tree as their names have dots. It runs at every call, so that a trace of the
-    model sees when one of them is replaced."""
+    """Module of a model's weights, nested along the dots in their names.
+
+    It runs at every call, so a trace of the model sees a replaced weight.
+    """
 
     def __init__(self, prefix=""):
         super().__init__()
         self.prefix = prefix
 
     def enter(self, name: str, array):
-        """Takes in a weight under its name from here on."""
+        """Add a weight under the rest of its name."""
         first, dot, rest = name.partition(".")
         if not dot:
             self._parameters[first] = Parameter(wrap(array), requires_grad=False)
@@ -33,7 +35,7 @@ class Weights(Module):
         self._modules[first].enter(rest, array)
 
     def forward(self, into: dict):
-        """Puts all weights into a dict by their whole names."""
+        """Put all weights into a dict by their whole names."""
         for name, p in self._parameters.items():
             into[self.prefix + name] = p
         for part in self._modules.values():
@@ -43,9 +45,8 @@ class Weights(Module):
 class OnnxModel(Weights):
     """An ONNX model as a module.
 
-    Its floating point weights are parameters under the names they have in the file (they do not require grad until asked to
-    with requires_grad_()). It is called with tensors in the order of `input_names`, or by name, and gives one tensor or a
-    tuple in the order of `output_names`.
+    Its floating point weights are parameters under their names in the file; requires_grad_() makes them trainable. It is called
+    with tensors in the order of `input_names`, or by name, and returns one tensor or a tuple in the order of `output_names`.
     """
 
     def __init__(self, graph, program: Program, weights: dict, signature: list):
@@ -59,17 +60,17 @@ class OnnxModel(Weights):
 
     @property
     def signature(self) -> list:
-        """(name, dtype, sizes) of each input; sizes are numbers, or names where they are free, or None."""
+        """(name, dtype, sizes) of each input; sizes are numbers, names of dynamic dims, or None."""
         return list(self._signature)
 
     def forward(self, *inputs, **named):
-        """The outputs for tensors (or numpy arrays) in the order of `input_names`, or by name."""
+        """Return the outputs for tensors (or numpy arrays) in the order of `input_names`, or by name."""
         if self._traced is None:
             self._traced = Traced(self.compute)
         return self._traced(*self._arguments(inputs, named))
 
     def compute(self, *inputs):
-        """As calling the model, without tracing."""
+        """Compute the outputs without tracing."""
         weights: dict = {}
         Weights.forward(self, weights)
         found = [to_tensor(v) for v in self._program.run(inputs, weights)]
@@ -91,7 +92,7 @@ class OnnxModel(Weights):
 
 
 def _fitting(x, name, dtype, sizes) -> Tensor:
-    """An argument as a tensor, if it is what the model says it takes."""
+    """Return an argument as a tensor; raise if it does not match the model's input."""
     if not isinstance(x, Tensor):
         if not isinstance(x, (np.ndarray, np.generic)):
             raise ArgumentError(f"input {name!r} takes a tensor, got {type(x).__name__}")
@@ -105,9 +106,9 @@ def _fitting(x, name, dtype, sizes) -> Tensor:
 
 
 def from_onnx(source) -> OnnxModel:
-    """An ONNX model, given by its path, its bytes or as a ModelProto, as a module that is traced when it is called.
+    """Return an ONNX model, given by its path, its bytes or as a ModelProto, as a module that is traced when called.
 
-    Operators that are not supported are named here, before anything runs.
+    Unsupported operators raise here, by name, before anything runs.
     """
     model, folder = proto.read_model(source)
     try:
@@ -136,7 +137,7 @@ def _imported(model, folder) -> OnnxModel:
 
 
 def _is_data(name, graph, versions) -> bool:
-    """Whether an initializer is read as data anywhere; else it is a known number (a scale of a resize, say)."""
+    """Return whether any operator reads an initializer as data, not as a known number such as a scale of a resize."""
     used = False
     for node in graph.node:
         for position, n in enumerate(node.input):

@@ -1,6 +1,8 @@
-"""`ingot.onnx.symbolic_helper`, `symbolic_opset11` and their like: packages register rules there, by which PyTorch's older
-exporter writes their operators. They are kept and never called: `to_onnx` writes what a function computes, and refuses an
-operator that it cannot write by name."""
+"""Registry for rules of PyTorch's older exporter (`ingot.onnx.symbolic_helper`, `symbolic_opset11` and others).
+
+Packages register their operators' rules here. They are stored and never called: `to_onnx` writes what a function computes, and
+refuses by name an operator that it cannot write.
+"""
 
 from collections.abc import Callable
 from enum import IntEnum
@@ -13,7 +15,7 @@ _kept: dict[tuple[str, int], Callable] = {}
 
 
 class TensorProtoDataType(IntEnum):
-    """The numbers that ONNX has for dtypes."""
+    """ONNX's numbers of dtypes."""
 
     UNDEFINED = 0
     FLOAT = 1
@@ -35,17 +37,17 @@ class TensorProtoDataType(IntEnum):
 
 
 def parse_args(*descriptors: str) -> Callable:
-    """A decorator of such rules, which leaves them as they are."""
+    """Return a decorator of such rules, which leaves them as they are."""
     return lambda rule: rule
 
 
 def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Callable, opset_version: int) -> None:
-    """Keeps a rule for an operator "namespace::name"."""
+    """Keep a rule for an operator "namespace::name"."""
     _kept[symbolic_name, opset_version] = symbolic_fn
 
 
 def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:
-    """Drops a rule."""
+    """Drop a rule."""
     _kept.pop((symbolic_name, opset_version), None)
 
 

@@ -1,4 +1,4 @@
-"""`export` and what belongs to it, as PyTorch's programs spell it."""
+"""`ingot.onnx.export` and related names of PyTorch."""
 
 from contextlib import contextmanager
 from enum import Enum
@@ -23,7 +23,7 @@ class TrainingMode(Enum):
 
 
 class OperatorExportTypes(Enum):
-    """What is written for an operator. ingot writes those of ONNX, and refuses an operator that has none."""
+    """Kinds of operators that PyTorch can write. ingot writes those of ONNX, and refuses other operators."""
 
     ONNX = 0
     ONNX_ATEN = 1
@@ -36,7 +36,7 @@ _TRAINING = {TrainingMode.EVAL: False, TrainingMode.PRESERVE: None, TrainingMode
 
 @contextmanager
 def select_model_mode_for_export(model, mode):
-    """Inside, a model is in the mode of an export; afterwards each of its modules is as it was."""
+    """Put a model into the mode of an export inside; restore the mode of each module afterwards."""
     if not isinstance(mode, TrainingMode):
         raise ArgumentError(f"select_model_mode_for_export takes a TrainingMode, got {mode!r}")
     before = {m: m.training for m in model.modules()} if isinstance(model, Module) else {}
@@ -51,7 +51,7 @@ def select_model_mode_for_export(model, mode):
 
 
 class ONNXProgram(bytes):
-    """An ONNX model: the bytes of its file."""
+    """An ONNX model as the bytes of its file."""
 
     @property
     def model_proto(self):
@@ -59,12 +59,12 @@ class ONNXProgram(bytes):
         return proto.package().load_from_string(bytes(self))
 
     def save(self, destination):
-        """Writes the model to a file."""
+        """Write the model to a file."""
         with open(destination, "wb") as file:
             file.write(self)
 
     def __call__(self, *args, **kwargs) -> tuple:
-        """The outputs of the model, run by ingot."""
+        """Return the outputs of the model, run by ingot."""
         found = from_onnx(bytes(self))(*args, **kwargs)
         return found if isinstance(found, tuple) else (found,)
 
@@ -80,12 +80,13 @@ def export(model, args=(), f=None, *, kwargs: dict[str, Any] | None = None, expo
            export_modules_as_functions=False, autograd_inlining: bool = True, optimize: bool = True, report: bool = False,
            profile: bool = False, dump_exported_program: bool = False, artifacts_dir=".",
            stateful: bool = False) -> ONNXProgram | None:
-    """`to_onnx` under PyTorch's names. `dynamic_axes` (by names of inputs), or `dynamic_shapes` (by arguments, as
-    `ingot.export.export` takes them), say which dims are free; weights are always part of the model, operators are always those
-    of ONNX. Without a path `f` the model is returned.
+    """Export with `to_onnx`, under PyTorch's names.
 
-    `stateful` is as for `to_onnx`: without it a function that writes to buffers is refused, where PyTorch leaves the writes
-    out. `verbose`, `do_constant_folding`, `dynamo` and those from `autograd_inlining` on change nothing.
+    `dynamic_axes` (by names of inputs) or `dynamic_shapes` (by arguments, as `ingot.export.export` takes them) declare dynamic
+    dims. Weights are always part of the model, operators always those of ONNX. Without a path `f` the model is returned.
+
+    `stateful` is as for `to_onnx`: without it a function that writes to buffers is refused, where PyTorch omits the writes.
+    `verbose`, `do_constant_folding`, `dynamo` and the arguments from `autograd_inlining` on change nothing.
     """
     _refuse(export_params, operator_export_type, custom_opsets, custom_translation_table, export_modules_as_functions)
     given: Any = args if isinstance(args, tuple) else (args,)
@@ -103,7 +104,7 @@ def export(model, args=(), f=None, *, kwargs: dict[str, Any] | None = None, expo
     if dynamic_axes is None:
         return sizes.tried(write)
     free = dynamic_axes
-    if isinstance(free, dict) and output_names:         # what is free in results follows from the inputs
+    if isinstance(free, dict) and output_names:         # dynamic sizes of results follow from the inputs
         free = {name: axes for name, axes in free.items() if name not in output_names or name in (input_names or ())}
     return write(free)
 

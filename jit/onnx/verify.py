@@ -1,5 +1,6 @@
-"""Whether a model gives what the function gives: at the sizes of the example, at others, and at those that break what the
-recording relied on, for which ONNX has nobody who would ask at run time.
+"""Comparison of a model with its function, at the example's sizes, at others, and where conditions of the recording break.
+
+ONNX cannot check conditions at run time, so a model must be right where they do not hold.
 """
 
 import itertools
@@ -16,15 +17,15 @@ from ...runtime.core.tensor import wrap
 from ..errors.errors import ExportError, at
 from .model import from_onnx
 
-_TOLERANCE = {2: 2e-2, 4: 1e-3, 8: 1e-6}     # by bytes of a real float: of the largest value in a result
-_MOST = 8                                    # conditions that are broken, and attempts at each
+_TOLERANCE = {2: 2e-2, 4: 1e-3, 8: 1e-6}     # relative to the largest value of a result, by bytes of a real float
+_MOST = 8                                    # most conditions to break, and attempts at each
 _ATTEMPTS = 400
 _TRIED = (*range(2, 66), 127, 128, 129)
 
 
 @dataclass(frozen=True)
 class Check:
-    """Tensors, what the function gives for them (arrays), why the model may not (text behind a message), and whether it may."""
+    """Tensors, expected arrays, a reason why the model may differ (end of a message), and whether it may."""
 
     tensors: list
     wanted: list
@@ -33,22 +34,24 @@ class Check:
 
 
 class Trials:
-    """What the function of a `Subject` gives for its example, and for the example at other sizes of the free dims."""
+    """Cached results of a `Subject`'s function for its example and at other sizes of the dynamic dims."""
 
     def __init__(self, subject, free):
         self.subject, self.free = subject, free
-        self.found: dict = {}           # sizes -> (tensors, what the function gives for them)
+        self.found: dict = {}           # sizes -> (tensors, results of the function)
 
     def run(self, sizes: dict) -> tuple:
-        """The function at sizes."""
+        """Return (tensors, results of the function) at sizes."""
         key = tuple(sizes.values())
         if key not in self.found:
             self.found[key] = self._ran(self.subject.at(sizes, self.free))
         return self.found[key]
 
     def _ran(self, tensors) -> tuple:
-        """Tensors and results: integers that are repeated may be indices that are out of range, or out of order, where zeros
-        are not."""
+        """Return (tensors, results).
+
+        Repeated integers may be indices out of range or out of order; then zeros take their place.
+        """
         try:
             return tensors, self.subject.results(tensors)
         except Exception:
@@ -60,7 +63,7 @@ class Trials:
             raise
 
     def runs(self, sizes: dict) -> bool:
-        """Whether it takes them."""
+        """Return whether the function takes the sizes."""
         try:
             self.run(sizes)
         except Exception:
@@ -68,8 +71,7 @@ class Trials:
         return True
 
     def checks(self, tried, conditions: dict) -> list:
-        """What a model is compared with: the example, the sizes of `tried` and such as break conditions of the recording, as
-        far as the function takes them."""
+        """Return the checks of a model: at the example's sizes, those of `tried`, and some that break conditions."""
         asked = [(line, self._test(condition), condition) for condition, line in list(conditions.items())[:_MOST]]
         broken = [next(filter(self.runs, self._breaking(test)), None) for _, test, _ in asked]
         every = [self.free.sizes, *tried, *[sizes for sizes in broken if sizes is not None]]
@@ -90,7 +92,7 @@ class Trials:
         return holds
 
     def _breaking(self, test) -> Iterator:
-        """A few sizes for which a condition does not hold, preferably all but one of them those of the recording."""
+        """Return a few sizes that break a condition; most differ from the recording's in one size."""
         base, rng = self.free.base, random.Random(0)
         near = ({**base, name: n} for n in _TRIED for name in base)
         far = ({name: rng.choice(_TRIED) for name in base} for _ in range(_ATTEMPTS))
@@ -98,7 +100,7 @@ class Trials:
 
     @staticmethod
     def _why(sizes, asked) -> str:
-        """The first condition that does not hold for sizes."""
+        """Return a text about the first condition that does not hold for sizes."""
         for line, test, condition in asked:
             if not test(sizes):
                 return f"; it does the same for all sizes, and the code{at(line)} asks whether {condition}"
@@ -106,7 +108,7 @@ class Trials:
 
 
 def compare(checks: list, source):
-    """Raises if a model does not give what the function gives. Where a size is 1, which may mean another thing, it warns."""
+    """Raise if a model differs from the function. At sizes of 1, which may broadcast, warn instead."""
     if not checks:
         return
     model = from_onnx(source)
@@ -119,7 +121,7 @@ def compare(checks: list, source):
 
 
 def _fault(model, check) -> str:
-    """What is wrong with a model's answer; empty if nothing is."""
+    """Return a text about what is wrong with a model's results, or ""."""
     shapes = [tuple(t.shape) for t in check.tensors]
     try:
         with np.errstate(all="ignore"):
@@ -135,7 +137,7 @@ def _fault(model, check) -> str:
 
 
 def _difference(a, b) -> str:
-    """In which way an array is not what is wanted; empty if it is close."""
+    """Return a text about how an array differs from the expected one, or ""."""
     if a.dtype != b.dtype or a.shape != b.shape:
         return f"is {a.dtype}{list(a.shape)} instead of {b.dtype}{list(b.shape)}"
     if a.dtype.kind in "iub":

@@ -1,7 +1,7 @@
-"""The one file that knows the onnx package: models are read with care here, made, checked and written.
+"""ONNX files as objects of the onnx package, which no other file imports: read, make, check, write.
 
-Whatever a file says of sizes, offsets and places is checked before it is used; a file that does not hold together gives one
-`FileError`. Data kept beside a model must lie in the model's folder.
+Sizes, offsets and paths in a file are checked before use; an inconsistent file raises one `FileError`. External data must lie
+in the model's folder.
 """
 
 import math
@@ -24,13 +24,13 @@ _OTHER_TYPES = {8: "string", 18: "float8e4m3fnuz", 20: "float8e5m2fnuz", 21: "ui
 _NUMBERS = {np.dtype(t): n for n, t in _TYPES.items()}
 _FIELDS = {1: "float_data", 14: "float_data", 7: "int64_data", 11: "double_data", 15: "double_data", 12: "uint64_data",
            13: "uint64_data"}
-_BITS = {10: np.uint16, 16: np.uint16, 17: np.uint8, 19: np.uint8}   # in int32_data these are kept as their bits
-LARGE = 1 << 31   # what a protobuf message may not reach
-_BESIDE = 1 << 10  # arrays of fewer bytes stay in the model when the others are written beside it
+_BITS = {10: np.uint16, 16: np.uint16, 17: np.uint8, 19: np.uint8}   # stored in int32_data as their bits
+LARGE = 1 << 31   # bytes that a protobuf message cannot reach
+_BESIDE = 1 << 10  # smaller arrays stay in the model when the others go to a file beside it
 
 
 def package() -> Any:
-    """The onnx package, or an error that says how to get it."""
+    """Return the onnx package; raise with the way to install it."""
     try:
         import onnx
         import onnx.checker
@@ -41,12 +41,12 @@ def package() -> Any:
 
 
 def type_number(dtype) -> int:
-    """ONNX's number of a dtype (an ingot or a numpy one)."""
+    """Return ONNX's number of a dtype (an ingot or a NumPy one)."""
     return _NUMBERS[dtype.np if type(dtype) is dt.DType else np.dtype(dtype)]
 
 
 def dtype_of(number: int, where: str) -> dt.DType:
-    """The dtype of ONNX's number; `where` is said in the error about one that ingot does not have."""
+    """Return the dtype of ONNX's number; `where` begins the error about one that ingot does not have."""
     if number not in _TYPES:
         raise FileError(f"{where} has the element type {_OTHER_TYPES.get(number, number)}, which ingot does not have")
     return dt.from_numpy(np.dtype(_TYPES[number]))
@@ -56,7 +56,7 @@ def dtype_of(number: int, where: str) -> dt.DType:
 
 
 def read_model(source) -> tuple:
-    """(the model, the folder of its external data or None) of a path, of bytes, or of a model that is already parsed."""
+    """Return (the model, the folder of its external data or None) from a path, bytes, or a parsed model."""
     onnx = package()
     if isinstance(source, onnx.ModelProto):
         return _checked(source), None
@@ -78,7 +78,7 @@ def _checked(model, name="the ONNX model"):
 
 
 def check(model) -> None:
-    """Raises a FileError if the onnx package finds the model wrong."""
+    """Raise a FileError if the onnx package finds the model wrong."""
     try:
         package().checker.check_model(model, full_check=False)
     except Exception as e:
@@ -86,7 +86,7 @@ def check(model) -> None:
 
 
 def array_of(tensor, folder=None) -> np.ndarray:
-    """The array of a TensorProto, after a look at every size it states."""
+    """Return the array of a TensorProto; check every size that it states."""
     name = f"tensor {tensor.name!r}"
     dtype = np.dtype(dtype_of(tensor.data_type, name).np)
     shape = tuple(tensor.dims)
@@ -120,7 +120,7 @@ def _from_field(tensor, name, dtype, count):
 
 
 def _external(tensor, name, folder, size):
-    """The bytes of a tensor kept beside the model, from a file in the model's folder."""
+    """Return the bytes of a tensor in a file of the model's folder."""
     said = {entry.key: entry.value for entry in tensor.external_data}
     if folder is None:
         raise FileError(f"{name} is kept in a file beside the model; give the path of the model instead of its bytes")
@@ -138,7 +138,7 @@ def _external(tensor, name, folder, size):
 
 
 def _inside(folder, location, name):
-    """The path of a file that lies in the folder itself or below it, whatever links lead there."""
+    """Return the resolved path of a file in or below the folder."""
     try:
         path = (Path(folder) / location).resolve()
         is_there = path.is_file()
@@ -152,8 +152,10 @@ def _inside(folder, location, name):
 
 
 def attributes_of(node, folder=None, given=None) -> dict:
-    """A node's attributes as Python values; tensors are arrays, graphs stay as they are. In the body of a function, `given`
-    are the attributes that it was called with."""
+    """Return a node's attributes as Python values; tensors become arrays, graphs stay.
+
+    In the body of a function, `given` are the attributes of its call.
+    """
     found = {}
     for a in node.attribute:
         if not a.ref_attr_name:
@@ -181,7 +183,7 @@ def _text(raw, kind):
 
 
 def tensor_type(value) -> dt.DType | None:
-    """The dtype of a graph input or output; None where none is said. Other kinds of values are an error."""
+    """Return the dtype of a graph input or output, or None if it has none; refuse other kinds of values."""
     kind = value.type.WhichOneof("value")
     if kind is None:
         return None
@@ -192,7 +194,7 @@ def tensor_type(value) -> dt.DType | None:
 
 
 def sizes_of(value) -> tuple | None:
-    """The sizes of a graph input or output: numbers, names, or None; None altogether where nothing is said."""
+    """Return the sizes of a graph input or output: numbers, names, or None; None altogether if it has no shape."""
     kind = value.type.tensor_type
     if not kind.HasField("shape"):
         return None
@@ -208,13 +210,13 @@ def _schema(domain, name, version):
 
 
 def has_function(domain: str, name: str, version: int) -> bool:
-    """Whether the standard defines an operator in terms of others."""
+    """Return whether the standard defines an operator in terms of others."""
     schema = _schema(domain, name, version)
     return schema is not None and bool(schema.has_function or schema.has_context_dependent_function)
 
 
 def defaults_of(domain: str, name: str, version: int, attributes: dict) -> dict:
-    """An operator's attributes with the standard's defaults for those that are left out."""
+    """Return an operator's attributes, completed by the standard's defaults."""
     schema = _schema(domain, name, version)
     defaults = {} if schema is None else {n: _attribute(a.default_value, name, None) for n, a in schema.attributes.items()
                                           if a.default_value.type}
@@ -222,8 +224,10 @@ def defaults_of(domain: str, name: str, version: int, attributes: dict) -> dict:
 
 
 def function_of(node, version: int, input_types: list):
-    """The standard's definition of an operator in terms of others, as a FunctionProto. `input_types` are (dtype, sizes), or
-    None for inputs that are left out."""
+    """Return the standard's definition of an operator in terms of others, as a FunctionProto.
+
+    `input_types` are (dtype, sizes), or None for omitted inputs.
+    """
     onnx, schema = package(), _schema(node.domain, node.op_type, version)
     if schema.has_function:
         return schema.function_body
@@ -238,19 +242,19 @@ def function_of(node, version: int, input_types: list):
 
 
 def make_tensor(array, name: str):
-    """A TensorProto with raw data."""
+    """Return a TensorProto with raw data."""
     a = np.ascontiguousarray(array)
     raw = a.astype(a.dtype.newbyteorder("<"), copy=False).tobytes() if a.dtype.isbuiltin == 1 else a.tobytes()
     return package().helper.make_tensor(name, type_number(a.dtype), np.shape(array), raw, raw=True)
 
 
 def make_value(name: str, dtype, sizes):
-    """The description of a graph input or output; sizes are numbers, names or None."""
+    """Return the description of a graph input or output; sizes are numbers, names or None."""
     return package().helper.make_tensor_value_info(name, type_number(dtype), sizes)
 
 
 def make_node(kind: str, inputs, outputs, name: str, attributes: dict, domain: str = "", doc: str = "", notes=None):
-    """One node; `notes` are texts by name beside it."""
+    """Return a node; `notes` become its metadata."""
     made = package().helper.make_node(kind, list(inputs), list(outputs), name=name, domain=domain or None,
                                       doc_string=doc or None, **attributes)
     for key, value in (notes or {}).items() if hasattr(made, "metadata_props") else ():
@@ -259,12 +263,12 @@ def make_node(kind: str, inputs, outputs, name: str, attributes: dict, domain: s
 
 
 def make_graph(name: str, nodes, inputs, outputs, initializers=()):
-    """A graph of nodes in an order in which they can run."""
+    """Return a graph of nodes in execution order."""
     return package().helper.make_graph(list(nodes), name, list(inputs), list(outputs), list(initializers))
 
 
 def make_model(graph, opset: int, version: str):
-    """A model with the oldest file version that its operators allow."""
+    """Return a model with the oldest file version that its operators allow."""
     helper = package().helper
     imports = [helper.make_opsetid("", opset)]
     model = helper.make_model(graph, opset_imports=imports, producer_name="ingot", producer_version=version)
@@ -273,7 +277,7 @@ def make_model(graph, opset: int, version: str):
 
 
 def names_read(graph) -> set:
-    """The names that the nodes of a graph and of graphs inside of them read."""
+    """Return the names that the nodes of a graph and its inner graphs read."""
     found = {o.name for o in graph.output}
     for node in graph.node:
         found.update(node.input)
@@ -284,14 +288,14 @@ def names_read(graph) -> set:
 
 
 def model_bytes(model, arrays: dict) -> bytes:
-    """A checked model with `arrays` (by name) as its initializers, as the bytes of a file."""
+    """Return the bytes of a checked model with `arrays` (by name) as initializers."""
     model.graph.initializer.extend([make_tensor(a, name) for name, a in arrays.items()])
     check(model)
     return model.SerializeToString()
 
 
 def write_model(model, path, arrays: dict) -> tuple:
-    """Writes a model with `arrays` (by name) as its initializers in a file beside it, and checks it there; both paths."""
+    """Write a model with `arrays` (by name) as external data, check it, and return both paths."""
     path = Path(path)
     data = path.with_name(path.name + ".data")
     with data.open("wb") as f:

@@ -17,7 +17,7 @@ def _truth(x) -> bool:
 
 @onnx_op("If", raw=True)
 def branch(call, condition):
-    """One of two graphs."""
+    """Return one of two graphs."""
     branches = [partial(call.graphs[name].run, [], call.scope) for name in ("then_branch", "else_branch")]
     if isinstance(condition, Tensor):
         return tuple(ing.cond(condition, *branches))
@@ -26,7 +26,7 @@ def branch(call, condition):
 
 @onnx_op("Loop", raw=True)
 def loop(call, most=None, condition=None, *carried):
-    """A graph again and again; what it gives beside its state is stacked."""
+    """Return a graph again and again; what it gives beside its state is stacked."""
     body = call.graphs["body"]
     turns = MOST_TURNS if most is None else int(np.asarray(to_host(most)).reshape(-1)[0])
     going = condition is None or _truth(condition)
@@ -45,7 +45,7 @@ def loop(call, most=None, condition=None, *carried):
 
 @onnx_op("Scan", since=9, raw=True)
 def scan(call, *inputs):
-    """A graph over slices of its inputs."""
+    """Return a graph over slices of its inputs."""
     body, count = call.graphs["body"], call.need("num_scan_inputs")
     states = list(inputs[:len(inputs) - count])
     sequences = [to_tensor(x) for x in inputs[len(inputs) - count:]]
@@ -66,7 +66,7 @@ def scan(call, *inputs):
 
 
 def _output_axes(call, outputs):
-    """The axis along which each of a turn's results is stacked."""
+    """Return the axis along which each of a turn's results is stacked."""
     axes = call.get("scan_output_axes") or [0] * len(outputs[0])
     return [whole_axis(a, len(x.shape) + 1) for a, x in zip(axes, outputs[0])]
 
@@ -85,19 +85,19 @@ def _collected(call, outputs):
 
 @onnx_op("Optional", raw=True)
 def optional(call, x=None):
-    """The input, or nothing."""
+    """Return the input, or nothing."""
     return x
 
 
 @onnx_op("OptionalHasElement", raw=True)
 def optional_is_there(call, x=None):
-    """Whether there is one."""
+    """Return whether there is one."""
     return np.array(x is not None)
 
 
 @onnx_op("OptionalGetElement", raw=True)
 def optional_element(call, x=None):
-    """The value that is there."""
+    """Return the value that is there."""
     if x is None:
         raise FileError("operator OptionalGetElement got nothing")
     return x
@@ -105,13 +105,13 @@ def optional_element(call, x=None):
 
 @onnx_op("SequenceEmpty", raw=True)
 def sequence_empty(call):
-    """A list of nothing."""
+    """Return a list of nothing."""
     return []
 
 
 @onnx_op("SequenceConstruct", raw=True)
 def sequence_of(call, *xs):
-    """A list of the inputs."""
+    """Return a list of the inputs."""
     return [to_tensor(x) for x in xs]
 
 
@@ -122,33 +122,33 @@ def _place(position, count):
 
 @onnx_op("SequenceInsert", raw=True)
 def sequence_insert(call, xs, x, position=None):
-    """The list with one more."""
+    """Return the list with one more."""
     at = len(xs) if position is None else _place(position, len(xs))
     return [*xs[:at], to_tensor(x), *xs[at:]]
 
 
 @onnx_op("SequenceErase", raw=True)
 def sequence_erase(call, xs, position=None):
-    """The list without one."""
+    """Return the list without one."""
     at = len(xs) - 1 if position is None else _place(position, len(xs))
     return [*xs[:at], *xs[at + 1:]]
 
 
 @onnx_op("SequenceAt", raw=True)
 def sequence_at(call, xs, position):
-    """One of the list."""
+    """Return one of the list."""
     return xs[_place(position, len(xs))]
 
 
 @onnx_op("SequenceLength", raw=True)
 def sequence_length(call, xs):
-    """How many there are."""
+    """Return how many there are."""
     return np.array(len(xs), np.int64)
 
 
 @onnx_op("ConcatFromSequence", raw=True)
 def sequence_join(call, xs):
-    """All of the list in one tensor."""
+    """Return all of the list in one tensor."""
     return ing.stack(xs, call.need("axis")) if call.get("new_axis", 0) else ing.cat(xs, call.need("axis"))
 
 

@@ -33,7 +33,7 @@ class Geometry:
             raise FileError(f"operator {call.kind} has the unknown auto_pad {auto!r}")
 
     def span(self, i):
-        """How far a window reaches along a dimension."""
+        """Return how far a window reaches along a dimension."""
         return self.dilation[i] * (self.kernel[i] - 1) + 1
 
     def _same(self, n, i, auto):
@@ -42,7 +42,7 @@ class Geometry:
         return (total // 2, total - total // 2) if auto == "SAME_UPPER" else (total - total // 2, total // 2)
 
     def grown(self, sizes):
-        """The padding with what a last, partial window (ceil_mode) needs beyond the end."""
+        """Return the padding with what a last, partial window (ceil_mode) needs beyond the end."""
         out = []
         for i, (n, (low, high)) in enumerate(zip(sizes, self.padding)):
             s = self.stride[i]
@@ -55,14 +55,14 @@ class Geometry:
 
 @onnx_op("Conv")
 def conv(call, x, w, b=None):
-    """A convolution of any rank."""
+    """Return a convolution of any rank."""
     g = Geometry(call, x.shape[2:], w.shape[2:])
     return conv_op(x, w, b, stride=g.stride, padding=g.padding, dilation=g.dilation, groups=call.get("group", 1))
 
 
 @onnx_op("ConvTranspose")
 def conv_transpose(call, x, w, b=None):
-    """The transpose of a convolution: computed whole, then cut or padded to the size asked for."""
+    """Return the transpose of a convolution: computed whole, then cut or padded to the size asked for."""
     rank = x.ndim - 2
     g = Geometry(call, x.shape[2:], w.shape[2:])
     whole = [s * (n - 1) + g.span(i) for i, (n, s) in enumerate(zip(x.shape[2:], g.stride))]
@@ -82,7 +82,7 @@ def conv_transpose(call, x, w, b=None):
 
 
 def _shared(call, total):
-    """A total padding as (low, high)."""
+    """Return a total padding as (low, high)."""
     half = total // 2
     return (half, total - half) if call.get("auto_pad", "NOTSET") == "SAME_UPPER" else (total - half, half)
 
@@ -152,19 +152,19 @@ def _spatial(x):
 
 @onnx_op("GlobalAveragePool")
 def global_average(call, x):
-    """The mean over all spatial dimensions."""
+    """Return the mean over all spatial dimensions."""
     return ing.mean(x, _spatial(x), True)
 
 
 @onnx_op("GlobalMaxPool")
 def global_maximum(call, x):
-    """The largest over all spatial dimensions."""
+    """Return the largest over all spatial dimensions."""
     return ing.amax(x, _spatial(x), True)
 
 
 @onnx_op("GlobalLpPool")
 def global_norm(call, x):
-    """The norm over all spatial dimensions."""
+    """Return the norm over all spatial dimensions."""
     p = call.get("p", 2)
     return ing.pow(ing.sum(ing.pow(ing.abs(x), p), _spatial(x), True), 1 / p)
 
@@ -185,7 +185,7 @@ def unpool(call, x, places, shape=None):
 
 @onnx_op("ConvInteger")
 def conv_integer(call, x, w, x_zero=None, w_zero=None):
-    """A convolution of integers less their zero points, exactly."""
+    """Return a convolution of integers less their zero points, exactly."""
     zero = 0 if x_zero is None else x_zero.to(dt.float64)
     w = w.to(dt.float64)
     if w_zero is not None:
@@ -195,7 +195,7 @@ def conv_integer(call, x, w, x_zero=None, w_zero=None):
 
 @onnx_op("DeformConv")
 def deformable_conv(call, x, w, offset, b=None, mask=None):
-    """A convolution whose taps are moved by offsets, with weights for each of them."""
+    """Return a convolution whose taps are moved by offsets, with weights for each of them."""
     g = Geometry(call, x.shape[2:], w.shape[2:])
     n, c, o = x.shape[0], x.shape[1], w.shape[0]
     parts, groups = call.get("offset_group", 1), call.get("group", 1)
@@ -213,7 +213,7 @@ def deformable_conv(call, x, w, offset, b=None, mask=None):
 
 
 def _tap_places(offset, g, counts, dtype):
-    """The rows and the columns (N, parts, taps, windows) of every tap of every window."""
+    """Return the rows and the columns (N, parts, taps, windows) of every tap of every window."""
     kh, kw = g.kernel
     grids = []
     for axis, (taps, count) in enumerate(zip(((kh, 1), (1, kw)), counts)):
@@ -225,7 +225,7 @@ def _tap_places(offset, g, counts, dtype):
 
 
 def _bilinear(x, rows, columns):
-    """The planes (N, C, H, W) at points (N, points) between elements; 0 outside."""
+    """Return the planes (N, C, H, W) at points (N, points) between elements; 0 outside."""
     n, c, h, w = x.shape
     flat, total = x.reshape(n, c, h * w), None
     top, left = ing.floor(rows), ing.floor(columns)

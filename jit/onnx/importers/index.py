@@ -29,7 +29,7 @@ def _counted_from_front(indices, n):
 
 @onnx_op("GatherElements")
 def gather_elements(call, x, indices):
-    """One element for each index along an axis."""
+    """Return one element for each index along an axis."""
     axis = whole_axis(call.get("axis", 0), x.ndim)
     return gather_op(x, _counted_from_front(indices, x.shape[axis]), dim=axis)
 
@@ -43,7 +43,7 @@ def gather_nd(call, x, indices):
 
 
 def _batch_indices(x, lead, ndim):
-    """Each batch dimension's own numbers, beside index tensors of `ndim` dimensions."""
+    """Return each batch dimension's own numbers, beside index tensors of `ndim` dimensions."""
     return [to_tensor(np.arange(x.shape[d]).reshape([-1 if i == d else 1 for i in range(ndim)])) for d in range(lead)]
 
 
@@ -62,7 +62,7 @@ def _scattered(x, indices, updates, axis, reduction):
 
 @onnx_op("ScatterElements", "Scatter")
 def scatter_elements(call, x, indices, updates):
-    """Each update to its index along an axis."""
+    """Return each update to its index along an axis."""
     axis = whole_axis(call.get("axis", 0), x.ndim)
     return _scattered(x, _counted_from_front(indices, x.shape[axis]), updates, axis, call.get("reduction", "none"))
 
@@ -85,7 +85,7 @@ def scatter_nd(call, x, indices, updates):
 
 @onnx_op("OneHot", host=(1,))
 def one_hot(call, indices, depth, values):
-    """The on value at each index along a new axis, the off value elsewhere."""
+    """Return the on value at each index along a new axis, the off value elsewhere."""
     count = int(np.asarray(depth).reshape(-1)[0])
     axis = whole_axis(call.get("axis", -1), indices.ndim + 1)
     places = indices.to(dt.int64).unsqueeze(axis)
@@ -102,7 +102,7 @@ def non_zero(call, x):
 
 @onnx_op("Compress", host=(1,))
 def compress(call, x, condition):
-    """The slices (or elements) for which the condition holds."""
+    """Return the slices (or elements) for which the condition holds."""
     at = to_tensor(np.flatnonzero(condition))
     axis = call.get("axis")
     return index_op(x.reshape(-1), at) if axis is None else index_op(x, *[None] * whole_axis(axis, x.ndim), at)
@@ -124,13 +124,13 @@ def unique(call, x):
 
 @onnx_op("TopK")
 def top_k_by_attribute(call, x):
-    """The largest along an axis, their number being an attribute."""
+    """Return the largest along an axis, their number being an attribute."""
     return tuple(ing.topk(x, call.need("k"), call.get("axis", -1)))
 
 
 @onnx_op("TopK", since=10, host=(1,))
 def top_k(call, x, k):
-    """The largest or smallest along an axis and where they are."""
+    """Return the largest or smallest along an axis and where they are."""
     found = ing.topk(x, ints(k)[0], call.get("axis", -1), bool(call.get("largest", 1)), bool(call.get("sorted", 1)))
     return tuple(found)
 
@@ -151,7 +151,7 @@ def running(call, x, axis):
 
 @onnx_op("ReverseSequence")
 def reverse_sequence(call, x, lengths):
-    """The first elements of each sequence turned round."""
+    """Return the first elements of each sequence turned round."""
     batch, time = call.get("batch_axis", 1), call.get("time_axis", 0)
     steps = ing.arange(x.shape[time]).reshape(-1, 1)
     lengths = lengths.reshape(1, -1)
@@ -164,7 +164,7 @@ def reverse_sequence(call, x, lengths):
 
 @onnx_op("TensorScatter")
 def tensor_scatter(call, cache, update, start=None):
-    """A cache of past keys or values with new ones written from each batch's start on."""
+    """Return a cache of past keys or values with new ones written from each batch's start on."""
     axis = whole_axis(call.get("axis", -2), cache.ndim)
     count, size = update.shape[axis], cache.shape[axis]
     start = ing.zeros(cache.shape[0], dtype=dt.int64) if start is None else start

@@ -28,7 +28,7 @@ class Context:
     depth: int = 0
 
     def version(self, node) -> int:
-        """The operator set version that a node is meant in."""
+        """Return the operator set version that a node is meant in."""
         domain = "" if node.domain == "ai.onnx" else node.domain
         if domain not in self.versions:
             raise FileError(f"operator {node.op_type} belongs to domain {node.domain!r}, whose version the model does not say")
@@ -73,7 +73,7 @@ class Program:
         self._free()
 
     def _free(self):
-        """Says after which step each value is read no more."""
+        """Tell after which step each value is read no more."""
         wanted = set(self.outputs)
         for step in reversed(self.steps):
             read = (set(step.inputs) | step.outer | set(step.outputs)) - {""}
@@ -81,7 +81,7 @@ class Program:
             wanted |= read
 
     def run(self, values, scope=None) -> list:
-        """The outputs for the inputs' values; `scope` holds the values around."""
+        """Return the outputs for the inputs' values; `scope` holds the values around."""
         env = dict(scope) if scope else {}
         env.update(self.constants)
         env.update(zip(self.inputs, values))
@@ -99,7 +99,7 @@ _FAILURES = (TypeError, ValueError, KeyError, IndexError, AttributeError, Arithm
 
 
 def _found(step, inputs, env):
-    """The results of a step; whatever goes wrong inside is one error that names the operator."""
+    """Return the results of a step; whatever goes wrong inside is one error that names the operator."""
     try:
         found = step.run(step.call, inputs, env)
         if len(found) < len(step.outputs) and any(step.outputs[len(found):]):
@@ -113,7 +113,7 @@ def _found(step, inputs, env):
 
 
 def program_of(graph, context: Context, around=frozenset()) -> Program:
-    """The program of a graph inside of another one."""
+    """Return the program of a graph inside of another one."""
     constants = {t.name: proto.array_of(t, context.folder) for t in graph.initializer}
     refuse_sparse(graph)
     inputs = [i.name for i in graph.input if i.name not in constants]
@@ -121,7 +121,7 @@ def program_of(graph, context: Context, around=frozenset()) -> Program:
 
 
 def refuse_sparse(graph):
-    """Raises for weights that are kept as sparse tensors."""
+    """Raise for weights that are kept as sparse tensors."""
     if graph.sparse_initializer:
         raise FileError(f"graph {graph.name!r} has sparse initializers, which are not supported; store them dense")
 
@@ -163,7 +163,7 @@ def _check_types(call):
 
 
 def _local_function(function, context, call):
-    """A function that the model itself defines."""
+    """Return a function that the model itself defines."""
     if context.depth > 32:
         raise FileError(f"the function {function.name} of this model calls itself")
     program = function_program(function, context, call.attributes, call.wanted)
@@ -171,7 +171,7 @@ def _local_function(function, context, call):
 
 
 def function_program(function, context, attributes, wanted) -> Program:
-    """The program of a function's body for the attributes it is called with and the results that are wanted of it."""
+    """Return the program of a function's body for the attributes it is called with and the results that are wanted of it."""
     defaults = {a.name: proto.attributes_of(function_defaults(a))[a.name] for a in getattr(function, "attribute_proto", ())}
     versions = {**context.versions, **{"" if i.domain == "ai.onnx" else i.domain: i.version for i in function.opset_import}}
     inner = replace(context, versions=versions, given={**defaults, **attributes}, depth=context.depth + 1)
@@ -198,8 +198,8 @@ def _call_function(program, inputs):
 
 
 def _standard_function(node, version, context, call):
-    """An operator that the standard defines by others: the definition depends on the inputs' types, so it is made when they are
-    first seen."""
+    """Return an operator that the standard defines by others: the definition depends on the inputs' types, so it is made when
+    they are first seen."""
     made: dict = {}
     attributes = proto.defaults_of(node.domain, node.op_type, version, call.attributes)
 
@@ -218,7 +218,7 @@ def _standard_function(node, version, context, call):
 
 
 def run_importer(importer: Importer, call: Call, inputs, env) -> tuple:
-    """The results of one operator."""
+    """Return the results of one operator."""
     if importer.raw:
         return _tuple(importer.run(replace(call, scope=env) if call.graphs else call, *_plain(inputs)))
     known = [x for x in inputs if x is not None]

@@ -13,7 +13,7 @@ from .symbolic_values import is_symbolic
 
 
 def _plain(onnx_name, name):
-    """An operator that is one of ingot's functions of the same arguments."""
+    """Return an operator that is one of ingot's functions of the same arguments."""
     onnx_op(onnx_name)(lambda call, *xs: getattr(ing, name)(*xs))
 
 
@@ -31,7 +31,7 @@ for _onnx, _name in {
 
 @onnx_op("Identity", raw=True)
 def identity(call, x):
-    """The input itself."""
+    """Return the input itself."""
     return x
 
 
@@ -70,25 +70,25 @@ def bit_shift(call, a, b):
 
 @onnx_op("Sum")
 def total(call, *xs):
-    """All inputs added."""
+    """Return all inputs added."""
     return reduce(ing.add, xs)
 
 
 @onnx_op("Max")
 def largest(call, *xs):
-    """The largest of all inputs."""
+    """Return the largest of all inputs."""
     return reduce(ing.maximum, xs)
 
 
 @onnx_op("Min")
 def smallest(call, *xs):
-    """The smallest of all inputs."""
+    """Return the smallest of all inputs."""
     return reduce(ing.minimum, xs)
 
 
 @onnx_op("Mean")
 def average(call, *xs):
-    """The mean of all inputs."""
+    """Return the mean of all inputs."""
     return reduce(ing.add, xs) / len(xs)
 
 
@@ -102,13 +102,13 @@ def _limited(x, low, high):
 
 @onnx_op("Clip")
 def clip_by_attributes(call, x):
-    """Limits that are attributes."""
+    """Limit that are attributes."""
     return _limited(x, call.get("min"), call.get("max"))
 
 
 @onnx_op("Clip", since=11)
 def clip(call, x, low=None, high=None):
-    """Limits that are inputs."""
+    """Limit that are inputs."""
     return _limited(x, low, high)
 
 
@@ -140,7 +140,7 @@ def elu(call, x):
 
 @onnx_op("Selu")
 def selu(call, x):
-    """A scaled Elu."""
+    """Return a scaled Elu."""
     alpha, gamma = call.get("alpha", 1.6732632423543772), call.get("gamma", 1.0507009873554805)
     return ing.where(x > 0, x, ing.expm1(x) * alpha) * gamma
 
@@ -250,13 +250,13 @@ def cast_like(call, x, like):
 
 @onnx_op("BitCast")
 def bit_cast(call, x):
-    """The same bits as another dtype."""
+    """Return the same bits as another dtype."""
     return bitcast(x, dtype=call.dtype("to"))
 
 
 @onnx_op("Constant")
 def constant(call):
-    """The value that its attribute holds, as a known number."""
+    """Return the value that its attribute holds, as a known number."""
     for name, kind in (("value", None), ("value_float", np.float32), ("value_floats", np.float32), ("value_int", np.int64),
                        ("value_ints", np.int64)):
         if name in call.attributes:
@@ -267,7 +267,7 @@ def constant(call):
 
 @onnx_op("ConstantOfShape", raw=True)
 def constant_of_shape(call, shape):
-    """One value everywhere; floats are data, anything else stays a known number."""
+    """Return one value everywhere; floats are data, anything else stays a known number."""
     sizes = tuple(ints(to_host(shape)))
     value = call.get("value", np.zeros(1, np.float32)).reshape(-1)[0]
     if value.dtype.kind in "iub" and not is_symbolic(shape) and math.prod(sizes) <= 1 << 16:

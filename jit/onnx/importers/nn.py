@@ -13,7 +13,7 @@ from .registry import ing, ints, onnx_op, to_tensor, whole_axis
 
 @onnx_op("MatMul")
 def matmul(call, a, b):
-    """The matrix product, with broadcasting; integers exactly."""
+    """Return the matrix product, with broadcasting; integers exactly."""
     if a.dtype.is_inexact:
         return ing.matmul(a, b)
     return ing.matmul(a.to(dt.float64), b.to(dt.float64)).to(a.dtype)
@@ -33,13 +33,13 @@ def gemm(call, a, b, c=None):
 
 @onnx_op("Einsum")
 def einsum(call, *xs):
-    """A sum of products, by subscripts."""
+    """Return a sum of products, by subscripts."""
     return ing.einsum(call.need("equation").replace(" ", ""), *xs)
 
 
 @onnx_op("MatMulInteger")
 def matmul_integer(call, a, b, a_zero=None, b_zero=None):
-    """A product of integers less their zero points, exactly."""
+    """Return a product of integers less their zero points, exactly."""
     a, b = a.to(dt.float64), b.to(dt.float64)
     if a_zero is not None:
         a = a - (a_zero.to(dt.float64).unsqueeze(-1) if a_zero.ndim else a_zero.to(dt.float64))
@@ -52,7 +52,7 @@ def matmul_integer(call, a, b, a_zero=None, b_zero=None):
 
 
 def _beside(v, x):
-    """A value for each channel, beside (N, C, ...)."""
+    """Return a value for each channel, beside (N, C, ...)."""
     return v.reshape([1, -1] + [1] * (x.ndim - 2))
 
 
@@ -74,7 +74,7 @@ def batch_normalisation(call, x, scale, bias, mean, var):
 
 @onnx_op("InstanceNormalization")
 def instance_normalisation(call, x, scale, bias):
-    """Each channel of each image by its own statistics."""
+    """Return each channel of each image by its own statistics."""
     return F.instance_norm(x, None, None, scale, bias, True, 0.0, call.get("epsilon", 1e-5))
 
 
@@ -128,13 +128,13 @@ def local_response(call, x):
 
 @onnx_op("Dropout")
 def dropout_at_inference(call, x):
-    """The input itself."""
+    """Return the input itself."""
     return (x, ing.ones(tuple(x.shape), dtype=dt.bool_)) if call.results > 1 else x
 
 
 @onnx_op("Dropout", since=12, host=(1, 2))
 def dropout(call, x, ratio=None, training=None):
-    """The input itself, but in training mode."""
+    """Return the input itself, but in training mode."""
     p = 0.5 if ratio is None else float(ratio.reshape(-1)[0])
     if training is None or not bool(training.reshape(-1)[0]) or p == 0:
         return dropout_at_inference(call, x)
@@ -168,7 +168,7 @@ def nll_loss(call, x, target, weight=None):
 
 @onnx_op("SoftmaxCrossEntropyLoss")
 def cross_entropy(call, scores, target, weight=None):
-    """The loss of scores, and perhaps their log probabilities."""
+    """Return the loss of scores, and perhaps their log probabilities."""
     log_probabilities = F.log_softmax(scores, 1)
     return nll_loss(call, log_probabilities, target, weight), log_probabilities
 
@@ -180,7 +180,7 @@ _SAMPLING = {"bilinear": "linear", "linear": "linear", "nearest": "nearest", "bi
 
 @onnx_op("GridSample")
 def sample(call, x, grid):
-    """The input at the points of a grid."""
+    """Return the input at the points of a grid."""
     mode = _SAMPLING[call.get("mode", "linear")]
     return grid_sample(x, grid, mode=mode, padding_mode=call.get("padding_mode", "zeros"),
                        align_corners=bool(call.get("align_corners", 0)))
@@ -188,7 +188,7 @@ def sample(call, x, grid):
 
 @onnx_op("AffineGrid", host=(1,))
 def affine_grid(call, theta, size):
-    """A grid of points moved by a matrix."""
+    """Return a grid of points moved by a matrix."""
     return F.affine_grid(theta, ints(size), bool(call.get("align_corners", 0)))
 
 
@@ -234,7 +234,7 @@ for _name, _coefficients in {"HannWindow": (0.5, -0.5), "HammingWindow": (25 / 4
 
 
 def _fourier(x, axis, length, inverse, onesided):
-    """The transform of (..., parts) along an axis, as a product with its matrix."""
+    """Return the transform of (..., parts) along an axis, as a product with its matrix."""
     own = x.shape[axis]
     n = length if length is not None else 2 * (own - 1) if onesided and inverse else own
     x = x.transpose(axis, x.ndim - 2)
@@ -260,14 +260,14 @@ def _fourier(x, axis, length, inverse, onesided):
 
 @onnx_op("DFT", since=17, host=(1,))
 def fourier_by_attribute(call, x, length=None):
-    """The discrete Fourier transform along the axis that an attribute names."""
+    """Return the discrete Fourier transform along the axis that an attribute names."""
     return _fourier(x, whole_axis(call.get("axis", 1), x.ndim), None if length is None else ints(length)[0],
                     bool(call.get("inverse", 0)), bool(call.get("onesided", 0)))
 
 
 @onnx_op("DFT", since=20, host=(1, 2))
 def fourier(call, x, length=None, axis=None):
-    """The discrete Fourier transform along the axis that an input names."""
+    """Return the discrete Fourier transform along the axis that an input names."""
     return _fourier(x, whole_axis(-2 if axis is None else ints(axis)[0], x.ndim), None if length is None else ints(length)[0],
                     bool(call.get("inverse", 0)), bool(call.get("onesided", 0)))
 
@@ -285,7 +285,7 @@ def short_fourier(call, signal, step, window=None, length=None):
 
 @onnx_op("MelWeightMatrix", host=(0, 1, 2, 3, 4))
 def mel_weights(call, bins, size, rate, low, high):
-    """The matrix from a spectrum to mel bands."""
+    """Return the matrix from a spectrum to mel bands."""
     bins, size, rate, low, high = [float(np.asarray(v).reshape(-1)[0]) for v in (bins, size, rate, low, high)]
     spectrum = int(size) // 2 + 1
     mel_low, mel_high = [2595 * math.log10(1 + f / 700) for f in (low, high)]

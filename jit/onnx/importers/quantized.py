@@ -10,7 +10,7 @@ from .registry import ing, onnx_op, whole_axis
 
 
 def _beside(v, x, call):
-    """A scale or zero point laid out beside x: one number, one for each index of an axis, or one for each block."""
+    """Return a scale or zero point laid out beside x: one number, one for each index of an axis, or one for each block."""
     if v is None or v.ndim == 0 or (v.numel() == 1 and v.ndim == 1):
         return v if v is None else v.reshape(())
     axis, block = whole_axis(call.get("axis", 1), x.ndim), call.get("block_size", 0)
@@ -66,7 +66,7 @@ def _requantised(total, scale, zero):
 
 @onnx_op("QLinearMatMul")
 def matmul_quantised(call, a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero):
-    """A product of quantised matrices, quantised."""
+    """Return a product of quantised matrices, quantised."""
     total = matmul_integer(call, a, b, a_zero, b_zero)
     left = a_scale.to(dt.float64)
     scale = (left.unsqueeze(-1) if left.ndim else left) * b_scale.to(dt.float64) / y_scale.to(dt.float64)
@@ -75,7 +75,7 @@ def matmul_quantised(call, a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_ze
 
 @onnx_op("QLinearConv")
 def conv_quantised(call, x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, b=None):
-    """A convolution of quantised values, quantised."""
+    """Return a convolution of quantised values, quantised."""
     total = conv_integer(call, x, w, x_zero, w_zero)
     beside = [-1] + [1] * (x.ndim - 2)
     if b is not None:

@@ -36,7 +36,7 @@ class Layer:
         self.plain = self.names == [n.lower() for n in defaults] and not self.clip and not alphas and not betas
 
     def act(self, i, x):
-        """An activation, on a limited input."""
+        """Return an activation, on a limited input."""
         if self.clip:
             x = ing.clamp(x, -self.clip, self.clip)
         return _ACTIVATIONS[self.names[i]](x, self.alphas[i], self.betas[i])
@@ -129,7 +129,7 @@ def _run_rnn(call, layer, x, mask, states, reverse, peep):
 
 
 def _recurrent(call, run, gates, defaults, x, w, r, b, lengths, starts, peep=None):
-    """All directions of a recurrent node: (all states, last states ...)."""
+    """Return all directions of a recurrent node: (all states, last states ...)."""
     batch_first = call.get("layout", 0)
     if batch_first:
         x, starts = x.transpose(0, 1), [None if s is None else s.transpose(0, 1) for s in starts]
@@ -163,5 +163,5 @@ def gru(call, x, w, r, b=None, lengths=None, h=None):
 
 @onnx_op("RNN")
 def rnn(call, x, w, r, b=None, lengths=None, h=None):
-    """The plain recurrent layer."""
+    """Return the plain recurrent layer."""
     return _recurrent(call, _run_rnn, 1, ["Tanh"], x, w, r, b, lengths, [h])

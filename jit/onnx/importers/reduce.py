@@ -76,7 +76,7 @@ def _reduced(call, x, axes):
 
 
 def _over(call, x, dims):
-    """The reduction over exactly these dims, element by element if there are none."""
+    """Return the reduction over exactly these dims, element by element if there are none."""
     keep = bool(call.get("keepdims", 1))
     if dims:
         return _REDUCTIONS[call.kind](x, dims, keep)

@@ -50,7 +50,7 @@ IMPORTERS: dict[tuple, list] = {}
 
 
 def onnx_op(*names, since=1, host=(), either=(), raw=False, domain=""):
-    """Marks the importer of one or several ONNX operators."""
+    """Mark the importer of one or several ONNX operators."""
 
     def mark(fn):
         for name in names:
@@ -63,7 +63,7 @@ def onnx_op(*names, since=1, host=(), either=(), raw=False, domain=""):
 
 
 def importer_of(domain: str, name: str, version: int) -> Importer | None:
-    """The importer of an operator in a version, or None."""
+    """Return the importer of an operator in a version, or None."""
     found = [r for r in IMPORTERS.get((domain, name), ()) if r.since <= version]
     return found[-1] if found else None
 
@@ -81,23 +81,23 @@ class Call:
     scope: dict = field(default_factory=dict)    # the values around, for the programs
 
     def get(self, name: str, default=None) -> Any:
-        """An attribute, or the default."""
+        """Return an attribute, or the default."""
         return self.attributes.get(name, default)
 
     def need(self, name: str) -> Any:
-        """An attribute that must be there."""
+        """Return an attribute that must be there."""
         try:
             return self.attributes[name]
         except KeyError:
             raise FileError(f"operator {self.kind} lacks its attribute {name!r}") from None
 
     def dtype(self, name: str, default=None) -> dt.DType:
-        """An attribute that names an element type."""
+        """Return an attribute that names an element type."""
         number = self.attributes.get(name, default)
         return dtype_of(number, f"the result of operator {self.kind}")
 
     def wants(self, position: int) -> bool:
-        """Whether a result is asked for."""
+        """Return whether a result is asked for."""
         return position < len(self.wanted) and self.wanted[position]
 
 
@@ -113,7 +113,7 @@ class OfSizes:
 
     @staticmethod
     def behind(values) -> tuple:
-        """The symbolic sizes that values depend on."""
+        """Return the symbolic sizes that values depend on."""
         found: list = []
         for x in values:
             if isinstance(x, OfSizes):
@@ -124,7 +124,7 @@ class OfSizes:
 
 
 def to_tensor(x) -> Any:
-    """A value as a tensor, which follows symbolic sizes; lists and None stay as they are."""
+    """Return a value as a tensor, which follows symbolic sizes; lists and None stay as they are."""
     if type(x) is OfSizes:
         return x.tensor
     if not isinstance(x, np.ndarray):
@@ -138,8 +138,8 @@ def to_tensor(x) -> Any:
 
 
 def to_host(x) -> Any:
-    """A value as a numpy array of known numbers: reading a tensor makes the program depend on what was read, on the sizes alone
-    if it follows from these."""
+    """Return a value as a numpy array of known numbers: reading a tensor makes the program depend on what was read, on the
+    sizes alone if it follows from these."""
     if type(x) is OfSizes:
         for n in x.sizes:
             pinned(n)
@@ -164,12 +164,12 @@ def unrecorded():
 
 
 def ints(a, default=None) -> Any:
-    """A host array (or list) as a list of Python ints (or symbolic ones); the default for None."""
+    """Return a host array (or list) as a list of Python ints (or symbolic ones); the default for None."""
     if a is None:
         return default
     return [v if type(v) is SymInt else int(v) for v in np.asarray(a).reshape(-1)]
 
 
 def whole_axis(axis: int, ndim: int) -> int:
-    """An axis counted from the front."""
+    """Return an axis counted from the front."""
     return axis + ndim if axis < 0 else axis

@@ -38,7 +38,7 @@ def _cubic(a):
 
 
 def _matrix(call, n, m, scale, roi):
-    """The (m, n) matrix that maps elements along one dimension to results, and which results lie outside."""
+    """Return the (m, n) matrix that maps elements along one dimension to results, and which results lie outside."""
     how = call.get("coordinate_transformation_mode", "half_pixel")
     if how not in _PLACES:
         raise FileError(f"operator Resize has the unknown coordinate_transformation_mode {how!r}")
@@ -64,7 +64,7 @@ def _matrix(call, n, m, scale, roi):
 
 
 def _like_resample(call, x, axes, scales, sizes):
-    """The mode of ingot's own resampling if it does the same, else None."""
+    """Return the mode of ingot's own resampling if it does the same, else None."""
     how, mode = call.get("coordinate_transformation_mode", "half_pixel"), call.get("mode", "nearest")
     spatial = x.ndim > 2 and all(n == m for n, m in zip(x.shape[:2], sizes[:2])) and x.dtype.is_inexact
     plain = not (call.get("antialias", 0) or call.get("exclude_outside", 0)) and sizes[2:] and min(sizes[2:]) > 1
@@ -106,7 +106,7 @@ def _along(x, axis, rows, mode):
 
 
 def _factor(scale) -> float:
-    """A scale as it was before it became a float32: 13 elements are 1.3 times 10."""
+    """Return a scale as it was before it became a float32: 13 elements are 1.3 times 10."""
     return float(str(np.float32(scale)))
 
 
@@ -121,7 +121,7 @@ def upsample(call, x, scales):
 
 @onnx_op("Resize", since=11, host=(1, 2, 3))
 def resize(call, x, roi=None, scales=None, sizes=None):
-    """The dimensions that axes name, at other sizes."""
+    """Return the dimensions that axes name, at other sizes."""
     axes = [whole_axis(a, x.ndim) for a in call.get("axes", range(x.ndim))]
     factors, goals = [1.0] * x.ndim, list(x.shape)
     if sizes is not None and len(sizes):
@@ -192,7 +192,7 @@ def _roi_align(call, x, regions, batch, how):
 
 
 def _bins(plane, ys, xs, shape, mode):
-    """The bins of one region."""
+    """Return the bins of one region."""
     terms = []
     for y, wy in _sides(ys, plane.shape[1]):
         for at, wx in _sides(xs, plane.shape[2]):
@@ -209,7 +209,7 @@ def _bins(plane, ys, xs, shape, mode):
 
 @onnx_op("NonMaxSuppression", host=(0, 1, 2, 3, 4))
 def suppress(call, boxes, scores, most=None, overlap=None, least=None):
-    """(batch, class, box) of the boxes that no better one covers."""
+    """Return (batch, class, box) of the boxes that no better one covers."""
     most = 0 if most is None else int(most.reshape(-1)[0])
     overlap = 0.0 if overlap is None else float(overlap.reshape(-1)[0])
     kept = []
@@ -241,7 +241,7 @@ def _best(corners, order, most, overlap):
 
 
 def _shared(a, b):
-    """The common area of two boxes over what both cover."""
+    """Return the common area of two boxes over what both cover."""
     sides = np.minimum(a[2:], b[2:]) - np.maximum(a[:2], b[:2])
     common = float(np.prod(np.maximum(sides, 0)))
     whole = float(np.prod(a[2:] - a[:2]) + np.prod(b[2:] - b[:2])) - common

@@ -15,13 +15,13 @@ from .symbolic_values import known, settled
 
 @onnx_op("Shape", raw=True)
 def shape_of(call, x):
-    """The sizes (or some of them) as known numbers."""
+    """Return the sizes (or some of them) as known numbers."""
     return known(tuple(x.shape)[call.get("start", 0):call.get("end")])
 
 
 @onnx_op("Size", raw=True)
 def size_of(call, x):
-    """How many elements there are, as a known number."""
+    """Return how many elements there are, as a known number."""
     return settled(np.asarray(math.prod(x.shape), object)) if x.ndim else np.array(1, np.int64)
 
 
@@ -86,7 +86,7 @@ def unsqueeze(call, x, axes):
 
 @onnx_op("Transpose")
 def transpose(call, x):
-    """The dimensions in another order, or in the opposite one."""
+    """Return the dimensions in another order, or in the opposite one."""
     return x.permute(call.get("perm", list(range(x.ndim))[::-1]))
 
 
@@ -248,6 +248,6 @@ def columns_to_image(call, x, size, kernel):
 
 @onnx_op("Trilu", host=(1,))
 def triangle(call, x, k=None):
-    """The upper or lower triangle, zeros elsewhere."""
+    """Return the upper or lower triangle, zeros elsewhere."""
     offset = 0 if k is None else int(k.reshape(-1)[0])
     return ing.triu(x, offset) if call.get("upper", 1) else ing.tril(x, offset)

@@ -11,7 +11,7 @@ from .registry import ints
 
 
 def known(values) -> np.ndarray:
-    """A vector of whole numbers, of which some may be symbolic."""
+    """Return a vector of whole numbers, of which some may be symbolic."""
     values = list(values)
     if not any(type(v) is SymInt for v in values):
         return np.array(values, np.int64)
@@ -27,7 +27,7 @@ def _objects(values, shape):
 
 
 def is_symbolic(x) -> bool:
-    """Whether a value holds symbolic sizes."""
+    """Return whether a value holds symbolic sizes."""
     return isinstance(x, np.ndarray) and x.dtype == object
 
 
@@ -39,7 +39,7 @@ def settled(x):
 
 
 def fixed(x):
-    """The numbers that sizes are now."""
+    """Return the numbers that sizes are now."""
     return np.array([int(v) for v in x.reshape(-1)], np.int64).reshape(x.shape) if is_symbolic(x) else x
 
 
@@ -106,7 +106,7 @@ _OPERATORS = {
 
 
 def computed(call, inputs):
-    """The result of an operator on known numbers with symbolic sizes among them; None if this file does not say it."""
+    """Return the result of an operator on known numbers with symbolic sizes among them; None if this file does not say it."""
     fn = _OPERATORS.get(call.kind)
     found = None if fn is None else fn(call, *inputs)
     return settled(found)

@@ -58,7 +58,7 @@ def _gelu_tanh(w, item, x):
 
 
 def _single(node, opset):
-    """Whether a node works in a type in which runtimes have all activations."""
+    """Return whether a node works in a type in which runtimes have all activations."""
     return node.outputs[0].dtype in (dt.float32, dt.float16)
 
 

@@ -47,13 +47,13 @@ class Branches:
 
 
 def _joins(item: Item, group) -> bool:
-    """Whether an item is one more choice of the group before it: by the same answer, between values from before it."""
+    """Return whether an item is one more choice of the group before it: by the same answer, between values from before it."""
     made = {one.outputs[0] for one in group}
     return bool(group) and item.op is choose and item.inputs[0] is group[0].inputs[0] and made.isdisjoint(item.inputs[1:])
 
 
 def _common(homes) -> tuple:
-    """The branches that all of these are in."""
+    """Return the branches that all of these are in."""
     return tuple([steps[0] for steps in takewhile(lambda steps: len(set(steps)) == 1, zip(*homes))])
 
 
@@ -69,7 +69,7 @@ def _choose(w: Writer, item, pred, x, y):
 
 
 def _graph(w: Writer, group, holds: bool):
-    """One branch: what only it needs, and its results."""
+    """Return one branch: what only it needs, and its results."""
     with w.inner() as inside:
         for item in w.root.branches.inside.get((group[0], holds), ()):
             if EMITTERS[item.op].lazy is None:

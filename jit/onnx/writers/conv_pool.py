@@ -21,7 +21,7 @@ def _pads(padding):
 
 
 def _around(w, name, padding, dtype, value=0):
-    """The spatial dimensions with padding that a node itself cannot do: negative numbers."""
+    """Return the spatial dimensions with padding that a node itself cannot do: negative numbers."""
     return padded(w, name, [0, 0, *[lo for lo, _ in padding]], [0, 0, *[hi for _, hi in padding]], value, dtype)
 
 
@@ -43,7 +43,7 @@ def _conv(w, item, x, weight, b, *, stride, padding, dilation, groups):
 
 @emits(cv.conv_input_grad, when=_floats)
 def _conv_transposed(w, item, g, weight, *, size, stride, padding, dilation, groups):
-    """The transposed convolution: whole, then cut to the size asked for."""
+    """Return the transposed convolution: whole, then cut to the size asked for."""
     kernel = weight.shape[2:]
     extra = [n - (s * (m - 1) + d * (k - 1) + 1 - lo - hi)
              for n, s, m, d, k, (lo, hi) in zip(size, stride, g.shape[2:], dilation, kernel, padding)]
@@ -57,7 +57,7 @@ def _conv_transposed(w, item, g, weight, *, size, stride, padding, dilation, gro
 
 @emits(cv.conv_weight_grad, when=_floats)
 def _conv_weight_grad(w, item, x, g, *, size, stride, padding, dilation, groups):
-    """A convolution of the input with the gradient, batch and channels having changed places."""
+    """Return a convolution of the input with the gradient, batch and channels having changed places."""
     rank, parts = len(size), []
     swap = [1, 0, *range(2, x.ndim)]
     inputs, outputs = x.shape[1] // groups, g.shape[1] // groups
@@ -73,7 +73,7 @@ def _conv_weight_grad(w, item, x, g, *, size, stride, padding, dilation, groups)
 
 @emits(cv.im2col)
 def _im2col(w, item, x, *, kernel, stride, padding, dilation):
-    """One gather for each dimension, which puts places in windows beside windows."""
+    """Return one gather for each dimension, which puts places in windows beside windows."""
     name, shape = _around(w, w.name(x), padding, x.dtype), list(x.shape[:2])
     counts = []
     for i, (k, s, (lo, hi), d) in enumerate(zip(kernel, stride, padding, dilation)):
@@ -97,7 +97,7 @@ def _col2im(w, item, columns, *, size, kernel, stride, padding, dilation):
 
 
 def _poolable(w, x):
-    """The name of an input in a type that runtimes pool, and that type."""
+    """Return the name of an input in a type that runtimes pool, and that type."""
     if x.dtype in (dt.float32, dt.float64, dt.float16):
         return w.name(x), x.dtype
     wide = dt.float32 if x.dtype.itemsize < 4 else dt.float64
@@ -122,7 +122,7 @@ def _max_pool(w, item, x, *, kernel, stride, padding, dilation):
 
 
 def _at_places(w, x, places, shape):
-    """The largest at tables of flat places (windows, places in each), and where it is."""
+    """Return the largest at tables of flat places (windows, places in each), and where it is."""
     flat = w.reshape(w.name(x), [*x.shape[:2], math.prod(x.shape[2:])])
     table = w.const(places, "places")
     values = w.node("Gather", flat, table, axis=2)
@@ -141,7 +141,7 @@ def _adaptive_max_pool(w, item, x, *, size):
 
 
 def _bin_places(sizes, counts):
-    """The flat places (bins, places in each) of even bins; short bins repeat their last place along a dimension."""
+    """Return the flat places (bins, places in each) of even bins; short bins repeat their last place along a dimension."""
     rank, total = len(sizes), np.zeros((1,) * 2 * len(sizes), np.int64)
     for i, (n, count) in enumerate(zip(sizes, counts)):
         starts, ends = pool.bins(n, count)
@@ -182,7 +182,7 @@ def _avg_pool_grad(w, item, g, *, size, kernel, stride, padding, counted, diviso
 
 
 def _averages(sizes, kernel, stride, padding, counted, divisor):
-    """One matrix (windows, elements) for each dimension; the divisor is in the first."""
+    """Return one matrix (windows, elements) for each dimension; the divisor is in the first."""
     made = []
     for i, (n, k, s, p, c) in enumerate(zip(sizes, kernel, stride, padding, counted)):
         eye = np.eye(int(n)).reshape(1, int(n), int(n))
@@ -193,7 +193,7 @@ def _averages(sizes, kernel, stride, padding, counted, divisor):
 
 
 def _mapped(w, name, x, matrices, transposed):
-    """Every spatial dimension multiplied by its matrix (results, elements), or None where it stays."""
+    """Return every spatial dimension multiplied by its matrix (results, elements), or None where it stays."""
     kind = x.dtype if x.dtype in (dt.float32, dt.float64) else dt.float32
     name = name if kind is x.dtype else w.cast(name, kind)
     for i, m in enumerate(matrices):
@@ -211,7 +211,7 @@ def _mapped(w, name, x, matrices, transposed):
 
 
 def _matrix(mode, n, count, align_corners, scale):
-    """The matrix (results, elements) of a resampling along a dimension."""
+    """Return the matrix (results, elements) of a resampling along a dimension."""
     places, weights = resample_table(mode, int(n), int(count), align_corners, scale)
     out = np.zeros((int(count), int(n)))
     np.add.at(out, (np.arange(int(count)), places), np.ones(places.shape) if weights is None else weights)
@@ -219,7 +219,7 @@ def _matrix(mode, n, count, align_corners, scale):
 
 
 def _coordinates(mode, align_corners):
-    """How ONNX names the places of results, or None where it has no such mode."""
+    """Return how ONNX names the places of results, or None where it has no such mode."""
     if mode == "nearest":
         return {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     if mode == "nearest-exact":
@@ -232,7 +232,7 @@ def _coordinates(mode, align_corners):
 
 
 def _by_ratio(sizes, goals, scales) -> bool:
-    """Whether places follow from the ratio of the sizes alone."""
+    """Return whether places follow from the ratio of the sizes alone."""
     fixed = is_fixed((*sizes, *goals))
     return (fixed and all(s is None or abs(s * n - m) < 1e-9 for n, m, s in zip(sizes, goals, scales))) or all(
         s is None for s in scales)

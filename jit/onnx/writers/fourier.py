@@ -10,7 +10,7 @@ from .size_formulas import FixedSize
 
 
 def _is_made(node, opset) -> bool:
-    """Whether a complex operand is one that is written as pairs."""
+    """Return whether a complex operand is one that is written as pairs."""
     return node.inputs[0].node is not None and node.inputs[0].node.op in (complex_, fft, rfft)
 
 
@@ -26,14 +26,14 @@ def _part(w, item, z):
 
 
 def _transformed(w, name, dim, **options):
-    """A transform of pairs, or of single numbers, along a dimension."""
+    """Return a transform of pairs, or of single numbers, along a dimension."""
     if w.opset >= 20:
         return w.node("DFT", name, None, w.const(np.array(dim, np.int64), "axis"), **options)
     return w.node("DFT", name, axis=dim, **options)
 
 
 def _scaled(w, name, norm, n, divided: bool, dtype):
-    """A transform with the factor that a norm asks for; `divided` says whether it is by n already."""
+    """Return a transform with the factor that a norm asks for; `divided` says whether it is by n already."""
     power = {"backward": 0.0, "ortho": 0.5, "forward": 1.0}[norm]
     if not power:
         return name

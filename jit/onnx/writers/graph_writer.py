@@ -37,7 +37,7 @@ EMITTERS: dict[Op, Emitter] = {}
 
 
 def emits(*ops: Op, when=None, lazy=None):
-    """Marks the writer of one or several operators, as `Emitter` describes it."""
+    """Mark the writer of one or several operators, as `Emitter` describes it."""
 
     def mark(fn):
         for op in ops:
@@ -61,7 +61,7 @@ class Claims:
 
 
 def _names(text: str, name: str) -> bool:
-    """Whether a size that is said so says how large the one of a name is."""
+    """Return whether a size that is said so says how large the one of a name is."""
     extent = parsed(text)
     return extent is not None and extent.name == name
 
@@ -90,7 +90,7 @@ class Writer:
     # Names.
 
     def fresh(self, hint: str) -> str:
-        """A name that is not taken."""
+        """Return a name that is not taken."""
         taken, name, n = self.root._taken, hint, 0
         while name in taken:
             n += 1
@@ -103,7 +103,7 @@ class Writer:
         self.root._taken.update(names)
 
     def name(self, x, dtype=None) -> str:
-        """The name of an operand: a ref, or a number in a dtype."""
+        """Return the name of an operand: a ref, or a number in a dtype."""
         if type(x) is Ref:
             if x not in self.names:
                 self.write(self.root.waiting[x])
@@ -111,7 +111,7 @@ class Writer:
         return self.scalar(x, dtype)
 
     def bind(self, ref: Ref, name: str):
-        """Says what a ref is called, and that its sizes are there to be computed with (those of graphs inside, only there)."""
+        """Tell what a ref is called, and that its sizes are there to be computed with (those of graphs inside, only there)."""
         self.names[ref] = name
         for dim, n in enumerate(ref.shape):
             if type(n) is SymInt and self.root is self:
@@ -120,14 +120,14 @@ class Writer:
     # Nodes.
 
     def node(self, kind: str, *inputs, outputs: int = 1, hint: str = "", **attributes) -> Any:
-        """A node; the name of its result, or a list of them."""
+        """Return a node; the name of its result, or a list of them."""
         hint = hint or (self.item.op.name if self.item is not None else kind.lower())
         made = [self.fresh(hint if outputs == 1 else f"{hint}_{i}") for i in range(outputs)]
         self.put(kind, inputs, made, attributes)
         return made[0] if outputs == 1 else made
 
     def put(self, kind, inputs, outputs, attributes):
-        """A node with names for its results."""
+        """Return a node with names for its results."""
         given = [("" if x is None else x) for x in inputs]
         while given and not given[-1]:
             given.pop()
@@ -143,7 +143,8 @@ class Writer:
                                           doc=format_place(where) if where else ""))
 
     def modules_of(self, where, name: str) -> tuple:
-        """(the path of a node's module, as its name begins; the calls of modules around it as PyTorch's models note them)"""
+        """Return (the path of a node's module, as its name begins; the calls of modules around it as PyTorch's models note
+        them)"""
         around: list = []
         call = module_of(where)
         while call in self.root.calls:
@@ -158,7 +159,7 @@ class Writer:
                                               "pkg.torch.onnx.name_scopes": repr(paths)}
 
     def write(self, item: Item):
-        """An operation."""
+        """Return an operation."""
         emitter = EMITTERS.get(item.op)
         if emitter is None or (emitter.when is not None and not emitter.when(item.node, self.opset)):
             raise ExportError(f"operator {item.op.name}{at(item.line)} has no counterpart in ONNX (version {self.opset})")
@@ -185,7 +186,7 @@ class Writer:
     # Constants.
 
     def const(self, array, hint: str = "constant") -> str:
-        """A constant array; equal ones are kept once. Small ones are nodes, large ones initializers like the weights."""
+        """Return a constant array; equal ones are kept once. Small ones are nodes, large ones initializers like the weights."""
         a = np.ascontiguousarray(array).reshape(np.shape(array))
         key = (a.dtype.str, a.dtype.name, a.shape, a.tobytes())
         root = self.root
@@ -199,26 +200,27 @@ class Writer:
         return root._same[key]
 
     def scalar(self, value, dtype) -> str:
-        """A number as a 0-d constant, or computed where it follows from sizes."""
+        """Return a number as a 0-d constant, or computed where it follows from sizes."""
         if is_symbol(value):
             return self.node("Squeeze", self.number(value, dtype))
         return self.const(np.asarray(value).astype(dtype.np), "number")
 
     def small(self, x) -> str | None:
-        """The name of what a ref was broadcast from (a constant, or a tensor before it was expanded); None for others."""
+        """Return the name of what a ref was broadcast from (a constant, or a tensor before it was expanded); None for
+        others."""
         item = self.root.made_by.get(x) if type(x) is Ref else None
         if item is None or not EMITTERS[item.op].lazy or x in self.names:
             return None
         return EMITTERS[item.op].lazy(self, item)
 
     def is_used(self, ref) -> bool:
-        """Whether anything needs a ref."""
+        """Return whether anything needs a ref."""
         return bool(self.root.used_by.get(ref))
 
     # Sizes.
 
     def ints(self, values) -> str:
-        """A vector of whole numbers, of which some may be symbolic."""
+        """Return a vector of whole numbers, of which some may be symbolic."""
         values = list(values)
         if is_fixed(values):
             return self.const(np.array(values, np.int64), "sizes")
@@ -235,14 +237,14 @@ class Writer:
         return parts[0] if len(parts) == 1 else self.node("Concat", *parts, axis=0, hint="sizes")
 
     def number(self, size, dtype) -> str:
-        """A symbolic number as a vector of one element."""
+        """Return a symbolic number as a vector of one element."""
         key = source_of(size), dtype
         if key not in self._sizes:
             self._sizes[key] = Formulas(self, self._size).written(size, dtype)
         return self._sizes[key]
 
     def _size(self, name):
-        """A free size."""
+        """Return a free size."""
         if name not in self._sizes:
             said = next(text for text in (name, *self.root.places) if text in self.root.places and _names(text, name))
             ref, dim = self.root.places[said]
@@ -300,14 +302,14 @@ class Writer:
         return found if dtype is dt.int64 else self.cast(found, dtype)
 
     def filled(self, shape, value, dtype) -> str:
-        """A tensor of one value."""
+        """Return a tensor of one value."""
         value = np.full(1, value).astype(dtype.np)
         if is_fixed(shape) and np.prod(shape) == 1:
             return self.const(value.reshape(shape), "number")
         return self.node("ConstantOfShape", self.ints(shape), value=proto.make_tensor(value, "value"))
 
     def reduce(self, kind: str, name: str, axes, keep) -> str:
-        """A reduction; from version 18 on axes are an input."""
+        """Return a reduction; from version 18 on axes are an input."""
         if self.opset >= 18 or kind == "ReduceSum":
             return self.node(kind, name, self.ints(axes), keepdims=int(keep))
         return self.node(kind, name, axes=list(axes), keepdims=int(keep))
@@ -320,8 +322,8 @@ class Writer:
         yield inside
 
     def scan(self, states, sequences, types, body, *, axis: int, reverse: bool = False) -> list:
-        """A loop along an axis. `states` and `sequences` are names; `types` are (dtype, shape) of the states, of a slice of
-        each sequence, and of what each step gives beside the states; `body(writer, states, slices)` gives names of both."""
+        """Return a loop along an axis. `states` and `sequences` are names; `types` are (dtype, shape) of the states, of a slice
+        of each sequence, and of what each step gives beside the states; `body(writer, states, slices)` gives names of both."""
         with self.inner() as inside:
             names = [inside.fresh("step_in") for _ in (*states, *sequences)]
             inputs = [proto.make_value(n, *t) for n, t in zip(names, [*types[0], *types[1]])]

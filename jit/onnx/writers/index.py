@@ -110,7 +110,7 @@ def _row_sums(w, item, values, index, *, rows):
 
 @emits(em.bag_of)
 def _bag_of(w, item, offsets, *, size):
-    """How many bags start at or before each entry, less one."""
+    """Return how many bags start at or before each entry, less one."""
     name = w.name(offsets) if offsets.dtype is dt.int64 else w.cast(w.name(offsets), dt.int64)
     begun = w.node("LessOrEqual", name, w.unsqueeze(w.range(size), [1]))
     count = w.reduce("ReduceSum", w.cast(begun, dt.int64), [1], False)
@@ -140,7 +140,7 @@ def _plane_put(w, item, x, places, *, size, accumulate):
 
 
 def _valid(w, target, classes):
-    """(whether a class is in range, the class or 0)"""
+    """Return (whether a class is in range, the class or 0)"""
     name = w.name(target) if target.dtype is dt.int64 else w.cast(w.name(target), dt.int64)
     zero = w.scalar(0, dt.int64)
     ok = w.node("And", w.node("GreaterOrEqual", name, zero), w.node("Less", name, w.scalar(classes, dt.int64)))

@@ -9,7 +9,7 @@ from .recorded_ops import Ref
 
 
 def truth(w, name, dtype):
-    """Whether elements are not 0."""
+    """Return whether elements are not 0."""
     return name if dtype is dt.bool_ else w.cast(name, dt.bool_)
 
 

@@ -19,12 +19,12 @@ def operands(w, item, inputs=None) -> list:
 
 
 def kind_of(item):
-    """The dtype of the first tensor operand."""
+    """Return the dtype of the first tensor operand."""
     return next(x.dtype for x in item.inputs if type(x) is Ref)
 
 
 def straight(kind, **attributes):
-    """The writer of an operator that is one node of the same operands."""
+    """Return the writer of an operator that is one node of the same operands."""
     def write(w, item, *inputs, **params):
         return w.node(kind, *operands(w, item), **attributes)
 
@@ -295,7 +295,7 @@ def _hypot(w, item, x, y):
 
 
 def _negative(w, name, dtype):
-    """Whether the sign bit of a float is set (nan aside)."""
+    """Return whether the sign bit of a float is set (nan aside)."""
     zero = w.scalar(0, dtype)
     minus = w.node("And", w.node("Equal", name, zero), w.node("Less", w.node("Reciprocal", name), zero))
     return w.node("Or", w.node("Less", name, zero), minus)

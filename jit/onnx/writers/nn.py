@@ -48,7 +48,7 @@ def _linear(w, item, x, weight, b):
 
 @emits(products.grouped_matmul)
 def _grouped_matmul(w, item, x, y, ends):
-    """The groups' products one behind the other, and zeros for what lies behind the last group."""
+    """Return the groups' products one behind the other, and zeros for what lies behind the last group."""
     groups = ends.shape[0]
     if is_symbol(groups):
         raise FixedSize("the number of groups")
@@ -59,7 +59,7 @@ def _grouped_matmul(w, item, x, y, ends):
     edges = w.node("Concat", w.ints([0]), stops, axis=0)
 
     def part(v, g, axis):
-        """The group's rows or columns of a matrix, or its matrix."""
+        """Return the group's rows or columns of a matrix, or its matrix."""
         if v.ndim == 3:
             return w.node("Gather", w.name(v), w.scalar(g, dt.int64), axis=0)
         first, last = [w.slice(edges, [i], [i + 1], [0]) for i in (g, g + 1)]
@@ -129,7 +129,7 @@ def _transposed(n):
 
 
 def _scores(w, q, k, scale, groups):
-    """(scores with all heads in one dimension, how keys and values stand beside the queries)"""
+    """Return (scores with all heads in one dimension, how keys and values stand beside the queries)"""
     scaled = Ref(-1, q.shape, q.dtype)
     w.names[scaled] = w.node("Mul", w.name(q), w.scalar(scale, q.dtype))
     if groups == 1:
@@ -175,7 +175,7 @@ def _weighted(w, item, p, v, k, groups):
 
 
 def _log_sums(w, item, s, empty, kind, ndim):
-    """The logarithm of each row's sum, if anybody needs it."""
+    """Return the logarithm of each row's sum, if anybody needs it."""
     if not w.is_used(item.outputs[1]):
         return None
     top = w.reduce("ReduceMax", s, [ndim - 1], True)

@@ -55,7 +55,7 @@ class Recorded:
 
 
 def expanded(graph: Graph, claims: Callable) -> Graph:
-    """A graph without what nobody needs, in which every composite that is left is claimed."""
+    """Return a graph without what nobody needs, in which every composite that is left is claimed."""
     def visit(b, node, operands):
         if type(node.op.lower) is not Composite or claims(node):
             return None
@@ -70,8 +70,8 @@ def expanded(graph: Graph, claims: Callable) -> Graph:
 
 
 def recorded(graph: Graph, weights: dict, count: int, sizes: Sizes | None) -> Recorded:
-    """The program of a graph whose inputs are `count` arguments and then the weights; its symbolic numbers become those of
-    `sizes`."""
+    """Return the program of a graph whose inputs are `count` arguments and then the weights; its symbolic numbers become those
+    of `sizes`."""
     def own(x):
         return x if sizes is None else replaced(x, lambda n: owned_by(sizes, n))
 
@@ -87,8 +87,8 @@ def recorded(graph: Graph, weights: dict, count: int, sizes: Sizes | None) -> Re
 
 
 def resized(t: Tensor, sizes: dict) -> Tensor:
-    """A tensor with its elements repeated or left out, so that its dims have other sizes. Floats that are repeated come a bit
-    nearer to the next ones: among equal ones an order would be by chance."""
+    """Return a tensor with its elements repeated or left out, so that its dims have other sizes. Floats that are repeated come
+    a bit nearer to the next ones: among equal ones an order would be by chance."""
     if not sizes:
         return t
     a = t._a

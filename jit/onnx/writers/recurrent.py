@@ -10,7 +10,8 @@ from .graph_writer import emits
 
 
 def _projection(w, z):
-    """(input, weight, bias) if the gates come from a linear layer over whole sequences that nobody else reads, else None."""
+    """Return (input, weight, bias) if the gates come from a linear layer over whole sequences that nobody else reads, else
+    None."""
     item = w.root.made_by.get(z)
     if item is None or item.op is not linear or item.inputs[0].ndim != 3 or z in w.names:
         return None
@@ -18,7 +19,7 @@ def _projection(w, z):
 
 
 def _only_end(w, states, reverse):
-    """Whether all that is read of a layer's states is the last one."""
+    """Return whether all that is read of a layer's states is the last one."""
     def is_end(item):
         end = 0 if reverse else states.shape[0] - 1
         return item is not None and item.op is select and item.params["dim"] == 0 and item.params["index"] == end
@@ -35,7 +36,7 @@ def _gates(w, name, order, size):
 
 
 def _biases(w, b, rb, order, size, dtype):
-    """Both biases in ONNX's order, side by side; None if there are none."""
+    """Return both biases in ONNX's order, side by side; None if there are none."""
     if b is None and rb is None:
         return None
     rows = len(order) * size
@@ -55,8 +56,8 @@ def _whole(w, kind, projection, w_hh, rb, order, states, reverse, outputs, **att
 
 
 def _stepwise(w, z, mask, starts, step, gives, reverse):
-    """A scan of `step(writer, gates, states) -> (states, others)` over (T, B, gates); masked steps carry their states on. Gives
-    all states, then the others, over all steps."""
+    """Return a scan of `step(writer, gates, states) -> (states, others)` over (T, B, gates); masked steps carry their states
+    on. Gives all states, then the others, over all steps."""
     names = [w.name(s) for s in starts]
     sequences = [w.name(z)] + ([] if mask is None else [w.name(mask)])
     if z.shape[0] == 1:
@@ -106,7 +107,7 @@ def _lstm_layer(w, h, c, w_hh, reverse, projection):
 
 
 def _lstm_steps(w, z, mask, h, c, w_hh, w_hr, reverse, gives):
-    """A scan of steps: all states and cells, and the gates if they are wanted."""
+    """Return a scan of steps: all states and cells, and the gates if they are wanted."""
     size = c.shape[1]
     turned = w.transpose(w.name(w_hh), (1, 0))
     narrowed = None if w_hr is None else w.transpose(w.name(w_hr), (1, 0))
@@ -149,7 +150,7 @@ def _gru_layer(w, h, w_hh, b_hh, reverse, projection):
 
 
 def _gru_steps(w, z, mask, h, w_hh, b_hh, reverse, gives):
-    """A scan of steps: all states, and the gates if they are wanted."""
+    """Return a scan of steps: all states, and the gates if they are wanted."""
     size = h.shape[1]
     turned = w.transpose(w.name(w_hh), (1, 0))
     bias = None if b_hh is None else w.name(b_hh)

@@ -47,7 +47,7 @@ def _logical(kind):
 
 
 def _some(node, opset):
-    """Whether there is something along every reduced dimension."""
+    """Return whether there is something along every reduced dimension."""
     return all(node.inputs[0].shape[d] for d in node.params["dim"])
 
 
@@ -100,7 +100,7 @@ def _arg_topk(w, item, x, *, k, dim, largest):
 
 @emits(st.searchsorted)
 def _searchsorted(w, item, rows, values, *, right):
-    """How many elements come before each value; nan comes after every number."""
+    """Return how many elements come before each value; nan comes after every number."""
     table = w.unsqueeze(w.name(rows), [rows.ndim - 1]) if rows.ndim > 1 else w.name(rows)
     value = w.unsqueeze(w.name(values), [values.ndim])
     hit = w.node("LessOrEqual" if right else "Less", table, value)
@@ -131,7 +131,8 @@ def _state(w, x, dim, value, dtype):
 
 
 def _along(w, x, dim, starts, body, gives):
-    """A scan whose steps take the state, if there is one before, and the element; `gives` is the dtype of each result."""
+    """Return a scan whose steps take the state, if there is one before, and the element; `gives` is the dtype of each
+    result."""
     states = [_state(w, x, dim, v, d) for v, d in starts]
     step = (x.dtype, [None] * (x.ndim - 1))
     types = ([t for _, t in states], [step], [(d, step[1]) for d in gives])

@@ -165,7 +165,7 @@ def _fixed(item):
 
 
 def gathered(w, item, x):
-    """An operator that takes each result's element from one place, as a gather from the flat input."""
+    """Return an operator that takes each result's element from one place, as a gather from the flat input."""
     product_of = int(math.prod(x.shape))
     numbers = np.arange(product_of).reshape([int(n) for n in x.shape])
     places = np.asarray(item.op.ref(numbers, **item.params))
@@ -173,7 +173,7 @@ def gathered(w, item, x):
 
 
 def scattered(w, item, x, places, shape):
-    """The elements of x added up at flat places of zeros of a shape."""
+    """Return the elements of x added up at flat places of zeros of a shape."""
     total = int(math.prod(shape))
     zeros = w.filled([total], 0, x.dtype)
     flat = w.node("ScatterElements", zeros, w.const(places.reshape(-1).astype(np.int64), "places"), w.reshape(w.name(x), [-1]),
@@ -229,7 +229,7 @@ def _assign_view(w, item, base, value, *, chain):
 
 
 def _assigned(w, base, shape, dtype, chain, value):
-    """A base with the part that a chain of views selects replaced."""
+    """Return a base with the part that a chain of views selects replaced."""
     if not chain:
         return value
     (name, params), rest = chain[0], chain[1:]
@@ -266,7 +266,7 @@ def _between(w, base, shape, dtype, dim, start, stop, rest, value):
 
 
 def _joined(w, base, shape, dim, start, stop, inner):
-    """The base with everything from start to stop along a dimension replaced."""
+    """Return the base with everything from start to stop along a dimension replaced."""
     parts = [inner]
     if is_symbol(start) or start > 0:
         parts.insert(0, w.slice(base, [0], [start], [dim]))
@@ -276,7 +276,7 @@ def _joined(w, base, shape, dim, start, stop, inner):
 
 
 def _ends_before(stop, size) -> bool:
-    """Whether something may be left between a stop and a size."""
+    """Return whether something may be left between a stop and a size."""
     if is_symbol(stop) or is_symbol(size):
         return stop != size
     return stop < size

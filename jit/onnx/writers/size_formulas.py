@@ -48,17 +48,17 @@ class Sizes(Scope):
         return source_of(self.wrap(p))
 
     def pin(self, p, value):
-        """A value that is asked for would be fixed."""
+        """Return a value that is asked for would be fixed."""
         raise FixedSize(f"the size {self._said(p)}")
 
     def note(self, condition):
-        """Raises if a condition does not hold at all points."""
+        """Raise if a condition does not hold at all points."""
         if self._answers(condition) != {True}:
             raise FixedSize(f"a size for which {condition}")
 
 
 def is_fixed(numbers) -> bool:
-    """Whether none of the numbers is symbolic."""
+    """Return whether none of the numbers is symbolic."""
     return not has_symbols(tuple(numbers))
 
 
@@ -79,7 +79,7 @@ class Formulas:
         self.node, self.const, self.size = writer.node, writer.const, size
 
     def written(self, number, dtype) -> str:
-        """A symbolic number in a dtype."""
+        """Return a symbolic number in a dtype."""
         name, is_float = self._value(ast.parse(source_of(number), mode="eval").body)
         have = dt.float64 if is_float else dt.int64
         return name if have is dtype else self.node("Cast", name, to=proto.type_number(dtype))
