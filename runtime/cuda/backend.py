@@ -63,36 +63,36 @@ write = inplace_ops.write
 
 
 def to_device(a, index: int | None = None, wait: bool = True) -> DeviceArray:
-    """An array (of the host or of a device) on a device."""
+    """Return an array (of the host or of a device) on a device."""
     index = contexts.current() if index is None else index
     contexts.context(index)
     return transfer.moved(a, index) if isinstance(a, DeviceArray) else transfer.to_device(np.asarray(a), index, wait)
 
 
 def filled(shape, dtype, value, index: int | None = None) -> DeviceArray:
-    """An array of one number, made on a device."""
+    """Return an array of one number, made on a device."""
     return program.filled(contexts.current() if index is None else index, shape, dtype, value)
 
 
 def mark(index: int | None = None) -> DeviceArray:
-    """An array without elements or memory: it only says where it is."""
+    """Return an array without elements or memory: it only says where it is."""
     return DeviceArray(program.KIND, pools.NoMemory(contexts.current() if index is None else index), (0,), np.bool_)
 
 
 def pinned(a: np.ndarray) -> np.ndarray:
-    """A host array's elements in page-locked memory."""
+    """Return a host array's elements in page-locked memory."""
     out = PINNED.array(a.shape, a.dtype)
     np.copyto(out, a)
     return out
 
 
 def is_pinned(a) -> bool:
-    """Whether a host array lies in page-locked memory."""
+    """Return whether a host array lies in page-locked memory."""
     return isinstance(a, np.ndarray) and PINNED.piece_of(a) is not None
 
 
 def serve_triton():
-    """Makes Triton, where the program has imported it, launch the program's own kernels through ingot; beside PyTorch it stays
+    """Make Triton, where the program has imported it, launch the program's own kernels through ingot; beside PyTorch it stays
     PyTorch's."""
     own = sys.modules[__name__.partition(".")[0]]
     if "triton.runtime" in sys.modules and sys.modules.get("torch", own) is own:
@@ -100,14 +100,14 @@ def serve_triton():
 
 
 def foreign(index: int, pointer: int, shape, dtype, strides, owner) -> DeviceArray:
-    """An array over memory that somebody else owns (and whose code may have made another context current)."""
+    """Return an array over memory that somebody else owns (and whose code may have made another context current)."""
     contexts.rebind()
     reach = sum((n - 1) * s for n, s in zip(shape, strides)) + np.dtype(dtype).itemsize
     return DeviceArray(program.KIND, pools.ForeignMemory(index, pointer, reach, owner), shape, dtype, strides)
 
 
 def before_export(a: DeviceArray, stream):
-    """Makes work that a consumer puts into its stream (DLPack's number: -1 wants no waiting) follow ours on an array. What of
+    """Make work that a consumer puts into its stream (DLPack's number: -1 wants no waiting) follow ours on an array. What of
     ours waits for kernels to be compiled, no consumer sees."""
     launch_queue.stop()
     serve_triton()
@@ -118,26 +118,26 @@ def before_export(a: DeviceArray, stream):
 
 
 def after_import(index: int, stream):
-    """Makes our work follow what a producer has put into its stream (DLPack's number)."""
+    """Make our work follow what a producer has put into its stream (DLPack's number)."""
     here = streams.current(index)
     if _handle(stream) != here.handle:
         here.wait_stream(streams.Stream(index, handle=_handle(stream)))
 
 
 def device_of(pointer: int) -> int:
-    """The device that memory lies on."""
+    """Return the device that memory lies on."""
     if not pointer:
         return contexts.current()
     return contexts.context().driver.number("cuPointerGetAttribute", _DEVICE_ORDINAL, pointer)
 
 
 def _handle(stream):
-    """A stream as DLPack numbers it: 1 is the default stream."""
+    """Return a stream as DLPack numbers it: 1 is the default stream."""
     return 0 if stream in (None, 0, 1) else int(stream)
 
 
 def import_stream(index: int) -> int:
-    """The stream, as DLPack numbers it, that a producer's work is to be followed in."""
+    """Return the stream, as DLPack numbers it, that a producer's work is to be followed in."""
     launch_queue.stop()
     return streams.current(index).handle or 1
 
@@ -146,14 +146,14 @@ def import_stream(index: int) -> int:
 
 
 def synchronize(index: int):
-    """Waits for everything launched on a device."""
+    """Wait for everything launched on a device."""
     with graphs.between_captures(index):
         contexts.context(index).driver.cuCtxSynchronize()
     status_words.verify(index)
 
 
 def name(index: int) -> str:
-    """The device's name."""
+    """Return the device's name."""
     return contexts.context(index).name
 
 
@@ -173,7 +173,7 @@ def properties(index: int) -> dict:
 
 
 def can_access_peer(index: int, other: int) -> bool:
-    """Whether a device can read another one's memory."""
+    """Return whether a device can read another one's memory."""
     here = contexts.context(index)
     return index == other or bool(here.driver.number("cuDeviceCanAccessPeer", here.device, contexts.context(other).device))
 
@@ -182,7 +182,7 @@ def can_access_peer(index: int, other: int) -> bool:
 
 
 def free_memory(index: int) -> int:
-    """Bytes that the driver could still give."""
+    """Return bytes that the driver could still give."""
     free, total = c_size_t(), c_size_t()
     contexts.context(index).driver.cuMemGetInfo_v2(byref(free), byref(total))
     return free.value
@@ -199,33 +199,33 @@ def memory(index: int) -> dict:
 
 
 def empty_cache():
-    """Gives memory kept for reuse back to the driver."""
+    """Return memory kept for reuse back to the driver."""
     for allocator in pools.started().values():
         allocator.empty()
     PINNED.empty()
 
 
 def reset_peak(index: int):
-    """Starts counting peaks anew."""
+    """Start counting peaks anew."""
     if contexts.is_started():
         pools.allocator(index).reset_peaks()
 
 
 def reset_totals(index: int):
-    """Starts counting totals anew."""
+    """Start counting totals anew."""
     if contexts.is_started():
         pools.allocator(index).reset_totals()
 
 
 def limit_memory(index: int, fraction: float):
-    """Lets ingot reserve no more than a part of the device's memory."""
+    """Let ingot reserve no more than a part of the device's memory."""
     if not 0 < fraction <= 1:
         raise DeviceError(f"a fraction of the memory lies between 0 and 1, got {fraction}")
     pools.allocator(index).limit = int(total_memory(index) * fraction)
 
 
 def memory_limit(index: int) -> float:
-    """The part of the device's memory that ingot may reserve."""
+    """Return the part of the device's memory that ingot may reserve."""
     limit = pools.allocator(index).limit
     return 1.0 if limit is None else limit / total_memory(index)
 
@@ -234,13 +234,13 @@ def memory_limit(index: int) -> float:
 
 
 def stream(index: int):
-    """The stream that work on a device goes to."""
+    """Return the stream that work on a device goes to."""
     contexts.context(index)
     return streams.current(index)
 
 
 def default_stream(index: int):
-    """The stream that work goes to unless another is set."""
+    """Return the stream that work goes to unless another is set."""
     contexts.context(index)
     return streams.default(index)
 
@@ -250,5 +250,5 @@ is_capturing = pools.is_capturing
 
 
 def event(timing: bool):
-    """A new mark."""
+    """Return a new mark."""
     return streams.Event(timing)

@@ -95,7 +95,7 @@ _ABSENT = {
 
 
 def __getattr__(name):
-    """The generators of all devices; and why there is none of what else scripts may ask for."""
+    """Return the generators of all devices; and why there is none of what else scripts may ask for."""
     if name == "default_generators":
         return (default_generator,) * device_count()
     if name == "_initialized":          # as older libraries ask
@@ -105,12 +105,12 @@ def __getattr__(name):
 
 
 def is_available() -> bool:
-    """Whether there is a CUDA device that ingot can use."""
+    """Return whether there is a CUDA device that ingot can use."""
     return available("cuda")
 
 
 def is_initialized() -> bool:
-    """Whether CUDA has been used."""
+    """Return whether CUDA has been used."""
     return contexts.is_started()
 
 
@@ -120,18 +120,18 @@ def why_not_available() -> str:
 
 
 def driver_version() -> int:
-    """The CUDA version that the driver supports: 13000 for 13.0."""
+    """Return the CUDA version that the driver supports: 13000 for 13.0."""
     return library.get().version
 
 
 def init():
-    """Makes CUDA ready, or says that there is none."""
+    """Make CUDA ready, or says that there is none."""
     library.get()
     contexts.context()
 
 
 def device_count() -> int:
-    """How many CUDA devices there are."""
+    """Return how many CUDA devices there are."""
     return DRIVERS["cuda"].count() if is_available() else 0
 
 
@@ -140,12 +140,12 @@ def _index(device) -> int:
 
 
 def current_device() -> int:
-    """The index of the device in use."""
+    """Return the index of the device in use."""
     return accelerator.driver("cuda").current()
 
 
 def set_device(device):
-    """Makes a device the one in use."""
+    """Make a device the one in use."""
     accelerator.driver("cuda").set_current(_index(device))
 
 
@@ -173,12 +173,12 @@ class device:
 
 
 def get_device_name(device=None) -> str:
-    """The name of a device."""
+    """Return the name of a device."""
     return accelerator.driver("cuda").name(_index(device))
 
 
 def get_device_capability(device=None) -> tuple:
-    """The compute capability of a device, (major, minor)."""
+    """Return the compute capability of a device, (major, minor)."""
     return accelerator.driver("cuda").capability(_index(device))
 
 
@@ -188,37 +188,37 @@ def get_device_properties(device=None):
 
 
 def device_of(obj):
-    """Uses the device of a tensor (or of whatever has a device) inside; anything else changes nothing."""
+    """Use the device of a tensor (or of whatever has a device) inside; anything else changes nothing."""
     there = getattr(obj, "device", None)
     return device(there.index if isinstance(there, Device) and there.type == "cuda" else None)
 
 
 def get_arch_list() -> list:
-    """The architectures that kernels can be made for here."""
+    """Return the architectures that kernels can be made for here."""
     return sorted({"sm_%d%d" % get_device_capability(i) for i in range(device_count())})
 
 
 def can_device_access_peer(device, peer_device) -> bool:
-    """Whether two devices can read each other's memory."""
+    """Return whether two devices can read each other's memory."""
     return accelerator.driver("cuda").can_access_peer(_index(device), _index(peer_device))
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Whether bfloat16 runs on the device in use."""
+    """Return whether bfloat16 runs on the device in use."""
     return is_available() and (including_emulation or get_device_capability()[0] >= 8)
 
 
 def is_tf32_supported() -> bool:
-    """Whether the device in use multiplies float32 by tensor cores."""
+    """Return whether the device in use multiplies float32 by tensor cores."""
     return is_available() and get_device_capability()[0] >= 8
 
 
 def ipc_collect():
-    """Frees memory that other processes have given back; ingot frees it at once."""
+    """Free memory that other processes have given back; ingot frees it at once."""
 
 
 def synchronize(device=None):
-    """Waits for everything launched on a device."""
+    """Wait for everything launched on a device."""
     accelerator.driver("cuda").synchronize(_index(device))
 
 
@@ -226,26 +226,26 @@ def synchronize(device=None):
 
 
 def current_stream(device=None):
-    """The stream that work goes to."""
+    """Return the stream that work goes to."""
     return accelerator.driver("cuda").stream(_index(device))
 
 
 def default_stream(device=None):
-    """The stream that work goes to unless another is set."""
+    """Return the stream that work goes to unless another is set."""
     return accelerator.driver("cuda").default_stream(_index(device))
 
 
 def set_stream(stream):
-    """Makes a stream the one that work goes to."""
+    """Make a stream the one that work goes to."""
     if stream is not None:
         accelerator.driver("cuda").set_stream(stream)
 
 
 def stream(stream):
-    """Sends work to a stream inside; None changes nothing."""
+    """Send work to a stream inside; None changes nothing."""
     return StreamContext(stream)
 
 
 def get_stream_from_external(data_ptr: int, device=None) -> Stream:
-    """A stream of another library, by the driver's handle."""
+    """Return a stream of another library, by the driver's handle."""
     return ExternalStream(data_ptr, device)

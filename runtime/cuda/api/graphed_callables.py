@@ -30,20 +30,20 @@ class _Graphed:
         self.forward_graph, self.backward_graph = CUDAGraph(), CUDAGraph()
 
     def warm_up(self, times, allow_unused):
-        """Runs forward and backward, so that everything is compiled and loaded."""
+        """Run forward and backward, so that everything is compiled and loaded."""
         for _ in range(times):
             outs = [t for t in tree_leaves(self.function(*self.args)) if t.requires_grad]
             if outs and self.wanted:
                 grad(outs, self.wanted, [t.detach().clone() for t in outs], allow_unused=allow_unused)
 
     def capture_forward(self, pool, stream):
-        """The graph of results."""
+        """Return the graph of results."""
         with graph(self.forward_graph, pool, stream):
             results, self.result_arrangement = tree_flatten(self.function(*self.args))
         self.results = results
 
     def capture_backward(self, pool, stream, allow_unused):
-        """The graph of gradients, which reads what that of results has left."""
+        """Return the graph of gradients, which reads what that of results has left."""
         taped = [t for t in self.results if t.requires_grad]
         self.seeds = [t.detach().clone().zero_() if t.requires_grad else None for t in self.results]
         self.gradients: list = [None] * len(self.inputs)
@@ -70,7 +70,7 @@ class _Replayed(Function):
 
     @staticmethod
     def forward(ctx, made, *inputs):
-        """Replays the graph of results on arguments."""
+        """Replay the graph of results on arguments."""
         ctx.made = made
         for old, new in zip(made.inputs[:made.given], inputs):
             if old.data_ptr() != new.data_ptr():
@@ -82,7 +82,7 @@ class _Replayed(Function):
 
     @staticmethod
     def backward(ctx, *gradients):
-        """Replays the graph of gradients, for the call that came last."""
+        """Replay the graph of gradients, for the call that came last."""
         made = ctx.made
         for seed, g in zip(made.seeds, gradients):
             if seed is not None:

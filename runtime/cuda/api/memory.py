@@ -17,12 +17,12 @@ __all__ = ["caching_allocator_alloc", "caching_allocator_delete", "device_memory
 
 
 def _cuda(device) -> tuple:
-    """The backend, and the index that a device means."""
+    """Return the backend, and the index that a device means."""
     return accelerator.driver("cuda"), accelerator.index_of(device, "cuda")
 
 
 def empty_cache():
-    """Gives memory kept for reuse back to the device."""
+    """Return memory kept for reuse back to the device."""
     if available("cuda"):
         accelerator.driver("cuda").empty_cache()
 
@@ -36,7 +36,7 @@ def memory_stats(device=None) -> dict:
 
 
 def memory_stats_as_nested_dict(device=None) -> dict:
-    """The same, with a dict for each part of a name."""
+    """Return the same, with a dict for each part of a name."""
     found: dict = {}
     for name, value in memory_stats(device).items():
         *path, last = name.split(".")
@@ -48,22 +48,22 @@ def memory_stats_as_nested_dict(device=None) -> dict:
 
 
 def memory_allocated(device=None) -> int:
-    """Bytes in use by tensors."""
+    """Return bytes in use by tensors."""
     return memory_stats(device).get("allocated", 0)
 
 
 def max_memory_allocated(device=None) -> int:
-    """The most bytes in use by tensors so far."""
+    """Return the most bytes in use by tensors so far."""
     return memory_stats(device).get("allocated_peak", 0)
 
 
 def memory_reserved(device=None) -> int:
-    """Bytes held from the device, in use or kept for reuse."""
+    """Return bytes held from the device, in use or kept for reuse."""
     return memory_stats(device).get("reserved", 0)
 
 
 def max_memory_reserved(device=None) -> int:
-    """The most bytes held from the device so far."""
+    """Return the most bytes held from the device so far."""
     return memory_stats(device).get("reserved_peak", 0)
 
 
@@ -85,7 +85,7 @@ _ROWS = {"Allocated memory": "allocated_bytes", "Active memory": "active_bytes",
 
 
 def memory_summary(device=None, abbreviated: bool = False) -> str:
-    """The counts as a table."""
+    """Return the counts as a table."""
     stats = memory_stats(device)
     columns = ("current", "peak", "allocated", "freed")
     head = ("", "Cur Usage", "Peak Usage", "Tot Alloc", "Tot Freed")
@@ -99,13 +99,13 @@ def memory_summary(device=None, abbreviated: bool = False) -> str:
 
 
 def mem_get_info(device=None) -> tuple:
-    """(free, total) bytes of a device, as the driver counts them."""
+    """Return (free, total) bytes of a device, as the driver counts them."""
     backend, index = _cuda(device)
     return backend.free_memory(index), backend.total_memory(index)
 
 
 def device_memory_used(device=None) -> int:
-    """Bytes of a device that are in use, by whatever process."""
+    """Return bytes of a device that are in use, by whatever process."""
     free, total = mem_get_info(device)
     return total - free
 
@@ -118,24 +118,24 @@ def list_gpu_processes(device=None) -> str:
 
 
 def set_per_process_memory_fraction(fraction: float, device=None):
-    """Lets ingot reserve no more than a part of a device's memory."""
+    """Let ingot reserve no more than a part of a device's memory."""
     backend, index = _cuda(device)
     backend.limit_memory(index, fraction)
 
 
 def get_per_process_memory_fraction(device=None) -> float:
-    """The part of a device's memory that ingot may reserve."""
+    """Return the part of a device's memory that ingot may reserve."""
     backend, index = _cuda(device)
     return backend.memory_limit(index)
 
 
 def get_allocator_backend() -> str:
-    """The kind of allocator there is."""
+    """Return the kind of allocator there is."""
     return "native"
 
 
 def reset_peak_memory_stats(device=None):
-    """Starts counting peaks anew."""
+    """Start counting peaks anew."""
     if available("cuda"):
         backend, index = _cuda(device)
         backend.reset_peak(index)
@@ -145,7 +145,7 @@ reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
 
 
 def reset_accumulated_memory_stats(device=None):
-    """Starts counting totals anew."""
+    """Start counting totals anew."""
     if available("cuda"):
         backend, index = _cuda(device)
         backend.reset_totals(index)
@@ -158,8 +158,8 @@ _lent: dict[int, pools.Memory] = {}        # by address
 
 
 def caching_allocator_alloc(size: int, device=None, stream=None) -> int:
-    """The address of so many bytes for work on a stream (an object or a handle; the current one unless said), in use until
-    `caching_allocator_delete`."""
+    """Return the address of so many bytes for work on a stream (an object or a handle; the current one unless said), in use
+    until `caching_allocator_delete`."""
     _, index = _cuda(device)
     handle = getattr(stream, "cuda_stream", stream)
     made = pools.Memory(index, size, handle)
@@ -168,7 +168,7 @@ def caching_allocator_alloc(size: int, device=None, stream=None) -> int:
 
 
 def caching_allocator_delete(mem_ptr: int):
-    """Gives memory of `caching_allocator_alloc` back."""
+    """Return memory of `caching_allocator_alloc` back."""
     if _lent.pop(mem_ptr, None) is None:
         raise ArgumentError(f"caching_allocator_delete: {mem_ptr:#x} is no address that caching_allocator_alloc gave")
 

@@ -8,28 +8,28 @@ _depth = [0]
 
 
 def range_push(msg: str) -> int:
-    """Begins a range inside of those that are open; how many there were."""
+    """Begin a range inside of those that are open; how many there were."""
     _depth[0] += 1
     return _depth[0] - 1
 
 
 def range_pop() -> int:
-    """Ends the range that was begun last; how many are left."""
+    """End the range that was begun last; how many are left."""
     _depth[0] = max(0, _depth[0] - 1)
     return _depth[0]
 
 
 def range_start(msg: str) -> int:
-    """Begins a range that may end anywhere; its number."""
+    """Begin a range that may end anywhere; its number."""
     return 0
 
 
 def range_end(range_id: int):
-    """Ends such a range."""
+    """End such a range."""
 
 
 def mark(msg: str):
-    """Marks a moment."""
+    """Mark a moment."""
 
 
 @contextmanager

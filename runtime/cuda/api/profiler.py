@@ -8,12 +8,12 @@ __all__ = ["profile", "start", "stop"]
 
 
 def start():
-    """A profiler looks from here on."""
+    """Return a profiler looks from here on."""
     contexts.context().driver.cuProfilerStart()
 
 
 def stop():
-    """A profiler stops looking."""
+    """Return a profiler stops looking."""
     contexts.context().driver.cuProfilerStop()
 
 

@@ -28,12 +28,12 @@ def seed_all():
 
 
 def initial_seed() -> int:
-    """The seed of the generator that every device draws from."""
+    """Return the seed of the generator that every device draws from."""
     return default_generator.initial_seed()
 
 
 def get_rng_state(device="cuda") -> Tensor:
-    """The state of the generator that every device draws from."""
+    """Return the state of the generator that every device draws from."""
     return default_generator.get_state()
 
 
@@ -43,11 +43,11 @@ def get_rng_state_all() -> list:
 
 
 def set_rng_state(new_state: Tensor, device="cuda") -> None:
-    """Puts the generator that every device draws from into a state."""
+    """Put the generator that every device draws from into a state."""
     default_generator.set_state(new_state)
 
 
 def set_rng_state_all(new_states) -> None:
-    """Puts it into the state that `get_rng_state_all` has found; changes nothing where there was no device."""
+    """Put it into the state that `get_rng_state_all` has found; changes nothing where there was no device."""
     for state in new_states:
         default_generator.set_state(state)

@@ -125,18 +125,18 @@ _ready: dict[str, Binary] = {}         # by key: what files brought along
 
 
 def compiled(variant: Variant) -> Binary:
-    """The machine code of a variant: from memory, from disk, or made now."""
+    """Return the machine code of a variant: from memory, from disk, or made now."""
     found = _made.get(variant) or _asked(variant, _now)
     return found if isinstance(found, Binary) else found.result()
 
 
 def asked(variant: Variant) -> Binary | Future:
-    """The same, or what will be it: a thread compiles what is not there."""
+    """Return the same, or what will be it: a thread compiles what is not there."""
     return _made.get(variant) or _asked(variant, _later if _version() and compilers() else _now)
 
 
 def compilers() -> int:
-    """How many threads compile beside the program."""
+    """Return how many threads compile beside the program."""
     wanted = config.current().cuda_compilers
     return min(_MOST_THREADS, os.cpu_count() or 1) if wanted < 0 else wanted
 
@@ -165,7 +165,7 @@ def _later(variant, future):
 
 
 def _now(variant, future):
-    """Compiles a variant for whoever waits for it."""
+    """Compile a variant for whoever waits for it."""
     try:
         made = _make(variant)
     except BaseException as error:
@@ -175,7 +175,7 @@ def _now(variant, future):
 
 
 def _ended(variant, future, found):
-    """Tells what came of a variant; what could not be is tried again when it is asked for again."""
+    """Tell what came of a variant; what could not be is tried again when it is asked for again."""
     with _lock:
         if isinstance(found, Binary):
             _made[variant] = found
@@ -204,23 +204,23 @@ def stand_in(maker):
 
 
 def made() -> dict:
-    """The machine code of this process, by variant."""
+    """Return the machine code of this process, by variant."""
     return dict(_made)
 
 
 def use_binaries(binaries: dict):
-    """Takes ready machine code, by the keys of variants, that the caller trusts: it is not compiled."""
+    """Take ready machine code, by the keys of variants, that the caller trusts: it is not compiled."""
     with _lock:
         _ready.update(binaries)
 
 
 def is_there(variant: Variant) -> bool:
-    """Whether a variant's machine code is in memory or on disk."""
+    """Return whether a variant's machine code is in memory or on disk."""
     return variant in _made or variant.key() in _ready or _load(variant) is not None
 
 
 def build_all(stream) -> int:
-    """Compiles the variants that another process of ours has pickled into a stream, into the cache."""
+    """Compile the variants that another process of ours has pickled into a stream, into the cache."""
     for variant in pickle.load(stream):
         try:
             compiled(variant)
@@ -254,7 +254,7 @@ def _version() -> str:
 
 
 def build(variant: Variant) -> Binary:
-    """Compiles a variant with Triton."""
+    """Compile a variant with Triton."""
     if not _version():
         raise DeviceError(f"kernel {variant.source.name} must be compiled for sm_{variant.arch}, which needs Triton: install "
                           "ingot[gpu] (pip install 'triton>=3.6'), or bring the compile cache of a machine that has it")
@@ -342,13 +342,13 @@ def _read_in_turn():
 
 
 def _release(version: str) -> tuple:
-    """(major, minor) of a version."""
+    """Return (major, minor) of a version."""
     return tuple([int(n) for n in re.findall(r"\d+", version)[:2]])
 
 
 @functools.lru_cache(None)
 def _function(source: Source):
-    """The kernel's function: its text is where Python looks for the lines of a file."""
+    """Return the kernel's function: its text is where Python looks for the lines of a file."""
     file = f"<ingot {source.name} {hashlib.sha256(source.text.encode()).hexdigest()[:12]}>"
     linecache.cache[file] = (len(source.text), None, source.text.splitlines(True), file)
     space: dict = {"__name__": f"{__name__.partition('.')[0]}.kernels.{source.name}"}       # part of this package for who looks
@@ -368,7 +368,8 @@ def _binary(variant, made) -> Binary:
 
 
 def parameter_layout(ptx: str, kinds) -> tuple[str, tuple]:
-    """(struct format, offsets) of a kernel's parameters as its PTX lists them, checked against the types that we give."""
+    """Return (struct format, offsets) of a kernel's parameters as its PTX lists them, checked against the types that we
+    give."""
     declared = re.search(r"\.visible \.entry \w+\((.*?)\)", ptx, re.S)
     found = re.findall(r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)(?:\s+\.ptr[^,\n]*?)?\s+\w+_param_\d+(?:\[(\d+)\])?",
                        declared.group(1) if declared else "")
@@ -389,7 +390,7 @@ def parameter_layout(ptx: str, kinds) -> tuple[str, tuple]:
 
 
 def resources(code: bytes) -> tuple[int, int]:
-    """(registers, spilled bytes) per thread, read from the sections of a cubin."""
+    """Return (registers, spilled bytes) per thread, read from the sections of a cubin."""
     found = {_REGISTERS: 0, _FRAME_SIZE: 0}
     for name, info, content in _sections(code):
         if name.startswith(".text.") and info >> 24:
@@ -402,7 +403,7 @@ def resources(code: bytes) -> tuple[int, int]:
 
 
 def _sections(code):
-    """(name, info, content) of each section of a 64-bit ELF file."""
+    """Return (name, info, content) of each section of a 64-bit ELF file."""
     if code[:4] != b"\x7fELF" or len(code) < 64:
         return
     start, = struct.unpack_from("<Q", code, 40)
@@ -420,7 +421,7 @@ _FRAME_SIZE, _REGISTERS, _FORM_WORDS, _NO_BITS = 0x11, 0x2F, 4, 8
 
 
 def _attributes(content):
-    """(attribute, value) of each pair in a section of attributes."""
+    """Return (attribute, value) of each pair in a section of attributes."""
     at = 0
     while at + 4 <= len(content):
         form, attribute, size = struct.unpack_from("<BBH", content, at)

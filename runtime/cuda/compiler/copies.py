@@ -16,7 +16,7 @@ from .kernels import Prepared, as_number
 
 
 def write(dst, src):
-    """Writes `src` (an array anywhere, or a number) into `dst`, cast and broadcast to it, in place."""
+    """Write `src` (an array anywhere, or a number) into `dst`, cast and broadcast to it, in place."""
     if not isinstance(dst, DeviceArray):
         np.copyto(dst, transfer.to_host(src), casting="unsafe")
         return
@@ -38,14 +38,14 @@ def write(dst, src):
 
 
 def _apart(src, dst):
-    """The source, copied where it overlaps what is written in another order."""
+    """Return the source, copied where it overlaps what is written in another order."""
     if src.memory is dst.memory and (src.pointer, src.strides, src.shape) != (dst.pointer, dst.strides, dst.shape):
         return src.backend.copied(src)
     return src
 
 
 def _assign(dst, src):
-    """One kernel that reads by the source's strides and writes by the destination's."""
+    """Return one kernel that reads by the source's strides and writes by the destination's."""
     number = not isinstance(src, DeviceArray)
     kind = dt.from_numpy(dst.dtype) if number else dt.from_numpy(src.dtype)
     steps = (0,) * dst.ndim if number else _broadcast_strides(src, dst.shape)
@@ -56,7 +56,7 @@ def _assign(dst, src):
 
 
 def _parts(kind, number) -> list:
-    """A complex number as a launch gives it."""
+    """Return a complex number as a launch gives it."""
     return [as_number(dt.PARTS[kind], x) for x in (number.real, number.imag)]
 
 
@@ -69,7 +69,7 @@ def _broadcast_strides(src, shape):
 
 
 def _copier(dst, kind, steps, number) -> Prepared:
-    """The kernel for one layout: dims that both sides step through evenly are one."""
+    """Return the kernel for one layout: dims that both sides step through evenly are one."""
     size, out = kind.itemsize, dst.dtype.itemsize
     dims: list = []
     for n, a, b in zip(dst.shape, steps, dst.strides):
@@ -93,13 +93,13 @@ def _copier(dst, kind, steps, number) -> Prepared:
 
 
 def _sources(kind, number) -> tuple:
-    """The names of the buffers that a copy reads: a complex number is two."""
+    """Return the names of the buffers that a copy reads: a complex number is two."""
     return ("re", "im") if number and kind.is_complex else ("x",)
 
 
 @functools.lru_cache(1024)
 def _copying(kind, target, named, number):
-    """The kernel of a copy whose strides have these names, or are these numbers."""
+    """Return the kernel of a copy whose strides have these names, or are these numbers."""
     count, pair = len(named[0]), number and kind.is_complex
     k = KernelBuilder(f"assign_{kind.short}_{target.short}_{count}{'_number' if number else ''}")
     for d in range(count):

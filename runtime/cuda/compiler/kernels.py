@@ -44,11 +44,11 @@ class Prepared:
         self.scratch = {name: size for one in made for name, size in one.scratch}
 
     def __call__(self, device: int, stream: int, operands):
-        """Launches; `operands` are the address (or the number) of each buffer, in order."""
+        """Launch; `operands` are the address (or the number) of each buffer, in order."""
         self.run(device, stream, operands, self.launches)
 
     def run(self, device, stream, operands, launches) -> dict:
-        """Runs some of the launches, the first of all among them; the memory that their parts share, by name."""
+        """Run some of the launches, the first of all among them; the memory that their parts share, by name."""
         if LISTENERS:
             LISTENERS[-1](self)
         held = {name: Memory(device, size, stream) for name, size in self.scratch.items()}
@@ -91,11 +91,11 @@ class Form:
         return tuple([_unit(args[n]) for n in self.sizes])
 
     def even(self, units) -> tuple:
-        """(parameter, 8 or 4) of sizes that are multiples of that and no more."""
+        """Return (parameter, 8 or 4) of sizes that are multiples of that and no more."""
         return tuple([(n, unit) for n, unit in zip(self.sizes, units) if unit and unit != compiler.ALIGNED])
 
     def aligned(self, units) -> frozenset:
-        """The parameters that are multiples of 16 wherever operands lie."""
+        """Return the parameters that are multiples of 16 wherever operands lie."""
         marked = [n for n, unit in zip(self.sizes, units) if unit == compiler.ALIGNED]
         return frozenset([*marked, *[n for n, _ in self.scratch]])
 
@@ -106,7 +106,7 @@ class Form:
         return compiler.Variant(self.source, constants, warps, arch, wide, aligned, stages, self.even(units))
 
     def function(self, device, mask, how, units):
-        """The same, loaded, or to be when it is compiled."""
+        """Return the same, loaded, or to be when it is compiled."""
         key = device, mask, how, units
         found = self.functions.get(key)
         if found is None:
@@ -123,7 +123,7 @@ class Form:
 
 
 def form_of(source, kind, *more):
-    """The form of a source, `kind(source, *more)`: which these are, a source says by itself."""
+    """Return the form of a source, `kind(source, *more)`: which these are, a source says by itself."""
     found = _forms.get(id(source))
     if found is None:
         if len(_forms) >= _MOST_FORMS:
@@ -157,7 +157,7 @@ class PreparedLaunch:
         function(grid, stream, *given)
 
     def arguments(self, operands, held) -> list:
-        """The parameters; `held` is scratch memory by name."""
+        """Return the parameters; `held` is scratch memory by name."""
         form, args, offsets = self.form, self.template.copy(), self.offsets
         for n, buffer in form.moving:
             args[n] = operands[buffer] + offsets[buffer]
@@ -200,7 +200,7 @@ def _unit(n: int) -> int:
 
 
 def as_number(dtype: dt.DType, value):
-    """A Python number as a launch gives it for a buffer of a dtype."""
+    """Return a Python number as a launch gives it for a buffer of a dtype."""
     if dtype.is_floating_point:
         return value if is_symbol(value) else float(value)
     bits = 8 * dtype.itemsize
@@ -224,13 +224,13 @@ def _is_far(kernel):
 
 
 def forget():
-    """Forgets what was loaded, for a driver that was replaced."""
+    """Forget what was loaded, for a driver that was replaced."""
     _forms.clear()
 
 
 def launch(device, source, arrays, sizes, how, stages=3):
-    """One launch. `arrays` are those of the pointer parameters in order, `sizes` the other parameters by name (sizes, strides
-    and numbers), `how` is (constants, warps, grid)."""
+    """Return one launch. `arrays` are those of the pointer parameters in order, `sizes` the other parameters by name (sizes,
+    strides and numbers), `how` is (constants, warps, grid)."""
     stream = streams.current(device).handle
     prepared(source, arrays, sizes, how, stages)(device, stream, [used(a, stream) for a in arrays], {})
 

@@ -34,7 +34,7 @@ class Config(ctypes.Structure):
 
 
 def grid_of(config: int) -> tuple:
-    """The grid that a launch at an address asks for."""
+    """Return the grid that a launch at an address asks for."""
     return tuple(Config.from_address(config).grid)
 
 
@@ -70,14 +70,14 @@ class Request:
         self.addresses = addressof(config), function.handle, addressof(self._pointers), None
 
     def run_in(self, grid, stream):
-        """Says how many programs run, and where."""
+        """Tell how many programs run, and where."""
         x, y, z = grid
         config = self.config
         config.grid[0], config.grid[1], config.grid[2] = x * self._clusters, y, z
         self.move_to(stream)
 
     def move_to(self, stream):
-        """Says where it runs."""
+        """Tell where it runs."""
         self.config.stream = self.stream = stream
 
 
@@ -97,7 +97,7 @@ class Repeated:
         self._launch = function.driver.raw["cuLaunchKernelEx"]
 
     def __call__(self, stream, at):
-        """Launches on the places `at`."""
+        """Launch on the places `at`."""
         if waiting or self._words is None:
             self._as_any_other(stream, at)
             return
@@ -122,14 +122,14 @@ class Repeated:
         return request
 
     def _as_any_other(self, stream, at):
-        """The same, behind what waits for kernels, or for the first time."""
+        """Return the same, behind what waits for kernels, or for the first time."""
         offsets = self.function.binary.offsets
         self._words = [(offsets[n] // 8, number, more) for n, number, more in self._moving]
         self.function(self._grid, stream, *moved(self._args, self._moving, at))
 
 
 def moved(args, moving, at) -> list:
-    """The arguments of a launch on other places; see `Repeated`."""
+    """Return the arguments of a launch on other places; see `Repeated`."""
     found = list(args)
     for n, number, more in moving:
         found[n] = at[number] + more
@@ -156,7 +156,7 @@ class Function:
         self._launch = driver.raw["cuLaunchKernelEx"]
 
     def __call__(self, grid, stream: int, *args):
-        """Puts the kernel into a stream of its device; `args` are addresses and numbers, in order."""
+        """Put the kernel into a stream of its device; `args` are addresses and numbers, in order."""
         if noting.notes is not None:
             noting.notes.asked += 1
         if waiting and launch_queue.instead(self.driver, self, (grid, stream, *args)):
@@ -171,7 +171,7 @@ class Function:
             raise self.error(code)
 
     def fill(self, request: "Request", args, scratch=0):
-        """Writes the parameters."""
+        """Write the parameters."""
         self._pack.pack_into(request.block, 0, *args, scratch, 0)
 
     def error(self, code):
@@ -220,8 +220,8 @@ class Coming:
 
 
 def coming(device: int, variant) -> Function | Coming:
-    """The loaded form of a variant if it was compiled, else one that comes later. Kernels that ask for memory of their own, for
-    bulk copies, are compiled now."""
+    """Return the loaded form of a variant if it was compiled, else one that comes later. Kernels that ask for memory of their
+    own, for bulk copies, are compiled now."""
     binary = compiler.compiled(variant) if variant.source.copies_in_bulk else compiler.asked(variant)
     return function(device, binary) if isinstance(binary, compiler.Binary) else Coming(device, binary)
 
@@ -230,7 +230,7 @@ _functions: dict[tuple, Function] = {}
 
 
 def function(device: int, binary: Binary) -> Function:
-    """The loaded form of a binary on a device."""
+    """Return the loaded form of a binary on a device."""
     key = device, id(binary)
     found = _functions.get(key)
     if found is None:
@@ -239,5 +239,5 @@ def function(device: int, binary: Binary) -> Function:
 
 
 def forget():
-    """Forgets all loaded code, for a driver that was replaced."""
+    """Forget all loaded code, for a driver that was replaced."""
     _functions.clear()

@@ -37,7 +37,7 @@ class Code:
     """What Triton calls a driver's utils: loading machine code, and what devices are."""
 
     def load_binary(self, name, code, shared, device):
-        """(module, function, registers, spilled words, most threads of a block); the module stays loaded."""
+        """Return (module, function, registers, spilled words, most threads of a block); the module stays loaded."""
         context = contexts.context(device)
         cuda = context.driver
         with beside_captures(cuda):
@@ -53,7 +53,7 @@ class Code:
         """Nothing: a kernel may be waiting in a stream when Python forgets it."""
 
     def get_device_properties(self, device) -> dict:
-        """A device's figures by Triton's names."""
+        """Return a device's figures by Triton's names."""
         context = contexts.context(device)
         said = context.properties()
         return {"max_shared_mem": context.shared_memory, "max_num_regs": said["regs_per_multiprocessor"],
@@ -62,12 +62,13 @@ class Code:
                 "mem_bus_width": said["memory_bus_width"]}
 
     def get_device_capability(self, device) -> tuple[int, int]:
-        """(major, minor)"""
+        """Return (major, minor)"""
         return contexts.context(device).capability
 
 
 def _leaves(kinds, values) -> list:
-    """(kind, value) of all parameters that machine code has, from those of the function: tuples are many, constants none."""
+    """Return (kind, value) of all parameters that machine code has, from those of the function: tuples are many, constants
+    none."""
     found = []
     for kind, value in zip(kinds, values):
         if isinstance(kind, tuple):
@@ -78,7 +79,7 @@ def _leaves(kinds, values) -> list:
 
 
 def flat(kinds) -> list:
-    """The kinds of all parameters that machine code has."""
+    """Return the kinds of all parameters that machine code has."""
     return [leaf for kind in kinds for leaf in (flat(kind) if isinstance(kind, tuple) else [kind]) if leaf != "constexpr"]
 
 
@@ -101,7 +102,7 @@ class Launcher:
         self._prepare()
 
     def _prepare(self):
-        """Lays out what the driver reads: a slot of eight bytes for each parameter, and how the kernel is launched."""
+        """Lay out what the driver reads: a slot of eight bytes for each parameter, and how the kernel is launched."""
         count = self._pack.size // 8
         self._slots = (c_uint64 * count)()
         self._pointers = (c_void_p * count)(*[addressof(self._slots) + 8 * i for i in range(count)])
@@ -136,7 +137,7 @@ class Launcher:
 
 
 def _slot(kind: str) -> str:
-    """How a parameter of a kind is packed into its slot."""
+    """Return how a parameter of a kind is packed into its slot."""
     code = "Q" if kind[0] == "*" else "H" if kind == "bf16" else _CODES.get(kind)
     if code is None:
         raise DTypeError(f"a kernel has a parameter of the kind {kind}, which ingot does not pass")
@@ -144,7 +145,7 @@ def _slot(kind: str) -> str:
 
 
 def _value(name, context, kind, value) -> Any:
-    """A parameter as it is packed."""
+    """Return a parameter as it is packed."""
     if kind[0] == "*":
         return _address(name, context, value)
     if kind == "bf16":
@@ -177,11 +178,11 @@ class IngotDriver(TRITON.Driver):
 
     @staticmethod
     def is_active() -> bool:
-        """Whether there is a device."""
+        """Return whether there is a device."""
         return contexts.count() > 0
 
     def get_current_stream(self, device) -> int:
-        """The handle of the stream that this thread works in."""
+        """Return the handle of the stream that this thread works in."""
         return streams.current(contexts.current() if device is None else device).handle
 
     def get_current_target(self):
@@ -193,11 +194,11 @@ class IngotDriver(TRITON.Driver):
         raise DeviceError(f"ingot launches kernels without C++, so {ty} has no type there")
 
     def get_active_torch_device(self):
-        """The current device."""
+        """Return the current device."""
         return as_device(f"cuda:{contexts.current()}")
 
     def get_device_interface(self):
-        """The module with streams and events."""
+        """Return the module with streams and events."""
         return importlib.import_module("..api", __package__)
 
     def get_benchmarker(self):
@@ -209,16 +210,16 @@ class IngotDriver(TRITON.Driver):
         return Memory(contexts.current(), _CACHE_BYTES)
 
     def clear_cache(self, cache):
-        """Fills a device's caches with something else."""
+        """Fill a device's caches with something else."""
         cuda = contexts.context(cache.device).driver
         cuda.cuMemsetD8Async(cache.pointer, 0, cache.nbytes, streams.current(cache.device).handle)
 
     def assemble_tensormap_to_arg(self, tensormaps_info, args):
-        """The arguments as they are."""
+        """Return the arguments as they are."""
         return args
 
 
 def serve():
-    """Puts ingot's driver in the place of Triton's own."""
+    """Put ingot's driver in the place of Triton's own."""
     if not isinstance(TRITON.in_use._active, IngotDriver):
         TRITON.in_use.set_active(IngotDriver())

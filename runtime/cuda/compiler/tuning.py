@@ -31,8 +31,8 @@ _lock = threading.RLock()
 
 
 def best(key: tuple, candidates: list, prepare: Callable, device: int):
-    """The candidate to take. `prepare(candidate)` gives (variant, run): what is compiled for it, and what launches it on data
-    that may be overwritten."""
+    """Return the candidate to take. `prepare(candidate)` gives (variant, run): what is compiled for it, and what launches it on
+    data that may be overwritten."""
     if len(candidates) == 1 or not config.current().cuda_tune:
         return candidates[0]
     said = hashlib.sha256(repr((key, candidates, contexts.context(device).name)).encode()).hexdigest()
@@ -53,14 +53,14 @@ def _kept(key, said, candidates):
 
 
 def _quickest(key, candidates, times):
-    """The candidate of the least time, which is None for those that are not fit; the first if none is."""
+    """Return the candidate of the least time, which is None for those that are not fit; the first if none is."""
     fit = sorted((seconds, number) for number, seconds in enumerate(times) if seconds is not None)
     measured[key, candidates[0]] = [(seconds, candidates[number]) for seconds, number in fit]
     return candidates[fit[0][1]] if fit else candidates[0]
 
 
 def _tried(key, said, candidates, prepare, device):
-    """The quickest candidate; the times go to disk."""
+    """Return the quickest candidate; the times go to disk."""
     made = [(c, *prepare(c)) for c in candidates]
     compile_together([variant for _, variant, _ in made])
     times = [_seconds(run, device) if _is_fit(variant, device, n == 0) else None for n, (_, variant, run) in enumerate(made)]
@@ -73,7 +73,7 @@ def _tried(key, said, candidates, prepare, device):
 
 
 def _is_fit(variant, device, may_spill) -> bool:
-    """Whether the chip has the shared memory and the registers that a variant asks for."""
+    """Return whether the chip has the shared memory and the registers that a variant asks for."""
     try:
         binary = compiler.compiled(variant)
         return (binary.shared <= contexts.context(device).shared_memory and (may_spill or not binary.spills)
@@ -83,7 +83,7 @@ def _is_fit(variant, device, may_spill) -> bool:
 
 
 def _seconds(run, device) -> float:
-    """The least time of a launch, by events."""
+    """Return the least time of a launch, by events."""
     stream = streams.current(device)
     for _ in range(_WARM):
         run()
@@ -100,7 +100,7 @@ def _seconds(run, device) -> float:
 
 
 def compile_together(variants):
-    """Compiles what is not in the cache, in several child processes; what they cannot do is left to this one."""
+    """Compile what is not in the cache, in several child processes; what they cannot do is left to this one."""
     wanted = [v for v in dict.fromkeys(variants) if not compiler.is_there(v)]
     count = min(_MOST_CHILDREN, len(wanted), max(1, (os.cpu_count() or 2) // 2))
     if count < 2:
@@ -117,6 +117,6 @@ def compile_together(variants):
 
 
 def forget():
-    """Forgets what was found in this process, for a driver that was replaced."""
+    """Forget what was found in this process, for a driver that was replaced."""
     _chosen.clear()
     measured.clear()

@@ -29,7 +29,7 @@ class Context:
         self.handle = driver.handle("cuDevicePrimaryCtxRetain", self.device)
 
     def attribute(self, number: int) -> int:
-        """A property of the device, by the driver's number."""
+        """Return a property of the device, by the driver's number."""
         return self.driver.number("cuDeviceGetAttribute", number, self.device)
 
     @cached_property
@@ -96,13 +96,13 @@ _lock = threading.Lock()
 
 
 def count() -> int:
-    """How many devices there are; 0 without a driver."""
+    """Return how many devices there are; 0 without a driver."""
     driver = library.find()
     return 0 if driver is None else driver.devices
 
 
 def context(index: int | None = None) -> Context:
-    """A device's context (that of the device in use, for None), current in this thread from now on."""
+    """Return a device's context (that of the device in use, for None), current in this thread from now on."""
     index = _thread.index if index is None else index
     found = _contexts.get(index) or _make(index)
     if _thread.bound is not found:
@@ -127,28 +127,28 @@ def _make(index):
 
 
 def is_started() -> bool:
-    """Whether any device was used."""
+    """Return whether any device was used."""
     return bool(_contexts)
 
 
 def current() -> int:
-    """The index of the device in use by this thread."""
+    """Return the index of the device in use by this thread."""
     return _thread.index
 
 
 def set_current(index: int):
-    """Makes a device the one in use by this thread."""
+    """Make a device the one in use by this thread."""
     context(index)
     _thread.index = index
 
 
 def rebind():
-    """The next question makes a context current anew: something else may have become it."""
+    """Return the next question makes a context current anew: something else may have become it."""
     _thread.bound = None
 
 
 def index_of(device) -> int:
-    """The index that an int, a name such as "cuda:1", a device or None (the one in use) means."""
+    """Return the index that an int, a name such as "cuda:1", a device or None (the one in use) means."""
     if device is None:
         return _thread.index
     if isinstance(device, int):
@@ -160,18 +160,18 @@ def index_of(device) -> int:
 
 
 def forget():
-    """Forgets all contexts, for a driver that was replaced."""
+    """Forget all contexts, for a driver that was replaced."""
     _contexts.clear()
     _thread.bound, _thread.index = None, 0
 
 
 def is_in_bad_fork() -> bool:
-    """Whether this process was forked while CUDA was in use, and cannot use it."""
+    """Return whether this process was forked while CUDA was in use, and cannot use it."""
     return _forked
 
 
 def _in_child():
-    """A process that was forked has none of the contexts that it sees."""
+    """Return a process that was forked has none of the contexts that it sees."""
     global _forked
     _forked = library.is_loaded()
     if _forked:

@@ -100,7 +100,7 @@ class Driver:
         return checked
 
     def error(self, name: str, code: int) -> DeviceError:
-        """The error for a call that gave a number other than 0."""
+        """Return the error for a call that gave a number other than 0."""
         said = f"{name} failed: {self.words(code)}"
         if code == OUT_OF_MEMORY:
             return OutOfMemoryError(said)
@@ -110,7 +110,7 @@ class Driver:
         return CudaError(said, code)
 
     def words(self, code: int) -> str:
-        """A number of the driver with its name and explanation."""
+        """Return a number of the driver with its name and explanation."""
         found = []
         for function in (self.raw["cuGetErrorName"], self.raw["cuGetErrorString"]):
             text = c_char_p()
@@ -131,19 +131,19 @@ class Driver:
         return value.value
 
     def handle(self, name: str, *args) -> int:
-        """The handle or address that a function writes through its first parameter."""
+        """Return the handle or address that a function writes through its first parameter."""
         value = c_void_p()
         getattr(self, name)(byref(value), *args)
         return value.value or 0
 
     def milliseconds(self, start: int, end: int) -> float:
-        """The time between two events that were reached."""
+        """Return the time between two events that were reached."""
         value = c_float()
         self.cuEventElapsedTime(byref(value), start, end)
         return value.value
 
     def is_done(self, name: str, handle: int) -> bool:
-        """Whether a stream (cuStreamQuery) or an event (cuEventQuery) has nothing left to do."""
+        """Return whether a stream (cuStreamQuery) or an event (cuEventQuery) has nothing left to do."""
         if noting.notes is not None:
             noting.notes.asked += 1
         if launch_queue.is_ahead():
@@ -182,7 +182,7 @@ class _State:
 
 
 def find() -> Driver | None:
-    """The driver, or None; loaded at the first question."""
+    """Return the driver, or None; loaded at the first question."""
     if not _State.asked:
         with _State.lock:
             if not _State.asked:
@@ -192,7 +192,7 @@ def find() -> Driver | None:
 
 
 def get() -> Driver:
-    """The driver, or an error that says what is missing."""
+    """Return the driver, or an error that says what is missing."""
     driver = find()
     if driver is None:
         raise DeviceError(f"there is no cuda device here: {_State.why}")
@@ -200,7 +200,7 @@ def get() -> Driver:
 
 
 def is_loaded() -> bool:
-    """Whether the driver was asked for, and is there."""
+    """Return whether the driver was asked for, and is there."""
     return _State.driver is not None
 
 
@@ -232,7 +232,7 @@ def _load():
 
 
 def replace(library) -> tuple:
-    """Puts another library in the driver's place (None: none) and gives the state before, for `restore`."""
+    """Put another library in the driver's place (None: none) and gives the state before, for `restore`."""
     launch_queue.run_all()
     before = (_State.driver, _State.why, _State.asked, launch_queue.keep_order(getattr(library, "in_order", False)))
     _State.driver = None if library is None else Driver(library)
@@ -241,6 +241,6 @@ def replace(library) -> tuple:
 
 
 def restore(before: tuple):
-    """Brings back what `replace` gave."""
+    """Bring back what `replace` gave."""
     _State.driver, _State.why, _State.asked, in_order = before
     launch_queue.keep_order(in_order)

@@ -43,13 +43,13 @@ class _State:
 
 
 def may() -> bool:
-    """Whether this thread may leave a launch for later: not while it captures."""
+    """Return whether this thread may leave a launch for later: not while it captures."""
     return not _State.stopped and thread.held is None
 
 
 def instead(driver, function: Callable, args: tuple) -> bool:
-    """Whether a call was left for later, since something waits that comes before it. What waits runs first where this thread
-    captures: a capture takes what comes now."""
+    """Return whether a call was left for later, since something waits that comes before it. What waits runs first where this
+    thread captures: a capture takes what comes now."""
     if not waiting or thread.runs:
         return False
     if thread.held is not None:
@@ -60,7 +60,7 @@ def instead(driver, function: Callable, args: tuple) -> bool:
 
 
 def put(driver, function: Callable, args: tuple):
-    """Leaves a call for later, in the context that is current."""
+    """Leave a call for later, in the context that is current."""
     _raise()
     _append(driver, function, args)
     with _changed:
@@ -68,7 +68,7 @@ def put(driver, function: Callable, args: tuple):
 
 
 def after(driver, function: Callable, args: tuple):
-    """Calls a function that gives back what calls before it may use; for finalisers, which wait for nothing."""
+    """Call a function that gives back what calls before it may use; for finalisers, which wait for nothing."""
     if waiting:
         _append(driver, function, args)
     else:
@@ -76,7 +76,7 @@ def after(driver, function: Callable, args: tuple):
 
 
 def run_all():
-    """Waits until all that is here now has run."""
+    """Wait until all that is here now has run."""
     if not waiting or thread.runs:
         return
     with _changed:
@@ -87,7 +87,7 @@ def run_all():
 
 
 def is_ahead() -> bool:
-    """Whether something waits that comes before what this thread might ask."""
+    """Return whether something waits that comes before what this thread might ask."""
     return bool(waiting) and not thread.runs
 
 
@@ -105,13 +105,13 @@ def stop():
 
 
 def keep_order(wanted: bool) -> bool:
-    """Whether nothing waits from now on; gives what held before."""
+    """Return whether nothing waits from now on; gives what held before."""
     before, _State.stopped = _State.stopped, wanted
     return before
 
 
 def forget():
-    """Forgets what waits, for a driver that was replaced."""
+    """Forget what waits, for a driver that was replaced."""
     with _changed:
         waiting.clear()
         _changed.wait_for(lambda: _State.worker is None)
@@ -137,7 +137,7 @@ def _append(driver, function, args):
 
 
 def _raise():
-    """Raises why what is first cannot be. Where it was memory, there may be some when it is asked for again."""
+    """Raise why what is first cannot be. Where it was memory, there may be some when it is asked for again."""
     error = _State.error
     if isinstance(error, OutOfMemoryError):
         _State.error = None
@@ -155,7 +155,7 @@ def _start():
 
 
 def _work():
-    """Calls what comes first until nothing is left. It leaves the line when it was called: until then others line up behind
+    """Call what comes first until nothing is left. It leaves the line when it was called: until then others line up behind
     it."""
     thread.runs = True
     while True:

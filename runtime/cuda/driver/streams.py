@@ -52,23 +52,23 @@ class Stream:
 
     @staticmethod
     def priority_range() -> tuple[int, int]:
-        """(the least priority, the greatest), which is the smaller number."""
+        """Return (the least priority, the greatest), which is the smaller number."""
         low, high = c_int(), c_int()
         contexts.context().driver.cuCtxGetStreamPriorityRange(byref(low), byref(high))
         return low.value, high.value
 
     def is_capturing(self) -> bool:
-        """Whether a graph is captured from the stream."""
+        """Return whether a graph is captured from the stream."""
         status = c_int()
         contexts.context(self.device_index).driver.cuStreamIsCapturing(self.handle, byref(status))
         return status.value == _ACTIVE
 
     def synchronize(self):
-        """Waits until everything in the stream has run."""
+        """Wait until everything in the stream has run."""
         contexts.context(self.device_index).driver.cuStreamSynchronize(self.handle)
 
     def query(self) -> bool:
-        """Whether everything in the stream has run."""
+        """Return whether everything in the stream has run."""
         return contexts.context(self.device_index).driver.is_done("cuStreamQuery", self.handle)
 
     def wait_event(self, event: "Event"):
@@ -81,7 +81,7 @@ class Stream:
         self.wait_event(stream.record_event())
 
     def record_event(self, event: "Event | None" = None) -> "Event":
-        """Puts a mark at the end of the stream."""
+        """Put a mark at the end of the stream."""
         event = Event() if event is None else event
         event.record(self)
         return event
@@ -131,7 +131,7 @@ class Event:
         self.context: Any = None
 
     def record(self, stream: Stream | None = None):
-        """Puts the mark at the end of a stream (the current one, for None)."""
+        """Put the mark at the end of a stream (the current one, for None)."""
         stream = current() if stream is None else stream
         here = contexts.context(stream.device_index)
         if not self.handle:
@@ -147,11 +147,11 @@ class Event:
         (current() if stream is None else stream).wait_event(self)
 
     def query(self) -> bool:
-        """Whether the mark was reached (or never set)."""
+        """Return whether the mark was reached (or never set)."""
         return not self.handle or contexts.context(self.device_index).driver.is_done("cuEventQuery", self.handle)
 
     def synchronize(self):
-        """Waits for the mark."""
+        """Wait for the mark."""
         if self.handle:
             contexts.context(self.device_index).driver.cuEventSynchronize(self.handle)
 
@@ -198,7 +198,7 @@ _idle: dict[tuple, deque] = {}          # handles that nobody has, by device and
 
 
 def default(device: int | None = None) -> Stream:
-    """The default stream of a device."""
+    """Return the default stream of a device."""
     device = contexts.current() if device is None else device
     found = _defaults.get(device)
     if found is None:
@@ -207,15 +207,15 @@ def default(device: int | None = None) -> Stream:
 
 
 def current(device: int | None = None) -> Stream:
-    """The stream that this thread's work on a device goes to. Whoever asks is about to give it some, so the device's context is
-    current in this thread from now on."""
+    """Return the stream that this thread's work on a device goes to. Whoever asks is about to give it some, so the device's
+    context is current in this thread from now on."""
     device = contexts.current() if device is None else device
     contexts.context(device)
     return _thread.streams.get(device) or default(device)
 
 
 def set_current(stream: Stream):
-    """Makes a stream the one that this thread's work goes to, and its device the one in use."""
+    """Make a stream the one that this thread's work goes to, and its device the one in use."""
     contexts.set_current(stream.device_index)
     _thread.streams[stream.device_index] = stream
 
@@ -252,7 +252,7 @@ def set_sync_debug_mode(debug_mode: int | str):
 
 
 def get_sync_debug_mode() -> int:
-    """The number of the mode that `set_sync_debug_mode` has set."""
+    """Return the number of the mode that `set_sync_debug_mode` has set."""
     return _Waiting.mode
 
 
@@ -267,12 +267,12 @@ def say_that_a_copy_waits(device: int):
 
 
 def forget():
-    """Forgets all streams, for a driver that was replaced."""
+    """Forget all streams, for a driver that was replaced."""
     _defaults.clear()
     _idle.clear()
     _thread.streams.clear()
 
 
 def is_current_stream_capturing() -> bool:
-    """Whether the current stream is being captured."""
+    """Return whether the current stream is being captured."""
     return contexts.is_started() and current().is_capturing()

@@ -52,7 +52,7 @@ OWN: dict = {}          # operators with device code of their own: (inputs, para
 
 
 def run(op: Op, inputs, params, device=None):
-    """The result of an operator on inputs of which at least one is a device array (or `device` is said)."""
+    """Return the result of an operator on inputs of which at least one is a device array (or `device` is said)."""
     if op.is_view:
         return viewed(inputs[0], op, params)
     if device is None:
@@ -72,7 +72,8 @@ def run(op: Op, inputs, params, device=None):
 
 
 def _in_order(op, inputs, params, device):
-    """The result of a function of elements, in the order of dims in memory on which its inputs agree (`ir/dim_order.py`)."""
+    """Return the result of a function of elements, in the order of dims in memory on which its inputs agree
+    (`ir/dim_order.py`)."""
     arrays = [x for x in inputs if x.__class__ is DeviceArray]
     shape = broadcast_shapes(*[x.shape for x in arrays])
     spread = [_spread(x, len(shape)) for x in arrays]
@@ -84,7 +85,7 @@ def _in_order(op, inputs, params, device):
 
 
 def _spread(x, rank):
-    """An array with as many dims, those before its own of size 1."""
+    """Return an array with as many dims, those before its own of size 1."""
     more = rank - x.ndim
     return x.look((1,) * more + x.shape, (0,) * more + x.strides) if more else x
 
@@ -118,7 +119,7 @@ def _worked_out(op: Op, inputs, params, device):
 
 
 def run_into(op: Op, inputs, params, device, into=None):
-    """The same; results with an array in `into` are written there, by the operator's own kernels if they can."""
+    """Return the same; results with an array in `into` are written there, by the operator's own kernels if they can."""
     if into is None:
         return run(op, inputs, params, device)
     own = INTO.get(op)
@@ -134,7 +135,7 @@ def run_into(op: Op, inputs, params, device, into=None):
 
 
 def common_device(op, inputs) -> int:
-    """The device that all arrays are on; host arrays without dims count as numbers, and keys are asked for anywhere."""
+    """Return the device that all arrays are on; host arrays without dims count as numbers, and keys are asked for anywhere."""
     found: Any = None
     for x in inputs:
         if x.__class__ is DeviceArray:
@@ -201,7 +202,7 @@ def planned(op, inputs, params, sizes, over=None):
 
 
 def composed(body, inputs, params, device) -> tuple:
-    """The results of a function of operators, as a graph of its own; some may be None."""
+    """Return the results of a function of operators, as a graph of its own; some may be None."""
     kind = shape_families.kind_of(body, inputs, params)
     graph, there = shape_families.kept(kind, lambda sizes: _composed(body, inputs, params, sizes))
     results = iter(graph.at(kind.numbers).run([as_stored(x) for x in inputs if x is not None]))
@@ -209,7 +210,7 @@ def composed(body, inputs, params, device) -> tuple:
 
 
 def _composed(body, inputs, params, sizes):
-    """(the graph of a function of operators, which of its results are there)"""
+    """Return (the graph of a function of operators, which of its results are there)"""
     b = Builder(body.__name__)
     operands = [None if x is None else stored(b, f"x{i}", x, sizes) for i, x in enumerate(inputs)]
     outs = body(*operands, **sizes.of_params(params))
@@ -219,14 +220,14 @@ def _composed(body, inputs, params, sizes):
 
 
 def _like(inputs):
-    """The dtype that numbers beside these inputs take: the last array's that is not bool, else the last one's."""
+    """Return the dtype that numbers beside these inputs take: the last array's that is not bool, else the last one's."""
     kinds = [dt.from_numpy(x.dtype) for x in inputs if isinstance(x, (DeviceArray, np.ndarray))]
     floats = [k for k in kinds if k is not dt.bool_]
     return (floats or kinds or [dt.float32])[-1]
 
 
 def stored(b: Builder, name: str, x: DeviceArray, sizes: shape_families.Sizes):
-    """An array as an input of a graph: as it lies in memory, seen through its strides."""
+    """Return an array as an input of a graph: as it lies in memory, seen through its strides."""
     kind, shape = dt.from_numpy(x.dtype), sizes.of(x.shape)
     if shape_families.lies_plain(x):
         return b.input(name, Aval(shape, kind))
@@ -237,7 +238,7 @@ def stored(b: Builder, name: str, x: DeviceArray, sizes: shape_families.Sizes):
 
 
 def as_stored(x):
-    """The array that `stored` speaks of; numbers as they are."""
+    """Return the array that `stored` speaks of; numbers as they are."""
     if isinstance(x, np.ndarray):
         return x.item()
     if not isinstance(x, DeviceArray) or x.is_contiguous or 0 in x.shape:
@@ -254,12 +255,12 @@ def given(inputs, taken) -> list:
 
 
 def _part(x, name) -> float:
-    """A part of a number: an array of the host without dims, or Python's."""
+    """Return a part of a number: an array of the host without dims, or Python's."""
     return getattr(x.item() if isinstance(x, np.ndarray) else x, name)
 
 
 def _of_nothing(op, inputs, params, device):
-    """The results of an operator on empty arrays alone (and numbers), if they hold nothing or one number everywhere."""
+    """Return the results of an operator on empty arrays alone (and numbers), if they hold nothing or one number everywhere."""
     if any(isinstance(x, DeviceArray) and x.size for x in inputs):
         return NotImplemented
     arrays = [np.empty(x.shape, x.dtype) if isinstance(x, DeviceArray) else x for x in inputs]
@@ -296,7 +297,7 @@ def on_host(op: Op, inputs, params, device):
 
 
 def _called(inputs, params, device):
-    """A function of the user's, which gets arrays where they are and works in the current stream."""
+    """Return a function of the user's, which gets arrays where they are and works in the current stream."""
     if pools.is_capturing():
         raise DeviceError(f"{params['function']} is Python that is called each time, which a captured graph cannot do")
     return host_call.ref(*inputs, **params)
@@ -324,7 +325,7 @@ def _where(inputs, params, device):
 
 
 def _over_nothing(inputs, params, device):
-    """A reduction over no dims: each element by itself."""
+    """Return a reduction over no dims: each element by itself."""
     x, = inputs
     return NotImplemented if params["dim"] or x.dtype.kind == "b" else x.copy()
 
@@ -336,7 +337,7 @@ def _judged_alone(inputs, params, device):
 
 
 def _alone(inputs, params, device):
-    """The place of the extreme of one element."""
+    """Return the place of the extreme of one element."""
     return NotImplemented if params["dim"] else filled(device, inputs[0].shape, np.int64, 0)
 
 
@@ -345,12 +346,12 @@ OWN.update({host_call: _called, place: _place, where: _where, all_: _judged_alon
 
 
 def contiguous(x: DeviceArray) -> DeviceArray:
-    """The array itself if its elements follow each other, else a copy in which they do."""
+    """Return the array itself if its elements follow each other, else a copy in which they do."""
     return x if x.is_contiguous else copied(x)
 
 
 def copied(x: DeviceArray) -> DeviceArray:
-    """The elements in new memory, in row-major order."""
+    """Return the elements in new memory, in row-major order."""
     return launch_cache.run(copied, (x,), {}, x.device, _copied)
 
 
@@ -364,5 +365,5 @@ def _copied(call, inputs, params, device):
 
 
 def converted(x: DeviceArray, dtype) -> DeviceArray:
-    """The elements in another dtype."""
+    """Return the elements in another dtype."""
     return run(cast, (x,), {"dtype": dt.from_numpy(np.dtype(dtype))})

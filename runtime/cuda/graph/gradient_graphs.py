@@ -27,8 +27,8 @@ class RulesCall(NamedTuple):
 
 
 def gradients(op: Op, goals: tuple, args, params) -> tuple | None:
-    """The wanted gradients, from the gradient, the result and the arguments, as far as rules read them; None where rules are to
-    run operator by operator. `goals` are those of `write_rules`, or for a joint rule which gradients are needed."""
+    """Return the wanted gradients, from the gradient, the result and the arguments, as far as rules read them; None where rules
+    are to run operator by operator. `goals` are those of `write_rules`, or for a joint rule which gradients are needed."""
     if (op, goals) in _plain:
         return None
     low = dt.from_numpy(args[0].dtype) in LOW
@@ -55,12 +55,13 @@ def _worked_out(call: RulesCall, args, params, device):
 
 
 def _is_read(x) -> bool:
-    """Whether a rule reads values of an argument, or the number itself: no array stands for what is only known by its type."""
+    """Return whether a rule reads values of an argument, or the number itself: no array stands for what is only known by its
+    type."""
     return x.__class__ is DeviceArray or x.__class__ in _NUMBERS
 
 
 def _graph(call, args, params, sizes) -> DeviceGraph | None:
-    """The graph of the rules; None if they cannot be one, or are not worth it."""
+    """Return the graph of the rules; None if they cannot be one, or are not worth it."""
     b, kind = Builder(f"eager_{call.op.name}_rules"), dt.from_numpy(args[0].dtype)
     operands = [_operand(b, f"x{i}", x, kind, sizes) if _is_read(x) else sizes.of_aval(x) for i, x in enumerate(args)]
     write = write_rules if type(call.op.vjp) is tuple else write_joint_rule

@@ -31,7 +31,7 @@ _in_place = functools.lru_cache(None)(InPlace)
 
 
 def overwrite(op: Op, out: DeviceArray, inputs, params) -> bool:
-    """Writes a function of elements into `out`, which is one of its inputs, or an update of it; False, and nothing is done, if
+    """Write a function of elements into `out`, which is one of its inputs, or an update of it; False, and nothing is done, if
     it cannot be so."""
     work = _updated if "updates" in op.traits else _worked_into if op.is_pointwise else None
     if work is None or not out.is_contiguous:
@@ -49,8 +49,8 @@ def overwrite(op: Op, out: DeviceArray, inputs, params) -> bool:
 
 
 def overwrite_each(rows) -> bool:
-    """The same for functions of elements (op, inputs) that each write over their first input, one after the other; False, and
-    nothing is done, if one of them cannot be so."""
+    """Return the same for functions of elements (op, inputs) that each write over their first input, one after the other;
+    False, and nothing is done, if one of them cannot be so."""
     inputs, each = [], []
     for op, operands in rows:
         out = operands[0]
@@ -66,7 +66,7 @@ def overwrite_each(rows) -> bool:
 
 
 def _worked_into(over: InPlace, inputs, params, device):
-    """The input that was written over, or NotImplemented."""
+    """Return the input that was written over, or NotImplemented."""
     plan = _plan_over(over, inputs, params)
     return NotImplemented if plan is None else _run_over(plan, inputs)
 
@@ -85,7 +85,7 @@ def _worked_into_each(over: InPlaceEach, inputs, params, device):
 
 
 def _plan_over(over: InPlace, inputs, params):
-    """(a graph that writes over an input, its numbers, which inputs it takes), if there is one."""
+    """Return (a graph that writes over an input, its numbers, which inputs it takes), if there is one."""
     kind = shape_families.kind_of(over, inputs, params)
     plan = shape_families.kept(kind, lambda sizes: planned(over.op, inputs, params, sizes, over.where))
     if type(plan) is not tuple or plan[0] is None or not plan[0].in_place:
@@ -95,19 +95,19 @@ def _plan_over(over: InPlace, inputs, params):
 
 
 def _run_over(plan, inputs):
-    """The input that was written over."""
+    """Return the input that was written over."""
     graph, numbers, taken = plan
     return graph.at(numbers).run(given(inputs, taken))[0]
 
 
 def _updated(over: InPlace, inputs, params, device):
-    """The input that was updated, or NotImplemented."""
+    """Return the input that was updated, or NotImplemented."""
     own, out = INTO.get(over.op), inputs[over.where]
     return NotImplemented if own is None or over.where else own(inputs, params, device, (out,))
 
 
 def write(dst, src):
-    """Writes `src` (an array anywhere, or a number) into `dst`, cast and broadcast to it, in place."""
+    """Write `src` (an array anywhere, or a number) into `dst`, cast and broadcast to it, in place."""
     if isinstance(dst, DeviceArray):
         launch_cache.run(write, (dst, src), {}, dst.device, _written, pure=False)
     else:

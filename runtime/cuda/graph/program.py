@@ -81,14 +81,14 @@ class DeviceGraph:
             self.steps = unchanged.joined(self, steps, self.steps) if unchanged else self.steps
 
     def _bind_to(self, names, numbers):
-        """Notes where sizes stand."""
+        """Record where sizes stand."""
         self.evaluate = data_evaluator((tuple([s.said for s in self.steps]), tuple([x for x, _ in numbers])), names)
         self.symbolic = [n for n in self.graph.nodes if is_free(n.output) and has_symbols((*n.params.values(), n.output.shape))]
         self.evaluate_seen = data_evaluator(tuple([(tuple(n.params.values()), n.output.shape) for n in self.symbolic]), names)
         self.evaluate_parts = data_evaluator(tuple([_plain(p) for p in self.parts.values()]), names)
 
     def at(self, values) -> "DeviceGraph":
-        """The graph for sizes of these values."""
+        """Return the graph for sizes of these values."""
         if not self.names:
             return self
         last, plain = self.last, not any(map(is_symbol, values))
@@ -109,7 +109,7 @@ class DeviceGraph:
         return made
 
     def _apart(self, step) -> tuple:
-        """The steps of one; kernels that take numbers are launched by themselves."""
+        """Return the steps of one; kernels that take numbers are launched by themselves."""
         return step.steps if type(step) is ManyStep and not self.numbers.isdisjoint(step.reads) else (step,)
 
     def _run_of(self, step, runs):
@@ -135,7 +135,8 @@ class DeviceGraph:
         return Launched(step, self)
 
     def run(self, inputs, places=None) -> list:
-        """The results, as arrays, in order. `places` are arrays that some results of kernels are written into, by value."""
+        """Return the results, as arrays, in order. `places` are arrays that some results of kernels are written into, by
+        value."""
         device = next(a.memory.device for a in inputs if a.__class__ is DeviceArray)
         env = {}
         for v, a in zip(self.graph.inputs, (*inputs, *self.more)):
@@ -149,7 +150,8 @@ class DeviceGraph:
         return [self.value(v, env, device) for v in self.graph.outputs]
 
     def place(self, v: Value, env: dict, device: int):
-        """The array that a value is written into, if it is a part of a join, which gets its memory with the first of them."""
+        """Return the array that a value is written into, if it is a part of a join, which gets its memory with the first of
+        them."""
         part = self.parts.get(v)
         if part is None:
             return None
@@ -162,7 +164,7 @@ class DeviceGraph:
         return found
 
     def value(self, v: Value, env: dict, device: int):
-        """The array of a value; views and fills are made when they are asked for."""
+        """Return the array of a value; views and fills are made when they are asked for."""
         found = env.get(v)
         if found is not None:
             return found
@@ -176,7 +178,7 @@ class DeviceGraph:
 
 
 def _as_kind(n, kind):
-    """A number as values of a dtype meet it; symbols where a launch rounds as that does."""
+    """Return a number as values of a dtype meet it; symbols where a launch rounds as that does."""
     return n if is_symbol(n) and kind in (dt.float32, dt.float64) else number_array(n, kind).item()
 
 
@@ -193,7 +195,7 @@ def _plain(part) -> tuple:
 
 
 def _as_part(part, found) -> tuple:
-    """A part of a join with what was found of it."""
+    """Return a part of a join with what was found of it."""
     shape, cuts, given = found
     return part[0], shape, cuts, tuple([(op, dict(zip(params, values))) for (op, params), values in zip(part[3], given)])
 
@@ -222,7 +224,7 @@ class Launched:
         self.said = tuple([v.shape for v, _ in self.made]), tuple(lowered.symbols.values()), offsets
 
     def at(self, said, graph: DeviceGraph) -> "Launched":
-        """The step with these numbers, in a graph that has them."""
+        """Return the step with these numbers, in a graph that has them."""
         made = _copy(self)
         shapes, sizes, offsets = said
         made.graph = graph
@@ -233,7 +235,7 @@ class Launched:
         return made
 
     def run(self, env, device, places=None):
-        """Computes; results go into `env`."""
+        """Compute; results go into `env`."""
         stream = streams.current(device).handle
         given, kernel = self.given(env, device, stream, places), self.kernel
         if self.step.ends_apart and kernel.end is not None:
@@ -244,7 +246,7 @@ class Launched:
             env.pop(v, None)
 
     def given(self, env, device, stream, places) -> list:
-        """The address (or the number) of each buffer, with results in `env`."""
+        """Return the address (or the number) of each buffer, with results in `env`."""
         for v, shape, dtype in self.writes:
             env[v] = places[v] if places and v in places else empty(device, shape, dtype, stream)
         for v, target in self.over:
@@ -269,7 +271,7 @@ class LaunchedTogether:
         self.said = tuple([one.said for one in self.each])
 
     def at(self, said, graph: DeviceGraph) -> "LaunchedTogether":
-        """The step with these numbers, in a graph that has them."""
+        """Return the step with these numbers, in a graph that has them."""
         made, step = _copy(self), self.step
         made.graph, made.kernel = graph, None
         made.members = [graph.launched[s.step] for s in self.steps] if self.are_ends else [
@@ -281,7 +283,7 @@ class LaunchedTogether:
         return made
 
     def run(self, env, device, places=None):
-        """Computes; results go into `env`."""
+        """Compute; results go into `env`."""
         stream = streams.current(device).handle
         if self.are_ends:
             rows = [None if m.kernel.end is None else env.pop(s.step) for s, m in zip(self.steps, self.members)]
@@ -325,7 +327,7 @@ class Multiplied:
                      tuple([x.shape for x in step.node.inputs if type(x) is Value]))
 
     def at(self, said, graph: "DeviceGraph") -> "Multiplied":
-        """The step with these numbers, in a graph that has them."""
+        """Return the step with these numbers, in a graph that has them."""
         made = _copy(self)
         (strides, *more_strides), (offsets, *more_offsets), shapes, params, made.shape, factors = said
         made.graph, made.params = graph, dict(zip(self.node.params, params))
@@ -338,7 +340,7 @@ class Multiplied:
         return made
 
     def run(self, env, device, places=None):
-        """Computes; results go into `env`."""
+        """Compute; results go into `env`."""
         stream = streams.current(device).handle
         inputs = [self.factor(i, x, env, device) for i, x in enumerate(self.node.inputs)]
         for v, shape, dtype, target in self.writes:
@@ -361,7 +363,7 @@ class Multiplied:
             env.pop(v, None)
 
     def factor(self, position, x, env, device):
-        """An operand: its array, or (how it is computed, from which arrays, shape)."""
+        """Return an operand: its array, or (how it is computed, from which arrays, shape)."""
         computed = self.computed[position] if position < len(self.computed) else None
         if computed is None:
             return self.graph.value(x, env, device) if type(x) is Value else x
@@ -371,7 +373,7 @@ class Multiplied:
         return how, [_from(env[v], more) for v, more in places], self.factors[x]
 
     def in_memory(self, v, env, device):
-        """Sees to it that a value has memory, which numbers have not."""
+        """See to it that a value has memory, which numbers have not."""
         if v in self.graph.numbers and env[v].__class__ is not DeviceArray:
             env[v] = filled(device, (), v.dtype.np, env[v])
 
@@ -381,7 +383,7 @@ def _beside(made) -> Beside:
 
 
 def _places(made) -> list:
-    """(value, bytes from its beginning on) of each operand."""
+    """Return (value, bytes from its beginning on) of each operand."""
     return [(v, offset * v.dtype.itemsize) for v, offset, _, _ in made.operands]
 
 
@@ -391,7 +393,7 @@ def _moved(places, offsets) -> list:
 
 
 def _from(array: DeviceArray, more: int) -> DeviceArray:
-    """The elements of an array from a byte on."""
+    """Return the elements of an array from a byte on."""
     return array if not more else array.look(((array.nbytes - more) // array.itemsize,), (array.itemsize,), more)
 
 
@@ -409,14 +411,14 @@ class Called:
         self.seen: Any = _SEEN.get(step.node.op) if set(step.reads) <= set(step.dead) else None
 
     def at(self, said, graph: DeviceGraph) -> "Called":
-        """The step with these numbers, in a graph that has them."""
+        """Return the step with these numbers, in a graph that has them."""
         made = _copy(self)
         params, made.numbers = said
         made.graph, made.params = graph, dict(zip(self.node.params, params))
         return made
 
     def run(self, env, device, places=None):
-        """Computes; results go into `env`."""
+        """Compute; results go into `env`."""
         node, graph = self.node, self.graph
         inputs = [graph.value(x, env, device) if type(x) is Value else n for x, n in zip(node.inputs, self.numbers)]
         for v, target in self.over:

@@ -49,7 +49,7 @@ class Arrangement:
     unchanged: Unchanged | None = None
 
     def bind(self, values: dict) -> "Arrangement":
-        """The same with `values` for the names of sizes."""
+        """Return the same with `values` for the names of sizes."""
         made = [binder.bind(values) if binder.keys else None for binder in self._binders]
         device, *host = made
         return replace(self, device=device or self.device, host=(host[0] if host else None) or self.host,
@@ -66,7 +66,7 @@ class Arrangement:
 
 
 def arrange(graph, owned, targets, host: frozenset) -> Arrangement:
-    """The arrangement of a graph whose inputs `host` lie on the host; the rest as `Traced` describes it."""
+    """Return the arrangement of a graph whose inputs `host` lie on the host; the rest as `Traced` describes it."""
     cut = split_host(graph, host, frozenset([n for n in targets.values() if n not in host]))
     inputs: Sequence
     places: Sequence
@@ -135,7 +135,7 @@ class Traced:
         return self.last[1].device.refused if self.last[1] else ""
 
     def parts(self, classes) -> "Parts":
-        """The graph in two, where the inputs of the class of host arrays lie on the host."""
+        """Return the graph in two, where the inputs of the class of host arrays lie on the host."""
         found = self.made.get(classes)
         if found is None:
             host = frozenset([i for i, c in enumerate(classes) if c is not DeviceArray])
@@ -143,7 +143,7 @@ class Traced:
         return found
 
     def run(self, arrays) -> list:
-        """The results, as arrays, in order; those with targets are written there."""
+        """Return the results, as arrays, in order; those with targets are written there."""
         classes, last = tuple([a.__class__ for a in arrays]), self.last
         if classes != last[0]:
             last = self.last = classes, self.parts(classes)
@@ -159,7 +159,7 @@ class Sized:
         self._lock = threading.Lock()
 
     def bind(self, values: dict) -> Traced:
-        """The graph with `values` for its names."""
+        """Return the graph with `values` for its names."""
         return Traced(self.graph, self.owned, self.targets, self.brief, lambda host: self._arranged(host).bind(values))
 
     def _arranged(self, host) -> Arrangement:
@@ -189,7 +189,7 @@ class Parts:
         self.is_whole = cut is None and not self.back        # whether all is done on the device
 
     def run(self, arrays) -> list:
-        """The results of the whole graph."""
+        """Return the results of the whole graph."""
         cut, host = self.cut, self.host
         captured = self.device.usable()
         room, stage = (None, None) if captured is None else (captured.room_for_results(), captured.stage())
@@ -214,7 +214,7 @@ class Parts:
         return self.finished(results, arrays)
 
     def replay(self, arrays) -> list | None:
-        """The results of a call for which all is done on the device, as it was done before; None if it cannot be."""
+        """Return the results of a call for which all is done on the device, as it was done before; None if it cannot be."""
         device = self.device
         captured = device.usable()
         if captured is None or not self.is_whole:
@@ -222,7 +222,7 @@ class Parts:
         return captured.run(arrays, captured.room_for_results(), captured.stage()) if captured.fits(arrays) else None
 
     def finished(self, results, arrays):
-        """Writes results that replace an input which the device's part does not know."""
+        """Write results that replace an input which the device's part does not know."""
         for p, number in self.back:
             copies.write(arrays[number], results[p])
         return results
@@ -257,8 +257,8 @@ class Repeated:
         return captured
 
     def run(self, arrays, captured, room, stage) -> list:
-        """The results, as arrays, in order; those with targets are written there. What was captured is run, with its room for
-        results and its memory for what comes from the host, if it reads the inputs where they are."""
+        """Return the results, as arrays, in order; those with targets are written there. What was captured is run, with its
+        room for results and its memory for what comes from the host, if it reads the inputs where they are."""
         if captured is not None and captured.fits(arrays):
             return captured.run(arrays, room, stage)
         before = eager.Host.calls

@@ -38,7 +38,7 @@ class Block:
         self.others: set | tuple = ()       # streams besides its own that use it
 
     def used_on(self, stream: int):
-        """Says that another stream works on this block, so that it is not reused before that is done."""
+        """Tell that another stream works on this block, so that it is not reused before that is done."""
         if stream != self.key[0]:
             self.others = {*self.others, stream}
 
@@ -81,7 +81,7 @@ class Counter:
         return self.before + self.added - self.current
 
     def reset_peak(self):
-        """The peak is now."""
+        """Return the peak is now."""
         self.peak = self.current
 
     def reset_totals(self):
@@ -120,7 +120,7 @@ class Allocator:
     # Taking and giving.
 
     def allocate(self, size: int, stream: int, pool: int = 0) -> Block:
-        """A block of at least `size` bytes for work on `stream`."""
+        """Return a block of at least `size` bytes for work on `stream`."""
         name = stream, pool, (size + ROUND - 1) // ROUND * ROUND or ROUND
         with self.lock:
             if self.freed:
@@ -136,7 +136,7 @@ class Allocator:
             return block
 
     def allocate_each(self, sizes, stream: int, pool: int = 0) -> list:
-        """A block for each of several sizes, or none."""
+        """Return a block for each of several sizes, or none."""
         blocks: list = []
         with self.lock:
             try:
@@ -148,7 +148,7 @@ class Allocator:
             return blocks
 
     def _found(self, name) -> Block:
-        """A block for a shelf that is empty: of free memory, or of new."""
+        """Return a block for a shelf that is empty: of free memory, or of new."""
         stream, pool, size = name
         key = stream, size <= SMALL, pool
         self._take_in()
@@ -161,11 +161,11 @@ class Allocator:
         return block
 
     def release(self, block: Block):
-        """Gives a block back; safe from finalisers."""
+        """Return a block back; safe from finalisers."""
         self.freed.append(block)
 
     def settle(self):
-        """Takes in what was given back, and what other streams are done with."""
+        """Take in what was given back, and what other streams are done with."""
         with self.lock:
             self._shelve()
             self._clear_shelves()
@@ -178,7 +178,7 @@ class Allocator:
         self.shelves.clear()
 
     def _take_in(self):
-        """Takes in pools of graphs that are gone, and what other streams are done with."""
+        """Take in pools of graphs that are gone, and what other streams are done with."""
         if self.ended:
             self._clear_shelves()
         while self.ended:
@@ -194,7 +194,7 @@ class Allocator:
                 self._make_free(block)
 
     def settle_all(self):
-        """Takes in what was given back, waiting for the streams that still use it (unless a graph is captured: then nothing can
+        """Take in what was given back, waiting for the streams that still use it (unless a graph is captured: then nothing can
         be waited for)."""
         self.settle()
         if not self.capturing:
@@ -210,7 +210,7 @@ class Allocator:
         return True
 
     def _shelve(self):
-        """Puts what was given back on shelves, or where it waits for streams."""
+        """Put what was given back on shelves, or where it waits for streams."""
         allocated, active, asked, number = self._in_use
         freed, shelves = self.freed, self.shelves
         while freed:
@@ -231,7 +231,7 @@ class Allocator:
         self.waiting.append((block, None if self.capturing else [self.mark(s) for s in sorted(block.others)]))
 
     def _make_free(self, block):
-        """A block nobody uses any more: merged with free neighbours, then ready for reuse."""
+        """Return a block nobody uses any more: merged with free neighbours, then ready for reuse."""
         block.free, block.others = True, ()
         before, after = block.before, block.after
         if after is not None and after.free:
@@ -258,7 +258,7 @@ class Allocator:
         del found[bisect.bisect_left(found, (block.size, block.pointer))]
 
     def _reuse(self, key, size):
-        """The smallest free block that is large enough, unless it would waste a large one."""
+        """Return the smallest free block that is large enough, unless it would waste a large one."""
         found = self.lists.get(key)
         if not found:
             return None
@@ -312,7 +312,7 @@ class Allocator:
             return None
 
     def empty(self):
-        """Gives every segment that is wholly free back to the driver; pools of graphs keep theirs."""
+        """Return every segment that is wholly free back to the driver; pools of graphs keep theirs."""
         with self.lock:
             self.settle()
             for key, found in self.lists.items():
@@ -331,7 +331,7 @@ class Allocator:
         self.counts["segment"].current -= 1
 
     def end_pool(self, pool: int, streams=()):
-        """Says that the graphs of a pool are gone, which ran in `streams`: its memory is as any other once these are done with
+        """Tell that the graphs of a pool are gone, which ran in `streams`: its memory is as any other once these are done with
         it. Safe from finalisers."""
         self.ended.append((pool, frozenset(streams)))
 
@@ -385,7 +385,7 @@ class Allocator:
             return found | {"num_alloc_retries": self.retries, "num_ooms": self.failures, "cached_bytes": self.cached()}
 
     def snapshot(self) -> list:
-        """Each segment by the names that users know, with its blocks in order."""
+        """Return each segment by the names that users know, with its blocks in order."""
         with self.lock:
             self.settle()
             waiting = {b.pointer for b, _ in self.waiting}
@@ -422,7 +422,7 @@ class Allocator:
 
 
 def words(n: int) -> str:
-    """A number of bytes as people say it."""
+    """Return a number of bytes as people say it."""
     for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if n >= size:
             return f"{n / size:.2f} {unit}"

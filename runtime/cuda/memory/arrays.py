@@ -16,13 +16,13 @@ KIND = "cuda"
 
 
 def used(array: DeviceArray, stream: int) -> int:
-    """The address of an array that work in a stream is about to use."""
+    """Return the address of an array that work in a stream is about to use."""
     array.memory.used_on(stream)
     return array.pointer
 
 
 def empty(device: int, shape, dtype, stream=None) -> DeviceArray:
-    """A new array with whatever is in memory."""
+    """Return a new array with whatever is in memory."""
     dtype = np.dtype(dtype)
     size = dtype.itemsize
     for n in shape:
@@ -31,14 +31,14 @@ def empty(device: int, shape, dtype, stream=None) -> DeviceArray:
 
 
 def filled(device: int, shape, dtype, value) -> DeviceArray:
-    """A new array of one number."""
+    """Return a new array of one number."""
     made = empty(device, shape, dtype)
     fill(made, value)
     return made
 
 
 def fill(array: DeviceArray, value):
-    """Writes one number everywhere into a contiguous array."""
+    """Write one number everywhere into a contiguous array."""
     if not array.size:
         return
     stream = streams.current(array.device)
@@ -53,7 +53,8 @@ def fill(array: DeviceArray, value):
 
 
 def _pattern(dtype, *value) -> tuple:
-    """(the byte that a number consists of, the word of 4 bytes, the number itself in a dtype); None where there is no such."""
+    """Return (the byte that a number consists of, the word of 4 bytes, the number itself in a dtype); None where there is no
+    such."""
     try:
         return _kept_pattern(dtype, *value)
     except TypeError:           # a number that cannot be a key
@@ -76,17 +77,17 @@ def _set(ask, pointer, value, count, stream):
 
 
 def window(a: DeviceArray, cuts) -> DeviceArray:
-    """A window into an array: (start, size, step) for each dim."""
+    """Return a window into an array: (start, size, step) for each dim."""
     offset = sum(start * s for (start, _, _), s in zip(cuts, a.strides))
     return a.look([n for _, n, _ in cuts], [s * step for s, (_, _, step) in zip(a.strides, cuts)], offset)
 
 
 def as_reals(x: DeviceArray) -> DeviceArray:
-    """The parts of contiguous complex numbers, beside each other in one dim."""
+    """Return the parts of contiguous complex numbers, beside each other in one dim."""
     half = dt.PARTS[dt.from_numpy(x.dtype)].np
     return x.look((2 * x.size,), (half.itemsize,), 0, half)
 
 
 def as_pairs(x: DeviceArray) -> DeviceArray:
-    """The parts of contiguous complex numbers, in a last dim of 2."""
+    """Return the parts of contiguous complex numbers, in a last dim of 2."""
     return as_reals(x).reshape(*x.shape, 2)

@@ -26,12 +26,12 @@ class PinnedMemory:
         self.locked = self.pieces = 0               # bytes that were locked, and in how many pieces
 
     def forget(self):
-        """Forgets all of it, for a driver that was replaced."""
+        """Forget all of it, for a driver that was replaced."""
         self.locked = self.pieces = 0
         self.free, self.freed, self.ended = {}, deque(), deque()
 
     def array(self, shape, dtype) -> np.ndarray:
-        """A new array in page-locked memory."""
+        """Return a new array in page-locked memory."""
         dtype = np.dtype(dtype)
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
         return np.frombuffer(self._take(max(1, size)), np.uint8)[:size].view(dtype).reshape(shape)
@@ -57,7 +57,7 @@ class PinnedMemory:
         return pointer
 
     def settle(self):
-        """Takes in pieces whose copies are done; while this thread captures, nothing can be asked about them."""
+        """Take in pieces whose copies are done; while this thread captures, nothing can be asked about them."""
         with self.lock:
             while self.ended and not is_capturing():
                 held, device, handles = self.ended.popleft()
@@ -80,7 +80,7 @@ class PinnedMemory:
                     "segment.current": self.pieces}
 
     def piece_of(self, a: np.ndarray):
-        """The piece that an array lies in, or None."""
+        """Return the piece that an array lies in, or None."""
         base = a
         while isinstance(base, np.ndarray) and base.base is not None:
             base = base.base
@@ -88,7 +88,7 @@ class PinnedMemory:
         return getattr(owner, "piece", None)
 
     def empty(self):
-        """Gives pieces kept for reuse back to the system."""
+        """Return pieces kept for reuse back to the system."""
         with self.lock:
             self.settle()
             driver = contexts.context().driver
@@ -111,11 +111,11 @@ class _Piece:
         self.owner, self.events = weakref.ref(owner), {}
 
     def used_by_graphs(self, owner, device, handles):
-        """Notes that graphs are gone which ran in streams, and used the piece of `owner`. Safe from finalisers."""
+        """Record that graphs are gone which ran in streams, and used the piece of `owner`. Safe from finalisers."""
         PINNED.ended.append((owner, device, frozenset(handles)))
 
     def used_in(self, stream):
-        """Notes that a copy of the piece was put into a stream; a graph that is captured keeps the piece, since each replay
+        """Record that a copy of the piece was put into a stream; a graph that is captured keeps the piece, since each replay
         copies anew."""
         if is_capturing():
             keep(self.owner())
@@ -125,7 +125,7 @@ class _Piece:
 
 @functools.lru_cache(None)
 def _Bytes(size):
-    """A ctypes array type whose instances may carry attributes."""
+    """Return a ctypes array type whose instances may carry attributes."""
     return type("PinnedBytes", (c_uint8 * size,), {})
 
 

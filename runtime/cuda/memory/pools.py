@@ -52,7 +52,7 @@ class Memory:
         notes.took(self, nbytes)
 
     def used_on(self, stream: int):
-        """Says that another stream works on this memory. Where this thread captures, the stream runs nothing: whoever replays
+        """Tell that another stream works on this memory. Where this thread captures, the stream runs nothing: whoever replays
         the graph says where."""
         if not thread.pool:
             self.block.used_on(stream)
@@ -66,7 +66,7 @@ class Memory:
 
 
 def taken(device: int, sizes, stream: int) -> list:
-    """New memory of several sizes, where nothing is noted."""
+    """Return new memory of several sizes, where nothing is noted."""
     allocator, pool = _allocators.get(device) or _make(device), thread.pool
     home, found = None if pool else stream, []
     for block, nbytes in zip(allocator.allocate_each(sizes, stream, pool), sizes):
@@ -108,7 +108,7 @@ class ForeignMemory:
         give_foreign_back()
 
     def used_on(self, stream: int):
-        """Notes a stream that works on this memory."""
+        """Record a stream that works on this memory."""
         if not thread.pool:
             self.streams.add(stream)
 
@@ -121,7 +121,7 @@ _foreign: deque = deque()       # (context, streams, owner) of foreign memory th
 
 
 def _waited_for(context, handles) -> bool:
-    """Waits for streams; False where one of them is being captured. Whatever this interrupts goes on with the context that it
+    """Wait for streams; False where one of them is being captured. Whatever this interrupts goes on with the context that it
     had, and with its capture."""
     raw, before, status = context.driver.raw, c_void_p(), c_int()
     raw["cuCtxGetCurrent"](byref(before))
@@ -138,7 +138,7 @@ def _waited_for(context, handles) -> bool:
 
 
 def give_foreign_back():
-    """Gives foreign memory back that waited for the end of a capture."""
+    """Return foreign memory back that waited for the end of a capture."""
     for _ in range(len(_foreign)):
         context, handles, owner = _foreign.popleft()
         if not _waited_for(context, handles):
@@ -161,7 +161,7 @@ def with_room(device: int, ask: Callable):
 
 
 def keep(memory):
-    """Keeps memory that is not of its inputs alive as long as a graph that is being captured; called before it is used. It may
+    """Keep memory that is not of its inputs alive as long as a graph that is being captured; called before it is used. It may
     be the host's. Whoever notes an operator's launches keeps it with them."""
     if thread.held is not None:
         thread.held.append(memory)
@@ -170,7 +170,7 @@ def keep(memory):
 
 
 def is_capturing() -> bool:
-    """Whether this thread captures a graph."""
+    """Return whether this thread captures a graph."""
     return thread.held is not None
 
 
@@ -192,7 +192,7 @@ def aside(device: int):
 
 
 def allocator(device: int) -> Allocator:
-    """The allocator of a device."""
+    """Return the allocator of a device."""
     return _allocators.get(device) or _make(device)
 
 
@@ -230,13 +230,13 @@ def _make(device):
 
 
 def adopt(device: int, allocator):
-    """Makes another allocator that of a device, and gives it back."""
+    """Make another allocator that of a device, and gives it back."""
     _allocators[device] = allocator
     return allocator
 
 
 def started() -> dict:
-    """The allocators that were used, by device."""
+    """Return the allocators that were used, by device."""
     return dict(_allocators)
 
 
@@ -255,7 +255,7 @@ _numbers = itertools.count(1)
 
 
 def new_number() -> int:
-    """The number of a pool that nobody has yet."""
+    """Return the number of a pool that nobody has yet."""
     return next(_numbers)
 
 
@@ -273,7 +273,7 @@ class Pool:
         self.held: list = []
 
     def enter(self, draws=None):
-        """New blocks of this thread come from here; called before the capture begins, since events are asked about."""
+        """Return new blocks of this thread come from here; called before the capture begins, since events are asked about."""
         self.allocator.settle()
         with _counting:
             self.allocator.capturing += 1
@@ -285,13 +285,13 @@ class Pool:
         return thread.held is self.held
 
     def leave(self):
-        """New blocks come from where all do."""
+        """Return new blocks come from where all do."""
         with _counting:
             self.allocator.capturing -= 1
         thread.pool, thread.held, thread.draws = 0, None, None
 
     def release(self, streams):
-        """One user less, which ran in `streams`; after the last, its memory is as any other."""
+        """Return one user less, which ran in `streams`; after the last, its memory is as any other."""
         self._uses[self._key] -= 1
         self._streams.setdefault(self._key, set()).update(streams)
         for memory in self.held:
@@ -307,6 +307,6 @@ class Pool:
 
 
 def forget():
-    """Forgets all memory, for a driver that was replaced."""
+    """Forget all memory, for a driver that was replaced."""
     _allocators.clear()
     _foreign.clear()

@@ -39,14 +39,14 @@ _pending: dict = {}        # device -> {stream: ids of the words that its launch
 
 
 def slot(name: str) -> int:
-    """The number of an operator's word."""
+    """Return the number of an operator's word."""
     if name not in _names:
         _names.append(name)
     return _names.index(name) % _WORDS
 
 
 def words(device: int):
-    """The words of a device; a launch that writes them is about to come."""
+    """Return the words of a device; a launch that writes them is about to come."""
     if device not in _words:
         _words[device] = _zeros(device)
     launched(_words[device])
@@ -65,7 +65,7 @@ def _zeros(device):
 
 
 def names() -> tuple:
-    """The operators that have words, by number."""
+    """Return the operators that have words, by number."""
     return tuple(_names)
 
 
@@ -78,7 +78,7 @@ def words_for(device: int, names: tuple):
 
 
 def launched(words):
-    """Launches that may write words are about to come. Those of a graph that is captured come whenever it is replayed: it keeps
+    """Launch that may write words are about to come. Those of a graph that is captured come whenever it is replayed: it keeps
     the words."""
     if pools.is_capturing():
         pools.keep(words.memory)
@@ -89,12 +89,12 @@ def launched(words):
 
 
 def kept(held) -> list:
-    """The words among what a graph keeps."""
+    """Return the words among what a graph keeps."""
     return list({id(h): h for h in held if isinstance(h, DeviceArray)}.values())
 
 
 def _known(device) -> list:
-    """The words of a device that somebody has, each with its names."""
+    """Return the words of a device that somebody has, each with its names."""
     _apart[:] = [(ref, names) for ref, names in _apart if ref() is not None]
     found = [(ref(), names) for ref, names in _apart]
     common = [(_words[device], _names)] if device in _words else []
@@ -102,7 +102,7 @@ def _known(device) -> list:
 
 
 def verify(device: int, stream: int | None = None):
-    """Raises what kernels of a stream (None: of any) have found; the stream was waited for."""
+    """Raise what kernels of a stream (None: of any) have found; the stream was waited for."""
     pending = _pending.get(device)
     if not pending or (stream is not None and stream not in pending):
         return
@@ -127,7 +127,7 @@ def verify(device: int, stream: int | None = None):
 
 
 def _set_in(array, names, device) -> list:
-    """The names whose words are set; they are cleared."""
+    """Return the names whose words are set; they are cleared."""
     found = (ctypes.c_int32 * _WORDS)()
     stream = streams.current(device)
     contexts.context(device).driver.cuMemcpyDtoHAsync_v2(ctypes.addressof(found), array.pointer, ctypes.sizeof(found),
@@ -140,7 +140,7 @@ def _set_in(array, names, device) -> list:
 
 
 def forget():
-    """Forgets the words, for a driver that was replaced."""
+    """Forget the words, for a driver that was replaced."""
     _words.clear()
     _apart.clear()
     _pending.clear()

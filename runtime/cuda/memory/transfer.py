@@ -21,7 +21,7 @@ _STAGED = 64 << 20        # bytes of ordinary memory that are copied rather than
 
 
 def to_device(a: np.ndarray, device: int, wait: bool = True) -> DeviceArray:
-    """A host array's elements in new device memory."""
+    """Return a host array's elements in new device memory."""
     if pools.thread.draws is not None and pools.thread.draws.takes(a):
         return pools.thread.draws.placed(a)
     plain = a if a.flags.c_contiguous else np.ascontiguousarray(a).reshape(a.shape)
@@ -32,8 +32,8 @@ def to_device(a: np.ndarray, device: int, wait: bool = True) -> DeviceArray:
 
 
 def constant(a: np.ndarray, device: int) -> DeviceArray:
-    """A host array's elements in device memory that is there for good: no part of a graph that is being captured, though the
-    graph keeps it."""
+    """Return a host array's elements in device memory that is there for good: no part of a graph that is being captured, though
+    the graph keeps it."""
     with pools.aside(device):
         made = to_device(a, device)
     pools.keep(made.memory)
@@ -67,7 +67,7 @@ def upload(made: DeviceArray, plain: np.ndarray, wait: bool = True):
 
 
 def to_host(x: DeviceArray, wait: bool = True) -> np.ndarray:
-    """A device array's elements in host memory: page-locked, and perhaps still on their way, with `wait=False`."""
+    """Return a device array's elements in host memory: page-locked, and perhaps still on their way, with `wait=False`."""
     if wait and pools.is_capturing():
         raise DeviceError("values cannot be read while a graph is captured: nothing runs before it is replayed")
     plain = x if x.is_contiguous else x.backend.contiguous(x)
@@ -87,7 +87,7 @@ def to_host(x: DeviceArray, wait: bool = True) -> np.ndarray:
 
 
 def copy_of(x: DeviceArray, device: int | None = None) -> DeviceArray:
-    """A contiguous array's elements in new memory, perhaps of another device."""
+    """Return a contiguous array's elements in new memory, perhaps of another device."""
     device = x.device if device is None else device
     made = empty(device, x.shape, x.dtype)
     if x.size:
@@ -113,5 +113,5 @@ def copy(dst: DeviceArray, src: DeviceArray):
 
 
 def moved(x: DeviceArray, device: int) -> DeviceArray:
-    """An array on another device."""
+    """Return an array on another device."""
     return x if x.device == device else copy_of(x.backend.contiguous(x), device)

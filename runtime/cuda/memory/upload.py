@@ -39,11 +39,11 @@ class Room:
         return Stage(self)
 
     def sent(self, stage: "Stage"):
-        """Takes back memory that is on its way."""
+        """Take back memory that is on its way."""
         self._stages.append(stage)
 
     def seen(self, memory: DeviceArray, arrays) -> list:
-        """The arrays, with those of the host where they lie in device memory."""
+        """Return the arrays, with those of the host where they lie in device memory."""
         found = list(arrays)
         for i, at in zip(self.host, self.offsets):
             a = arrays[i]
@@ -64,11 +64,11 @@ class Stage:
             self.views[i] = self.bytes[at:at + size].view(dtype).reshape(shape)
 
     def has_arrived(self) -> bool:
-        """Whether nothing reads it any more."""
+        """Return whether nothing reads it any more."""
         return all([e.query() for e in self.piece.events.values()])  # noqa: C419  (a list is quicker here)
 
     def fill(self, arrays):
-        """Takes in the arrays that were not computed here."""
+        """Take in the arrays that were not computed here."""
         views = self.views
         for i in self.room.host:
             if arrays[i] is not views[i]:
@@ -81,7 +81,7 @@ class Stage:
 
 
 def uploaded(arrays) -> list:
-    """The arrays, those of the host in device memory."""
+    """Return the arrays, those of the host in device memory."""
     if all([a.__class__ is DeviceArray for a in arrays]):  # noqa: C419  (a list is quicker here)
         return arrays
     room = Room(arrays)

@@ -75,7 +75,7 @@ class Row:
     shapes: str = ""
 
     def floor(self, chip: Chip) -> float:
-        """The least seconds that it takes."""
+        """Return the least seconds that it takes."""
         math = self.flops / chip.rates.get(self.dtype, chip.rates["float32"])
         return max((self.read + self.written) / chip.copies, math, len(self.kernels) * chip.launch)
 
@@ -116,7 +116,7 @@ class Notes:
         loops.LISTENERS.remove(self._heard)
 
     def _observe(self, step, run):
-        """Runs a step, and notes it if it launches anything itself."""
+        """Run a step, and notes it if it launches anything itself."""
         outside, self._running = self._running, _Running(step)
         try:
             run()
@@ -128,12 +128,13 @@ class Notes:
             self._running = outside
 
     def _finished(self, running) -> Row:
-        """Notes a step that has launched all it does."""
+        """Record a step that has launched all it does."""
         self.rows.append(_row(running))
         return self.rows[-1]
 
     def _heard(self, prepared):
-        """A kernel of loops runs. Steps that are nothing else are counted by their values, others have it copy operands."""
+        """Return a kernel of loops runs. Steps that are nothing else are counted by their values, others have it copy
+        operands."""
         if self._running is not None and type(self._running.step) is not program.Launched:
             self._running.loops += len(prepared.launches)
             for buffer, times, size in _moved(prepared):
@@ -141,12 +142,12 @@ class Notes:
                 self._running.written += size * buffer.written
 
     def clear(self):
-        """Forgets what was noted."""
+        """Forget what was noted."""
         self.rows.clear()
         self.uploads.clear()
 
     def _moved(self, name, read, written):
-        """A copy or a fill beside kernels."""
+        """Return a copy or a fill beside kernels."""
         if self._running is not None:
             self._running.loops += 1
             self._running.read += read
@@ -154,7 +155,7 @@ class Notes:
         return self._noted(name, (1, 1, 1), read, written)
 
     def _noted(self, name, grid, read, written):
-        """A launch; what runs outside of steps is a step of its own."""
+        """Return a launch; what runs outside of steps is a step of its own."""
         if self._running is None:
             self.rows.append(Row(name, ((name, grid),), read, written))
         else:
@@ -164,11 +165,11 @@ class Notes:
     # Reports.
 
     def floor(self, chip: Chip = H100) -> float:
-        """The least seconds of all steps."""
+        """Return the least seconds of all steps."""
         return sum(r.floor(chip) for r in self.rows)
 
     def facts(self, chip: Chip = H100) -> dict:
-        """The sums, as plain numbers."""
+        """Return the sums, as plain numbers."""
         moved, flops = sum(r.read + r.written for r in self.rows), sum(r.flops for r in self.rows)
         return {"floor": self.floor(chip), "bytes": moved, "flops": flops,
                 "launches": sum(len(r.kernels) for r in self.rows), "uploaded": sum(self.uploads)}
@@ -225,7 +226,7 @@ class Ledger(Notes, Planner):
         return 0
 
     def cuMemcpyHtoDAsync_v2(self, to, source, size, stream):
-        """An upload."""
+        """Return an upload."""
         self.uploads.append(size)
         return 0
 
@@ -235,15 +236,15 @@ class Ledger(Notes, Planner):
         return 0
 
     def cuMemcpyDtoDAsync_v2(self, to, source, size, stream):
-        """A copy; one outside of steps is a step of its own."""
+        """Return a copy; one outside of steps is a step of its own."""
         return self._moved("copy", size, size)
 
     def cuMemsetD8Async(self, to, value, count, stream):
-        """A fill of bytes."""
+        """Return a fill of bytes."""
         return self._moved("fill", 0, count)
 
     def cuMemsetD32Async(self, to, value, count, stream):
-        """A fill of words."""
+        """Return a fill of words."""
         return self._moved("fill", 0, 4 * count)
 
     def cuStreamIsCapturing(self, stream, out):
@@ -252,7 +253,7 @@ class Ledger(Notes, Planner):
         return 0
 
     def cuLaunchKernelEx(self, config, function, parameters, extra):
-        """A launch."""
+        """Return a launch."""
         if function not in self._named:
             self._named[function] = next(b for b in compiler.made().values() if b.code == self.modules[function])
         return self._noted(self._named[function].name, tuple(launch.grid_of(config)), 0, 0)
@@ -316,12 +317,13 @@ def _row(running) -> Row:
 
 
 def _of_end(step) -> tuple:
-    """(bytes that the end of a kernel reads, that it writes)."""
+    """Return (bytes that the end of a kernel reads, that it writes)."""
     return sum(map(_bytes, set(step.reads))), sum(map(_bytes, set(step.writes)))
 
 
 def _of_kernel(step) -> tuple:
-    """(bytes that a fused kernel reads, that it writes); what several buffers see of one value is no more than all of it."""
+    """Return (bytes that a fused kernel reads, that it writes); what several buffers see of one value is no more than all of
+    it."""
     read: dict = {}
     written: dict = {}
     late = names_at_end(step.kernel.kernel) if step.step.ends_apart else ()
@@ -337,7 +339,7 @@ def _of_kernel(step) -> tuple:
 
 
 def _moved(prepared) -> list:
-    """(buffer, how often a kernel reads it from memory, its bytes) of each buffer."""
+    """Return (buffer, how often a kernel reads it from memory, its bytes) of each buffer."""
     kernel, sizes = prepared.kernel, prepared.sizes
 
     def number(n):
@@ -353,8 +355,8 @@ def _moved(prepared) -> list:
 
 
 def _fetched(prepared, stage, swept: int) -> float:
-    """The share that a sweep, which reads so many bytes, fetches from memory. One that goes backwards finds the end near: the
-    further from there, the more was read since, twice."""
+    """Return the share that a sweep, which reads so many bytes, fetches from memory. One that goes backwards finds the end
+    near: the further from there, the more was read since, twice."""
     between = _between(prepared, swept)
     if between <= _NEAR:
         return 0
@@ -363,7 +365,7 @@ def _fetched(prepared, stage, swept: int) -> float:
 
 
 def _between(prepared, swept: int) -> int:
-    """The bytes that are read before a kernel reads the same again, of a sweep that reads so many in all."""
+    """Return the bytes that are read before a kernel reads the same again, of a sweep that reads so many in all."""
     first = prepared.launches[0]
     if len(prepared.launches) > 1:
         return swept                    # each sweep is a launch
@@ -373,7 +375,7 @@ def _between(prepared, swept: int) -> int:
 
 
 def _extents(prepared) -> list:
-    """The extents of the reduced dims."""
+    """Return the extents of the reduced dims."""
     return [prepared.sizes[d.extent] if isinstance(d.extent, str) else d.extent for d in prepared.kernel.reduce]
 
 

@@ -66,7 +66,7 @@ class _Block:
     key: tuple = (0,)
 
     def used_on(self, stream):
-        """All work is in one stream."""
+        """Return all work is in one stream."""
 
 
 @dataclass
@@ -84,7 +84,7 @@ class _Arena:
     capturing: int = 0
 
     def allocate(self, size, stream, pool=0) -> _Block:
-        """A block of at least so many bytes."""
+        """Return a block of at least so many bytes."""
         number, self.count = self.count, self.count + 1
         size = max(_ROUND, -(-size // _ROUND) * _ROUND)
         if number in self.kept:
@@ -96,7 +96,7 @@ class _Arena:
         return _Block(_address(self.region) + start, size, number)
 
     def release(self, block):
-        """Gives a block back."""
+        """Return a block back."""
         if block.pointer >> _REGION != self.region + 1 or block.number in self.kept:
             return
         at = block.pointer - _address(self.region)
@@ -146,7 +146,7 @@ class Planner:
     cuDevicePrimaryCtxRetain = cuStreamCreateWithPriority = cuEventCreate = _handle
 
     def cuDeviceGetCount(self, out):
-        """One device."""
+        """Return one device."""
         return _set(out, 1)
 
     def cuDeviceGetAttribute(self, out, number, device):
@@ -165,7 +165,7 @@ class Planner:
         return _set(out, self.pinned[-1].ctypes.data)
 
     def cuMemcpyHtoDAsync_v2(self, to, source, size, stream):
-        """A constant."""
+        """Return a constant."""
         self.noted.append(("write", *self._place(to), ctypes.string_at(source, size)))
         return 0
 
@@ -176,17 +176,17 @@ class Planner:
         return 0
 
     def cuMemcpyDtoDAsync_v2(self, to, source, size, stream):
-        """A copy."""
+        """Return a copy."""
         self.noted.append(("copy", *self._place(to), *self._place(source), size))
         return 0
 
     def cuMemsetD8Async(self, to, value, count, stream):
-        """A fill of bytes."""
+        """Return a fill of bytes."""
         self.noted.append(("fill", 1, *self._place(to), value, count))
         return 0
 
     def cuMemsetD32Async(self, to, value, count, stream):
-        """A fill of words."""
+        """Return a fill of words."""
         self.noted.append(("fill", 4, *self._place(to), value, count))
         return 0
 
@@ -197,11 +197,11 @@ class Planner:
         return _set(out, handle)
 
     def cuModuleGetFunction(self, out, module, name):
-        """A module has one function."""
+        """Return a module has one function."""
         return _set(out, module)
 
     def cuLaunchKernelEx(self, config, function, parameters, extra):
-        """A launch."""
+        """Return a launch."""
         code = self.modules[function]
         variant, binary = next((v, b) for v, b in compiler.made().items() if b.code == code)
         first = ctypes.c_void_p.from_address(parameters).value or 0
@@ -230,8 +230,8 @@ class Planner:
         return Program(commands, self.arena.size, tuple([self._place(a.pointer) for a in results]), checks.names(), binaries)
 
     def attempt(self, run, avals, kept=None) -> list:
-        """One run in regions that no other run has, so that an address of another one is found out; `kept` are the regions of
-        allocations by their number."""
+        """Return one run in regions that no other run has, so that an address of another one is found out; `kept` are the
+        regions of allocations by their number."""
         kept = kept or {}
         self.first += self.regions
         self.regions = len(avals) + 2 + len(kept)
@@ -255,7 +255,7 @@ class Planner:
         return results
 
     def _place(self, address: int) -> tuple:
-        """(region, byte) of an address."""
+        """Return (region, byte) of an address."""
         region, byte = (address >> _REGION) - 1 - self.first, address & ((1 << _REGION) - 1)
         if not 0 <= region < self.regions:
             raise DeviceError("a launch refers to memory that is kept between runs")
@@ -276,6 +276,6 @@ def _set(out, value) -> int:
 
 
 def _number(memory) -> int | None:
-    """The number of the allocation that memory came from; None where it is an input's."""
+    """Return the number of the allocation that memory came from; None where it is an input's."""
     block: Any = memory.block if isinstance(memory, pools.Memory) else None
     return None if block is None else block.number

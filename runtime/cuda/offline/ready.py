@@ -26,7 +26,8 @@ _ALIGNED = 16
 
 
 def as_json(program, avals) -> tuple:
-    """(a planned program as data for a file, the bytes that it writes, its binaries); `avals` are those of the results."""
+    """Return (a planned program as data for a file, the bytes that it writes, its binaries); `avals` are those of the
+    results."""
     written, at, commands = [], 0, []
     for name, *rest in program.commands:
         if name == "launch":
@@ -117,7 +118,7 @@ class ReadyProgram:
         return step
 
     def run(self, inputs) -> list:
-        """The results, as arrays, in order."""
+        """Return the results, as arrays, in order."""
         stream = streams.current(self.device).handle
         inputs = [_plain(a) for a in inputs]
         arena = Memory(self.device, self.arena, stream)
@@ -132,7 +133,7 @@ class ReadyProgram:
         return [self._result(d, shape, region, byte, fresh, inputs, arena) for d, shape, region, byte in self.outputs]
 
     def _result(self, dtype, shape, region, byte, fresh, inputs, arena):
-        """A result: memory of its own, or a part of an input or of the arena."""
+        """Return a result: memory of its own, or a part of an input or of the arena."""
         if region in fresh:
             return fresh[region]
         if region == self.inputs:
@@ -153,13 +154,13 @@ def _is_grid(grid) -> bool:
 
 
 def _plain(a: DeviceArray) -> DeviceArray:
-    """The elements in row-major order, and where whole vectors begin."""
+    """Return the elements in row-major order, and where whole vectors begin."""
     a = a if a.is_contiguous else a.backend.contiguous(a)
     return a if not a.pointer % _ALIGNED else a.backend.copied(a)
 
 
 def packed(binaries) -> tuple:
-    """(the bytes of binaries, [first byte, size] of each)."""
+    """Return (the bytes of binaries, [first byte, size] of each)."""
     parts, places, at = [], [], 0
     for data in [b.pack() for b in binaries]:
         places.append([at, len(data)])
@@ -181,7 +182,7 @@ def unpacked(blob: np.ndarray, places) -> list:
 
 
 def _check_binary(b: Binary):
-    """Raises unless the numbers of a binary can be those of one."""
+    """Raise unless the numbers of a binary can be those of one."""
     numbers = (b.shared, b.threads, b.clusters, b.scratch, *b.offsets)
     if not all(type(n) is int and 0 <= n < 1 << 20 for n in numbers) or not b.threads or not b.clusters:
         raise FileError("GPU code is damaged")

@@ -83,13 +83,13 @@ class Times(Notes):
         return super()._finished(running)
 
     def mark(self):
-        """An event, here."""
+        """Return an event, here."""
         event = self._idle.pop() if self._idle else streams.Event(True)
         event.record()
         self.marks.append(event)
 
     def clear(self):
-        """Forgets what was noted."""
+        """Forget what was noted."""
         super().clear()
         self._idle += self.marks
         self.marks, self.owners = [], []

@@ -35,7 +35,7 @@ class Steady:
         self._lock = threading.Lock()
 
     def are_there(self, arrays) -> bool:
-        """Whether the inputs among these arrays lie where they are read."""
+        """Return whether the inputs among these arrays lie where they are read."""
         found = [arrays[i] for i in self.numbers]
         return [*map(id, found)] == self._known or self._take_in(found)
 
@@ -56,11 +56,11 @@ class Steady:
         return True
 
     def moved(self, pointers) -> set:
-        """The numbers of those that lie elsewhere, by the addresses of all inputs."""
+        """Return the numbers of those that lie elsewhere, by the addresses of all inputs."""
         return {i for i, p in zip(self.numbers, self.pointers) if pointers[i] != p}
 
     def tell(self, arrays):
-        """Says that the stream uses them, to whoever does not know."""
+        """Tell that the stream uses them, to whoever does not know."""
         for k in self._told:
             used(arrays[self.numbers[k]], self.stream)
 
@@ -112,8 +112,8 @@ class Captured:
                     copies.write(part, self.outputs[i])
 
     def fits(self, arrays) -> bool:
-        """Whether it may be run now: in its stream, whose device is current from now on, on inputs where the capture reads
-        them."""
+        """Return whether it may be run now: in its stream, whose device is current from now on, on inputs where the capture
+        reads them."""
         return (streams.current(self.device) == self.stream and not self.stream.is_capturing()
                 and self.steady.are_there(arrays))
 
@@ -122,14 +122,14 @@ class Captured:
         return self.room.stage() if self.room.host else None
 
     def room_for_results(self) -> list:
-        """New memory for what is copied out of the graph's; asked for before a run has written anything, for there may be
-        none."""
+        """Return new memory for what is copied out of the graph's; asked for before a run has written anything, for there may
+        be none."""
         outputs, stream = self.outputs, self.stream.handle
         return [*[empty(self.device, outputs[i].shape, outputs[i].dtype, stream) for i in self.apart],
                 *[Memory(self.device, block.bytes, stream) for block in self.blocks]]
 
     def run(self, arrays, room, stage) -> list:
-        """Replays on new inputs; results go to `room`, if they must not lie where the next run's will."""
+        """Replay on new inputs; results go to `room`, if they must not lie where the next run's will."""
         with self.lock:
             if stage is not None:
                 stage.fill(arrays)
@@ -182,15 +182,16 @@ class CopiedOut:
 
 
 def copied(repeated, arrays, stable) -> int:
-    """Bytes that each run of a capture would copy: of inputs that do not stay where they are, and of results that are not
-    small."""
+    """Return bytes that each run of a capture would copy: of inputs that do not stay where they are, and of results that are
+    not small."""
     values = repeated.graph.graph.outputs
     moving = sum(a.nbytes for a, stays in zip(arrays, stable) if a.__class__ is DeviceArray and not stays)
     return moving + sum(_bytes(values[i]) for i in _parted(repeated, values)[2])
 
 
 def _parted(repeated, values) -> tuple:
-    """The numbers of results that are copied out of a graph: small ones, small gradients, and those that travel alone."""
+    """Return the numbers of results that are copied out of a graph: small ones, small gradients, and those that travel
+    alone."""
     left = [i for i in range(len(values)) if i not in repeated.targets]
     most = [SMALL_GRADIENT if i in repeated.brief else SMALL for i in range(len(values))]
     fit = [i for i in left if 0 < _bytes(values[i]) <= most[i]]

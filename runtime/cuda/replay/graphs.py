@@ -48,7 +48,7 @@ class CUDAGraph:
         self.last: Any = None               # the last of them
 
     def capture_begin(self, pool=None, capture_error_mode: str = "thread_local"):
-        """Starts capturing the current stream, which must not be the default one. `pool` is that of another graph, or
+        """Start capturing the current stream, which must not be the default one. `pool` is that of another graph, or
         `graph_pool_handle()`, whose memory this one may share."""
         stream = streams.current()
         if capture_error_mode not in _MODES:
@@ -75,7 +75,7 @@ class CUDAGraph:
             raise
 
     def capture_end(self):
-        """Ends the capture and makes the graph ready to run."""
+        """End the capture and makes the graph ready to run."""
         self.memory.leave()
         contexts.context(self.device)
         try:
@@ -96,7 +96,7 @@ class CUDAGraph:
                               "were made to wait for it must be waited for before it ends") from e
 
     def abandon(self):
-        """Ends a capture that failed; nothing of it is kept."""
+        """End a capture that failed; nothing of it is kept."""
         self.memory.leave()
         contexts.context(self.device)
         graph = c_void_p()
@@ -106,7 +106,7 @@ class CUDAGraph:
         self.reset()
 
     def instantiate(self):
-        """Makes what was captured ready to run, which the first replay does too."""
+        """Make what was captured ready to run, which the first replay does too."""
         if not self.captured:
             raise DeviceError("this graph holds nothing yet; capture it first")
         contexts.context(self.device)
@@ -117,13 +117,13 @@ class CUDAGraph:
             self._destroy("cuGraphDestroy", "captured")
 
     def replay(self):
-        """Puts all of it into the current stream."""
+        """Put all of it into the current stream."""
         if not self.executable:
             self.instantiate()
         self.replay_in(streams.current(self.device))
 
     def replay_in(self, stream):
-        """Puts all of it, which is instantiated, into a stream of the device that is current."""
+        """Put all of it, which is instantiated, into a stream of the device that is current."""
         if self.draws.keys and self.last not in (None, stream):
             stream.wait_stream(self.last)       # where the last replay may still read its keys
         self.draws.renew()
@@ -134,7 +134,7 @@ class CUDAGraph:
             status_words.launched(words)
 
     def pool(self) -> int:
-        """The number of the memory pool, which another graph may share."""
+        """Return the number of the memory pool, which another graph may share."""
         if self.memory is None:
             raise DeviceError("this graph holds nothing yet; capture it first")
         return self.memory.number
@@ -146,27 +146,27 @@ class CUDAGraph:
         self.generators.append(generator)
 
     def raw_cuda_graph(self) -> int:
-        """The driver's handle of what was captured."""
+        """Return the driver's handle of what was captured."""
         if not self.captured:
             raise DeviceError("what was captured is kept with CUDAGraph(keep_graph=True) only")
         return self.captured
 
     def raw_cuda_graph_exec(self) -> int:
-        """The driver's handle of what is launched."""
+        """Return the driver's handle of what is launched."""
         if not self.executable:
             raise DeviceError("this graph is not instantiated; capture it first")
         return self.executable
 
     def enable_debug_mode(self):
-        """Keeps what is captured from now on, for `debug_dump`."""
+        """Keep what is captured from now on, for `debug_dump`."""
         self.keeps = True
 
     def debug_dump(self, debug_path):
-        """Writes what was captured into a file, in the language of Graphviz."""
+        """Write what was captured into a file, in the language of Graphviz."""
         self.driver.cuGraphDebugDotPrint(self.raw_cuda_graph(), fsencode(debug_path), 1)
 
     def reset(self):
-        """Forgets what was captured; its memory may be used for other things."""
+        """Forget what was captured; its memory may be used for other things."""
         if self.driver is None:
             return
         if self.memory is not None and self.memory.is_entered:      # nobody will end the capture
@@ -228,7 +228,7 @@ def graph(cuda_graph: CUDAGraph, pool=None, stream=None, capture_error_mode: str
 
 
 def graph_pool_handle() -> int:
-    """The number of a new memory pool that graphs may share."""
+    """Return the number of a new memory pool that graphs may share."""
     return pools.new_number()
 
 
@@ -247,7 +247,7 @@ class Draws:
         self.arrays: list = []           # device memory, of so many keys each
 
     def takes(self, a: np.ndarray) -> bool:
-        """Whether a host array is like a key, where there are any."""
+        """Return whether a host array is like a key, where there are any."""
         return bool(self.started) and a.dtype == np.uint64 and a.shape == (2,)
 
     def placed(self, key: np.ndarray) -> DeviceArray:
@@ -265,7 +265,7 @@ class Draws:
         return self.arrays[-1][number % _TOGETHER]
 
     def finish(self):
-        """The capture is over, in which nothing was drawn yet: the generators go back to where they were."""
+        """Return the capture is over, in which nothing was drawn yet: the generators go back to where they were."""
         self.counts = {g: 1 + max(n for other, n in self.keys if other is g) for g in dict(self.keys)}
         for g, count in self.counts.items():
             seed, first = self.started[g]
@@ -273,7 +273,7 @@ class Draws:
                 g.put((seed, first))
 
     def renew(self):
-        """Puts the next keys where the graph reads them, in the current stream."""
+        """Put the next keys where the graph reads them, in the current stream."""
         if not self.keys:
             return
         places = {g: g.reserve(count) for g, count in self.counts.items()}

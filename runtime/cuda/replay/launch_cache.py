@@ -57,8 +57,8 @@ class _Family:
 
 
 def run(op, inputs, params, device, work, pure=True):
-    """The result of `work(op, inputs, params, device)`, repeated where that is known to give the same; `pure` if it writes over
-    nothing."""
+    """Return the result of `work(op, inputs, params, device)`, repeated where that is known to give the same; `pure` if it
+    writes over nothing."""
     if noting.notes is not None or kernels.OBSERVERS or kernels.LISTENERS:
         return work(op, inputs, params, device)     # (notes are of a call that this is a part of, whose list has every launch)
     arrays: list = []
@@ -96,7 +96,7 @@ def run(op, inputs, params, device, work, pure=True):
 
 
 def _new(key, known, arrays, shared, call):
-    """A run of a kind that has no recipe yet."""
+    """Return a run of a kind that has no recipe yet."""
     op, inputs, params, device, work, _ = call
     kind = shape_families.kind_of(op, inputs, params)
     numbers = [x if x else repr(x) for x in inputs if x.__class__ is not DeviceArray and x.__class__ is not Aval]
@@ -148,7 +148,7 @@ def switches() -> tuple:
 
 
 def _sharing(arrays) -> tuple:
-    """(one operand, a later one in the same memory, how far that lies from the first) of each that has one before it."""
+    """Return (one operand, a later one in the same memory, how far that lies from the first) of each that has one before it."""
     seen: dict = {}
     found: tuple = ()
     for n, a in enumerate(arrays):
@@ -159,7 +159,7 @@ def _sharing(arrays) -> tuple:
 
 
 def _noted(key, arrays, call):
-    """A run that leaves a recipe, if it can be repeated."""
+    """Return a run that leaves a recipe, if it can be repeated."""
     op, inputs, params, device, work, _ = call
     now, notes = switches(), Notes(arrays)
     found = _run_noted(notes, work, op, inputs, params, device)
@@ -178,7 +178,7 @@ def _run_noted(notes, work, *call):
 
 
 def _noted_for_all(family, numbers, shared, arrays, call):
-    """A run with symbols for sizes, strides and distances, which leaves a list for all that meet its conditions."""
+    """Return a run with symbols for sizes, strides and distances, which leaves a list for all that meet its conditions."""
     op, inputs, params, device, work, pure = call
     now, sizes = switches(), shape_families.Sizes(numbers, [s[2] for s in shared if s[2]])
     sizes.scope.is_inner, sizes.scope.is_key, sizes.scope.exact = False, False, None
@@ -210,7 +210,7 @@ def _noted_for_all(family, numbers, shared, arrays, call):
 
 
 def _keep(family, made):
-    """Keeps a list, all of which take some room."""
+    """Keep a list, all of which take some room."""
     global _lists
     if _lists >= _MOST:
         _families.clear()
@@ -238,7 +238,7 @@ def _as_numbers(found, stand_ins, arrays):
 
 
 def forget():
-    """Forgets all recipes, for a driver that was replaced."""
+    """Forget all recipes, for a driver that was replaced."""
     global _lists
     _known.clear()
     _families.clear()

@@ -38,7 +38,7 @@ class Recipe:
         self.switches = switches
 
     def __call__(self, arrays, device):
-        """The results on other operands."""
+        """Return the results on other operands."""
         stream = streams.current(device).handle
         held: list = []
         at: list = []
@@ -71,7 +71,7 @@ class Recipe:
         return tuple(found) if self.many else found[0]
 
     def _call(self, step, at, stream):
-        """A launch of a kernel that was being compiled when the list was made, or that asks for memory of its own."""
+        """Return a launch of a kernel that was being compiled when the list was made, or that asks for memory of its own."""
         _, function, grid, args, moving = step
         function(grid, stream, *launch.moved(args, moving, at))
         if function.__class__ is launch.Coming and function.loaded is not None:
@@ -79,15 +79,15 @@ class Recipe:
 
 
 def taken_first(steps) -> tuple:
-    """(the bytes of what is taken first, the steps that are left) of a list in which nothing goes back, so that all numbers
-    stay as they are; of another one nothing, and all."""
+    """Return (the bytes of what is taken first, the steps that are left) of a list in which nothing goes back, so that all
+    numbers stay as they are; of another one nothing, and all."""
     if any([s[0] == DROP for s in steps]):      # noqa: C419  (quicker)
         return (), steps
     return tuple([s[1] for s in steps if s[0] == TAKE]), tuple([s for s in steps if s[0] != TAKE])
 
 
 def _arranged(steps, results, operands: int) -> tuple:
-    """The same, and the results, of a list with so many operands in which something goes back."""
+    """Return the same, and the results, of a list with so many operands in which something goes back."""
     dropped = {s[1]: n for n, s in enumerate(steps) if s[0] == DROP}
     if not dropped:
         return (), steps, results
@@ -108,7 +108,7 @@ def _arranged(steps, results, operands: int) -> tuple:
 
 
 def _placed_anew(step, places) -> tuple:
-    """A step on other places, each (number, bytes from there)."""
+    """Return a step on other places, each (number, bytes from there)."""
     def new(number, more):
         if number is None:
             return None, more
@@ -133,8 +133,8 @@ def _laid_out(result, device, starts) -> tuple:
 
 
 def _ready(step, device, starts) -> tuple:
-    """A launch with its loaded kernel: which addresses are whole vectors' follows from where operands begin (new memory begins
-    on one)."""
+    """Return a launch with its loaded kernel: which addresses are whole vectors' follows from where operands begin (new memory
+    begins on one)."""
     _, form, how, grid, args, moving, mask = step
     count = len(starts)
     for n, number, more in moving:
@@ -173,7 +173,7 @@ def _use(memory, stream):
 
 
 def _array(result, held):
-    """An array that a call gives."""
+    """Return an array that a call gives."""
     made = _new(DeviceArray)
     place, made.shape, made.strides, made.dtype, made.offset, made.is_contiguous, whole, made.layout = result
     memory = made.memory = held[place]
@@ -203,7 +203,7 @@ class Notes:
         self.numbers: dict = {}             # of memory that was taken, by id
 
     def place(self, address):
-        """(number, bytes from its start) of an address; (None, the address) where that stays as it is."""
+        """Return (number, bytes from its start) of an address; (None, the address) where that stays as it is."""
         now = hint(address)
         for start, size, first, number in self.regions:
             if start <= now < start + size:
@@ -212,7 +212,7 @@ class Notes:
         return 0, 0
 
     def took(self, memory, nbytes):
-        """New memory."""
+        """Return new memory."""
         self.numbers[id(memory)] = self.count
         self.regions.append((memory.pointer, memory.nbytes, memory.pointer, self.count))
         self.steps.append((TAKE, nbytes))
@@ -226,7 +226,7 @@ class Notes:
             self.steps.append((DROP, number))
 
     def launched(self, form, how, grid, args):
-        """A kernel in the stream: its form, and how it was compiled but for what is known of sizes."""
+        """Return a kernel in the stream: its form, and how it was compiled but for what is known of sizes."""
         self.listed += 1
         moving = self._moving(args, form.addresses)
         still = set(form.pointers).difference([n for n, _, _ in moving])
@@ -237,12 +237,12 @@ class Notes:
         return tuple([m for m in moving if m[1] is not None])
 
     def filled(self, ask, address, value, count):
-        """Bytes or words of one value."""
+        """Return bytes or words of one value."""
         self.listed += 1
         self.steps.append((FILL, ask, *self.place(address), value, count))
 
     def copied(self, ask, to, source, size):
-        """Bytes from one place to another."""
+        """Return bytes from one place to another."""
         self.listed += 1
         self.steps.append((COPY, ask, *self.place(to), *self.place(source), size))
 
@@ -253,13 +253,13 @@ class Notes:
             self.regions.append((memory.pointer, memory.nbytes, 0, None))
 
     def checked(self, words):
-        """A launch that may write words is about to come."""
+        """Return a launch that may write words is about to come."""
         self.regions.append((words.pointer, words.nbytes, 0, None))
         self.steps.append((CHECK, words))
 
     def list(self, found) -> tuple | None:
-        """(the bytes of what is taken first, steps, results, whether these are several), if the list is whole, for a run that
-        gave `found`."""
+        """Return (the bytes of what is taken first, steps, results, whether these are several), if the list is whole, for a run
+        that gave `found`."""
         many = type(found) is tuple
         results = [self._result(a) for a in (found if many else (found,))]
         if self.odd or self.asked != self.listed or None in results:
@@ -267,7 +267,7 @@ class Notes:
         return *taken_first(tuple(self.steps)), tuple(results), many
 
     def _result(self, a):
-        """(the number of its memory, what it is like there, whether it is no view into it); of an operand its number."""
+        """Return (the number of its memory, what it is like there, whether it is no view into it); of an operand its number."""
         number = self.numbers.get(id(a.memory)) if a.__class__ is DeviceArray else None
         if number is None:
             return next((n for n, given in enumerate(self.arrays) if given is a), None)
@@ -284,5 +284,5 @@ class SizedList:
         self.switches = switches
 
     def bind(self, numbers, device, starts, lasting) -> Recipe:
-        """The list for these numbers; see `Recipe`."""
+        """Return the list for these numbers; see `Recipe`."""
         return Recipe((*self.evaluate(*numbers), self.many), device, starts, self.switches, lasting)

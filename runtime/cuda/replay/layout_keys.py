@@ -18,14 +18,14 @@ _new = object.__new__
 
 
 def layout_of(a: DeviceArray) -> int:
-    """The number of an array's layout."""
+    """Return the number of an array's layout."""
     a.layout = found = number_of(a.memory.device, a.shape, a.strides, a.dtype, (a.memory.pointer + a.offset) & BETWEEN)
     return found
 
 
 def number_of(*layout) -> int:
-    """The number of (device, shape, strides, dtype, bytes after a whole vector). Whoever comes after too many others gets one
-    that nobody has had."""
+    """Return the number of (device, shape, strides, dtype, bytes after a whole vector). Whoever comes after too many others
+    gets one that nobody has had."""
     found = _numbers.get(layout)
     if found is None:
         if len(_numbers) >= _MOST:

@@ -48,7 +48,7 @@ class Kind(NamedTuple):
 
 
 def kind_of(call, inputs, params) -> Kind:
-    """The kind of a call. Who looks on reads sizes off values: for that, each is as it is."""
+    """Return the kind of a call. Who looks on reads sizes off values: for that, each is as it is."""
     symbolic = _has_symbols()
     numbers: Any = {} if not symbolic else _Symbols()
     least = LEAST if not kernels.OBSERVERS else _NEVER
@@ -76,7 +76,7 @@ def kind_of(call, inputs, params) -> Kind:
 
 
 def _has_symbols() -> bool:
-    """Whether this thread notes what it asks for with symbols for sizes."""
+    """Return whether this thread notes what it asks for with symbols for sizes."""
     notes = noting.notes
     return notes is not None and notes.symbolic
 
@@ -90,7 +90,7 @@ class _Symbols(dict):
     """Numbers that may be symbols, by what they are now. What this says of them becomes conditions."""
 
     def setdefault(self, n, place):
-        """The place of a number."""
+        """Return the place of a number."""
         for i, known in enumerate(self.values()):
             if known == n:
                 return i
@@ -99,7 +99,7 @@ class _Symbols(dict):
 
 
 def lies_plain(x: DeviceArray) -> bool:
-    """Whether an array's elements follow each other, or will, since strides in elements cannot say where they are."""
+    """Return whether an array's elements follow each other, or will, since strides in elements cannot say where they are."""
     if x.is_contiguous or 0 in x.shape:
         return True
     size = x.dtype.itemsize
@@ -124,7 +124,7 @@ class Sizes:
         return tuple([self._symbols.get(n, n) for n in map(hint, sizes)])
 
     def of_array(self, a: DeviceArray, offset) -> DeviceArray:
-        """An array of symbolic sizes in the same memory."""
+        """Return an array of symbolic sizes in the same memory."""
         made: Any = object.__new__(DeviceArray)
         made.kind, made.memory, made.base, made.offset, made.dtype = a.kind, a.memory, a.base, offset, a.dtype
         made.layout = 0
@@ -193,12 +193,12 @@ class _Ended(dict):
 
 
 def count() -> int:
-    """How many things are kept."""
+    """Return how many things are kept."""
     return _count
 
 
 def forget():
-    """Forgets all that was made."""
+    """Forget all that was made."""
     global _count
     with _lock:
         _made.clear()

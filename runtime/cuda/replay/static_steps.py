@@ -31,7 +31,8 @@ class Unchanged:
         return found
 
     def _fits(self, graph, step, kept) -> bool:
-        """Whether all that a step writes is new (`kept` is what lies elsewhere), and nothing that it reads is a number."""
+        """Return whether all that a step writes is new (`kept` is what lies elsewhere), and nothing that it reads is a
+        number."""
         return (self.runs.get(step) is not None and graph.numbers.isdisjoint(step.reads)
                 and kept.isdisjoint(step.writes))
 
@@ -55,7 +56,7 @@ class Stretch:
         self.name = f"stretch {next(_number)}"          # (recipes must not keep the steps)
 
     def run(self, env, device, places=None):
-        """Computes; results go into `env`."""
+        """Compute; results go into `env`."""
         if places:
             for one in self.runs:
                 one.run(env, device, places)

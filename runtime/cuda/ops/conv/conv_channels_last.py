@@ -24,24 +24,24 @@ BESIDE = 4           # programs of a multiprocessor, which wait in turn
 
 
 def takes(kind, w, groups, pixels) -> bool:
-    """Whether a convolution by filters w, or one of its gradients, that makes so many pixels is done this way."""
+    """Return whether a convolution by filters w, or one of its gradients, that makes so many pixels is done this way."""
     return is_fast(kind) and text.pays(w, groups, pixels)
 
 
 def takes_few(kind, w, groups, pixels, back=False) -> bool:
-    """The same of a convolution that makes few channels, or a number that is no whole tiles, of many; with `back` of the
+    """Return the same of a convolution that makes few channels, or a number that is no whole tiles, of many; with `back` of the
     gradient of a convolution's input."""
     outputs, channels, *kernel = w
     return is_fast(kind) and text.pays_for_few((channels, outputs, *kernel) if back else w, groups, pixels)
 
 
 def multiplies(kind, w, groups, pixels, back=False) -> bool:
-    """Whether `multiply` is for that."""
+    """Return whether `multiply` is for that."""
     return takes(kind, w, groups, pixels) or takes_few(kind, w, groups, pixels, back)
 
 
 def turned(a):
-    """An image (N, C, *space) as (N, *space, C)."""
+    """Return an image (N, C, *space) as (N, *space, C)."""
     return a.backend.contiguous(a.transpose(0, *range(2, a.ndim), 1))
 
 
@@ -52,7 +52,7 @@ def filters(w, back: bool):
 
 
 def multiply(device, images, w, more, out, sizes, window, back, fused):
-    """Writes the convolution of images by filters, or with `back` the gradient of a convolution's input, to `out`. `more` are
+    """Write the convolution of images by filters, or with `back` the gradient of a convolution's input, to `out`. `more` are
     the bias, if there is one, and the operands of what follows (`fused`, along)."""
     bias, operands = more
     kind = dt.from_numpy(w.dtype)
@@ -69,12 +69,12 @@ def multiply(device, images, w, more, out, sizes, window, back, fused):
 
 
 def weight_grad(device, x, g, shape, sizes, window) -> tuple:
-    """(sums over parts of the pixels as (parts, *shape) in float32, how many parts)"""
+    """Return (sums over parts of the pixels as (parts, *shape) in float32, how many parts)"""
     return weight_sums(device, (turned(g), turned(x)), shape, sizes, window, False)
 
 
 def weight_sums(device, images, shape, sizes, window, last) -> tuple:
-    """The same from a gradient and an image whose channels lie last; `last` if those of the filters do so as well."""
+    """Return the same from a gradient and an image whose channels lie last; `last` if those of the filters do so as well."""
     kind, (outputs, channels) = dt.from_numpy(images[1].dtype), (sizes["O"], sizes["C"])
     taps = prod(shape) // (outputs * channels)
     crossed = are_crossed(device, kind)
@@ -93,13 +93,13 @@ def weight_sums(device, images, shape, sizes, window, last) -> tuple:
 
 
 def takes_points(kind, w, groups) -> bool:
-    """Whether the gradient of filters w of one pixel is a product of images as they lie."""
+    """Return whether the gradient of filters w of one pixel is a product of images as they lie."""
     outputs, channels, *kernel = w
     return (is_fast(kind) and groups == 1 and prod(kernel) == 1 and outputs % text.WIDE == 0 and channels % text.WIDE == 0)
 
 
 def point_weight_grad(device, x, g, shape) -> tuple:
-    """The same for windows of one pixel, which neither strides nor padding move."""
+    """Return the same for windows of one pixel, which neither strides nor padding move."""
     kind, pixels = dt.from_numpy(x.dtype), prod(g.shape[2:])
     (bm, bn, bk), _, _ = _tiles(device, kind, shape[0], shape[1], over_pixels=True)[0]
     tiles, steps = -(-shape[0] // bm) * (shape[1] // bn), -(-pixels // bk)
@@ -125,12 +125,12 @@ def parts_of(device, tiles, pixels) -> int:
 
 
 def is_fast(kind) -> bool:
-    """Whether tensor cores multiply numbers of a dtype in convolutions."""
+    """Return whether tensor cores multiply numbers of a dtype in convolutions."""
     return kind.itemsize == 2 or (kind is dt.float32 and precision.of_convolutions() != "ieee")
 
 
 def are_crossed(device, kind) -> bool:
-    """Whether factors had better lie along the depth: numbers of 32 bits, on Hopper."""
+    """Return whether factors had better lie along the depth: numbers of 32 bits, on Hopper."""
     return kind.itemsize == 4 and has_warp_groups(contexts.context(device).arch)
 
 
@@ -139,7 +139,7 @@ def _tiles(device, kind, rows, columns, crossed=False, over_pixels=False) -> lis
 
 
 def launched(device, source, arrays, sizes, how, mark, face, crossed=False, over_pixels=False):
-    """Launches a product of `face` (rows, columns) by the tile to take; `how(tile)` gives ((constants, warps, grid), stages),
+    """Launch a product of `face` (rows, columns) by the tile to take; `how(tile)` gives ((constants, warps, grid), stages),
     `mark` tells from other windows; `crossed` and `over_pixels` are as `candidates` has them."""
     def prepare(chosen):
         return variant(device, source, arrays, sizes, *how(chosen)), lambda: launch(device, source, arrays, sizes, *how(chosen))

@@ -18,12 +18,12 @@ from . import conv_channels_last
 
 
 def takes(kind, w, groups, pixels, padding) -> bool:
-    """Whether a convolution by filters w, or their gradient, that makes so many pixels is done this way."""
+    """Return whether a convolution by filters w, or their gradient, that makes so many pixels is done this way."""
     return conv_channels_last.is_fast(kind) and text.pays(w, groups, pixels, padding)
 
 
 def packed(x, padding, channels):
-    """An image (N, C, *space), or filters, as (N, *space with padding around it, channels)."""
+    """Return an image (N, C, *space), or filters, as (N, *space with padding around it, channels)."""
     x, space = x.backend.contiguous(x), x.shape[2:]
     out = empty(x.device, (x.shape[0], *padded_sizes(space, padding), channels), x.dtype)
     sizes = {"N": x.shape[0], "C": x.shape[1]} | _spatial("I", space, 1) | _spatial("Q", out.shape[1:-1], 1)
@@ -36,13 +36,13 @@ def packed(x, padding, channels):
 
 
 def plain(x, w, padding):
-    """An image and filters as products of them want them."""
+    """Return an image and filters as products of them want them."""
     channels = text.pack_of(w.shape[1])
     return packed(x, padding, channels), packed(w, ((0, 0),) * (w.ndim - 2), channels)
 
 
 def multiply(device, factors, more, out, sizes, window, last, fused):
-    """Writes the convolution of a packed image by packed filters to `out`, whose channels lie last or second. `more` are the
+    """Write the convolution of a packed image by packed filters to `out`, whose channels lie last or second. `more` are the
     bias, if there is one, and the operands of what follows (`fused`, along)."""
     bias, operands = more
     image, filters = factors
@@ -60,8 +60,8 @@ def multiply(device, factors, more, out, sizes, window, last, fused):
 
 
 def weight_sums(device, g, image, shape, sizes, window, last) -> tuple:
-    """(sums over parts of the pixels as (parts, *shape) in float32, how many parts), of a gradient and a packed image; `last`
-    if channels of the gradient and of the filters lie so as well."""
+    """Return (sums over parts of the pixels as (parts, *shape) in float32, how many parts), of a gradient and a packed image;
+    `last` if channels of the gradient and of the filters lie so as well."""
     channels, outputs, pixels = image.shape[-1], sizes["O"], prod(g.shape) // sizes["O"]
     width = prod(dict(window)[f"K{d}"] for d in gathers.DIMS) * channels
     tiles = _tiles(device, image, (width, outputs, pixels), True)
@@ -89,7 +89,7 @@ def _tiles(device, image, product, back) -> list:
 
 
 def _launched(device, source, arrays, sizes, constants, grid, tiles):
-    """Launches a product by the tile to take."""
+    """Launch a product by the tile to take."""
     def how(chosen):
         tile, warps, stages = chosen
         return ((*constants, *zip(gathers.TILE, tile)), warps, grid(tile)), stages

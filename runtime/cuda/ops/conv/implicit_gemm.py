@@ -26,36 +26,36 @@ def three(values, fill) -> list:
 
 
 def window(kernel, stride, padding, dilation) -> tuple:
-    """The constants that decide a window's addresses."""
+    """Return the constants that decide a window's addresses."""
     found = [*three(kernel, 1), *three(stride, 1), *three([low for low, _ in padding], 0), *three(dilation, 1)]
     return tuple(zip(text.WINDOW, found))
 
 
 def spaces(inputs, outputs) -> dict:
-    """The sizes of planes as parameters."""
+    """Return the sizes of planes as parameters."""
     sizes = dict(zip([f"I{d}" for d in text.DIMS], three(inputs, 1)))
     return sizes | dict(zip([f"Q{d}" for d in text.DIMS], three(outputs, 1)))
 
 
 def fits(*arrays) -> bool:
-    """Whether the kernels here take such arrays."""
+    """Return whether the kernels here take such arrays."""
     there = [a for a in arrays if a is not None]
     return all(isinstance(a, DeviceArray) and a.size for a in there) and there[0].ndim <= RANK + 2 \
         and dt.from_numpy(there[0].dtype) in FLOATS
 
 
 def geometry(params, kernel) -> tuple:
-    """The constants of a convolution's window."""
+    """Return the constants of a convolution's window."""
     return window(kernel, params["stride"], params["padding"], params["dilation"])
 
 
 def without_padding(params) -> dict:
-    """The same convolution of an image that has its padding around it."""
+    """Return the same convolution of an image that has its padding around it."""
     return params | {"padding": ((0, 0),) * len(params["padding"])}
 
 
 def gathered(device, source, arrays, sizes, window, groups, product, parts=1, kind=None):
-    """Launches one product of sizes (m, n, k) for each group (and part), of factors of a dtype (the first parameter's)."""
+    """Launch one product of sizes (m, n, k) for each group (and part), of factors of a dtype (the first parameter's)."""
     kind, (m, n, k) = kind or source.parameters[0].dtype, product
     cut = [("PARTS", parts)] if "PARTS" in source.constants else []
 
@@ -73,17 +73,17 @@ def gathered(device, source, arrays, sizes, window, groups, product, parts=1, ki
 
 
 def blocks(n) -> tuple:
-    """(constant, warps, grid) of a kernel over n elements."""
+    """Return (constant, warps, grid) of a kernel over n elements."""
     return ("BLOCK", _BLOCK), 4, (-(-n // _BLOCK), 1, 1)
 
 
 def is_depthwise(w, groups) -> bool:
-    """Whether each channel is convolved by itself."""
+    """Return whether each channel is convolved by itself."""
     return w.shape[1] == 1 and groups > 1
 
 
 def convolve(inputs, params, out, device, beside: Beside | None = None, operands=()):
-    """Writes a convolution (or what the epilogue makes of it) to `out`; `operands` are the epilogue's arrays. Images are an
+    """Write a convolution (or what the epilogue makes of it) to `out`; `operands` are the epilogue's arrays. Images are an
     array, or (Computed, the arrays that they are made of, shape)."""
     x, w, b = inputs
     computed, images, shape = (None, [x.backend.contiguous(x)], x.shape) if isinstance(x, DeviceArray) else x
@@ -122,13 +122,13 @@ def convolve(inputs, params, out, device, beside: Beside | None = None, operands
 
 
 def is_point(kernel, params, sizes, counts) -> bool:
-    """Whether a window is the pixel itself, everywhere."""
+    """Return whether a window is the pixel itself, everywhere."""
     return prod(kernel) == 1 and all(s == 1 for s in params["stride"]) and tuple(sizes) == tuple(counts) \
         and not any(low for low, _ in params["padding"])
 
 
 def _multiplied(w, planes, out, device, beside, operands):
-    """The convolution by a window of one pixel: each image's product of (outputs, channels) and (channels, pixels)."""
+    """Return the convolution by a window of one pixel: each image's product of (outputs, channels) and (channels, pixels)."""
     stream = streams.current(device).handle
     batch, _, pixels = planes.shape if isinstance(planes, DeviceArray) else planes[2]
     multiply(w, planes, out.reshape(batch, w.shape[0], pixels), device, beside,
@@ -136,7 +136,7 @@ def _multiplied(w, planes, out, device, beside, operands):
 
 
 def transpose(inputs, params, out, device, beside: Beside | None = None, operands=()):
-    """Writes the transposed convolution (the gradient of a convolution's input), or what the epilogue makes of it, to `out`."""
+    """Write the transposed convolution (the gradient of a convolution's input), or what the epilogue makes of it, to `out`."""
     g, w = inputs
     kernel, groups, size = w.shape[2:], params["groups"], params["size"]
     kind, more = dt.from_numpy(g.dtype), () if beside is None else (beside.fused, beside.along)
@@ -163,7 +163,7 @@ def transpose(inputs, params, out, device, beside: Beside | None = None, operand
 
 
 def _by_phases(device, arrays, sizes, params, kernel, groups, more) -> bool:
-    """The transposed convolution of a stride, phase by phase; what no tap reaches is 0. Whether that can be."""
+    """Return the transposed convolution of a stride, phase by phase; what no tap reaches is 0. Whether that can be."""
     stride, size, kind = params["stride"], params["size"], dt.from_numpy(arrays[0].dtype)
     low = three([first for first, _ in params["padding"]], 0)
     if all(s == 1 for s in stride) or min(low) < 0:

@@ -26,7 +26,8 @@ _WORD = 8
 
 
 def key(generator, device: int) -> DeviceArray | None:
-    """The next key of a generator, of many that are uploaded together; None while a graph is captured, which has its own."""
+    """Return the next key of a generator, of many that are uploaded together; None while a graph is captured, which has its
+    own."""
     if pools.is_capturing():
         return None
     seed, call = generator.reserve(1)
@@ -46,8 +47,8 @@ _TOGETHER, _MOST_TABLES = 256, 64
 
 
 def draw(key, shape, dtype, device, write, *how, words=2, given=()) -> DeviceArray:
-    """An array of `shape` whose element i is `write(k, i, seed, call, *given, *how)`, a value of a KernelBuilder; where more
-    words of the key are asked for, they come behind the call; `given` are values of arrays of that shape."""
+    """Return an array of `shape` whose element i is `write(k, i, seed, call, *given, *how)`, a value of a KernelBuilder; where
+    more words of the key are asked for, they come behind the call; `given` are values of arrays of that shape."""
     out = empty(device, shape, dtype.np)
     if out.size:
         key = key if isinstance(key, DeviceArray) else transfer.to_device(np.asarray(key), device)

@@ -50,7 +50,7 @@ def row_numbers(name, device, indices, coordinates=(), wrap=False, missing=0) ->
 
 
 def _bits(a: DeviceArray, columns: int) -> tuple:
-    """(the array as bits, columns of them)."""
+    """Return (the array as bits, columns of them)."""
     if a.itemsize == 16:
         return a.look((*a.shape, 2), (*a.strides, 8), 0, np.dtype(np.uint64)), columns * 2
     return a.look(a.shape, a.strides, 0, BITS[a.itemsize].np), columns
@@ -73,7 +73,7 @@ def _move(x, rows, out, groups, height, columns, put):
 
 
 def merge_rows(x, rows, out, groups, height, columns, mode):
-    """Joins x[o, p, c] to out[o, rows[p], c], for one p after the other; parts of complex numbers are joined by
+    """Join x[o, p, c] to out[o, rows[p], c], for one p after the other; parts of complex numbers are joined by
     themselves where they are added or set."""
     if mode == "set" and rows.size == 1:
         put_rows(x, rows, out, groups, height, columns)
@@ -92,7 +92,7 @@ def merge_rows(x, rows, out, groups, height, columns, mode):
 
 
 def add_strided(x, strides, out):
-    """Adds each element of x, in order, to the one of `out` that lies its coordinates times the strides behind the first."""
+    """Add each element of x, in order, to the one of `out` that lies its coordinates times the strides behind the first."""
     rows = row_numbers("strided_scatter", out.device, [], tuple(zip(x.shape, strides)))
     merge_rows(x, rows, out, 1, out.size, 1, "add")
 
@@ -110,7 +110,7 @@ def embedding(inputs, params, device):
 
 
 def row_sums(inputs, params, device):
-    """The gradient of embedding: values of each row, added in their order."""
+    """Return the gradient of embedding: values of each row, added in their order."""
     values, index = inputs
     out = empty(device, (params["rows"], values.shape[-1]), values.dtype)
     fill(out, 0)
@@ -148,13 +148,13 @@ class Indexed:
         return contiguous(x.transpose(*self.order)) if x.ndim else x
 
     def back(self, x):
-        """The opposite."""
+        """Return the opposite."""
         x = x.look(self.shape, DeviceArray(x.kind, x.memory, self.shape, x.dtype).strides)
         return contiguous(x.transpose(*sorted(range(len(self.order)), key=self.order.__getitem__)))
 
 
 def _broadcast(a, shape):
-    """An array seen in a larger shape."""
+    """Return an array seen in a larger shape."""
     lead = len(shape) - a.ndim
     strides = (0,) * lead + tuple([0 if n == 1 else s for n, s in zip(a.shape, a.strides)])
     return a.look(shape, strides)
@@ -177,8 +177,8 @@ def index(inputs, params, device):
 
 
 def updated(x: DeviceArray, into) -> DeviceArray:
-    """The elements of an array in the contiguous memory that an update writes: the given array's, if there is one that lies
-    so (which may be the array itself), else new."""
+    """Return the elements of an array in the contiguous memory that an update writes: the given array's, if there is one that
+    lies so (which may be the array itself), else new."""
     if into is None or not into.is_contiguous:
         return copied(x)
     copies.write(into, x)

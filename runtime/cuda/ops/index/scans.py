@@ -41,7 +41,7 @@ _WIDE = dict.fromkeys(dt.FLOATS, dt.float64) | {dt.complex64: dt.complex128}
 
 
 def running(kind):
-    """An operator: sums or products of everything up to each element."""
+    """Return an operator: sums or products of everything up to each element."""
     in_parts = sums_in_parts if kind == "sum" else products_in_parts
 
     def run(inputs, params, device):
@@ -113,12 +113,12 @@ def _wider(v, low, high, value):
 
 
 def _first(v, count):
-    """The first elements of rows."""
+    """Return the first elements of rows."""
     return slice_(v, dim=len(v.shape) - 1, start=0, stop=count, step=1)
 
 
 def _scanned(source, arrays, outs, dim):
-    """Launches a scan along a dim of arrays of one shape."""
+    """Launch a scan along a dim of arrays of one shape."""
     x = arrays[0]
     if x.size:
         inner = prod(x.shape[dim + 1:])
@@ -127,7 +127,7 @@ def _scanned(source, arrays, outs, dim):
 
 
 def _along_rows(scan, x, outs, device):
-    """Launches a scan along the last dim: rows at once, or in parts where they are few and long."""
+    """Launch a scan along the last dim: rows at once, or in parts where they are few and long."""
     length = x.shape[-1]
     count, columns = x.size // length, power_of_two(min(length, _TILE))
     rows = max(1, _TILE // columns)
@@ -146,7 +146,7 @@ def _along_rows(scan, x, outs, device):
 
 
 def _turned(x):
-    """The rows of an array along its last dim as columns."""
+    """Return the rows of an array along its last dim as columns."""
     return contiguous(x.reshape(x.size // x.shape[-1], x.shape[-1]).transpose(1, 0))
 
 
@@ -175,7 +175,7 @@ def _from_both_ends(x, *, dim) -> tuple:
 
 
 def logcumsumexp(inputs, params, device):
-    """The log of running sums of exponentials."""
+    """Return the log of running sums of exponentials."""
     x, = inputs
     kind = dt.from_numpy(x.dtype)
     if kind not in _FLOATS:
@@ -211,7 +211,7 @@ def _counted(n, beside):
 
 
 def nonzero(inputs, params, device):
-    """The positions of elements that are not zero, of which there are `count`."""
+    """Return the positions of elements that are not zero, of which there are `count`."""
     x, = inputs
     count = params["count"]
     if not x.ndim:
@@ -227,7 +227,7 @@ def nonzero(inputs, params, device):
 
 
 def repeat_index(inputs, params, device):
-    """Each position as often as its count says: where the running counts pass each number."""
+    """Return each position as often as its count says: where the running counts pass each number."""
     repeats, total = contiguous(inputs[0]), params["total"]
     kind = dt.from_numpy(repeats.dtype)
     if not total:
@@ -241,7 +241,7 @@ def repeat_index(inputs, params, device):
 
 
 def bag_of(inputs, params, device):
-    """The bag of each entry, from where bags start."""
+    """Return the bag of each entry, from where bags start."""
     offsets, size = inputs[0], params["size"]
     if not size or not offsets.size:
         return filled(device, (size,), offsets.dtype, -1)

@@ -16,7 +16,7 @@ _MOST_ROWS, _NARROW = 65535, 1 << 31
 
 
 def flat_blocks(n: int, block: int = text.BLOCK) -> tuple:
-    """(constants, warps, grid) of a kernel over n elements."""
+    """Return (constants, warps, grid) of a kernel over n elements."""
     return (("BLOCK", block),), 4, (-(-n // block), 1, 1)
 
 
@@ -30,7 +30,7 @@ def keys_of(x: DeviceArray, descending=False) -> DeviceArray:
 
 
 def sorted_keys(keys: DeviceArray, bits: int) -> tuple:
-    """(keys in order, where each came from) of rows of keys (rows, n) whose `bits` low bits count."""
+    """Return (keys in order, where each came from) of rows of keys (rows, n) whose `bits` low bits count."""
     device, (rows, n) = keys.device, keys.shape
     if n >= _NARROW:
         raise ArgumentError(f"rows of {n} elements are too long to be sorted on a device, which counts to {_NARROW - 1}")
@@ -63,7 +63,7 @@ def sorted_pairs(keys: DeviceArray) -> DeviceArray:
 
 
 def merges(n) -> int:
-    """How many launches sort so many keys by merging."""
+    """Return how many launches sort so many keys by merging."""
     return power_of_two(-(-n // text.RUN)).bit_length()
 
 
@@ -89,7 +89,7 @@ def _half_sorted(keys, half, order, pairs=False):
 
 
 def first_in_order(x: DeviceArray, k: int, dim: int, descending: bool) -> DeviceArray:
-    """The indices of the first k elements along a dim."""
+    """Return the indices of the first k elements along a dim."""
     lead = [d for d in range(x.ndim) if d != dim]
     rows = contiguous(x.transpose(*lead, dim)) if x.ndim > 1 else contiguous(x)
     n = x.shape[dim]
@@ -125,13 +125,13 @@ def _order(keys: DeviceArray, k: int, bits: int) -> DeviceArray:
 
 
 def argsort(inputs, params, device):
-    """The indices that sort along a dim."""
+    """Return the indices that sort along a dim."""
     x, dim = inputs[0], params["dim"]
     return NotImplemented if x.dtype.kind == "c" else first_in_order(x, x.shape[dim], dim, params["descending"])
 
 
 def arg_topk(inputs, params, device):
-    """The indices of the largest or smallest along a dim, in order."""
+    """Return the indices of the largest or smallest along a dim, in order."""
     x = inputs[0]
     return NotImplemented if x.dtype.kind == "c" else first_in_order(x, params["k"], params["dim"], params["largest"])
 

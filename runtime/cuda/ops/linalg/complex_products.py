@@ -25,7 +25,7 @@ def _columns_twice(x):
 
 
 def pairs(inputs, params, device):
-    """One copy: that is how complex numbers lie in memory."""
+    """Return one copy: that is how complex numbers lie in memory."""
     return as_pairs(copied(inputs[0]))
 
 
@@ -44,7 +44,7 @@ def product(inputs, params, device):
 
 
 def _rows_twice(y):
-    """Each row, and behind it the row times i."""
+    """Return each row, and behind it the row times i."""
     *lead, rows, columns = y.shape
     apart, shape = (*lead, rows, 1, columns), (*lead, rows, 2, columns)
     turned = co.complex_(ew.neg(co.imag(y)), co.real(y))
@@ -54,7 +54,7 @@ def _rows_twice(y):
 
 
 def _by_parts(op, real_ones):
-    """A convolution, or a gradient of one, of complex numbers: four of their parts."""
+    """Return a convolution, or a gradient of one, of complex numbers: four of their parts."""
 
     def parts(x, y, bias=None, **params):
         found = _of_parts(op, x, y, *((None,) if op is cv.conv else ()), **params)
@@ -83,7 +83,7 @@ def _grouped_parts(x, y, ends):
 
 
 def grouped_product(inputs, params, device):
-    """A product for each group."""
+    """Return a product for each group."""
     if all(isinstance(x, DeviceArray) for x in inputs) and inputs[0].dtype.kind == inputs[1].dtype.kind == "c":
         return composed(_grouped_parts, inputs, params, device)[0]
     return grouped.grouped(inputs, params, device)

@@ -38,7 +38,7 @@ ACROSS = 8                                          # neighbouring columns of a 
 
 @functools.lru_cache(None)
 def radices(n: int, most: int) -> tuple:
-    """The radices of the fewest passes that make n, large ones first; empty if there are none."""
+    """Return the radices of the fewest passes that make n, large ones first; empty if there are none."""
     if n <= most:
         return (n,)
     best: tuple = ()
@@ -52,7 +52,7 @@ def radices(n: int, most: int) -> tuple:
 
 @functools.lru_cache(None)
 def matrix(n: int, kind) -> tuple:
-    """(columns, rows) of the matrix that a long row is; empty if there is none."""
+    """Return (columns, rows) of the matrix that a long row is; empty if there is none."""
     fits = [d for d in range(2, LONGEST[kind] + 1) if n % d == 0 and n // d <= LONGEST[kind]]
     fits = [d for d in fits if radices(d, RADIX[kind]) and radices(n // d, RADIX[kind])]
     return min(((d, n // d) for d in fits), key=lambda pair: abs(math.log2(pair[0]) - math.log2(n) / 2 + 1), default=())
@@ -62,7 +62,7 @@ def matrix(n: int, kind) -> tuple:
 
 
 def _twiddles(n: int, passes: tuple) -> np.ndarray:
-    """The factors of the passes over rows of n numbers, behind each other."""
+    """Return the factors of the passes over rows of n numbers, behind each other."""
     found, length = [np.zeros(0)], n
     for radix in passes[:-1]:
         near = length // radix
@@ -91,7 +91,7 @@ _MOST_TABLES = 256
 
 
 def _table(make, args, kind, device) -> DeviceArray:
-    """A table on a device; one that a graph is captured with lives as long as the graph."""
+    """Return a table on a device; one that a graph is captured with lives as long as the graph."""
     key = make, args, kind, device
     found = _uploaded.get(key)
     if found is None:
@@ -103,7 +103,7 @@ def _table(make, args, kind, device) -> DeviceArray:
 
 
 def forget():
-    """Forgets the tables, for a driver that was replaced."""
+    """Forget the tables, for a driver that was replaced."""
     _uploaded.clear()
 
 
@@ -111,7 +111,7 @@ def forget():
 
 
 def _launched(how: text.Transform, arrays: dict, outer: dict, count: int, columns: int, step: dict, table=None) -> DeviceArray:
-    """One launch over `count` rows; `outer` and `step` are elements from group to group, and from place to place."""
+    """Return one launch over `count` rows; `outer` and `step` are elements from group to group, and from place to place."""
     out = arrays["out"]
     names = [n for n in arrays if n != "t" or how.waits]
     given = [as_reals(arrays[n]) if arrays[n].dtype == np.complex128 else arrays[n] for n in names]
@@ -133,12 +133,12 @@ def _items(n, count, part, across) -> int:
 
 
 def _fits(n, part) -> bool:
-    """Whether rows of n complex numbers are done in one launch."""
+    """Return whether rows of n complex numbers are done in one launch."""
     return n <= LONGEST[part] and bool(radices(n, RADIX[part]))
 
 
 def _split(shape, dim) -> tuple:
-    """(groups of rows, elements of a row, rows beside each other)"""
+    """Return (groups of rows, elements of a row, rows beside each other)"""
     return math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1:])
 
 
@@ -178,12 +178,12 @@ def transformed(x: DeviceArray, dim: int, inverse: bool, scale: float) -> Device
 
 
 def _last(x, dim):
-    """The array with a dim last, contiguous."""
+    """Return the array with a dim last, contiguous."""
     return contiguous(x.transpose(*[d for d in range(x.ndim) if d != dim], dim))
 
 
 def _turned_back(x, dim):
-    """The opposite."""
+    """Return the opposite."""
     order = list(range(x.ndim - 1))
     return contiguous(x.transpose(*order[:dim], x.ndim - 1, *order[dim:]))
 
@@ -220,12 +220,12 @@ def _chirped(x, inverse, scale):
 
 
 def _seen(row, shape):
-    """A row in the place of every row."""
+    """Return a row in the place of every row."""
     return row.look(shape, (*[0] * (len(shape) - 1), row.itemsize))
 
 
 def _first(x, n):
-    """The first n of each row."""
+    """Return the first n of each row."""
     return x.look((*x.shape[:-1], n), x.strides)
 
 
@@ -247,7 +247,7 @@ def _chirp_frequencies(n, size, inverse):
 
 
 def frequencies(x: DeviceArray, dim: int, scale: float) -> DeviceArray:
-    """The frequencies from 0 to half of all of contiguous real numbers along a dim."""
+    """Return the frequencies from 0 to half of all of contiguous real numbers along a dim."""
     part, n = _part(x), x.shape[dim]
     half, whole = n // 2, dt.WHOLES[part].np
     shape = (*x.shape[:dim], half + 1, *x.shape[dim + 1:])
@@ -270,7 +270,7 @@ def frequencies(x: DeviceArray, dim: int, scale: float) -> DeviceArray:
 
 
 def numbers(x: DeviceArray, dim: int, n: int, scale: float) -> DeviceArray:
-    """The n real numbers along a dim that have these frequencies; contiguous."""
+    """Return the n real numbers along a dim that have these frequencies; contiguous."""
     part, half = _part(x), n // 2
     out, last = empty(x.device, (*x.shape[:dim], n, *x.shape[dim + 1:]), part.np), dim == x.ndim - 1
     if n % 2 == 0 and _fits(half, part):
@@ -311,7 +311,7 @@ def _scale(norm, inverse, n) -> float:
 
 
 def fft(inputs, params, device):
-    """The transform of complex numbers along some dims, or its inverse."""
+    """Return the transform of complex numbers along some dims, or its inverse."""
     x, inverse = contiguous(inputs[0]), params["inverse"]
     for dim in params["dim"] if x.size else ():
         x = transformed(x, dim, inverse, _scale(params["norm"], inverse, x.shape[dim]))
@@ -319,7 +319,7 @@ def fft(inputs, params, device):
 
 
 def rfft(inputs, params, device):
-    """The frequencies of real numbers along a dim."""
+    """Return the frequencies of real numbers along a dim."""
     x, dim = contiguous(inputs[0]), params["dim"]
     if not x.size:
         shape = (*x.shape[:dim], x.shape[dim] // 2 + 1, *x.shape[dim + 1:])
@@ -328,7 +328,7 @@ def rfft(inputs, params, device):
 
 
 def irfft(inputs, params, device):
-    """The real numbers that have these frequencies."""
+    """Return the real numbers that have these frequencies."""
     x, dim, n = contiguous(inputs[0]), params["dim"], params["n"]
     if not x.size:
         return empty(device, (*x.shape[:dim], n, *x.shape[dim + 1:]), _part(x).np)

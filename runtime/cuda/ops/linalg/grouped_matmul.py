@@ -39,7 +39,7 @@ class Case(NamedTuple):
 
 
 def grouped(inputs, params, device):
-    """The products of floats."""
+    """Return the products of floats."""
     x, y, ends = inputs
     if not all(isinstance(a, DeviceArray) for a in inputs):
         return NotImplemented
@@ -63,12 +63,12 @@ def grouped(inputs, params, device):
 
 
 def _even(a):
-    """An array whose strides are whole elements."""
+    """Return an array whose strides are whole elements."""
     return contiguous(a) if any(s % a.itemsize for s in a.strides) else a
 
 
 def _multiply(case: Case, device):
-    """Launches it by its tiles."""
+    """Launch it by its tiles."""
     kind = dt.from_numpy(case.x.dtype)
     how = precision.of_products() if kind is dt.float32 else "ieee"
     fast, shared, groups = kind.itemsize <= 2 or how != "ieee", contexts.context(device).shared_memory, case.ends.size

@@ -14,21 +14,21 @@ from ..index.sorting import flat_blocks
 
 
 def require(info: DeviceArray, name: str, shape, what: str):
-    """Raises if one of the matrices of an operator's argument has no factors: its info is not 0."""
+    """Raise if one of the matrices of an operator's argument has no factors: its info is not 0."""
     found = _read(info, name)
     if found is not None and found.any():
         raise LinAlgError(f"{name} of a matrix of shape {shape}: {what}")
 
 
 def require_info(name: str, info: DeviceArray, what: str):
-    """Raises for the first matrix of a batch that has no factors, saying where it went wrong."""
+    """Raise for the first matrix of a batch that has no factors, saying where it went wrong."""
     found = _read(info, name)
     if found is not None:
         systems.require_info(name, found, what)
 
 
 def _read(info, name):
-    """The numbers, or None where they will be judged later."""
+    """Return the numbers, or None where they will be judged later."""
     if not (pools.is_capturing() or noting.plans):
         return transfer.to_host(info)
     note(info, name)

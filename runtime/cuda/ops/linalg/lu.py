@@ -75,14 +75,14 @@ def _sizes(a: Matrices, pivots, start) -> dict:
 
 
 def _held(x: Matrices, out: Matrices, pivots, info, start):
-    """A matrix, or a panel (one that `start` says) in its place."""
+    """Return a matrix, or a panel (one that `start` says) in its place."""
     sizes = _sizes(x, pivots, start or 0) | x.sizes("x") | out.sizes("out")
     how = *text.tile(x.kind, x.rows, x.columns), (x.count, 1, 1)
     launch(info.device, text.held(x.kind, start is None), (x.start, out.start, pivots, info), sizes, how)
 
 
 def exchange(x: Matrices, pivots, steps, but=(0, 0)):
-    """Exchanges rows by some of the pivots, in order; not in the columns `but`."""
+    """Exchange rows by some of the pivots, in order; not in the columns `but`."""
     first, last = steps
     across = power_of_two(min(_COLUMNS, x.columns))
     sizes = {"N": last - first, "K": pivots.shape[-1], "C": x.columns, "start": first, "low": but[0], "high": but[1]}
@@ -91,14 +91,14 @@ def exchange(x: Matrices, pivots, steps, but=(0, 0)):
 
 
 def exchange_all(x: Matrices, pivots):
-    """The same by all pivots."""
+    """Return the same by all pivots."""
     steps = pivots.shape[-1]
     for first in range(0, steps, text.EXCHANGED):
         exchange(x, pivots, (first, min(first + text.EXCHANGED, steps)))
 
 
 def lu_factor(inputs, params, device):
-    """The factors, or an error where U has a zero."""
+    """Return the factors, or an error where U has a zero."""
     if not (params["pivot"] and takes(*inputs)):
         return NotImplemented
     found = factored(inputs[0])
@@ -108,7 +108,7 @@ def lu_factor(inputs, params, device):
 
 
 def permutation(inputs, params, device):
-    """The matrix P of exchanged rows."""
+    """Return the matrix P of exchanged rows."""
     pivots, like = inputs
     rows = params["rows"]
     if not isinstance(pivots, DeviceArray) or not pivots.size:
@@ -155,7 +155,7 @@ def solved(a: DeviceArray, b: DeviceArray | None) -> tuple:
 
 
 def by_factors(factors, pivots, b: DeviceArray | None) -> DeviceArray:
-    """The same from the factors."""
+    """Return the same from the factors."""
     return launch_cache.run(by_factors, (factors, pivots, b), {}, factors.device, _by_factors)
 
 
@@ -182,7 +182,7 @@ def solve(inputs, params, device):
 
 
 def solve_ex(inputs, params, device):
-    """The same, and which matrices are singular."""
+    """Return the same, and which matrices are singular."""
     if not takes(*inputs):
         return NotImplemented
     x, info = solved(*inputs)
@@ -192,7 +192,7 @@ def solve_ex(inputs, params, device):
 
 
 def inv(inputs, params, device):
-    """The inverse, or an error."""
+    """Return the inverse, or an error."""
     if not takes(*inputs):
         return NotImplemented
     found, info = solved(inputs[0], None)
@@ -201,7 +201,7 @@ def inv(inputs, params, device):
 
 
 def inv_ex(inputs, params, device):
-    """The inverse, and which matrices are singular."""
+    """Return the inverse, and which matrices are singular."""
     if not takes(*inputs):
         return NotImplemented
     found, info = solved(inputs[0], None)
@@ -232,7 +232,7 @@ def _slogdet(factors, pivots):
 
 
 def det(inputs, params, device):
-    """The product of U's diagonal."""
+    """Return the product of U's diagonal."""
     if not takes(*inputs):
         return NotImplemented
     if small_matrices.takes(*inputs):
@@ -242,7 +242,7 @@ def det(inputs, params, device):
 
 
 def slogdet(inputs, params, device):
-    """The signs and logarithms of U's diagonal."""
+    """Return the signs and logarithms of U's diagonal."""
     if not takes(*inputs):
         return NotImplemented
     if small_matrices.takes(*inputs):
@@ -271,7 +271,8 @@ _SMALL = 2.0 ** -52
 
 
 def cofactor(inputs, params, device):
-    """The inverse times the determinant, transposed; those of a matrix beside it that has an inverse, where it has none."""
+    """Return the inverse times the determinant, transposed; those of a matrix beside it that has an inverse, where it has
+    none."""
     if not takes(*inputs):
         return NotImplemented
     x, = inputs

@@ -106,8 +106,8 @@ def geqrf(inputs, params, device):
 
 
 def _is_regular(packed, inverse, *, rcond):
-    """Whether the condition of each R is surely below 1 / rcond: by its length and its inverse's, which are not less than their
-    largest singular values."""
+    """Return whether the condition of each R is surely below 1 / rcond: by its length and its inverse's, which are not less
+    than their largest singular values."""
     upper, = _upper(packed, rows=packed.shape[-1])
     last = len(upper.shape) - 2, len(upper.shape) - 1
     sizes = [sum_(ew.square(ew.cast(x, dtype=dt.float64)), dim=last, keepdim=False) for x in (upper, inverse)]
@@ -115,8 +115,8 @@ def _is_regular(packed, inverse, *, rcond):
 
 
 def lstsq(inputs, params, device):
-    """The shortest x with the least |a @ x - b|, where all singular values surely count: by QR, of the transposed matrix where
-    it is wide. The host waits to know that."""
+    """Return the shortest x with the least |a @ x - b|, where all singular values surely count: by QR, of the transposed matrix
+    where it is wide. The host waits to know that."""
     a, b = inputs
     if not takes(a, b) or pools.is_capturing() or noting.plans:
         return NotImplemented

@@ -24,12 +24,12 @@ _NOT_FOUND = {factorizations.eigh: "Eigenvalues did not converge", factorization
 
 
 def takes(*arrays) -> bool:
-    """Whether these are matrices that this is for."""
+    """Return whether these are matrices that this is for."""
     return takes_reals(*arrays) and all(a.size and max(a.shape[-2:]) <= text.MOST for a in arrays)
 
 
 def run(routine: str, operands, results) -> list:
-    """The results of a routine for each matrix of a batch; `results` are (shape of one, dtype)."""
+    """Return the results of a routine for each matrix of a batch; `results` are (shape of one, dtype)."""
     lead, kind, device = operands[0].shape[:-2], dt.from_numpy(operands[0].dtype), operands[0].device
     given = [contiguous(a) for a in operands]
     outs = [empty(device, (*lead, *shape), dtype) for shape, dtype in results]
@@ -52,12 +52,12 @@ def positive(x) -> tuple:
 
 
 def det(x) -> DeviceArray:
-    """The determinant."""
+    """Return the determinant."""
     return run("det", [x], [((), x.dtype)])[0]
 
 
 def slogdet(x) -> tuple:
-    """(sign, logarithm of the size of the determinant)"""
+    """Return (sign, logarithm of the size of the determinant)"""
     return tuple(run("slogdet", [x], [((), x.dtype)] * 2))
 
 
@@ -119,7 +119,7 @@ def _decomposed(x, full) -> tuple:
 
 
 def _inverse(u, values, vh, *, rcond):
-    """The product of V, what the singular values that count divide by, and U turned."""
+    """Return the product of V, what the singular values that count divide by, and U turned."""
     last = len(values.shape) - 1
     top = expand(amax(values, dim=(last,), keepdim=True), shape=tuple(values.shape))
     counted = ew.gt(values, ew.mul(top, rcond))
@@ -130,7 +130,7 @@ def _inverse(u, values, vh, *, rcond):
 
 
 def pinv(inputs, params, device):
-    """The pseudo-inverse."""
+    """Return the pseudo-inverse."""
     x, = inputs
     return composed(_inverse, _decomposed(x, False), params, device)[0] if takes(x) else NotImplemented
 

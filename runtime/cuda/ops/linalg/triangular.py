@@ -56,17 +56,17 @@ class Matrices(NamedTuple):
         return Matrices(self.array, bottom - top, right - left, self.strides, self.offset + offset)
 
     def sizes(self, name: str) -> dict:
-        """The strides as kernels have them."""
+        """Return the strides as kernels have them."""
         return dict(zip([f"{name}_{letter}" for letter in "brc"], self.strides))
 
 
 def takes(*arrays) -> bool:
-    """Whether kernels take these matrices."""
+    """Return whether kernels take these matrices."""
     return all([isinstance(a, DeviceArray) and a.dtype in _KINDS and a.size > 0 for a in arrays])  # noqa: C419  (quicker)
 
 
 def as_matrices(x: DeviceArray) -> Matrices:
-    """The matrices of an array, copied where batches do not follow each other evenly."""
+    """Return the matrices of an array, copied where batches do not follow each other evenly."""
     x, step = as_batch(x)
     return Matrices(x, x.shape[-2], x.shape[-1], (step, *[s // x.itemsize for s in x.strides[-2:]]))
 
@@ -85,7 +85,7 @@ def solve_in_place(a: Matrices, x: Matrices, upper: bool, unit: bool):
 
 
 def solve_block(a: Matrices, x: Matrices, upper: bool, unit: bool):
-    """The same of a block, by substitution."""
+    """Return the same of a block, by substitution."""
     n, columns = a.rows, x.columns
     constants = ("BN", power_of_two(n)), ("BC", power_of_two(min(text.COLUMNS[a.kind], columns)))
     sizes = {"N": n, "C": columns} | a.sizes("a") | x.sizes("x")

@@ -25,7 +25,7 @@ from ..products import products
 
 
 def _of_whole(op, divides=True):
-    """A function of two whole numbers; one that divides notes divisors of zero."""
+    """Return a function of two whole numbers; one that divides notes divisors of zero."""
 
     def run(inputs, params, device):
         kinds = [x.dtype for x in inputs if isinstance(x, DeviceArray)]
@@ -50,7 +50,7 @@ def _of_whole(op, divides=True):
 
 
 def _note_zeros(op, b, kind, device):
-    """Notes a divisor of zero; a number is refused at once."""
+    """Record a divisor of zero; a number is refused at once."""
     if isinstance(b, DeviceArray):
         constants, warps, grid = flat_blocks(b.size)
         how = (*constants, ("SLOT", status_words.slot(op.name))), warps, grid
@@ -64,7 +64,7 @@ def _is_whole(x) -> bool:
 
 
 def _laid_out(x, shape):
-    """An array's elements in row-major order over a larger shape."""
+    """Return an array's elements in row-major order over a larger shape."""
     lead = len(shape) - x.ndim
     strides = (0,) * lead + tuple([0 if n == 1 else s for n, s in zip(x.shape, x.strides)])
     return contiguous(x if x.shape == shape else x.look(shape, strides))

@@ -32,7 +32,7 @@ _WHAT = {1: "size", 2: "square"}        # by the order of a norm
 
 
 def sweep(rows, numbers):
-    """Runs elementwise kernels (`runtime/cpu/loops/kernels.py` describes them) of (outs, arrays, numbers) that write outs anew:
+    """Run elementwise kernels (`runtime/cpu/loops/kernels.py` describes them) of (outs, arrays, numbers) that write outs anew:
     one for each row (kernel, outs, arrays). A number may be an array of one element, on the device and of the dtype of all
     rows."""
     alone, together = _sorted(rows) if len(rows) > 1 else (rows, {})
@@ -49,7 +49,7 @@ def sweep(rows, numbers):
 
 
 def fresh(arrays) -> list:
-    """New arrays like others."""
+    """Return new arrays like others."""
     return [empty(a.device, a.shape, a.dtype) for a in arrays]
 
 
@@ -60,7 +60,8 @@ def _rounded(numbers, kind) -> list:
 
 
 def _sorted(rows) -> tuple[list, dict]:
-    """(rows that run alone, {(kernel, device, whether vectors are whole): [(row, addresses, size)]} of those that do not)."""
+    """Return (rows that run alone, {(kernel, device, whether vectors are whole): [(row, addresses, size)]} of those that do
+    not)."""
     alone: list = []
     together: dict = {}
     memories, count = set(), 0
@@ -86,7 +87,7 @@ def _sorted(rows) -> tuple[list, dict]:
 
 
 def _lie_apart(rows) -> bool:
-    """Whether no array shares elements with another one, so that rows may run in any order or at once."""
+    """Return whether no array shares elements with another one, so that rows may run in any order or at once."""
     end = 0
     for start, following in sorted([_span(a) for _, outs, read in rows for a in (*outs, *read) if a.size]):
         if start < end:
@@ -96,7 +97,7 @@ def _lie_apart(rows) -> bool:
 
 
 def _span(a) -> tuple:
-    """The addresses between which an array lies."""
+    """Return the addresses between which an array lies."""
     if a.is_contiguous:
         return a.pointer, a.pointer + a.nbytes
     return a.memory.pointer, a.memory.pointer + a.memory.nbytes
@@ -147,8 +148,8 @@ def _which_lie_there(numbers) -> tuple:
 
 
 def _kernel(kernel, outs, read, lie_there) -> tuple:
-    """(the kernel of one dim, the names of the numbers that launches give): its buffers are what it replaces, what it reads,
-    numbers, results."""
+    """Return (the kernel of one dim, the names of the numbers that launches give): its buffers are what it replaces, what it
+    reads, numbers, results."""
     classes = (1,) * (outs + read) + (0,) * len(lie_there) + (1,) * outs
     return kernel.kernel(1, classes), frozenset([f"b{n}" for n, there in enumerate(lie_there, outs + read) if not there])
 
@@ -161,7 +162,7 @@ def _prepared(kernel, outs, read, lie_there, size):
 
 @functools.lru_cache(256)
 def _prepared_together(kernel, outs, read, lie_there):
-    """(the kernel for many arrays, what is known of sizes where vectors are not whole and where they are, its tile)."""
+    """Return (the kernel for many arrays, what is known of sizes where vectors are not whole and where they are, its tile)."""
     nest, names = _kernel(kernel, outs, read, lie_there)
     pointers, first = outs + read, outs + read + len(lie_there)
     over = tuple([(f"b{first + n}", f"b{n}") for n in range(outs)])
@@ -172,7 +173,7 @@ def _prepared_together(kernel, outs, read, lie_there):
 
 
 def norms(inputs, params, device):
-    """The norm of each."""
+    """Return the norm of each."""
     arrays, what = _there(inputs, device), _WHAT.get(params["ord"])
     if what is None or not _are_narrow(arrays):
         return composed(_norms, arrays, params, device)[0]
@@ -184,7 +185,7 @@ def _norms(*arrays, ord):
 
 
 def all_finite(inputs, params, device):
-    """Whether all are finite: no part counts a number that is not."""
+    """Return whether all are finite: no part counts a number that is not."""
     arrays = _there(inputs, device)
     if not _are_narrow(arrays):
         return composed(_all_finite, arrays, params, device)[0]
@@ -197,17 +198,17 @@ def _all_finite(*arrays):
 
 
 def _there(inputs, device) -> list:
-    """The arrays on the device, in row-major order."""
+    """Return the arrays on the device, in row-major order."""
     return [contiguous(x) if x.__class__ is DeviceArray else transfer.to_device(np.asarray(x), device) for x in inputs]
 
 
 def _are_narrow(arrays) -> bool:
-    """Whether no index is too large."""
+    """Return whether no index is too large."""
     return max([x.size for x in arrays]) < _NARROW - texts.PART
 
 
 def _folded(what, arrays, device, out_kind):
-    """One number for each array."""
+    """Return one number for each array."""
     kind = dt.from_numpy(arrays[0].dtype)
     counts = [-(-a.size // texts.PART) for a in arrays]
     starts = [0]
@@ -237,7 +238,7 @@ def _vector(kind) -> int:
 
 
 def _run_parts(kernel, device, made, rows, multiple):
-    """Launches for some rows, whose sizes are multiples of a number (0: of none)."""
+    """Launch for some rows, whose sizes are multiples of a number (0: of none)."""
     stream, known = streams.current(device).handle, (multiple, 0)
     addresses = [used(a, stream) for a, *_ in rows]
     kernel(device, stream, known, [used(made, stream)], addresses, [n for _, *sizes in rows for n in sizes],
@@ -251,7 +252,7 @@ def _parts(what, kind) -> Together:
 
 
 def forget():
-    """Forgets what was prepared for a driver that was replaced."""
+    """Forget what was prepared for a driver that was replaced."""
     for cache in (_prepared, _prepared_together, _parts):
         cache.cache_clear()
 

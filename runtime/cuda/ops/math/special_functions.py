@@ -55,7 +55,7 @@ def _polygamma(k, x, n):
 
 
 def polygamma(inputs, params, device):
-    """A derivative of digamma."""
+    """Return a derivative of digamma."""
     x, = inputs
     return NotImplemented if x.dtype.kind == "c" else of_elements(_polygamma, (params["n"],), inputs, _like(x), device)[0]
 
@@ -65,7 +65,7 @@ def _polynomial(k, x, n, family):
 
 
 def polynomial(inputs, params, device):
-    """The polynomial of a family, of degrees that are data."""
+    """Return the polynomial of a family, of degrees that are data."""
     if not all(isinstance(x, DeviceArray) for x in inputs):
         return NotImplemented
     return of_elements(_polynomial, (params["family"],), inputs, _like(inputs[0]), device)[0]

@@ -27,7 +27,7 @@ from ...memory.arrays import empty
 
 
 def unfused(q, k, v, mask, *, causal, scale) -> tuple:
-    """(out, logsumexp)"""
+    """Return (out, logsumexp)"""
     kind, heads = q.dtype, q.shape[-3]
     q, k, v, mask = (_wide(t) for t in (q, k, v, mask))
     s = _scores(q, _spread(k, heads), mask, causal, scale)
@@ -43,7 +43,7 @@ def unfused(q, k, v, mask, *, causal, scale) -> tuple:
 
 
 def unfused_grad(g, q, k, v, mask, lse, delta, *, causal, scale, mask_grad) -> tuple:
-    """The gradients of queries, keys, values and (or None) the mask."""
+    """Return the gradients of queries, keys, values and (or None) the mask."""
     kind, heads, key_heads = q.dtype, q.shape[-3], k.shape[-3]
     g, q, k, v, wide, lse, delta = (_wide(t) for t in (g, q, k, v, mask, lse, delta))
     k, v = _spread(k, heads), _spread(v, heads)
@@ -66,7 +66,7 @@ def _rounded(t, kind):
 
 
 def _along_rows(v, shape):
-    """A number for each row, laid out over its elements."""
+    """Return a number for each row, laid out over its elements."""
     return expand(reshape(v, shape=(*v.shape, 1)), shape=shape)
 
 
@@ -80,7 +80,7 @@ def _spread(k, heads):
 
 
 def _gathered(k, own):
-    """The transpose of `_spread`."""
+    """Return the transpose of `_spread`."""
     *lead, heads, length, size = k.shape
     if own == heads:
         return k
@@ -131,14 +131,14 @@ class Shapes:
         self.read(q=q, k=k, v=v)
 
     def read(self, **arrays):
-        """Takes operands, copied where kernels had better not read them as they lie."""
+        """Take operands, copied where kernels had better not read them as they lie."""
         for name, a in arrays.items():
             given = self.kind, name, self.e, self.width, self.arch
             strided = _has_rows(a) and (not self.backward or tiles.takes_strides(*given))
             self.arrays[name] = a if strided else contiguous(a)
 
     def result(self, name, shape, into=None) -> DeviceArray:
-        """An array for a result: the given one if kernels can write there."""
+        """Return an array for a result: the given one if kernels can write there."""
         fits = into is not None and (into.is_contiguous or _has_rows(into))
         found = self.arrays[name] = into if fits else empty(self.device, shape, self.kind.dtype_of(name).np)
         return found
@@ -154,7 +154,7 @@ class Shapes:
         self.kind = replace(self.kind, drops=text.SHIFTED_DRAWS if shifted else text.ALIGNED_DRAWS)
 
     def _mask(self, mask, lead):
-        """(the mask, elements between its batches, heads, queries and keys)."""
+        """Return (the mask, elements between its batches, heads, queries and keys)."""
         if mask is None:
             return None, ()
         shape = (*lead, self.heads, self.length, self.keys)
@@ -172,7 +172,7 @@ class Shapes:
         return self.arrays[name]
 
     def given(self, kind, reads, writes) -> tuple:
-        """(the kind as arrays lie, those that its kernel takes in order, sizes by name, strides that are compiled in)"""
+        """Return (the kind as arrays lie, those that its kernel takes in order, sizes by name, strides that are compiled in)"""
         named = {n: self._turned(n) if n in ("kt", "vt") else self.arrays[n] for n in (*reads, *writes)}
         steps = {n: _steps(a) for n, a in named.items() if n in text.HEADS + text.KEY_HEADS and not a.is_contiguous}
         masks = () if kind.mask == text.NO_MASK else (self.mask,)
@@ -184,7 +184,7 @@ class Shapes:
         return replace(kind, strided=tuple(steps)), arrays, sizes, rows
 
     def run(self, write, part, writes, blocks, groups):
-        """Launches the kernel of a part, which `write(kind)` gives; `blocks` is the number of programs for each group by the
+        """Launch the kernel of a part, which `write(kind)` gives; `blocks` is the number of programs for each group by the
         tile's constants."""
         kind, arrays, sizes, rows = self.given(self.kind, self.kind.reads(part), writes)
 
@@ -207,13 +207,13 @@ class Shapes:
         kernels.launch(*how(tuning.best(key, found, prepare, self.device)))
 
     def keys_of_part(self) -> int:
-        """How many keys a part has if these are shared out, else 0."""
+        """Return how many keys a part has if these are shared out, else 0."""
         members, processors = self.heads // self.key_heads, contexts.context(self.device).processors
         most = shared.most_rows(self.kind)
         return shared.cut(self.batch * self.key_heads, members, self.length, self.keys, most, processors)
 
     def run_in_parts(self, keys_of_part):
-        """The forward pass with the keys shared out as well."""
+        """Return the forward pass with the keys shared out as well."""
         kind, members = replace(self.kind, full=False, depths=()), self.heads // self.key_heads
         rows, count = self.batch * self.heads * self.length, -(-self.keys // keys_of_part)
         sums, stats = shared.scratch(rows, count, self.width)
@@ -240,7 +240,7 @@ class Shapes:
 
 
 def _there(key, device) -> DeviceArray:
-    """A key of random numbers on the device."""
+    """Return a key of random numbers on the device."""
     return key if isinstance(key, DeviceArray) else transfer.to_device(np.asarray(key), device)
 
 
@@ -250,8 +250,8 @@ def _spread_strides(a, shape):
 
 
 def _has_rows(a) -> bool:
-    """Whether kernels read or write an array where it lies: its vectors in one piece that begins on as whole a word as it is,
-    one dim of batches at most, nothing far away."""
+    """Return whether kernels read or write an array where it lies: its vectors in one piece that begins on as whole a word as
+    it is, one dim of batches at most, nothing far away."""
     strides, unit = a.strides[:-1], _VECTOR if a.shape[-1] * a.itemsize % _VECTOR == 0 else a.itemsize
     whole = a.strides[-1] == a.itemsize and a.pointer % unit == 0 and not any(s % unit or s < 0 for s in strides)
     return whole and a.ndim <= 4 and sum((n - 1) * s for n, s in zip(a.shape, a.strides)) < _NEAR
@@ -269,7 +269,8 @@ def _fits(inputs) -> bool:
 
 
 def _in_tiles(q, v) -> bool:
-    """Whether a block holds the vectors of queries and values. (Triton 3.6 compiles no chain of two products in float64.)"""
+    """Return whether a block holds the vectors of queries and values. (Triton 3.6 compiles no chain of two products in
+    float64.)"""
     return max(q.shape[-1], v.shape[-1]) <= _WIDEST and q.dtype != np.float64
 
 
@@ -298,7 +299,8 @@ def attention(inputs, params, device, into=(None, None)):
 
 
 def attention_grad(inputs, params, device, into=(None, None, None, None)):
-    """The gradients of queries, keys, values and (if asked) the mask; written `into` arrays that are given, if kernels can."""
+    """Return the gradients of queries, keys, values and (if asked) the mask; written `into` arrays that are given, if kernels
+    can."""
     (g, q, k, v, mask, lse, delta), key = inputs[:7], inputs[7:]
     if not (_fits((q, k, v, mask)) and all(isinstance(x, DeviceArray) for x in (g, lse, delta))):
         return NotImplemented

@@ -36,7 +36,7 @@ def _flat(n, name=None) -> tuple:
 
 
 def checked_classes(inputs, params, device):
-    """The targets as int64, checked, and how many are classes."""
+    """Return the targets as int64, checked, and how many are classes."""
     target, = inputs
     out = empty(device, target.shape, np.int64)
     if out.size:
@@ -56,7 +56,7 @@ def _count(targets, ignored, device):
 
 
 def class_weight(inputs, params, device):
-    """Each row's class weight."""
+    """Return each row's class weight."""
     target, weight = inputs
     kind = params["dtype"]
     if not _there(target, weight) or kind not in _FLOATS:
@@ -71,7 +71,7 @@ def class_weight(inputs, params, device):
 
 
 def take_class(inputs, params, device):
-    """Each row's element at its class."""
+    """Return each row's element at its class."""
     x, target = inputs
     if not _there(x, target) or x.dtype.kind == "c":
         return NotImplemented
@@ -100,7 +100,7 @@ def put_class(inputs, params, device):
 
 
 def literal(inputs, params, device):
-    """A copy of a literal, which is uploaded once: what is captured must not read the host's memory again."""
+    """Return a copy of a literal, which is uploaded once: what is captured must not read the host's memory again."""
     host = np.array(params["values"], params["dtype"].np).reshape(params["shape"])
     key = device, host.tobytes(), host.shape, host.dtype
     kept: Any = _literals.get(key)
@@ -131,7 +131,7 @@ def _shares(index, *, dtype):
 
 
 def forget():
-    """Forgets the literals, for a driver that was replaced."""
+    """Forget the literals, for a driver that was replaced."""
     _literals.clear()
 
 

@@ -40,7 +40,7 @@ _LEAST_DEPTH = 512     # elements of a part of a weight gradient's sum
 
 
 def conv(inputs, params, device):
-    """The convolution, with its bias."""
+    """Return the convolution, with its bias."""
     x, w, _ = inputs
     if not fits(*inputs):
         return NotImplemented
@@ -52,7 +52,7 @@ def conv(inputs, params, device):
 
 
 def conv_input_grad(inputs, params, device):
-    """The transposed convolution."""
+    """Return the transposed convolution."""
     g, w = inputs
     if not fits(*inputs):
         return NotImplemented
@@ -63,7 +63,7 @@ def conv_input_grad(inputs, params, device):
 
 
 def _to_few_channels(inputs, params, out, device) -> bool:
-    """Writes the transposed convolution of a stride that makes few of many channels, by images that are turned; whether it is
+    """Write the transposed convolution of a stride that makes few of many channels, by images that are turned; whether it is
     one."""
     g, w = inputs
     stride, channels, kind = params["stride"], w.shape[1], dt.from_numpy(g.dtype)
@@ -79,7 +79,7 @@ def _to_few_channels(inputs, params, out, device) -> bool:
 
 
 def conv_weight_grad(inputs, params, device):
-    """The gradient of the weight: long sums are cut in parts, which are added in order."""
+    """Return the gradient of the weight: long sums are cut in parts, which are added in order."""
     x, g = inputs
     if not fits(*inputs):
         return NotImplemented
@@ -102,7 +102,7 @@ def conv_weight_grad(inputs, params, device):
 
 
 def _added(out, parts, shape, x, device):
-    """The sum of parts, in the dtype of the image."""
+    """Return the sum of parts, in the dtype of the image."""
     if parts > 1:
         out, = composed(_rounded_sum, (out.reshape(parts, prod(shape)),), {"dtype": dt.from_numpy(x.dtype)}, device)
     elif out.dtype != x.dtype:
@@ -116,7 +116,7 @@ def _rounded_sum(parts, *, dtype):
 
 
 def conv_of_last(inputs, params, device):
-    """The convolution of images whose channels lie last, with its bias."""
+    """Return the convolution of images whose channels lie last, with its bias."""
     x, w, b = inputs
     if not (conv_nhwc.takes(x, w.shape, params) or conv_nhwc.takes_packed(x, w.shape, params)):
         return _by_turning(conv, (*map(_channels_first, (x, w)), b), params, device)
@@ -128,7 +128,7 @@ def conv_of_last(inputs, params, device):
 
 
 def packed_image(inputs, params, device):
-    """An image with its padding around it, its channels last and filled up with zeros."""
+    """Return an image with its padding around it, its channels last and filled up with zeros."""
     x, = inputs
     if not isinstance(x, DeviceArray) or x.ndim > RANK + 2 or x.itemsize > 8:
         return NotImplemented
@@ -136,7 +136,7 @@ def packed_image(inputs, params, device):
 
 
 def input_grad_of_last(inputs, params, device):
-    """The transposed convolution of such images."""
+    """Return the transposed convolution of such images."""
     g, w = inputs
     if not conv_nhwc.takes(g, w.shape, params):
         return _by_turning(conv_input_grad, map(_channels_first, inputs), params, device)
@@ -146,7 +146,7 @@ def input_grad_of_last(inputs, params, device):
 
 
 def weight_grad_of_last(inputs, params, device):
-    """The gradient of filters whose channels lie last."""
+    """Return the gradient of filters whose channels lie last."""
     x, g = inputs
     shape = g.shape[-1], *params["size"], x.shape[-1]
     if not (conv_nhwc.takes(x, shape, params) or conv_nhwc.takes_packed(x, shape, params)):
@@ -156,18 +156,18 @@ def weight_grad_of_last(inputs, params, device):
 
 
 def _by_turning(operator, inputs, params, device):
-    """The operator of plain images, where the kernels of others do not fit."""
+    """Return the operator of plain images, where the kernels of others do not fit."""
     out = operator(tuple(inputs), params | {"groups": 1}, device)
     return out if out is NotImplemented else conv_channels_last.turned(out)
 
 
 def _channels_first(a):
-    """The same elements, seen as a plain image."""
+    """Return the same elements, seen as a plain image."""
     return a.transpose(0, a.ndim - 1, *range(1, a.ndim - 1)) if isinstance(a, DeviceArray) else a
 
 
 def _gathered_weight_grad(x, g, params, shape, sizes, device):
-    """(sums over parts of the pixels, how many parts)"""
+    """Return (sums over parts of the pixels, how many parts)"""
     kernel, groups, kind = params["size"], params["groups"], dt.from_numpy(x.dtype)
     product = sizes["O"], shape[1] * prod(kernel), x.shape[0] * prod(g.shape[2:])
     by_channels = shape[1] == 1 and groups > 1 and prod(kernel) <= alone.MOST_TAPS
@@ -184,7 +184,7 @@ def _gathered_weight_grad(x, g, params, shape, sizes, device):
 
 
 def _tiles(kind, product) -> int:
-    """How many tiles a product has."""
+    """Return how many tiles a product has."""
     m, n, _ = product
     (bm, bn, _), _, _ = text.tiles(kind, precision.of_convolutions(), *product)
     return -(-m // bm) * -(-n // bn)
@@ -197,14 +197,14 @@ def _parts(device, programs, k) -> int:
 
 
 def _in_rows(out) -> tuple:
-    """(how many rows an image has, constants, warps, grid) of a kernel that makes it in tiles of rows."""
+    """Return (how many rows an image has, constants, warps, grid) of a kernel that makes it in tiles of rows."""
     width, sizes = out.shape[-1], pool_text.tile(out.shape[-1])
     rows = out.size // width
     return rows, tuple(zip(pool_text.TILE, sizes)), 4, (-(-rows // sizes[0]) * -(-width // sizes[1]), 1, 1)
 
 
 def max_pool(inputs, params, device):
-    """The largest element of each window, and its flat index in the plane."""
+    """Return the largest element of each window, and its flat index in the plane."""
     x, = inputs
     if x.ndim > RANK + 2 or not x.size or x.dtype.kind == "c":
         return NotImplemented
@@ -221,7 +221,7 @@ def max_pool(inputs, params, device):
 
 
 def adaptive_max_pool(inputs, params, device):
-    """The largest element of each of a number of even bins, and its flat index in the plane."""
+    """Return the largest element of each of a number of even bins, and its flat index in the plane."""
     x, = inputs
     if x.ndim > RANK + 2 or not x.size or x.dtype.kind == "c":
         return NotImplemented
@@ -239,7 +239,7 @@ def adaptive_max_pool(inputs, params, device):
 
 
 def fractional_max_pool(inputs, params, device):
-    """The largest element of each window whose place is drawn, and its flat index in the plane."""
+    """Return the largest element of each window whose place is drawn, and its flat index in the plane."""
     x, samples = inputs
     if x.ndim > RANK + 2 or not x.size or x.dtype.kind == "c" or not isinstance(samples, DeviceArray):
         return NotImplemented
@@ -255,7 +255,7 @@ def fractional_max_pool(inputs, params, device):
 
 
 def max_pool_grad(inputs, params, device):
-    """Each element's share of the windows that took it."""
+    """Return each element's share of the windows that took it."""
     g, places = inputs
     if g.ndim > RANK + 2 or not g.size or g.dtype.kind in "cb" or not isinstance(places, DeviceArray):
         return NotImplemented
@@ -281,7 +281,7 @@ def _averaged(write, x, out, inner, outer, params, device):
 
 
 def avg_pool(inputs, params, device):
-    """The mean of each window."""
+    """Return the mean of each window."""
     x, = inputs
     if x.ndim > RANK + 2 or not x.size or x.dtype.kind in "cb":
         return NotImplemented
@@ -293,7 +293,7 @@ def avg_pool(inputs, params, device):
 
 
 def avg_pool_grad(inputs, params, device):
-    """The gradient of the means, spread over their windows."""
+    """Return the gradient of the means, spread over their windows."""
     g, = inputs
     if g.ndim > RANK + 2 or not g.size or g.dtype.kind in "cb":
         return NotImplemented

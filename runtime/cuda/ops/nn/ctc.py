@@ -54,7 +54,7 @@ def gradients(inputs, params, device):
 
 
 def _given(op, inputs, params) -> tuple:
-    """(the dtype of log probabilities, the arrays as kernels read them); None where the host computes them."""
+    """Return (the dtype of log probabilities, the arrays as kernels read them); None where the host computes them."""
     if not all(isinstance(x, DeviceArray) for x in inputs):
         return None, ()
     op.infer(*[Aval(x.shape, dt.from_numpy(x.dtype)) for x in inputs], **params)
@@ -62,7 +62,7 @@ def _given(op, inputs, params) -> tuple:
 
 
 def _sizes(log_probs, targets, params) -> tuple:
-    """(sizes, (constants, warps, grid)) of a launch over sequences. No more labels than steps have an alignment."""
+    """Return (sizes, (constants, warps, grid)) of a launch over sequences. No more labels than steps have an alignment."""
     steps, count, classes = log_probs.shape
     most = min(steps, targets.shape[-1])
     states = power_of_two(max(2, 2 * most + 1))

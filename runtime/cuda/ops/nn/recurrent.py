@@ -38,14 +38,14 @@ def _aval(x):
 
 @functools.lru_cache(512)
 def _graph(make, avals, params) -> DeviceGraph:
-    """The graph of `make(*values, **params)`, ready to run; None among the avals stands for nothing."""
+    """Return the graph of `make(*values, **params)`, ready to run; None among the avals stands for nothing."""
     b = Builder(make.__name__.strip("_"))
     values = [a if a is None else b.input(f"x{i}", a) for i, a in enumerate(avals)]
     return DeviceGraph(pass_manager.run(b.finish(make(*values, **dict(params))), pipelines.PIPELINE), run_into)
 
 
 def _computed(make, arrays, params=(), places=()) -> list:
-    """The results of a graph on arrays; those for which `places` has an array are written there."""
+    """Return the results of a graph on arrays; those for which `places` has an array are written there."""
     graph = _graph(make, tuple([_aval(a) for a in arrays]), tuple(params))
     there = {v: p for v, p in zip(graph.graph.outputs, places) if p is not None}
     results = graph.run([a for a in arrays if a is not None], there)
@@ -57,7 +57,7 @@ def _computed(make, arrays, params=(), places=()) -> list:
 
 
 def _at(x, t):
-    """A step of a sequence, without copying."""
+    """Return a step of a sequence, without copying."""
     return None if x is None else x.look(x.shape[1:], x.strides[1:], t * x.strides[0])
 
 
@@ -106,7 +106,8 @@ class Layer:
 
 
 def _stepper(source, how, gates, arrays, sizes):
-    """A function that launches a step: (step, the one before it, the one after it); `sizes` are (batch, hidden, depth)."""
+    """Return a function that launches a step: (step, the one before it, the one after it); `sizes` are (batch, hidden,
+    depth)."""
     given = [arrays[p.name] for p in source.parameters if p.kind == POINTER]
     device = given[0].device
     stream = streams.current(device).handle
@@ -119,7 +120,7 @@ def _stepper(source, how, gates, arrays, sizes):
 
 
 def _project(hidden, mask, before, w_hr):
-    """The state that a projection makes, or the one before where the step is not real."""
+    """Return the state that a projection makes, or the one before where the step is not real."""
     made = matmul(hidden, permute(w_hr, dims=(1, 0)))
     return (made if mask is None else ew.where(_spread(mask, made), made, before),)
 
@@ -129,7 +130,7 @@ def _spread(mask, like):
 
 
 def _forward(layer: Layer, keeps=True):
-    """Runs all steps; results are among the arrays."""
+    """Run all steps; results are among the arrays."""
     cell, arrays = CELLS[layer.name], dict(layer.arrays)
     z, h, y = arrays["z"], arrays["h"], arrays["y"]
     batch, hidden, depth = z.shape[1], z.shape[2] // cell.gates, h.shape[1]
@@ -156,7 +157,7 @@ def _results(op, inputs, params, device) -> list:
 
 
 def _layers(op, names, results, cell=None, keeps=True):
-    """How an operator is run whose operands and results have these names."""
+    """Return how an operator is run whose operands and results have these names."""
 
     def run_forward(inputs, params, device):
         if not _fits(inputs):
@@ -174,7 +175,7 @@ def _layers(op, names, results, cell=None, keeps=True):
 
 
 def _backward(layer: Layer) -> tuple:
-    """(dz, da, dh, dc, the gradients of projected states) of all steps and of the first states."""
+    """Return (dz, da, dh, dc, the gradients of projected states) of all steps and of the first states."""
     cell, arrays, projected = CELLS[layer.name], dict(layer.arrays), layer.projected
     h, w = arrays["h"], arrays["w"]
     batch, hidden = h.shape[0], w.shape[0] // cell.gates
@@ -206,7 +207,7 @@ def _backward(layer: Layer) -> tuple:
 
 
 def _arrived(gy, slopes, w, past, mask, *, batch):
-    """The gradient of a projected state that goes into its step, and what goes past it."""
+    """Return the gradient of a projected state that goes into its step, and what goes past it."""
     whole = plus(plus(gy, None if slopes is None else matmul(slopes, w)), past)
     whole = full(w, shape=(batch, w.shape[1]), value=0, dtype=w.dtype) if whole is None else whole
     if mask is None:
@@ -216,7 +217,7 @@ def _arrived(gy, slopes, w, past, mask, *, batch):
 
 
 def _before_all(slopes, w, past):
-    """The gradient of the first state."""
+    """Return the gradient of the first state."""
     made = matmul(slopes, w)
     if past is None:
         return (made,)
@@ -226,7 +227,7 @@ def _before_all(slopes, w, past):
 
 
 def _weights(slopes, before, *, biased=False):
-    """The gradient of weights from (T, B, out) and (T, B, in), and that of a bias."""
+    """Return the gradient of weights from (T, B, out) and (T, B, in), and that of a bias."""
     rows = slopes.shape[0] * slopes.shape[1]
     across = permute(reshape(slopes, shape=(rows, slopes.shape[2])), dims=(1, 0))
     found = matmul(across, reshape(before, shape=(rows, before.shape[2])))
@@ -234,14 +235,14 @@ def _weights(slopes, before, *, biased=False):
 
 
 def _projection_weights(dy, gates, cells):
-    """The same of a projection, whose operand is what the last gate lets out."""
+    """Return the same of a projection, whose operand is what the last gate lets out."""
     hidden = cells.shape[2]
     out = slice_(gates, dim=2, start=3 * hidden, stop=4 * hidden, step=1)
     return _weights(dy, ew.mul(out, ew.tanh(cells)))
 
 
 def _before(states, start, reverse):
-    """The state that each step started from, in the order of time."""
+    """Return the state that each step started from, in the order of time."""
     made = empty(states.device, states.shape, states.dtype)
     steps, size = len(states), states.strides[0]
     rest = (steps - 1, *states.shape[1:])
@@ -252,7 +253,7 @@ def _before(states, start, reverse):
 
 
 def rnn_grad(inputs, params, device):
-    """The gradients for the input, the first state and the weights."""
+    """Return the gradients for the input, the first state and the weights."""
     if not _fits(inputs):
         return NotImplemented
     arrays = dict(zip(("gy", "y", "mask", "h", "w"), _plain(inputs)))
@@ -261,7 +262,7 @@ def rnn_grad(inputs, params, device):
 
 
 def lstm_grad(inputs, params, device):
-    """The gradients for the input, the first states, the weights and the projection."""
+    """Return the gradients for the input, the first states, the weights and the projection."""
     if not _fits(inputs):
         return NotImplemented
     names = ("gy", "gc", "gg", "y", "cells", "gates", "mask", "h", "c", "w", "w_hr")
@@ -272,7 +273,7 @@ def lstm_grad(inputs, params, device):
 
 
 def gru_grad(inputs, params, device):
-    """The gradients for the input, the first state, the weights and the bias."""
+    """Return the gradients for the input, the first state, the weights and the bias."""
     if not _fits(inputs):
         return NotImplemented
     arrays = dict(zip(("gy", "gg", "y", "gates", "mask", "h", "w", "bias"), _plain(inputs)))

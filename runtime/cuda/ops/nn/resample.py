@@ -38,7 +38,7 @@ def mapped(x: DeviceArray, axis: int, table: tuple, skips: bool = False) -> Devi
 
 
 def _uploaded(table, kind, device) -> tuple:
-    """A table's places and weights on a device. What a graph is captured with lives as long as the graph."""
+    """Return a table's places and weights on a device. What a graph is captured with lives as long as the graph."""
     places, weights = table
     key = device, id(places), id(weights), kind
     found = _tables.get(key)
@@ -76,5 +76,5 @@ OPERATORS = {op: _along_all(op) for op in resample.TABLES}
 
 
 def forget():
-    """Forgets the tables, for a driver that was replaced."""
+    """Forget the tables, for a driver that was replaced."""
     _tables.clear()

@@ -16,7 +16,8 @@ from .resample import mapped
 
 
 def im2col(inputs, params, device):
-    """All windows as columns: along one dim after another, each place of a window beside its neighbours in other windows."""
+    """Return all windows as columns: along one dim after another, each place of a window beside its neighbours in other
+    windows."""
     x, = inputs
     kernel, padding, rank = params["kernel"], params["padding"], len(params["kernel"])
     low, high = ((0, 0, *[p[side] for p in padding]) for side in (0, 1))
@@ -38,7 +39,7 @@ def _turned(x, n, c, rank):
 
 
 def col2im(inputs, params, device):
-    """The transpose: windows added up where they lie."""
+    """Return the transpose: windows added up where they lie."""
     columns, = inputs
     kind = dt.from_numpy(columns.dtype)
     if not columns.size or not kind.is_inexact:
@@ -106,7 +107,7 @@ def strided_scatter(inputs, params, device):
 
 
 def _lie_apart(shape, strides) -> bool:
-    """Whether no two elements are at one place, as far as steps that grow show it."""
+    """Return whether no two elements are at one place, as far as steps that grow show it."""
     reach = 1
     for s, n in sorted([(s, n) for n, s in zip(shape, strides) if n > 1]):
         if s < reach:
@@ -116,7 +117,7 @@ def _lie_apart(shape, strides) -> bool:
 
 
 def _summed(x, dims):
-    """The sum over some dims, in the dtype."""
+    """Return the sum over some dims, in the dtype."""
     found = run(sum_, (x,), {"dim": dims, "keepdim": False})
     return found if found.dtype == x.dtype else converted(found, x.dtype)
 

@@ -84,7 +84,7 @@ class Together:
 
 
 def are_alike(launches) -> bool:
-    """Whether one launch can do for several."""
+    """Return whether one launch can do for several."""
     return None not in launches and len({(one.launch.source, one.launch.constants, one.launch.warps) for one in launches}) == 1
 
 
@@ -106,7 +106,7 @@ class Grouped:
         self.known = self.kernel.form.known(list(map(hint, self.sizes)))
 
     def __call__(self, device, stream, rows):
-        """Launches; `rows` are the operands of each, and its scratch memory."""
+        """Launch; `rows` are the operands of each, and its scratch memory."""
         rows = [e.arguments(*row) for e, row in zip(self.each, rows)]
         shared = [rows[0][n] for n in self.shared]
         addresses = [row[n] for row in rows for n in self.pointers]

@@ -18,7 +18,7 @@ class Beside:
         self.items = tuple([o.dtype.itemsize for o in fused.operands])
 
     def at(self, strides) -> "Beside":
-        """The same with other strides of the same kind."""
+        """Return the same with other strides of the same kind."""
         made = copy(self)
         made.strides = tuple(strides)
         return made
@@ -40,7 +40,7 @@ class Beside:
         return tuple([batch * size for (_, batch), size in zip(self.strides, self.items)])
 
     def reach(self, batch, rows, columns) -> int:
-        """How far the operands' elements lie from their beginnings."""
+        """Return how far the operands' elements lie from their beginnings."""
         return max([batch * t + rows * r + columns for r, t in self.strides], default=0)
 
 
@@ -67,12 +67,12 @@ class Laid(NamedTuple):
         return (self.batch * self.kind.itemsize,)
 
     def sizes(self, letter) -> dict:
-        """The strides as the kernel's parameters."""
+        """Return the strides as the kernel's parameters."""
         names = "mk" if letter == "x" else "kn"
         return dict(zip([f"s_{letter}b", *[f"s_{letter}{n}" for n in names]], (self.batch, *self.last)))
 
     def reach(self, batch, rows, columns) -> int:
-        """How far its elements, and those of masked lanes, lie from its beginning."""
+        """Return how far its elements, and those of masked lanes, lie from its beginning."""
         first, second = map(abs, self.last)
         return batch * abs(self.batch) + rows * first + columns * second
 
@@ -106,11 +106,11 @@ class Computed(NamedTuple):
         return self.beside.steps
 
     def sizes(self, letter) -> dict:
-        """The strides as the kernel's parameters."""
+        """Return the strides as the kernel's parameters."""
         return self.beside.sizes
 
     def reach(self, batch, rows, columns) -> int:
-        """How far the buffers' elements lie from their beginnings."""
+        """Return how far the buffers' elements lie from their beginnings."""
         return self.beside.reach(batch, *((columns, rows) if self.turned else (rows, columns)))
 
 

@@ -58,7 +58,7 @@ def product8(inputs, params, device):
 
 
 def filled_or(x, y, out, device, fast=False):
-    """The product, or zeros of nothing."""
+    """Return the product, or zeros of nothing."""
     if out.size and not x.shape[-1]:
         fill(out, 0)
     elif out.size:
@@ -67,7 +67,7 @@ def filled_or(x, y, out, device, fast=False):
 
 
 def multiply(x, y, out, device, beside: Beside | None = None, operands=(), fast=False, wanted=None):
-    """Writes x @ y (or what the epilogue makes of it) to `out`; `operands` are the addresses of the epilogue's. A factor is an
+    """Write x @ y (or what the epilogue makes of it) to `out`; `operands` are the addresses of the epilogue's. A factor is an
     array, or (Computed, the arrays that it is made of, shape). `wanted` is how float32 is multiplied, if not as elsewhere."""
     # (Copies must live until the launch, or the second would take the memory of the first.)
     x, y = _factors_in_order(x, y, out, device, fast, wanted)
@@ -99,7 +99,8 @@ def multiply(x, y, out, device, beside: Beside | None = None, operands=(), fast=
 
 
 def _vectors(case: Case, addresses, stream):
-    """A product with a vector, without tensor cores: sums along rows (or down columns) of the other factor, read once."""
+    """Return a product with a vector, without tensor cores: sums along rows (or down columns) of the other factor, read
+    once."""
     matrix, vector, rows = case.x, case.y, case.m
     (row, depth), (along, _) = matrix.last, vector.last
     x_at, y_at, z_at = addresses
@@ -146,7 +147,7 @@ def _parts(case: Case) -> int:
 
 
 def _multiply_in_parts(case: Case, parts, out, x_at, y_at):
-    """Each part of the depth is one of a batch of products, which are then added up in order."""
+    """Return each part of the depth is one of a batch of products, which are then added up in order."""
     depth, wide = case.k // parts, dt.float64 if case.x.kind is dt.float64 else dt.float32
     x, y = case.x._replace(batch=depth * case.x.last[1]), case.y._replace(batch=depth * case.y.last[0])
     cut = case._replace(x=x, y=y, z=wide, k=depth, batch=parts)
@@ -159,7 +160,7 @@ def _multiply_in_parts(case: Case, parts, out, x_at, y_at):
 
 @functools.lru_cache(1024)
 def _added(parts, size, wide, kind) -> Prepared:
-    """The sum over the first dim of an array (parts, size), in another dtype."""
+    """Return the sum over the first dim of an array (parts, size), in another dtype."""
     b = Builder("add_parts")
     total = sum_(b.input("sums", Aval((parts, size), wide)), dim=(0,), keepdim=False)
     graph = b.finish([total if kind is wide else cast(total, dtype=kind)])
@@ -168,14 +169,14 @@ def _added(parts, size, wide, kind) -> Prepared:
 
 
 def _precision(kind, fast, wanted) -> str:
-    """How products of a dtype are made; `wanted` says so for float32, where it is not as all products are."""
+    """Return how products of a dtype are made; `wanted` says so for float32, where it is not as all products are."""
     if kind in dt.FLOAT8:
         return FAST if fast else "ieee"
     return (wanted or precision.of_products()) if kind is dt.float32 else "ieee"
 
 
 def _factors_in_order(x, y, out, device, fast, wanted) -> tuple:
-    """The factors, those in memory in the order in which tiles are read best."""
+    """Return the factors, those in memory in the order in which tiles are read best."""
     if x.__class__ is not DeviceArray or y.__class__ is not DeviceArray:
         return x, y
     how = _precision(dt.from_numpy(x.dtype), fast, wanted)
@@ -183,7 +184,7 @@ def _factors_in_order(x, y, out, device, fast, wanted) -> tuple:
 
 
 def in_best_order(x, y, batch, device, how) -> tuple:
-    """Two factors in memory, copied into the order in which tiles are read best, where that is worth a launch."""
+    """Return two factors in memory, copied into the order in which tiles are read best, where that is worth a launch."""
     kind, arch = dt.from_numpy(x.dtype), contexts.context(device).arch
     m, n, k = x.shape[-2], y.shape[-1], x.shape[-1]
     found = []
@@ -197,12 +198,12 @@ def in_best_order(x, y, batch, device, how) -> tuple:
 
 
 def crossed(a):
-    """An array with its last two dims exchanged."""
+    """Return an array with its last two dims exchanged."""
     return a.transpose(*range(a.ndim - 2), a.ndim - 1, a.ndim - 2)
 
 
 def _as_factor(factor, letter, device) -> tuple:
-    """(how it lies or is computed, the arrays that it is made of, its shape)"""
+    """Return (how it lies or is computed, the arrays that it is made of, its shape)"""
     if factor.__class__ is not DeviceArray:
         return factor
     a, batch = as_batch(factor)
@@ -223,26 +224,26 @@ def _widened(kind, last, letter) -> Computed:
 
 
 def _is_fast(case: Case) -> bool:
-    """Whether tensor cores make a product."""
+    """Return whether tensor cores make a product."""
     return case.x.kind.itemsize <= 2 or (case.x.kind is dt.float32 and case.precision != "ieee")
 
 
 def _candidates(case: Case, copies=False) -> list:
-    """The tiles of a product that are worth trying, the one to take without trying first."""
+    """Return the tiles of a product that are worth trying, the one to take without trying first."""
     shared = contexts.context(case.device).shared_memory
     return template.candidates(case.x.kind, case.m, case.n, case.k, _is_fast(case), shared, copies, case.batch, _loaded(case),
                                _is_crossed(case))
 
 
 def _first(case: Case) -> template.Tiles:
-    """The first of them."""
+    """Return the first of them."""
     shared = contexts.context(case.device).shared_memory
     return template.tiles(case.x.kind, case.m, case.n, case.k, _is_fast(case), shared, case.batch, _loaded(case),
                           _is_crossed(case))
 
 
 def _is_crossed(case) -> bool:
-    """Whether the second factor lies along the depth."""
+    """Return whether the second factor lies along the depth."""
     return case.in_memory and case.y.last[0] == 1 != case.y.last[1]
 
 
@@ -251,7 +252,7 @@ def _loaded(case) -> tuple:
 
 
 def _usual(case: Case, beside, x_at, y_at):
-    """A product by the tile to take without trying."""
+    """Return a product by the tile to take without trying."""
     tile = _first(case)
     if beside is None and case.kinds.x.itemsize == 2 and _is_crossed(case) and tile.m * tile.n == 128 * 128 \
             and hopper.pays(case.m, case.n, case.batch, contexts.context(case.device).processors) and _copies(case, x_at, y_at):
@@ -261,7 +262,7 @@ def _usual(case: Case, beside, x_at, y_at):
 
 
 def _copies(case: Case, x_at, y_at) -> bool:
-    """Whether the copy engine can bring the factors' tiles."""
+    """Return whether the copy engine can bring the factors' tiles."""
     if not case.in_memory:
         return False
     addresses = (*x_at, *y_at, *case.x.steps, *case.y.steps)
@@ -269,7 +270,7 @@ def _copies(case: Case, x_at, y_at) -> bool:
 
 
 def _tuned(case: Case, beside, x_at, y_at):
-    """A product by the quickest tile, which is found without what follows it, on a result of its own."""
+    """Return a product by the quickest tile, which is found without what follows it, on a result of its own."""
     copies = _copies(case, x_at, y_at)
     found = _candidates(case, copies)
     held: list = []
@@ -285,17 +286,17 @@ def _tuned(case: Case, beside, x_at, y_at):
 
 
 def _said(factor) -> tuple:
-    """A factor as a part of a key that other processes have as well."""
+    """Return a factor as a part of a key that other processes have as well."""
     return (factor.batch, factor.last) if type(factor) is Laid else (factor.how.name, factor.beside.strides)
 
 
 def _last(a) -> tuple:
-    """The last two strides, in elements."""
+    """Return the last two strides, in elements."""
     return a.strides[-2] // a.itemsize, a.strides[-1] // a.itemsize
 
 
 def as_batch(a):
-    """(the array, elements between its matrices): copied where they do not follow each other evenly."""
+    """Return (the array, elements between its matrices): copied where they do not follow each other evenly."""
     if any(s % a.itemsize for s in a.strides):
         a = a.backend.contiguous(a)
     step, size = 0, 1
