@@ -68,7 +68,7 @@ def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE, si
         m.recorder, m.sizes = recorder, None if symbols is None else recorder.shape_of
         m.refresh()
         try:
-            recorder.argument_ids = {id(t) for t in tensors}
+            recorder.limits.argument_ids = {id(t) for t in tensors}
             for i, t in enumerate(tensors):
                 recorder.inputs.argument(t, i, None if symbols is None else symbols.shape(i, t._a.shape))
             with _told_of_gradients(), calls.heard(recorder.value_of):
@@ -87,7 +87,7 @@ def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE, si
     written = {name: written[name] for name in state.names.values() if name in written}
     state.check({name: value.aval for name, value in written.items()})
     graph = recording.builder.finish([*[o.value for o in recording.outputs[:count]], *written.values()])
-    return _with_arguments_first(graph, recording.sources, recorder, result, len(tensors), tuple(written))
+    return _with_arguments_first(graph, recording.sources, recorder.limits, result, len(tensors), tuple(written))
 
 
 @contextmanager
@@ -163,6 +163,41 @@ def _filled(cell):
         return False
 
 
+class _Limits:
+    """Limits of an exported run: its arguments, names of tensors, buffers that it may write, and refused actions."""
+
+    def __init__(self, recorder, known, state, calls, failures):
+        self.recorder, self.known, self.state, self.calls, self.failures = recorder, known, state, calls, failures
+        self.argument_ids: set = set()
+        self.branches = CondBranches(recorder)
+
+    def called(self, t) -> str:
+        """Return a tensor's name for messages."""
+        return self.known.get(id(t)) or f"a tensor of {t.aval}"
+
+    def refuse(self, said: str):
+        """Refuse an action: raise, or append to the failures of a draft."""
+        if self.failures is None:
+            raise ExportError(said)
+        self.failures.append(said)
+
+    def follows_arguments(self, value) -> bool:
+        """Return whether a value depends on arguments, or on buffers that are written."""
+        sources = self.recorder.inputs.sources
+        return any(sources[v.index].kind == "argument" or self.state.changes(sources[v.index].what)
+                   for v in values_behind(value) if v.node is None)
+
+    def check_write(self, cell):
+        """Refuse a write to an argument, or to outside memory that is no buffer of the state."""
+        root = cell.root
+        if id(root) in self.argument_ids:
+            self.refuse(f"it writes to an argument, {self.called(root)}{at(user_line())}, and an exported model leaves what it "
+                        "is given as it is; write to a copy, x.clone(), and return that")
+        elif root is not None and (root._base is not None or not self.state.takes(root)):
+            self.refuse(f"it writes to {self.called(root)}{at(user_line())}, which lives outside: {self.state.refusal}")
+        self.branches.check_write(cell)
+
+
 class _ExportRecorder(Recorder):
     """Recorder that refuses actions which an exported model cannot repeat."""
 
@@ -171,84 +206,51 @@ class _ExportRecorder(Recorder):
 
     def __init__(self, known, name, scope, state, calls, failures):
         super().__init__(re.sub(r"\W", "_", name, flags=re.ASCII).strip("_") or "model", scope=scope)
-        self.known, self.state, self.calls, self.failures = known, state, calls, failures
-        self.argument_ids: set = set()
-        self.branches = CondBranches(self)
+        self.limits = _Limits(self, known, state, calls, failures)
 
     def module_around(self) -> str:
         """Return the innermost call of a module."""
-        return self.calls.current
-
-    def called(self, t) -> str:
-        """Return a tensor's name for messages."""
-        return self.known.get(id(t)) or f"a tensor of {t.aval}"
-
-    def cannot(self, said: str):
-        """Refuse an action: raise, or append to the failures of a draft."""
-        if self.failures is None:
-            raise ExportError(said)
-        self.failures.append(said)
+        return self.limits.calls.current
 
     def read(self, t, how, seen):
         """Let Python read values that depend on weights alone; they are fixed."""
-        if how != "len" and self.follows_arguments(self.value_of(t)):
-            more = " or on buffers that are written" if self.state else ""
-            self.cannot(f"{how}() reads a value that depends on the arguments{more} "
+        if how != "len" and self.limits.follows_arguments(self.value_of(t)):
+            more = " or on buffers that are written" if self.limits.state else ""
+            self.limits.refuse(f"{how}() reads a value that depends on the arguments{more} "
                         f"into Python{at(user_line())}: an exported model has no Python to decide with; compute with "
                         "tensors instead (where, masks, clamp), or decide by ingot.cond")
             return seen
-        for n in {} if how == "len" else self._numbers_of(self.value_of(t)):
+        for n in {} if how == "len" else _numbers_of(self.value_of(t)):
             pinned(n)
         return seen
 
-    def follows_arguments(self, value):
-        sources = self.inputs.sources
-        return any(sources[v.index].kind == "argument" or self.state.changes(sources[v.index].what)
-                   for v in values_behind(value) if v.node is None)
-
-    @staticmethod
-    def _numbers_of(value) -> list:
-        """Return the symbolic numbers that a value depends on."""
-        found: dict = {}
-        for v in values_behind(value):
-            collect(v.aval.shape, found)
-            if v.node is not None:
-                collect((v.node.inputs, tuple(v.node.params.values())), found)
-        return list(found.values())
-
     def is_named(self, t):
         """Return whether a tensor is a parameter or buffer, which comes in as itself even if it is a view."""
-        return id(t) in self.known
+        return id(t) in self.limits.known
 
     def wrote(self, dst, src):
         """Let the function write to memory that it made, and to buffers of the state."""
-        root = self.link(dst).cell.root
-        if id(root) in self.argument_ids:
-            self.cannot(f"it writes to an argument, {self.called(root)}{at(user_line())}, and an exported model leaves what it "
-                        "is given as it is; write to a copy, x.clone(), and return that")
-        elif root is not None and (root._base is not None or not self.state.takes(root)):
-            self.cannot(f"it writes to {self.called(root)}{at(user_line())}, which lives outside: {self.state.refusal}")
-        self.branches.check_write(self.link(dst).cell)
+        self.limits.check_write(self.link(dst).cell)
         super().wrote(dst, src)
 
     # Branches of `cond`.
 
     def keeps_branches(self, pred: Tensor) -> bool:
         """Return whether the answer depends on the arguments; an answer that depends on weights alone is fixed."""
-        return self.follows_arguments(self.value_of(pred))
+        return self.limits.follows_arguments(self.value_of(pred))
 
     def both(self, pred: Tensor, true_fn, false_fn, operands):
         """Record both branches; return the result of `cond`."""
-        return self.branches.record(pred, true_fn, false_fn, operands)
+        return self.limits.branches.record(pred, true_fn, false_fn, operands)
 
     def fresh(self, t, value):
         """Give a tensor memory of its own, which the innermost branch has made."""
         super().fresh(t, value)
-        self.branches.made(t._storage.cell)
+        self.limits.branches.made(t._storage.cell)
 
     def value_of(self, t: Tensor) -> Value:
         """Return the graph value of a tensor, unless a branch made it and somebody else reads it."""
-        self.branches.check_read(self.link(t).cell)
+        self.limits.branches.check_read(self.link(t).cell)
         return super().value_of(t)
 
     def refuse_rounds(self):
@@ -262,7 +264,8 @@ class _ExportRecorder(Recorder):
         root = None if t is None else self.link(t).cell.root
         if action == "data" and root is None:       # memory that the function made may be exchanged
             return True
-        self.cannot(_UNREPEATABLE[action].format(where=at(user_line()), what=root is not None and self.called(root)))
+        what = root is not None and self.limits.called(root)
+        self.limits.refuse(_UNREPEATABLE[action].format(where=at(user_line()), what=what))
         return False
 
 
@@ -273,6 +276,16 @@ _UNREPEATABLE = {
     "random": "it draws random numbers{where}: call .eval() on the module before the export, or take the random tensor as an "
               "argument",
     "host": "it calls a host function{where}, which an exported model cannot do"}
+
+
+def _numbers_of(value) -> list:
+    """Return the symbolic numbers that a value depends on."""
+    found: dict = {}
+    for v in values_behind(value):
+        collect(v.aval.shape, found)
+        if v.node is not None:
+            collect((v.node.inputs, tuple(v.node.params.values())), found)
+    return list(found.values())
 
 
 def values_behind(value: Value) -> set:
@@ -287,9 +300,9 @@ def values_behind(value: Value) -> set:
     return seen
 
 
-def _with_arguments_first(graph, sources, recorder, result, count, written) -> Captured:
+def _with_arguments_first(graph, sources, limits, result, count, written) -> Captured:
     """Return the run with its graph's inputs in order: arguments, written buffers, then weights with unique names."""
-    kept = recorder.state.tensors(written)
+    kept = limits.state.tensors(written)
     state: dict = dict.fromkeys(written)
     weights: dict = {}
     first: list = [None] * count
@@ -301,18 +314,18 @@ def _with_arguments_first(graph, sources, recorder, result, count, written) -> C
             continue
         if source.kind != "captured":
             raise ExportError(f"it uses a {source.kind} from outside, which cannot be exported")
-        if recorder.state.names.get(id(source.what)) in state:
-            state[recorder.state.names[id(source.what)]] = v
+        if limits.state.names.get(id(source.what)) in state:
+            state[limits.state.names[id(source.what)]] = v
             continue
-        name = recorder.known.get(id(source.what)) or f"constant_{unnamed}"
-        unnamed += id(source.what) not in recorder.known
+        name = limits.known.get(id(source.what)) or f"constant_{unnamed}"
+        unnamed += id(source.what) not in limits.known
         name = name if name not in weights else f"{name}_{len(weights)}"
         weights[name] = source.what
         rest.append((v, name))
     middle = [(v if v is not None else Value(t.aval), name) for (name, v), t in zip(state.items(), kept)]
     ordered, values = with_inputs(graph, [*first, *middle, *rest])
-    recorder.calls.move_to(values)
-    return Captured(ordered, weights, result, written, recorder.calls, recorder.branches.has_gates)
+    limits.calls.move_to(values)
+    return Captured(ordered, weights, result, written, limits.calls, limits.branches.has_gates)
 
 
 def with_inputs(graph: Graph, order) -> tuple:
