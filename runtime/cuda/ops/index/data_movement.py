@@ -26,7 +26,7 @@ def _whole(shape) -> list:
 
 
 def cat(inputs, params, device, into=(None,)):
-    """One after the other along a dim, several arrays in one launch; into a given array, where some may lie already."""
+    """Return one after the other along a dim, several arrays in one launch; into a given array, where some may lie already."""
     if not all(isinstance(x, DeviceArray) for x in inputs):
         return NotImplemented
     first, dim = inputs[0], params["dim"]
@@ -43,7 +43,7 @@ def cat(inputs, params, device, into=(None,)):
 
 
 def _join(out, pieces, dim, device):
-    """Writes (array, position) pairs into an array."""
+    """Write (array, position) pairs into an array."""
     if len(pieces) == 1 or out.itemsize not in BITS:
         for x, at in pieces:
             cuts = _whole(x.shape)
@@ -86,7 +86,7 @@ class _Shaped:
         self.shape = tuple(shape)
 
     def with_shape(self, shape):
-        """Another shape."""
+        """Return another shape."""
         return _Shaped(shape)
 
 
@@ -120,7 +120,7 @@ def roll(inputs, params, device):
 
 
 def assign_view(inputs, params, device, into=(None,)):
-    """The base with a view of it written: a copy, or in the array that is given."""
+    """Return the base with a view of it written: a copy, or in the array that is given."""
     base, value = inputs
     if not isinstance(base, DeviceArray):
         return NotImplemented
