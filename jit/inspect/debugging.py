@@ -48,7 +48,7 @@ class NanWatch:
         if not hasattr(compiled, "plan"):           # on another device, where only results can be seen
             made = compiled.run(arrays)
             for a in made:
-                self._look(job.piece.name, None, (), {}, [np.asarray(a)])
+                self._look(job.region.name, None, (), {}, [np.asarray(a)])
             return made
         graph, in_place = compiled.graph, compiled.plan.in_place
         env = dict(zip(graph.inputs, arrays))

@@ -113,10 +113,10 @@ def _time(seconds):
 def _graphs(job):
     """The graph as recorded, after each pass that changed it, and as it runs, with its kernels coloured."""
     for i, step in enumerate([step for step in job.steps if step.changed]):
-        yield _graph(f"{job.piece.name}: {step.name}", step.graph, None, MOST_BETWEEN if i else MOST_DRAWN)
+        yield _graph(f"{job.region.name}: {step.name}", step.graph, None, MOST_BETWEEN if i else MOST_DRAWN)
     plan = job.compile().plan
     groups = {f"{i} {w.name}": w.nodes for i, w in enumerate(works_of(plan), 1) if len(w.nodes) > 1}
-    yield _graph(f"{job.piece.name}: as it runs", plan.graph, groups, MOST_DRAWN, is_open=True)
+    yield _graph(f"{job.region.name}: as it runs", plan.graph, groups, MOST_DRAWN, is_open=True)
 
 
 def _drawing(graph, groups):

@@ -80,7 +80,7 @@ class Profile:
 
     @property
     def jobs(self) -> list:
-        """The compiled stretches that ran."""
+        """The compiled segments that ran."""
         return list(self._rows)
 
     def run(self, job, compiled, arrays) -> list:
@@ -121,7 +121,7 @@ class Profile:
     def trace(self) -> dict:
         """The timeline, as Chrome and Perfetto read it."""
         events = [{"name": w.name, "cat": w.kind, "ph": "X", "ts": began / 1e3, "dur": took / 1e3, "pid": os.getpid(),
-                   "tid": thread, "args": {"in": job.piece.name, "operations": w.ops, "over": w.over, "bytes": w.moved,
+                   "tid": thread, "args": {"in": job.region.name, "operations": w.ops, "over": w.over, "bytes": w.moved,
                                            "flops": w.flops, "modules": list(w.modules),
                                            "lines": [format_line(n, full_paths=True) for n in w.lines]}}
                   for job, w, began, took, thread in self.events]
@@ -132,7 +132,7 @@ class Profile:
         path = Path(path)
         if path.suffix not in (".html", ".json"):
             raise ValueError(f"a profile is saved as .html (a page) or .json (a timeline), got {path.name!r}")
-        name = ", ".join(dict.fromkeys([job.piece.name for job in self.jobs])) or "nothing ran"
+        name = ", ".join(dict.fromkeys([job.region.name for job in self.jobs])) or "nothing ran"
         text = page(f"Profile of {name}", self.jobs, self) if path.suffix == ".html" else json.dumps(self.trace())
         path.write_text(text, encoding="utf-8")
 
@@ -161,13 +161,13 @@ def profile():
 
 
 def profile_jobs(jobs) -> Profile:
-    """The profile of compiled stretches, each run a few times on made-up values of its types. The quickest run of each step
+    """The profile of compiled segments, each run a few times on made-up values of its types. The quickest run of each step
     counts. Stretches that call the user's own functions cannot be run so."""
     found = Profile()
     for job in jobs:
         compiled = job.compile()
         if any("effect" in n.op.traits for n in compiled.graph.nodes):
-            raise TraceError(f"{job.piece.name} calls host functions, which do not run on made-up values; "
+            raise TraceError(f"{job.region.name} calls host functions, which do not run on made-up values; "
                              "use `with jit.profile()` around real calls")
         runs = [timed.run_timed(compiled, _made_up(compiled.graph.inputs))[1] for _ in range(_REPEATS)]
         best = [min(same, key=lambda m: m.took) for same in zip(*runs)]

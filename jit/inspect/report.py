@@ -20,7 +20,7 @@ _REASONS = 8        # that an explanation shows
 
 
 def jobs_of(entries) -> list:
-    """All jobs of recorded paths, in order: those of the stretches, and of backward where results require grad."""
+    """All jobs of recorded paths, in order: those of the segments, and of backward where results require grad."""
     found: dict = {}
     for entry in entries:
         stack = [entry.tree.first]
@@ -40,7 +40,7 @@ def graphs(jobs) -> dict:
     found: dict = {}
     for job in jobs:
         job.compile()
-        stages = found[_unique(job.piece.name, found)] = {}
+        stages = found[_unique(job.region.name, found)] = {}
         for step in job.steps:
             if step.changed:
                 stages[_unique(step.name, stages)] = step.graph
@@ -106,7 +106,7 @@ def explain_job(job, made) -> str:
     runs = [s for s in steps if type(s) is Run]
     count = sum(len(s.kernels) for s in runs)
     calls = len(steps) - len(runs)
-    lines = [f"{job.piece.name}: {_many(len(job.piece.nodes), 'recorded operation')}, {_many(count, 'kernel')} in "
+    lines = [f"{job.region.name}: {_many(len(job.region.nodes), 'recorded operation')}, {_many(count, 'kernel')} in "
              f"{_many(len(runs), 'native call')}, {_many(calls, 'other call')}; {len(made.in_place)} of "
              f"{_many(sum(r.target is not None for r in job.wanted), 'update')} written in place; compiled in "
              f"{1e3 * job.seconds:.0f} ms"]

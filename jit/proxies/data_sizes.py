@@ -33,9 +33,9 @@ def _mentions(text, scope) -> bool:
 
 
 class Stage:
-    """What a stretch of a path relies on, of numbers that were read before it.
+    """What a segment of a path relies on, of numbers that were read before it.
 
-    conditions   that mention these, and were noted in the stretch
+    conditions   that mention these, and were noted in the segment
     count        how many symbols there are up to it
     seen         for each number that was read, its values in recordings that were alike
     """
@@ -47,7 +47,7 @@ class Stage:
         self.seen: list = [{scope.hints[name]} for name in names[len(names) - reads:]] if reads else []
 
     def takes(self, symbols) -> bool:
-        """Whether the stretch is good for the values of the symbols so far."""
+        """Whether the segment is good for the values of the symbols so far."""
         if not self.reads:
             return True
         try:
@@ -58,13 +58,13 @@ class Stage:
         return holds and all(n in seen or (n > 1 and len(seen - {1}) > 1) for n, seen in zip(read, self.seen))
 
     def agreed(self, other: "Stage"):
-        """A recording of the stretch with other numbers was alike."""
+        """A recording of the segment with other numbers was alike."""
         for mine, theirs in zip(self.seen, other.seen):
             mine |= theirs
 
 
 def stages_of(recording) -> list:
-    """The stage of each stretch of a recording."""
+    """The stage of each segment of a recording."""
     scope, cuts = recording.scope, recording.cuts
     if scope is None or not scope.reads:
         return [Stage(scope)] * (len(cuts) + 1)

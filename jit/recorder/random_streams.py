@@ -102,7 +102,7 @@ class RandomStreams:
                 self._enter(wrap(np.zeros(2, np.uint64)), Draw(stream.generator, stream.now, stays=True))
 
 
-class Drawn:
+class DrawnKeys:
     """Places of the generators before a replay, to undo its draws."""
 
     __slots__ = ("_before",)

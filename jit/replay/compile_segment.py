@@ -1,7 +1,7 @@
 """Compiles the nodes of a recording: to a graph, through the passes, to a compiled graph that runs on arrays.
 
-A `Piece` is a stretch of nodes between two cuts. Values have numbers (slots). A `Job` is a piece and what it must give; when
-another path is recorded that needs more, the piece gets another job.
+A `Region` is a segment of nodes between two cuts. Values have numbers (slots). A `Job` is a region and what it must give; when
+another path is recorded that needs more, the region gets another job.
 """
 
 import gc
@@ -48,7 +48,7 @@ def without_collections():
 
 @dataclass(frozen=True)
 class Result:
-    """What a piece gives: the value of a slot.
+    """What a region gives: the value of a slot.
 
     `owned` asks for memory that nothing else sees, `target` names the slot of an input that it replaces; with an `order` it is
     given with its dims in that one, in which they are to lie in memory. `brief` ones live as long as each other: gradients.
@@ -61,8 +61,8 @@ class Result:
     brief: bool = False
 
 
-class Piece:
-    """A stretch of nodes, whose values `slots` numbers; `captured` are the tensors behind some inputs, by slot; `scope` has
+class Region:
+    """A segment of nodes, whose values `slots` numbers; `captured` are the tensors behind some inputs, by slot; `scope` has
     the sizes that are symbolic, if any are, of which the first `known` have values where it runs, None for all; `backend` is
     where it ran when it was recorded, None for the host; `orders` how inputs lie that do not lie row by row, by slot."""
 
@@ -150,10 +150,10 @@ class Ready(NamedTuple):
 
 
 class Job:
-    """A piece and what it is to give, in order; compiled when it first runs."""
+    """A region and what it is to give, in order; compiled when it first runs."""
 
-    def __init__(self, piece: Piece, wanted):
-        self.piece, self.wanted = piece, tuple(wanted)
+    def __init__(self, region: Region, wanted):
+        self.region, self.wanted = region, tuple(wanted)
         self.compiled: Any = None
         self.derived: Any = None         # what is made of weights alone
         self.slots: tuple = ()           # of what is read, in order
@@ -186,16 +186,16 @@ class Job:
     def arrays(self, env) -> list:
         """What is read, in order."""
         found = [env[s] for s in self.slots]
-        if self.piece.orders:
-            for i, s in self.piece.turned(self.slots, self.wanted):
-                found[i] = found[i].transpose(self.piece.orders[s])
+        if self.region.orders:
+            for i, s in self.region.turned(self.slots, self.wanted):
+                found[i] = found[i].transpose(self.region.orders[s])
         return found
 
     def run_compiled(self, compiled, arrays) -> list:
         """Runs a compiled graph of this job."""
         for counter in COUNTERS:
             counter.ran(self, compiled)
-        if self.piece.calls_host:       # a function that enters the thread's context itself, and sees variables of its caller's
+        if self.region.calls_host:      # the function enters the thread's context itself, and sees its caller's variables
             with np.errstate(all="ignore"):
                 return OPEN_PROFILES[-1].run(self, compiled, arrays) if OPEN_PROFILES else compiled.run(arrays)
         if OPEN_PROFILES:
@@ -225,10 +225,10 @@ class Job:
         with self._lock:
             if self.compiled is None:
                 start = time.perf_counter()
-                graph, self.slots = self.piece.graph(self.wanted)
+                graph, self.slots = self.region.graph(self.wanted)
                 given = [env[s] for s in self.slots] if env is not None else []
                 backend = next((a.backend for a in given if a.__class__ is DeviceArray), None)
-                backend = self.piece.backend if env is None else backend
+                backend = self.region.backend if env is None else backend
                 alloc.empty_cache()      # the eager run left blocks that compiled code does not fit into
                 with without_collections():
                     made = self._make(graph) if backend is None else self._make_elsewhere(graph, backend)
@@ -263,9 +263,9 @@ class Job:
         cut = split_derived(graph, self._stable(set(targets.values())))
         if cut is None:
             return graph, None
-        tensors = [self.piece.captured[self.slots[i]] for i in cut.sources]
+        tensors = [self.region.captured[self.slots[i]] for i in cut.sources]
         return cut.main, Derived(program.CompiledGraph(cut.derived, program.kernel_of), tensors)
 
     def _stable(self, written):
         """Numbers of the inputs that are captured tensors and are not written here."""
-        return frozenset([i for i, s in enumerate(self.slots) if s in self.piece.captured and i not in written])
+        return frozenset([i for i, s in enumerate(self.slots) if s in self.region.captured and i not in written])

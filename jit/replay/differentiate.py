@@ -10,7 +10,7 @@ from ...runtime.core.device_array import zeros_beside
 from ...runtime.core.node import Leaf, Node, Output, aval_of, new_number, next_functions
 from ...runtime.core.tensor import wrap
 from ..recorder.recording import Gradient
-from .compile_segment import Job, Piece, Result
+from .compile_segment import Job, Region, Result
 from .symbolic_job import job_of
 
 
@@ -65,12 +65,12 @@ class Differential:
         grads = [None if g is None else g.over({v: i for i, v in enumerate(there)}) for g in found]
         name = recording.builder.name + "_backward"
         backend = next(iter(recording.devices.values()), None)
-        whole = job_of(Piece(name, nodes, numbers, scope=recording.scope, backend=backend),
+        whole = job_of(Region(name, nodes, numbers, scope=recording.scope, backend=backend),
                        [Result(numbers[v], owned=True) for v in everything])
         leads, _ = _paths(nodes, back.seeds, [Gradient((v,)) for v in back.passing.values()])
         passing = {i: (len(there) + n, lead) for n, (i, lead) in enumerate(zip(back.passing, leads))}
         nodes = _needed(nodes, there)
-        job = job_of(Piece(name, nodes, numbers, scope=recording.scope, backend=backend),
+        job = job_of(Region(name, nodes, numbers, scope=recording.scope, backend=backend),
                      [Result(numbers[v], owned=True) for v in there]) if back.passing else whole
         reach, together = _paths(nodes, back.seeds, found)
         return Differential(list(back.gradients), results, residuals, [numbers[s] for s in back.seeds], grads, reach, together,

@@ -1,4 +1,4 @@
-"""One run along recorded paths: inputs are read, stretches run, and at the end what the path leaves behind is written.
+"""One run along recorded paths: inputs are read, segments run, and at the end what the path leaves behind is written.
 
 Nothing is written before the finish, so a path that meets an unseen answer leaves no trace, and the function can be recorded
 again from its start.
@@ -19,14 +19,14 @@ from ...runtime.core.storage import user_line
 from ...runtime.core.tensor import Tensor, lie_over, memory_of, wrap
 from ..errors.errors import NotFiniteError
 from ..errors.observed_values import frozen_value, readable
-from ..recorder.random_streams import Drawn
+from ..recorder.random_streams import DrawnKeys
 from ..recorder.recording import base_of
 from ..side_effects.made_leaves import hand_over
 from .differentiate import attach, used_up
 
 
 class Outdated(Exception):
-    """Another thread recorded a path that needs more of a stretch than this replay computed."""
+    """Another thread recorded a path that needs more of a segment than this replay computed."""
 
 
 class Environment(dict):
@@ -65,28 +65,28 @@ class Replay:
         self.symbols = symbols   # the values of symbolic sizes and numbers
         self.tensors = []        # the tensor behind each input, None for keys and scalars
         self.env = Environment() # slot -> array, for inputs (negative) and results
-        self.drawn = Drawn()     # random keys
+        self.drawn = DrawnKeys()     # random keys
         self.before = None       # what host steps may change, if that is read behind them
-        self.went = []           # (stretch, what it did) on the way so far
+        self.went = []           # (segment, what it did) on the way so far
 
-    def go(self, stretch, work):
-        """Takes in the stretch's inputs and runs its nodes."""
+    def go(self, segment, work):
+        """Takes in the segment's inputs and runs its nodes."""
         tensors, env = self.tensors, self.env
-        self.went.append((stretch, work))
-        if stretch.finish is not None:          # it may write: what is missing is found before
-            for slot in stretch.finish.held:
+        self.went.append((segment, work))
+        if segment.finish is not None:          # it may write: what is missing is found before
+            for slot in segment.finish.held:
                 env[slot]
-        found, given, first = stretch.captured.copy(), self.arguments, len(tensors)
-        for i, number in stretch.given:
+        found, given, first = segment.captured.copy(), self.arguments, len(tensors)
+        for i, number in segment.given:
             found[i] = given[number]
         tensors += found
         env.update(zip(range(-1 - first, -1 - len(tensors), -1), [None if t is None else t._a for t in found]))
-        for i, source in stretch.others:
+        for i, source in segment.others:
             tensors[first + i], env[-1 - first - i] = self._resolve(source)
-        return self._run(stretch, work)
+        return self._run(segment, work)
 
-    def _run(self, stretch, work):
-        for position in stretch.cleared:          # its memory is free for what is computed now
+    def _run(self, segment, work):
+        for position in segment.cleared:          # its memory is free for what is computed now
             leaf = self.tensors[position]._node
             if type(leaf) is Leaf:
                 leaf.grad = None
@@ -115,8 +115,8 @@ class Replay:
 
     @property
     def is_up_to_date(self) -> bool:
-        """Whether the stretches on the way have to give no more now than when they ran."""
-        return all(stretch.work is work for stretch, work in self.went)
+        """Whether the segments on the way have to give no more now than when they ran."""
+        return all(segment.work is work for segment, work in self.went)
 
     def roll_back(self):
         """Gives drawn random keys back."""

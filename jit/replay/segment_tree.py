@@ -1,20 +1,20 @@
-"""Recorded paths through a function, merged into a tree: a first stretch, and the answers that lead on."""
+"""Recorded paths through a function, merged into a tree: a first segment, and the answers that lead on."""
 
 from ...runtime.core.state import tls
 from ..errors.errors import TraceError
 from ..host.post_host_guards import Before, watched
 from ..proxies.data_sizes import MANY
 from .replay import Outdated, Replay, Unseen
-from .segments import stretches_of
+from .segments import segments_of
 
 
 class Tree:
-    """All recorded paths that share Python state: a first stretch, and the answers that lead on."""
+    """All recorded paths that share Python state: a first segment, and the answers that lead on."""
 
     def __init__(self, recording):
-        stretches = stretches_of(recording)
-        self.first = stretches[0]
-        self._extend(self.first, stretches, recording.cuts)
+        segments = segments_of(recording)
+        self.first = segments[0]
+        self._extend(self.first, segments, recording.cuts)
         if self.first.question is None:
             self.first.cleared = tuple(recording.cleared)
         self.first.settle()
@@ -22,27 +22,27 @@ class Tree:
 
     def merge(self, recording, before) -> bool:
         """Adds another path, once `before` was called; False if it does not begin like the ones here."""
-        stretches = stretches_of(recording)
+        segments = segments_of(recording)
         here, i, way = self.first, 0, []
         while True:
-            way.append((here.stage, stretches[i].stage))
-            if here.signature != stretches[i].signature or here.question != stretches[i].question:
+            way.append((here.stage, segments[i].stage))
+            if here.signature != segments[i].signature or here.question != segments[i].question:
                 return False
             if i == len(recording.cuts):
-                if not here.finish.outcome.leaves_the_same(recording.outcome) or not here.finish.lies_like(recording):
+                if not here.finish.outcome.leaves_the_same(recording.outcome) or not here.finish.has_order_of(recording):
                     return False
                 before()
                 self._agree(way)
                 return True
             i += 1
-            key = recording.cuts[i - 1].seen, stretches[i].stage.conditions
+            key = recording.cuts[i - 1].seen, segments[i].stage.conditions
             if key not in here.answers:
                 before()
                 self._watched = watched(recording.hosted, self._watched)
-                self._extend(stretches[i], stretches[i:], recording.cuts[i:])
-                here.coming = stretches[i]
+                self._extend(segments[i], segments[i:], recording.cuts[i:])
+                here.coming = segments[i]
                 self.first.settle()                 # other threads may take it as soon as it is an answer
-                here.answers, here.coming = {**here.answers, key: stretches[i]}, None
+                here.answers, here.coming = {**here.answers, key: segments[i]}, None
                 self._agree(way)
                 return True
             here = here.answers[key]
@@ -56,11 +56,11 @@ class Tree:
         """Whether a recording with symbolic sizes, for those that `give` puts in, is a path of this tree; None if Python saw
         other values, so that nothing is known."""
         here = self.first
-        for i, stretch in enumerate(stretches_of(recording, give)):
-            if here.signature != stretch.signature or here.question != stretch.question:
+        for i, segment in enumerate(segments_of(recording, give)):
+            if here.signature != segment.signature or here.question != segment.question:
                 return False
             if i == len(recording.cuts):
-                return here.finish.lies_like(recording)
+                return here.finish.has_order_of(recording)
             following = here.answers.get((recording.cuts[i].seen, ()))
             if following is None:
                 return None
@@ -68,8 +68,8 @@ class Tree:
         return None
 
     @staticmethod
-    def _extend(here, stretches, cuts):
-        for cut, following in zip(cuts, stretches[1:]):
+    def _extend(here, segments, cuts):
+        for cut, following in zip(cuts, segments[1:]):
             here.answers[cut.seen, following.stage.conditions] = following
             here = following
 
@@ -100,7 +100,7 @@ class Tree:
             m.given_by_hosts = outer
 
     def straight(self, symbols=()):
-        """(inputs, what is compiled, as `Job.ready` gives it, positions of its results) of a tree that is one stretch without
+        """(inputs, what is compiled, as `Job.ready` gives it, positions of its results) of a tree that is one segment without
         writes, gradients or draws, once that is native code, or replayed on a device; inputs are numbers of arguments, and
         captured tensors, and a position comes with the permutation that brings dims to their places. Else None."""
         here, work = self.first, self.first.work

@@ -1,7 +1,7 @@
 """Parts of a recorded path, and what it leaves behind.
 
-A `Stretch` is the nodes between two places where Python read a value. It ends in a question (the value, whose answer
-chooses the next stretch) or in a `Finish`: results, writes and gradients.
+A `Segment` is the nodes between two places where Python read a value. It ends in a question (the value, whose answer
+chooses the next segment) or in a `Finish`: results, writes and gradients.
 """
 
 import hashlib
@@ -15,23 +15,23 @@ from ...runtime.core.tensor import Tensor
 from ..guards.state_guards import OptionNumber
 from ..proxies.data_sizes import Stage, stages_of
 from ..recorder.random_streams import Draw
-from .compile_segment import Job, Piece, Result
+from .compile_segment import Job, Region, Result
 from .differentiate import Differential
 from .symbolic_job import job_of
 
 
 @dataclass
-class Stretch:
+class Segment:
     """Nodes, and what follows them."""
 
     sources: list                # the inputs that first appear here
-    signature: tuple             # what the nodes are, to recognise the same stretch in another recording
-    piece: Piece
+    signature: tuple             # what the nodes are, to recognise the same segment in another recording
+    region: Region
     question: tuple | None = None            # (slot, how)
     line: tuple | None = None                # of the user's, that reads an integer there
     stage: Stage = field(default_factory=Stage)
     answers: dict = field(default_factory=dict)     # (answer, conditions of what follows) -> what follows
-    coming: "Stretch | None" = None          # an answer that no replay takes yet
+    coming: "Segment | None" = None          # an answer that no replay takes yet
     finish: "Finish | None" = None
     work: "Work | None" = None
     cleared: tuple = ()          # positions of inputs whose gradient goes before anything is computed
@@ -42,7 +42,7 @@ class Stretch:
         self.others = [(i, s) for i, s in enumerate(self.sources) if s.kind not in ("argument", "captured")]
         self.is_plain = not self.others
 
-    def following(self, answer, symbols) -> "Stretch | None":
+    def following(self, answer, symbols) -> "Segment | None":
         """What follows an answer for these values of symbols, as far as it is recorded."""
         found = self.answers.get((answer, ()))
         if found is not None and not found.stage.reads:
@@ -50,13 +50,13 @@ class Stretch:
         return next((s for (seen, _), s in self.answers.items() if seen == answer and s.stage.takes(symbols)), None)
 
     def settle(self) -> dict:
-        """Finds out what this stretch has to give, for what now follows; returns the slots it needs from before."""
+        """Finds out what this segment has to give, for what now follows; returns the slots it needs from before."""
         needed = {}
         for following in (*self.answers.values(), *([] if self.coming is None else [self.coming])):
             needed.update(following.settle())
         if self.question is not None:
             needed.setdefault(self.question[0], None)
-        made, hand = self.piece.made, ()
+        made, hand = self.region.made, ()
         wanted: list = []
         if self.finish is not None:
             hand = self.finish.hand_out(made, wanted, needed)
@@ -65,15 +65,15 @@ class Stretch:
             if slot in made:
                 keep.append((len(wanted), slot))
                 wanted.append(Result(slot, owned=True))
-        wanted += [Result(slot) for slot in self.piece.unread(wanted)]      # calls raise where eager code does
+        wanted += [Result(slot) for slot in self.region.unread(wanted)]      # calls raise where eager code does
         if self.work is None or self.work.job.wanted != tuple(wanted):
-            self.work = Work(job_of(self.piece, wanted), tuple(keep), hand)
-        return {s: None for s in (*needed, *self.piece.reads) if s >= 0 and s not in made}
+            self.work = Work(job_of(self.region, wanted), tuple(keep), hand)
+        return {s: None for s in (*needed, *self.region.reads) if s >= 0 and s not in made}
 
 
 @dataclass(frozen=True)
 class Work:
-    """A stretch's job, which of its results stay for later as (position, slot), and what its finish hands out."""
+    """A segment's job, which of its results stay for later as (position, slot), and what its finish hands out."""
 
     job: Job
     keep: tuple
@@ -97,7 +97,7 @@ class Finish:
     joined: tuple = ()           # positions of inputs that are memory of other inputs, too: written once all was read
     shown: frozenset = frozenset()       # positions of inputs that host steps may read: written when these have run
     hosted: Any = None           # what is asked behind the host steps
-    held: tuple = ()             # slots that stretches before the last one have made, and that are handed out
+    held: tuple = ()             # slots that segments before the last one have made, and that are handed out
 
     @property
     def does_more(self) -> bool:
@@ -105,12 +105,12 @@ class Finish:
         does = self.updates or self.grads or self.hosts or self.turns or self.rebinds or self.retained
         return bool(does) or self.differential is not None
 
-    def lies_like(self, recording) -> bool:
+    def has_order_of(self, recording) -> bool:
         """Whether the results of a recording lie in memory in the same order: with sizes of 1 there may be no telling."""
         return [o.order for _, o in self.outputs] == [o.order for o in recording.outputs]
 
     def hand_out(self, made, wanted, needed):
-        """Says which results the last stretch has to give so that all can be handed out; for each thing that leaves, in the
+        """Says which results the last segment has to give so that all can be handed out; for each thing that leaves, in the
         order results, updates, gradients, host steps, memory that inputs get, the position of its result, or
         None where it is kept by slot."""
         residuals = [slot for slot, _ in self.differential.residuals] if self.differential is not None else []
@@ -156,8 +156,8 @@ def numbering(builder) -> dict:
     return slots
 
 
-def stretches_of(recording, give=None) -> list:
-    """A recording as a list of stretches, the last one with its finish; with `give`, only to compare signatures, in which
+def segments_of(recording, give=None) -> list:
+    """A recording as a list of segments, the last one with its finish; with `give`, only to compare signatures, in which
     that stands for symbolic numbers."""
     b, slots = recording.builder, numbering(recording.builder)
     bounds = [*[c.nodes for c in recording.cuts], len(b.nodes)]
@@ -173,10 +173,10 @@ def stretches_of(recording, give=None) -> list:
         sources = recording.sources[known:reach]
         own = {v for n in nodes for v in n.outputs}
         read = {x for n in nodes for x in n.inputs if type(x) is Value and x not in own}
-        follows = any(not x.is_input for x in read)          # what a stretch before it has made, on its device
+        follows = any(not x.is_input for x in read)          # what a segment before it has made, on its device
         backend = next((at for n, at in recording.devices.items() if follows or b.inputs[n] in read), None)
-        piece = Piece(f"{b.name}_{i}" if i else b.name, nodes, slots, captured, recording.scope, backend, orders, stage.count)
-        made.append(Stretch(sources, _signature(nodes, slots, sources, give), piece, stage=stage))
+        region = Region(f"{b.name}_{i}" if i else b.name, nodes, slots, captured, recording.scope, backend, orders, stage.count)
+        made.append(Segment(sources, _signature(nodes, slots, sources, give), region, stage=stage))
         if i < len(recording.cuts):
             made[-1].question = (slots[recording.cuts[i].value], recording.cuts[i].how)
             made[-1].line = recording.cuts[i].line

@@ -1,7 +1,7 @@
-"""Jobs whose sizes come with each call.
+"""Jobs with symbolic sizes: compiled once, and bound to the sizes of each call.
 
-The passes run for sizes that are there as an example, and note what they decide by it (a `Variant`). For other sizes of which
-the same holds, numbers are put into what they made (a `Bound`): nothing is compiled, and no pass runs.
+The passes run for example sizes and record the conditions of their decisions (a `Variant`). Other sizes that meet the
+conditions are bound to the plan (a `Bound`): nothing is compiled, and no pass runs.
 """
 
 import time
@@ -9,31 +9,79 @@ from collections import OrderedDict
 from typing import Any
 
 from ...ir.lazy import lazy
-from ...passes.simplify.lift_numbers import lift_numbers
+from ...ir.symbols.scope import Scope
+from ...ir.symbols.substitute import condition_check, evaluator, names_in
+from ...ir.symbols.symbolic import names_of
+from ...passes.schedule.specialize_shapes import Binder
+from ...passes.simplify.lift_numbers import lift_numbers, number_array
 from ...runtime.core.device_array import DeviceArray
 from ...runtime.cpu.graph import machine_passes
 from ..inspect.report import announce
-from .compile_segment import Job, Piece, Ready, without_collections
-from .for_sizes import ForSizes
+from .compile_segment import Job, Ready, Region, without_collections
 
 alloc = lazy(__package__, "...runtime.cpu.memory.alloc")
+program = lazy(__package__, "...runtime.cpu.graph.program")
+incremental_bind = lazy(__package__, "...runtime.cpu.graph.incremental_bind")
 
-MOST_BOUND = 256        # sizes for which a job keeps what it runs, and
-MOST_VARIANTS = 64      # ways of compiling it; those not used for longest go
-
-
-def job_of(piece: Piece, wanted) -> Job:
-    """What gives the wanted results of a piece."""
-    return Job(piece, wanted) if piece.scope is None else SymbolicJob(piece, wanted)
+MOST_BOUND = 256        # bound sizes of a job; the oldest go
+MOST_VARIANTS = 64      # variants of a job; the oldest go
 
 
-class Variant(ForSizes):
-    """A job's graph, compiled for all sizes that meet some conditions. `derived` is what is made of weights alone: the inputs
-    between early numbers and late ones."""
+def job_of(region: Region, wanted) -> Job:
+    """Return the job that computes the wanted results of a region."""
+    return Job(region, wanted) if region.scope is None else SymbolicJob(region, wanted)
+
+
+class SymbolicGraph:
+    """A graph after its passes, planned for all sizes that meet the conditions of its scope, which is closed.
+
+    binder    binds sizes to the plan, and numbers that are parameters of steps
+    names     of the sizes and numbers that are bound
+    early     (symbolic number, dtype) of inputs added before the passes: numbers of the arguments
+    late      the same of the last inputs: sizes that are operands
+    """
+
+    def __init__(self, scope: Scope, graph, early: tuple, owned, targets=None, brief=frozenset(), backend=None):
+        lifted = lift_numbers(graph)
+        self.scope, self.early, self.late = scope, early, lifted.numbers
+        self.names = frozenset().union(*map(names_of, lifted.graph.symbols.values()))
+        self.is_elsewhere = backend is not None
+        self.binder: Any = (Binder(program.arranged(lifted.graph, owned, targets), shares=True) if backend is None
+                            else backend.sized(lifted.graph, owned, targets, brief))
+        self.calls: Any = None if self.is_elsewhere else program.SharedCalls(self.binder.steps)
+        self.outline: Any = None        # built with the first copy
+        self.conditions = dict(scope.conditions)
+        self.holds = condition_check(self.conditions, scope.hints)
+        self.evaluate = evaluator([x for x, _ in (*self.early, *self.late)], scope.hints)
+        self.is_fixed = all(names_of(x) <= self.names for x, _ in (*self.early, *self.late))
+        self.is_sure = names_in(self.conditions, scope.hints) <= self.names     # binding decides all conditions
+        scope.close()
+
+    def copy(self, values: dict):
+        """Return the compiled graph for `values` of the names; later ones share what they have in common with the first."""
+        if self.is_elsewhere:
+            return self.binder.bind(values)
+        if self.outline is None:
+            self.outline = incremental_bind.Outline(self.binder, self.calls, program.kernel_of)
+            return self.outline.whole(values)
+        return self.outline.copy(values)
+
+    def numbers(self, symbols) -> tuple:
+        """Return the arrays of the numbers: (early ones, late ones)."""
+        kinds = (*self.early, *self.late)
+        made = [number_array(n, kind) for n, (_, kind) in zip(self.evaluate(*symbols), kinds)]
+        return made[: len(self.early)], made[len(self.early):]
+
+
+class Variant(SymbolicGraph):
+    """A job's graph, compiled for all sizes that meet some conditions.
+
+    `derived` computes values of weights alone: the inputs between early numbers and late ones.
+    """
 
     def __init__(self, job: "SymbolicJob", symbols, backend=None):
         scope = job.scope.at(symbols)
-        graph, job.slots = job.piece.graph(job.wanted, scope)
+        graph, job.slots = job.region.graph(job.wanted, scope)
         lifted = lift_numbers(graph)
         owned, targets = job.wishes()
         graph = job.passed(graph, machine_passes.TRACE if backend is None else backend.PASSES, lifted.graph)
@@ -44,7 +92,7 @@ class Variant(ForSizes):
 
 
 class Bound:
-    """A variant with numbers put in: a compiled graph, and the arrays that it takes beside the job's inputs."""
+    """A variant bound to sizes: a compiled graph, and the arrays that it takes beside the job's inputs."""
 
     def __init__(self, variant: Variant, symbols):
         self.variant = variant
@@ -54,7 +102,7 @@ class Bound:
         self.is_plain = not self.takes_numbers and variant.derived is None
 
     def run(self, job, env, symbols):
-        """The results of the job."""
+        """Return the results of the job."""
         variant, arrays = self.variant, job.arrays(env)
         if not self.is_plain:
             early, late = self.numbers if variant.is_fixed else variant.numbers(symbols)
@@ -64,21 +112,21 @@ class Bound:
 
 
 class SymbolicJob(Job):
-    """A job whose sizes come with each call."""
+    """A job with symbolic sizes; its variants on the host and on devices are apart."""
 
-    def __init__(self, piece: Piece, wanted):
-        super().__init__(piece, wanted)
-        self.scope = piece.scope
+    def __init__(self, region: Region, wanted):
+        super().__init__(region, wanted)
+        self.scope = region.scope
         self.variants: list = []
         self.bound: OrderedDict = OrderedDict()
-        self.variants_elsewhere: list = []        # on a device that is not the host
+        self.variants_elsewhere: list = []        # on devices
         self.elsewhere: OrderedDict = OrderedDict()
         self.bindings = 0
-        self.names: frozenset = frozenset()       # that variants are bound for
-        self._places: tuple = ()                  # of these among all names
+        self.names: frozenset = frozenset()       # names that variants are bound for: the key of a binding
+        self._places: tuple = ()                  # their positions among all names
 
-    def _ask(self, names):
-        """From now on values of these names, too, say what is bound: what was bound without them is made anew."""
+    def _add_names(self, names):
+        """Add names to the key of bindings; bindings with shorter keys are dropped."""
         if not names <= self.names:
             self.names |= names
             self._places = tuple([i for i, name in enumerate(self.scope.hints) if name in self.names])
@@ -103,7 +151,7 @@ class SymbolicJob(Job):
                     alloc.empty_cache()      # the eager run left blocks that compiled code does not fit into
                     variant = Variant(self, symbols, backend)
                     variants[:] = [*variants[1 - MOST_VARIANTS:], variant]
-                    self._ask(variant.names)
+                    self._add_names(variant.names)
                     key = self._key(symbols)
                 made = Bound(variant, symbols)
             self.compiled = made.compiled
@@ -117,7 +165,7 @@ class SymbolicJob(Job):
             return made
 
     def run(self, env: dict, symbols=()) -> list:
-        """The arrays of the results; `env` maps slots to arrays, `symbols` are the values of the scope's names."""
+        """Return the arrays of the results; `env` maps slots to arrays, `symbols` are the values of the scope's names."""
         bound = self._known(symbols)
         if bound is None:
             on_device = next((a for a in env.values() if a.__class__ is DeviceArray), None)
@@ -130,15 +178,15 @@ class SymbolicJob(Job):
 
     @staticmethod
     def _sure(bound, symbols):
-        """What is bound, if it is good for numbers that are not put in, too."""
+        """Return a binding if it holds for the numbers that are not bound, else None."""
         return bound if bound is None or bound.variant.is_sure or bound.variant.holds(*symbols) else None
 
     def in_place(self, symbols=()) -> frozenset:
-        """The positions of results that were written straight into the inputs that they replace."""
+        """Return the positions of results that were written straight into the inputs that they replace."""
         return (self._known(symbols) or self._bind(symbols)).compiled.in_place
 
     def ready(self, symbols=()):
-        """What runs arrays in the order of `slots`, if it is compiled; else None."""
+        """Return what runs arrays in the order of `slots`, if it is compiled, else None."""
         bound = self._known(symbols)
         if bound is None:
             return None
@@ -147,5 +195,5 @@ class SymbolicJob(Job):
         return Ready(compiled if variant.is_elsewhere else compiled.whole, variant.derived, variant if takes_symbols else None)
 
     def compile(self):
-        """What was compiled last, or for the sizes that were recorded, where that was."""
-        return self.compiled or self._bind(tuple(self.scope.hints.values())[: self.piece.known], self.piece.backend).compiled
+        """Return what was compiled last; compile for the recorded sizes if nothing was."""
+        return self.compiled or self._bind(tuple(self.scope.hints.values())[: self.region.known], self.region.backend).compiled

@@ -13,7 +13,6 @@ import numpy as np
 
 from ...ir.dtype import BY_NP, from_numpy, of
 from ...ir.errors import AutogradError
-from ...ir.lazy import lazy
 from ...ir.opdef.aval import Aval
 from ...ir.ops.core.complex_numbers import conj
 from ...ir.ops.core.shape import expand
@@ -23,7 +22,6 @@ from .device_array import DeviceArray
 from .state import tls
 from .structure import HookTable, add_hook
 
-tensors = lazy(__package__, ".tensor")
 LARGE = 1 << 15                  # elements from which the operations of a gradient rule are worth a kernel
 OFTEN = 128                      # calls of a rule on small arrays that take about as long as compiling it
 TRACE_LINES, CHECK_NAN = 1, 2    # what anomaly mode does: note the line of each operation, and stop at the first nan

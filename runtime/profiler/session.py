@@ -105,7 +105,7 @@ class Session(AtDoor):
         """Runs compiled code with a clock; that of other threads without."""
         if threading.get_native_id() != self._thread or not isinstance(compiled, HOST.CompiledGraph):
             return compiled.run(arrays)
-        whole = self.begin(job.piece.name, "compiled")
+        whole = self.begin(job.region.name, "compiled")
         try:
             results, moments = HOST.run_timed(compiled, arrays)
         finally:

@@ -7,7 +7,7 @@ from ....ir.graph.graph import Graph
 from ....ir.symbols.scope import Scope
 from ....passes.schedule.specialize_shapes import bind_graph
 from ....passes.simplify.lift_numbers import lift_numbers
-from ...replay.for_sizes import ForSizes
+from ...replay.symbolic_job import SymbolicGraph
 from ..capture.prepare import prepared
 
 _MOST = 4           # a graph that needs more examples has passes that must know its sizes
@@ -48,7 +48,7 @@ class Planned(NamedTuple):
         return [*one.arrays[:kept], *early, *one.arrays[kept:], *late]
 
 
-class _Example(ForSizes):
+class _Example(SymbolicGraph):
     """The graph after this machine's passes, for all sizes that meet the same conditions."""
 
     arrays: list | None = None      # weights that it takes, then derived values

@@ -48,7 +48,7 @@ def profiled():
 def test_every_step_is_counted(profiled):
     traced, p = profiled
     job, = p.jobs
-    assert job in traced._jobs(), "one stretch: the step from the second call on, when the optimizer has its state"
+    assert job in traced._jobs(), "one segment: the step from the second call on, when the optimizer has its state"
     expected = [w.name for w in works_of(job.compile().plan)]
     assert [row.work.name for row in p.rows] == expected
     assert {row.calls for row in p.rows} == {4}

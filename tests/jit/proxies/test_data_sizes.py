@@ -307,23 +307,23 @@ def asked_by_types(x):
     return x[: total.item()] * 2, of_its_type(total)
 
 
-@pytest.mark.parametrize("program, stretches", [
+@pytest.mark.parametrize("program, segments", [
     (one_mask, 2), (masks_alike, 2), (asked_whether_any, 3), (written_between, 3), (counted_and_used, 2),
     (asked_by_types, None)])
-def test_what_was_asked_is_not_asked_again(program, stretches):
+def test_what_was_asked_is_not_asked_again(program, segments):
     traced = jit.trace(program)
     for i in range(24):
         x = normal(i % 12, 16)
         assert plain(traced(x)) == plain(program(x)), i
         if i == 0:
             traced(x)
-            assert stretches is None or traced.stats()["graphs"] == stretches
-    assert traced.stats()["compiles"] <= (MOST if stretches else 16), traced.stats()["misses"]
+            assert segments is None or traced.stats()["graphs"] == segments
+    assert traced.stats()["compiles"] <= (MOST if segments else 16), traced.stats()["misses"]
 
 
 @pytest.mark.parametrize("look", [lambda traced: traced.graphs, lambda traced: traced.explain(), lambda traced: traced.kernels])
 def test_looking_at_recordings_compiles_what_calls_run(look):
-    """A stretch before a number is read knows nothing of it."""
+    """A segment before a number is read knows nothing of it."""
     def f(x):
         some = (x * x.shape[0])[x > 0]
         few = some[some < x.shape[0] / 2]
@@ -365,4 +365,4 @@ def test_a_mixture_of_experts():
         assert plain(traced(x)) == plain(net(x)), i
     stats = traced.stats()
     assert stats["compiles"] <= MOST, stats["misses"]
-    assert stats["graphs"] <= 3 * (1 + 3 * 3)       # of each recording: a stretch for each count and each question
+    assert stats["graphs"] <= 3 * (1 + 3 * 3)       # of each recording: a segment for each count and each question

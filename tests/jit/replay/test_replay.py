@@ -28,9 +28,9 @@ def test_a_value_that_is_missing_is_an_error_before_anything_is_written(monkeypa
     for _ in range(3):
         traced(vec(1.0, 2.0))
 
-    def forgetful(self, stretch, work):
+    def forgetful(self, segment, work):
         found = work.job.run(self.env, self.symbols)
-        self.env.update({slot: found[at] for at, slot in work.keep if stretch.question and slot == stretch.question[0]})
+        self.env.update({slot: found[at] for at, slot in work.keep if segment.question and slot == segment.question[0]})
         return found
 
     with monkeypatch.context() as broken:
