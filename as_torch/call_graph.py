@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from ..runtime.api.register.overrides import TorchFunctionMode, redispatch_function
-from ..runtime.core.op_observers import AtDoor
+from ..runtime.core.op_observers import OpObserver
 from ..runtime.core.tensor import Tensor
 from . import c_module
 
@@ -204,7 +204,7 @@ class _Functions(TorchFunctionMode):
         return result
 
 
-class _Operators(AtDoor):
+class _Operators(OpObserver):
     """Record operators that no public function called."""
 
     def __init__(self, graph):
@@ -217,8 +217,8 @@ class _Operators(AtDoor):
     def __exit__(self, *error):
         self.depth -= 1
 
-    def heard(self, op, args, params):
-        out = super().heard(op, args, params)
+    def observe(self, op, args, params):
+        out = super().observe(op, args, params)
         if not self.depth:
             self.graph.add_call(f"aten::{op.name}", (*args, *params.values()), out)
         return out

@@ -68,7 +68,7 @@ class CustomOpDef:
         return self._qualname
 
     def __call__(self, *args, **kwargs):
-        clock = tls.m.clock
+        clock = tls.m.observer
         return self._called(args, kwargs) if clock is None else clock.around_operator(self, self._called, args, kwargs)
 
     def _called(self, args, kwargs):

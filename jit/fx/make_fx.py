@@ -11,7 +11,7 @@ from typing import Any
 
 from ...ir.errors import ArgumentError
 from ...runtime.api.register.overrides import TorchFunctionMode
-from ...runtime.core.op_observers import AtDoor
+from ...runtime.core.op_observers import OpObserver
 from ...runtime.core.state import tls
 from ...runtime.core.tensor import Tensor
 from ...runtime.nn import Module
@@ -112,7 +112,7 @@ def _reads(what) -> TraceError:
                       f"what follows would depend. Keep it a tensor (where, masks), or use jit.trace, which follows both ways")
 
 
-class _Door(AtDoor):
+class _Door(OpObserver):
     """An observer of operators and read values, which raises outside public functions."""
 
     def __init__(self):
@@ -130,11 +130,11 @@ class _Door(AtDoor):
     def __exit__(self, *error):
         self.depth -= 1
 
-    def heard(self, op, args, params):
+    def observe(self, op, args, params):
         if not self.depth:
             raise TraceError(f"{users_line()}: make_fx meets the operator {op.name} outside of a public function, as recurrent "
                              f"layers have them; trace the module with fx.symbolic_trace, which keeps layers whole")
-        return super().heard(op, args, params)
+        return super().observe(op, args, params)
 
     def met_only_now(self):
         self.reads = True

@@ -96,7 +96,7 @@ class Tracker:
         self.world.start()
         m: Any = tls.m
         self._before = sys.getprofile(), m.run
-        m.run, m.door = functools.partial(unwatched, m.run), unwatched       # of kernels, and of all that operators do
+        m.run, m.dispatch_hook = functools.partial(unwatched, m.run), unwatched       # of kernels, and of all that operators do
         self.hosts.outside = sys._getframe(1).f_code
         for hook in EVERY_MODULES.objects():
             self.meets("a hook of all modules", hook)
@@ -106,7 +106,7 @@ class Tracker:
     def __exit__(self, *exc):
         self.casts.close()
         before, tls.m.run = self._before
-        tls.m.door = None
+        tls.m.dispatch_hook = None
         watch_again(before)
 
     def close(self):

@@ -1,6 +1,8 @@
-"""The backward of a recorded function's results, for one that comes after the call: it is run once while the recorder still
-listens, along the history that the eager run has made, so that what was detached, hooks and user functions count as they do
-in eager mode. It ends at the tensors that came from outside."""
+"""The backward of a recording's results, for a backward after the call.
+
+It runs once while the recorder still listens, along the tape of the eager run. So detached values, hooks and user functions
+count as they do in eager mode. It ends at the inputs.
+"""
 
 from bisect import insort_left
 from collections import Counter
@@ -19,15 +21,15 @@ _number = attrgetter("number")
 
 
 def backward_of(recorder, results, made) -> RecordedBackward:
-    """Records the backward of some results; the recorder's graph is afterwards as it was. `made` are leaves that the function
-    makes and hands out, too: new ones at every call, to which no recorded history leads."""
+    """Record the backward of some results, and restore the recorder's graph. `made` are leaves that the function makes at every
+    call and returns: no recorded history may lead to them."""
     b, cuts = recorder.builder, len(recorder.reads.cuts)
     start, first = len(b.nodes), len(b.inputs)
     stops = {position: edge for position, edge in recorder.inputs.histories.items() if edge is not None}
     seeds = [_seed(recorder, t, f"grad{i}") for i, t in enumerate(results)]
     values = b.inputs[first:]
     error, walk = None, _Walk(set(stops.values()), made)
-    clock, tls.m.clock = tls.m.clock, None      # nobody has asked for it yet: no profile shows it, nobody counts it
+    clock, tls.m.observer = tls.m.observer, None      # nobody has asked for it yet: no profile shows it, nobody counts it
     tls.m.refresh()
     try:
         found = walk.arrivals([t._node for t in results], seeds)
@@ -36,7 +38,7 @@ def backward_of(recorder, results, made) -> RecordedBackward:
     except Exception as e:
         error, found = e.with_traceback(None), walk.complete()
     finally:
-        tls.m.clock = clock
+        tls.m.observer = clock
         tls.m.refresh()
     if len(recorder.reads.cuts) > cuts:
         raise TraceError("this function cannot be traced: going backward through its results, Python reads a value out of a "
@@ -50,7 +52,7 @@ def backward_of(recorder, results, made) -> RecordedBackward:
 
 
 def _seed(recorder, t, name):
-    """The gradient of a result: its values do not matter, they come with each backward."""
+    """Return the gradient of a result; its values do not matter."""
     g = wrap(ones_beside(t._a))
     aval = recorder.value_of(t).aval
     recorder.fresh(g, recorder.builder.input(name, aval))
@@ -58,7 +60,7 @@ def _seed(recorder, t, name):
 
 
 class _Walk(Backward):
-    """A backward that ends at some edges, before the hooks there, and gives what has arrived."""
+    """A backward that ends at some edges, before the hooks there, and collects what arrives."""
 
     def __init__(self, stops, made):
         super().__init__(retain=True, create_graph=False)
@@ -68,7 +70,7 @@ class _Walk(Backward):
         self._met: dict = {}            # by node: the gradients of its results, behind the hooks of these
 
     def arrivals(self, edges, gradients) -> dict:
-        """{stop: its gradient}."""
+        """Return {stop: its gradient}."""
         for edge, g in zip(edges, gradients):
             self.deliver(edge, g)
         m = tls.m
@@ -88,14 +90,14 @@ class _Walk(Backward):
         return {e: g for e in self.stops if (g := self._arrived(e)) is not None}
 
     def complete(self) -> dict:
-        """{leaf: its gradient} of those that have theirs when the walk breaks off."""
+        """Return {leaf: its gradient} of the leaves whose gradient is complete when the walk breaks off."""
         return {e: g for e in self.stops if e in self.passed and type(e) is Leaf and (g := self._arrived(e)) is not None}
 
     def _is_end(self, node) -> bool:
         return type(node) is Leaf or node in self.ends
 
     def arrive(self, node, g):
-        """Notes the gradient of a node's results behind their hooks. What keeps gradients does so at each backward."""
+        """Remember the gradient of a node's results behind their hooks; hooks of `retain_grad()` run at each backward alone."""
         kept = {at: hook for at, hook in (node.pre_hooks or {}).items() if hook[0] == "retain"}
         for at in kept:
             del node.pre_hooks[at]
@@ -108,7 +110,7 @@ class _Walk(Backward):
         return g
 
     def passing(self, recorder, edges, seeds) -> dict:
-        """{number of an edge: the value of the gradient that comes by there}, where that is not just what it is given."""
+        """Return {number of an edge: value of the gradient there}, where that is not just its seed."""
         found = {}
         for i, (edge, seed) in enumerate(zip(edges, seeds)):
             g = self._met.get(_source(edge))
@@ -124,8 +126,7 @@ class _Walk(Backward):
         return self.pending.get(edge)
 
     def _order(self, roots) -> list:
-        """The nodes between the results and the stops, and these, in the order in which a backward goes through them: of those
-        that are ready the one that was recorded last."""
+        """Return the nodes between results and stops in the order of a backward: of ready nodes, the one recorded last."""
         roots = [*dict.fromkeys(roots)]
         waiting: Counter = Counter()
         stack, seen = [*roots], set(roots)
@@ -149,7 +150,7 @@ class _Walk(Backward):
         return order
 
     def _sources(self, node) -> list:
-        """What the edges of a node lead to; nothing behind the ends."""
+        """Return the nodes behind the edges of a node; none behind the ends."""
         return [] if self._is_end(node) else [_source(e) for e in node.edges if e is not None]
 
 
@@ -158,7 +159,7 @@ def _source(edge):
 
 
 def is_freed(node) -> bool:
-    """Whether a history holds a node whose saved values a backward has freed."""
+    """Return whether a history has a node whose saved values a backward has freed."""
     stack, seen = [node], set()
     while stack:
         n = stack.pop()

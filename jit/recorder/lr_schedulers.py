@@ -1,8 +1,8 @@
-"""Learning rate schedules in a recorded function: Python steps them at each call, on what they and their optimizers hold then.
+"""Learning rate schedules in a recorded function: Python steps them at each call.
 
-Nothing may be written before a call ends, and what a step has set may be read right after it. So a step of which somebody reads
-a number is tried: it runs, what it has set is noted and taken back again, and the numbers are results of a host function. At
-the end of the call what the trial has left is put there. A step of which nobody reads anything runs at the end alone.
+Nothing may be written before a call ends, and code may read right after a step what it set. So a step whose numbers are read is
+tried: it runs, its writes are recorded and undone, and the numbers are results of a host function. At the end of the call the
+writes of the trial are applied. A step of which nothing is read runs at the end alone.
 """
 
 import hashlib
@@ -126,13 +126,13 @@ def _put(owner, key, value):
 
 
 def schedulers_of(scheduler) -> list:
-    """A schedule, and those of which it is made."""
+    """Return a schedule and the ones that it consists of."""
     inner = [s for s in getattr(scheduler, "_schedulers", ()) if isinstance(s, LRScheduler)]
     return [scheduler, *[s for i in inner for s in schedulers_of(i)]]
 
 
-class Photo:
-    """What dictionaries hold, and the containers in them."""
+class Snapshot:
+    """Snapshot of dictionaries and the containers in them."""
 
     def __init__(self, owners):
         self.owners = [(owner, dict(owner)) for owner in owners]
@@ -140,7 +140,6 @@ class Photo:
         self._containers = [(c, c.copy()) for c in held.values()]
 
     def restore(self):
-        """Puts everything back."""
         for owner, items in self.owners:
             owner.clear()
             owner.update(items)
@@ -149,14 +148,14 @@ class Photo:
             (container.extend if type(container) in (list, deque) else container.update)(content)
 
     def is_like(self, other) -> bool:
-        """Whether another one shows the same."""
-        return (all(map(_hold_the_same, [items for _, items in self.owners], [items for _, items in other.owners]))
-                and all(c is d and _hold_the_same(x, y) for (c, x), (d, y) in zip(self._containers, other._containers))
+        """Return whether another snapshot has the same content."""
+        return (all(map(_have_same_items, [items for _, items in self.owners], [items for _, items in other.owners]))
+                and all(c is d and _have_same_items(x, y) for (c, x), (d, y) in zip(self._containers, other._containers))
                 and len(self._containers) == len(other._containers))
 
 
-def _hold_the_same(a, b) -> bool:
-    """Whether two containers of one kind hold the same objects, or numbers and texts."""
+def _have_same_items(a, b) -> bool:
+    """Return whether two containers of one kind hold the same objects, or equal numbers and texts."""
     if type(a) is set:
         return a == b
     if isinstance(a, dict):
@@ -169,11 +168,11 @@ def _is_same(a, b) -> bool:
 
 
 class Trial:
-    """A step of a schedule in a recorded call, or a look at it where `step` is None.
+    """A step of a schedule in a recorded call, or a read of it where `step` is None.
 
-    schedulers   the schedule, and those of which it is made
-    groups       those of its optimizer
-    values       what the graph knows of the tensors and numbers that it is given
+    schedulers   the schedule, and the ones that it consists of
+    groups       of its optimizer
+    values       graph values of the tensors and numbers that it takes
     """
 
     def __init__(self, recorder, scheduler, step, spec, tensors, earlier):
@@ -183,29 +182,29 @@ class Trial:
         self.schedulers, self.groups = schedulers_of(scheduler), scheduler.optimizer.param_groups
         self.values = [recorder.value_of(t) for t in tensors]
         self._recorder, self._made = recorder, None
-        self._numbers: list = []             # (number of the owner, key, place in it or None, kind) of what may be read
-        self._known: list = []               # for each group the keys among these
-        self._others: list = []              # (number of a schedule's attributes, key, value): flags in classes of the user's
-        self._tensors: list = []             # (number of the group, key) of options that are tensors
-        self._left: list = []                # what the numbers were when the call was recorded,
-        self._options: list = []             # and the tensors
+        self._numbers: list = []             # (number of the owner, key, index or None, kind) of numbers that may be read
+        self._known: list = []               # for each group the keys of these
+        self._others: list = []              # (number of the schedule, key, value): flags of user classes
+        self._tensors: list = []             # (number of the group, key) of tensor options
+        self._left: list = []                # the numbers when the call was recorded
+        self._options: list = []             # the tensors then
         self._owners: Any = None
         self._has_objects = False
-        self._told: Any = None               # (what was there before it, what it was given, what it has left)
+        self._result: Any = None             # of the last trial: (snapshot before, bytes of its arguments, snapshot after)
 
     @property
     def sets_tensors(self) -> bool:
-        """Whether options are tensors, into which it writes."""
+        """Whether options are tensors, which it writes."""
         return self._step is not None and bool(self._tensors)
 
     @property
     def has_flags(self) -> bool:
-        """Whether attributes are no numbers, and may be others at other calls."""
+        """Whether it has attributes that are no numbers, and may differ at other calls."""
         return self._step is not None and bool(self._others)
 
     @property
     def owners(self) -> list:
-        """The dictionaries that it may change; looked for anew where objects of the user's are among the attributes."""
+        """The dictionaries that it may change; searched again if attributes are objects of user classes."""
         if self._owners is None or self._has_objects:
             self._owners = self._find_owners()
             self._has_objects = len(self._owners) > len(self.schedulers) + len(self.groups)
@@ -222,7 +221,7 @@ class Trial:
 
     @property
     def _name(self) -> str:
-        """Its name in graphs, the same in each recording that reads the same of it."""
+        """A name for graphs, the same for each recording that reads the same of it."""
         read = repr((self._numbers, self._others, self._tensors, self._spec))
         return f"schedule_{id(self.schedulers[0]):x}_{self._place}_{hashlib.sha1(read.encode()).hexdigest()}"
 
@@ -233,7 +232,7 @@ class Trial:
         return list({id(o): o for o in (*earlier, *self.owners)}.values())
 
     def record(self, tensors):
-        """Steps, in the call that is recorded, and notes what of it may be read."""
+        """Step in the recorded call, and remember what may be read of the step."""
         self._tensors = [(i, key) for i, group in enumerate(self.groups) for key, v in group.items() if isinstance(v, Tensor)]
         self._options, began = self._stepped(tensors)
         self._numbers = [(i, key, *at) for i, owner in enumerate(map(vars, self.schedulers)) for key, v in owner.items()
@@ -253,7 +252,7 @@ class Trial:
         return vars(self.schedulers[i]) if i < n else self.groups[i - n]
 
     def _stepped(self, tensors):
-        """Steps, on copies of options that are tensors: (the copies, the groups before it)."""
+        """Step on copies of tensor options; return (the copies, the groups before the step)."""
         return by_itself(lambda: self._steps(tensors))
 
     def _steps(self, tensors) -> tuple:
@@ -279,10 +278,8 @@ class Trial:
                         owner[key] = instead[id(v)]
         return found, began
 
-    # While the call is recorded.
-
     def stand_ins(self):
-        """(owner, key, what stands there for the numbers of each call)."""
+        """Yield (owner, key, lazy scalars for the numbers of each call)."""
         made: dict = {}
         for n, ((i, key, at, _), value) in enumerate(zip(self._numbers, self._left)):
             number = ReadNumber(self._recorder, lambda n=n: self.made()[n], value)
@@ -299,7 +296,7 @@ class Trial:
                 yield owner, key, numbers[0][1]
 
     def made(self) -> list:
-        """The tensors that hold the numbers: results of the host function, written down when somebody asks for them."""
+        """Return the tensors that hold the numbers: results of a host call, appended to the graph at the first read."""
         if self._made is None:
             r = self._recorder
             token = [] if self._earlier is None else [r.value_of(self._earlier.made()[-1])]
@@ -318,8 +315,6 @@ class Trial:
                     t.copy_(new)
         return self._made
 
-    # At each call.
-
     def _numbers_now(self, has_token):
         def call(*arrays):
             with _ONE_AT_A_TIME:
@@ -327,16 +322,16 @@ class Trial:
         return call
 
     def _tried(self, arrays) -> tuple:
-        """What the numbers are at this call, and whether all is as when it was recorded but for these."""
-        origin = Photo(self._all_owners())
+        """Return the numbers at this call, and whether all else is as it was when recorded."""
+        origin = Snapshot(self._all_owners())
         try:
-            if self._earlier is not None and self._earlier._told is not None:
-                self._earlier._told[2].restore()
-            start = origin if self._earlier is None else Photo(self.owners)
+            if self._earlier is not None and self._earlier._result is not None:
+                self._earlier._result[2].restore()
+            start = origin if self._earlier is None else Snapshot(self.owners)
             options, began = self._stepped([wrap(a) for a in arrays])
             found = [_found(self._owner(i), key, at) for i, key, at, _ in self._numbers]
             fits = self._fits(found, began) and all(isinstance(t, Tensor) for t in options)
-            self._told = start, [a.tobytes() for a in arrays], Photo(self._all_owners())
+            self._result = start, [a.tobytes() for a in arrays], Snapshot(self._all_owners())
         finally:
             origin.restore()
         numbers = [np.array(v if fits else 0, _WIDE[kind]) for v, (*_, kind) in zip(found, self._numbers)]
@@ -350,13 +345,13 @@ class Trial:
         return stayed and all(_is_same(self._owner(i).get(key), v) for i, key, v in self._others)
 
     def commit(self, arrays):
-        """The call ends."""
+        """Apply the step at the end of a call."""
         if self._step is None:
             return
         with _ONE_AT_A_TIME:
-            told, self._told = self._told, None
-            if told is not None and told[1] == [a.tobytes() for a in arrays] and told[0].is_like(Photo(self.owners)):
-                told[2].restore()
+            result, self._result = self._result, None
+            if result is not None and result[1] == [a.tobytes() for a in arrays] and result[0].is_like(Snapshot(self.owners)):
+                result[2].restore()
             else:
                 self._stepped([wrap(a) for a in arrays])
 
@@ -370,12 +365,11 @@ class Commit:
         self.trial = trial
 
     def run(self, arrays, symbols=()):
-        """Leaves what the step has set."""
         self.trial.commit(arrays)
 
 
 def _numbers_in(value):
-    """(place in it or None, kind) of the numbers that a value is or holds."""
+    """Yield (index or None, kind) of the numbers that a value is or holds."""
     if isinstance(value, (float, int)) and type(value) is not bool:
         yield None, float if isinstance(value, float) else int
     elif type(value) in (list, tuple) and len(value) <= _MOST:

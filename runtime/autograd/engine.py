@@ -51,10 +51,10 @@ class Backward:
         self.create_graph = create_graph
         self.run = m.run
         self.check_nan = m.anomaly == CHECK_NAN
-        self.plain = not (self.on_tensors or self.check_nan or m.clock)
-        self.by_door = m.clock is not None and m.clock.hears_rules
-        if m.clock is not None:
-            self.through = m.clock.around_backward(self.through)
+        self.plain = not (self.on_tensors or self.check_nan or m.observer)
+        self.by_observer = m.observer is not None and m.observer.observes_rules
+        if m.observer is not None:
+            self.through = m.observer.around_backward(self.through)
         self.pending: dict = {}
         self.wholes: dict = {}          # by edge: gradients made for one part, without other references
         self.endings: list = []         # functions to call when all gradients have arrived
@@ -194,8 +194,8 @@ class Backward:
                 grads = node.pull(g, unpack_tensors(node))
                 if self.create_graph and "straight" in node.op.traits:
                     tie(grads, node.edges)
-            elif self.by_door:
-                grads = self.pull_by_door(node, g)
+            elif self.by_observer:
+                grads = self.pull_by_observer(node, g)
             elif type(node.saved) is tuple and not isinstance(node, ComplexNode):
                 grads = self.run(node.apply, g, self.pending)
             else:
@@ -208,7 +208,7 @@ class Backward:
             node.release()
         return grads
 
-    def pull_by_door(self, node, g):
+    def pull_by_observer(self, node, g):
         """Run a rule as operators on tensors, so that op observers see it."""
         given = tuple([None if x is None else wrap(x) for x in g]) if type(g) is tuple else wrap(g)
         return [x._a if isinstance(x, Tensor) else x for x in node.pull(given, unpack_tensors(node))]

@@ -10,7 +10,7 @@ from collections import defaultdict
 from ...ir.errors import ArgumentError, AutogradError
 from ...ir.opdef.op import NO_GRAD, OPS, Op
 from ..core.dispatch import call
-from ..core.op_observers import AtDoor
+from ..core.op_observers import OpObserver
 from ..core.state import tls
 from ..core.taping import record
 from ..core.tensor import Tensor
@@ -75,7 +75,7 @@ def _names_of(f) -> frozenset:
     return frozenset(names)
 
 
-class _InCheckpoint(AtDoor):
+class _InCheckpoint(OpObserver):
     """Observer of each operator of this thread, except in traces, in vmap and inside other operators."""
 
     def __init__(self, kept: dict):
@@ -96,7 +96,7 @@ class _InCheckpoint(AtDoor):
         if self.stands:
             self.close()
 
-    def heard(self, op: Op, args, params):
+    def observe(self, op: Op, args, params):
         m = tls.m
         if op.is_view or m.recorder is not None or m.batched is not None:
             return call(op, args, params)

@@ -1,4 +1,4 @@
-"""Tensors that are made of others, as sparse ones are of the places and the values of their entries."""
+"""Composite tensors: tensors that consist of others, such as sparse ones of indices and values."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -8,19 +8,19 @@ PARTS: dict[type, Any] = {}     # a class -> a function that gives its parts (va
 
 
 def values_in(t) -> Any:
-    """What the gradient of a tensor goes to: the values of a sparse one, others as they are."""
+    """Return the tensor that gets the gradient of `t`: the values of a sparse one, or `t`."""
     return PARTS[type(t)](t)[0][-1] if type(t) in PARTS else t
 
 
 def made_like(t, values) -> Any:
-    """Values (or None) as a tensor that is made as `t` is."""
+    """Return values (or None) as a tensor of the same composition as `t`."""
     if values is None or type(t) not in PARTS:
         return values
     return t.like(values)
 
 
 def marks_of(handlers: dict) -> Callable[..., Callable[[F], F]]:
-    """What marks functions as those that a table has for functions and methods of some names: `@handles(*names)`."""
+    """Return a decorator `@handles(*names)` that enters functions in a table by the names of what they handle."""
     def handles(*names):
         def mark(fn):
             handlers.update(dict.fromkeys(names, fn))

@@ -14,7 +14,7 @@ from .tensor import Tensor, wrap
 
 
 def default_for(a: np.ndarray, from_python: bool) -> np.ndarray:
-    """Python floats become the default dtype, Python ints int64; arrays keep theirs."""
+    """Return an array with the default dtype for Python floats and int64 for Python ints; other arrays keep their dtype."""
     if not from_python:
         return a
     if a.dtype.kind == "f":
@@ -27,7 +27,7 @@ def default_for(a: np.ndarray, from_python: bool) -> np.ndarray:
 
 
 def _nested(data):
-    """Nested sequences as an array; whether their dtype is Python's to choose."""
+    """Return nested sequences as an array, and whether Python numbers alone decide its dtype."""
     found: set[Any] = set()             # dtypes of tensors and arrays, and types of what else there is
     numbers: set[type] = set()
 
@@ -51,7 +51,7 @@ def _nested(data):
 
 
 def _single(x):
-    """The number that a tensor among other data is."""
+    """Return a tensor among other data as a 0-d tensor; raise if it has several elements."""
     if x.numel() != 1:
         raise ShapeError(f"cannot make a tensor of this data: a tensor in a list stands for one number, got {x.aval}; "
                          "ingot.stack() joins tensors")
@@ -63,7 +63,7 @@ _NUMBERS = {bool: lambda: dt.bool_, int: lambda: dt.int64, float: lambda: Defaul
 
 
 def check_fit(a: np.ndarray, d: dt.DType) -> None:
-    """Raises unless numbers that Python wrote have a place in the dtype that is asked for."""
+    """Raise unless Python numbers fit into the dtype that is asked for."""
     if a.size and a.dtype.kind == "c" and not d.is_complex:
         dt.fitted(complex(a.reshape(-1)[np.argmax(np.abs(a.imag))]), d, "tensor")
     elif a.size and d.is_integer:
@@ -72,7 +72,7 @@ def check_fit(a: np.ndarray, d: dt.DType) -> None:
 
 
 def _large(a: np.ndarray, dtype) -> np.ndarray:
-    """Python numbers beyond 64 bits as float64, where floats are among them or asked for."""
+    """Return Python numbers beyond 64 bits as float64, if floats are among them or asked for."""
     if not all(isinstance(v, (bool, int, float)) for v in a.flat):
         return a
     if not (dt.as_dtype(dtype).is_inexact if dtype is not None else any(isinstance(v, float) for v in a.flat)):
@@ -84,7 +84,7 @@ def _large(a: np.ndarray, dtype) -> np.ndarray:
 
 
 def _uneven(data) -> IngotError | None:
-    """What to say of nested sequences of different lengths; None where all are of one shape."""
+    """Return the error for nested sequences of different lengths; None if all have one shape."""
     level, dim = [data], 0
     while level:
         first, *others = map(_length, level)
@@ -99,7 +99,6 @@ def _uneven(data) -> IngotError | None:
 
 
 def _length(x) -> int | None:
-    """Of a sequence; None for what has no length."""
     if isinstance(x, (list, tuple)):
         return len(x)
     return x.shape[0] if isinstance(x, np.ndarray) and x.ndim else None
@@ -110,7 +109,7 @@ def _beyond_int64(a: np.ndarray) -> bool:
 
 
 def _simple(data) -> np.ndarray | None:
-    """The array of a Python number, or of a list of numbers of one type; None for whatever takes more thought."""
+    """Return the array of a Python number, or of a list of numbers of one type; None for other data."""
     kind = data.__class__
     if kind is list:
         kinds = set(map(type, data))
@@ -124,7 +123,7 @@ def _simple(data) -> np.ndarray | None:
 
 
 def array_of(data, dtype=None) -> np.ndarray:
-    """A fresh numpy array with the dtype that `ingot.tensor(data, dtype)` has."""
+    """Return a new array with the dtype that `ingot.tensor(data, dtype)` has."""
     simple = _simple(data) if dtype is None else None
     if simple is not None:
         return simple
@@ -158,7 +157,7 @@ def array_of(data, dtype=None) -> np.ndarray:
 
 
 def _copied(a, dtype):
-    """A copy in C order; a large one begins at a line of the caches, as whatever kernels make."""
+    """Return a copy in C order; a large one begins at a cache line, like results of kernels."""
     if a.nbytes < HOST.SMALL_BYTES:
         return np.array(a, dtype=dtype, order="C")
     copy = HOST.empty(a.shape, dtype)
@@ -167,7 +166,7 @@ def _copied(a, dtype):
 
 
 def as_array_tensor(data, dtype=None) -> Tensor:
-    """A tensor over `data`: without a copy for arrays that fit, else over new memory."""
+    """Return a tensor over `data`: without a copy for arrays that fit, else over new memory."""
     if isinstance(data, Tensor):
         return data
     if isinstance(data, np.ndarray) and dtype is None and data.dtype in dt.BY_NP:
@@ -176,5 +175,5 @@ def as_array_tensor(data, dtype=None) -> Tensor:
 
 
 def bare(a: np.ndarray) -> np.ndarray:
-    """An array itself, or, of a class of its own (`memmap`, what masks or counts as a matrix), one over its memory."""
+    """Return an array itself, or a plain one over the memory of a subclass (`memmap`, masked arrays, matrices)."""
     return a if a.__class__ is np.ndarray else a.view(np.ndarray)

@@ -1,4 +1,4 @@
-"""Devices: where tensors live. The CPU is always there; backends of other kinds are in `DRIVERS`."""
+"""Devices of tensors. The CPU is always available; backends of other kinds are in `DRIVERS`."""
 
 from functools import lru_cache
 
@@ -16,10 +16,8 @@ BACKENDS.update(DRIVERS, meta=lazy(__package__, ".meta"))
 
 
 class Device:
-    """A device: its kind (`type`) and, among several of a kind, its `index` (None for the current one).
-
-    As a context manager it is the default device of new tensors.
-    """
+    """A device: its kind (`type`) and its `index` among devices of the kind (None for the current one). As a context manager it
+    is the default device of new tensors."""
 
     __slots__ = ("_before", "index", "type")
 
@@ -67,7 +65,7 @@ class Device:
 
 
 def _parse(what, index):
-    """Kind and index from a name, an index of an accelerator, or another device."""
+    """Return kind and index of a name, an index of an accelerator, or another device."""
     if isinstance(what, Device):
         return what.type, what.index if index is None else index
     if isinstance(what, int) and not isinstance(what, bool):
@@ -89,12 +87,12 @@ def _parse(what, index):
 
 
 def available(kind: str) -> bool:
-    """Whether there is a device of this kind."""
+    """Return whether this machine has a device of a kind."""
     return kind in EVERYWHERE or (kind in DRIVERS and DRIVERS[kind].count() > 0)
 
 
 def require(device) -> Device:
-    """The device, or an error that says what is here."""
+    """Return a device; raise an error that lists the available ones if it is not."""
     device = as_device(device)
     if not available(device.type):
         here = ", ".join([*EVERYWHERE, *(k for k in DRIVERS if available(k))])
@@ -110,7 +108,7 @@ META = Device("meta")
 
 
 def as_device(device) -> Device:
-    """A Device from whatever names one; None is the default device."""
+    """Return a Device from a name, an index or a device; None is the default device."""
     if type(device) is Device:
         return device
     if type(device) is str:
@@ -124,12 +122,12 @@ def _named(name: str) -> Device:
 
 
 def get_default_device() -> Device:
-    """Where new tensors are made when nothing is said."""
+    """Return the device of new tensors."""
     return CPU if Defaults.device == "cpu" else Device(Defaults.device)
 
 
 def set_default_device(device) -> None:
-    """Sets where new tensors are made when nothing is said; None is the CPU."""
+    """Set the device of new tensors; None is the CPU."""
     Defaults.device = "cpu" if device is None else str(require(device))
 
 
@@ -142,7 +140,7 @@ def _device(self) -> Device:
 
 
 def get_device(self) -> int:
-    """The index of the accelerator that holds this tensor, -1 for the CPU."""
+    """Return the index of the accelerator that holds this tensor, -1 for the CPU."""
     return -1 if self.device.type == "cpu" else self.device.index or 0
 
 

@@ -1,8 +1,8 @@
-"""DeviceArray: what a tensor holds where its memory is not the host's. It says of itself what a numpy array says.
+"""DeviceArray: the array of a tensor that is not in host memory, with the attributes of a NumPy array.
 
-Its elements are only reached by the kernels of its backend. `BACKENDS` maps a kind of device to that backend, which runs
-operators on such arrays and moves them; functions of numpy that the runtime calls on arrays (ufuncs with a record, copyto)
-are answered by the backend as well, so that most of the runtime need not know where an array lies.
+Only the kernels of its backend reach its elements. `BACKENDS` maps a kind of device to its backend, which runs operators on
+such arrays and moves them. The backend also answers the NumPy functions that the runtime calls on arrays (ufuncs with a record,
+copyto), so most of the runtime need not know where an array is.
 """
 
 from math import prod
@@ -22,7 +22,7 @@ MESH = "mesh"       # the kind of arrays whose elements several processes have (
 
 
 class Flags:
-    """The flags of device arrays that the runtime asks for, by numpy's names; many arrays share them."""
+    """Flags of device arrays, by NumPy's names; many arrays share them."""
 
     __slots__ = ("c_contiguous", "owndata")
     aligned = writeable = True
@@ -37,7 +37,7 @@ class Flags:
 
     @property
     def forc(self) -> bool:
-        """Row-major (column-major arrays count as strided)."""
+        """Row-major; column-major arrays count as strided."""
         return self.c_contiguous
 
 
@@ -47,13 +47,12 @@ _FLAGS = [[Flags(contiguous, owns) for owns in (False, True)] for contiguous in 
 class DeviceArray:
     """Elements of one dtype in device memory.
 
-    memory   what owns it: `pointer`, `nbytes`, `device` (an index), and `kind`'s backend frees it
-    offset   bytes from the memory's start to the first element
-    strides  in bytes, as numpy counts
-    base     None for memory of its own, else the array that this one is a view of
-    layout   a number for how it lies, once its backend has asked for one
-
-    `is_contiguous` says whether the elements follow each other in row-major order.
+    memory          owner of the memory: `pointer`, `nbytes`, `device` (an index)
+    offset          bytes from the memory's start to the first element
+    strides         in bytes, as in NumPy
+    base            None for memory of its own, else the array that this one is a view of
+    layout          number of its layout, once its backend has asked for one
+    is_contiguous   the elements are row-major without gaps
     """
 
     __slots__ = ("__weakref__", "base", "dtype", "is_contiguous", "kind", "layout", "memory", "offset", "shape", "strides")
@@ -70,12 +69,10 @@ class DeviceArray:
 
     @property
     def pointer(self) -> int:
-        """The address of the first element."""
         return self.memory.pointer + self.offset
 
     @property
     def device(self) -> int:
-        """The index of the device."""
         return self.memory.device
 
     @property
@@ -100,12 +97,10 @@ class DeviceArray:
 
     @property
     def T(self) -> "DeviceArray":
-        """All dims reversed."""
         return self.transpose()
 
     @property
     def backend(self):
-        """What runs operators on this array."""
         return BACKENDS[self.kind]
 
     def __len__(self):
@@ -117,19 +112,19 @@ class DeviceArray:
     # Looking at the same memory in another way.
 
     def look(self, shape, strides, offset=0, dtype=None) -> "DeviceArray":
-        """Another array over the same memory: strides and a further offset in bytes."""
+        """Return another array over the same memory; strides and the further offset are in bytes."""
         return DeviceArray(self.kind, self.memory, shape, dtype or self.dtype, strides, self.offset + offset,
                            self if self.base is None else self.base)
 
     def elsewhere(self, memory, offset: int = 0) -> "DeviceArray":
-        """An array that lies in other memory as this one lies in its own."""
+        """Return an array of the same layout in other memory."""
         made = _new(DeviceArray)
         made.kind, made.memory, made.offset, made.base, made.layout = self.kind, memory, offset, None, 0
         made.shape, made.dtype, made.strides, made.is_contiguous = self.shape, self.dtype, self.strides, self.is_contiguous
         return made
 
     def __getitem__(self, key) -> "DeviceArray":
-        """A part of the same memory, by ints, slices and an Ellipsis."""
+        """Return a part of the same memory, by ints, slices and an Ellipsis."""
         key = key if type(key) is tuple else (key,)
         if Ellipsis in key:
             at = key.index(Ellipsis)
@@ -153,7 +148,7 @@ class DeviceArray:
         self.backend.write(self[key], value)
 
     def view(self, dtype) -> "DeviceArray":
-        """The same bits read as another dtype."""
+        """Return the same bits as another dtype."""
         new, old = np.dtype(dtype), self.dtype
         if new.itemsize == old.itemsize:
             return self.look(self.shape, self.strides, 0, new)
@@ -165,7 +160,7 @@ class DeviceArray:
         return self.look((*self.shape[:-1], last), (*self.strides[:-1], new.itemsize), 0, new)
 
     def viewed(self, op, params: dict) -> "DeviceArray":
-        """What a view operator makes of this array; a copy where strides cannot say it."""
+        """Return the result of a view operator; a copy where strides cannot express it."""
         if self.kind == MESH:
             return self.backend.run(op, (self,), params)
         if op.name == "bitcast":
@@ -181,7 +176,7 @@ class DeviceArray:
         return self.look(seen.shape, [s * n for s in seen.strides], seen.offset * n)
 
     def _viewed_apart(self, op, params):
-        """The same, of a copy in row-major order."""
+        """Return the result of a view operator on a row-major copy."""
         if 0 in self.shape:
             shape = op.ref(np.empty(self.shape, self.dtype), **params).shape
             return DeviceArray(self.kind, self.memory, shape, self.dtype, None, self.offset, self)
@@ -193,42 +188,38 @@ class DeviceArray:
                            made.offset + seen.offset * n)
 
     def reshape(self, *shape) -> "DeviceArray":
-        """The elements in another shape."""
         sizes = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
         return self.viewed(OPS["reshape"], {"shape": _without_gap(sizes, self.size)})
 
     def _reshaped(self, shape, copy=None) -> "DeviceArray":
-        """What `np.reshape` gives; raises ValueError where that would be a copy and none may be made."""
+        """Answer `np.reshape`; raise ValueError if it needs a copy that is not allowed."""
         made = self.reshape(shape)
         if copy is False and made.memory is not self.memory:
             raise ValueError("the strides do not allow this shape")
         return made
 
     def transpose(self, *dims) -> "DeviceArray":
-        """The dims in another order."""
         order = tuple(dims[0]) if len(dims) == 1 and not isinstance(dims[0], int) else dims
         return self.viewed(OPS["permute"], {"dims": order or tuple(range(self.ndim))[::-1]})
 
     # Reading and writing.
 
     def numpy(self) -> np.ndarray:
-        """The elements in host memory."""
+        """Return the elements in host memory."""
         return self.backend.to_host(self)
 
     def item(self):
-        """The one element as a Python number."""
         return self.numpy().item()
 
     def tolist(self):
-        """Nested lists of Python numbers."""
         return self.numpy().tolist()
 
     def min(self):
-        """The least element, as a Python number."""
+        """Return the least element as a Python number."""
         return self._extreme("amin")
 
     def max(self):
-        """The largest element, as a Python number."""
+        """Return the largest element as a Python number."""
         return self._extreme("amax")
 
     def _extreme(self, name):
@@ -237,13 +228,12 @@ class DeviceArray:
         return self.backend.run(OPS[name], (self,), {"dim": tuple(range(self.ndim)), "keepdim": False}).item()
 
     def astype(self, dtype, copy=True, **_) -> "DeviceArray":
-        """The elements in another dtype, on the same device."""
+        """Return the elements in another dtype, on the same device."""
         if not copy and np.dtype(dtype) == self.dtype:
             return self
         return self.backend.converted(self, np.dtype(dtype))
 
     def copy(self, order="C") -> "DeviceArray":
-        """The elements in new memory."""
         return self.backend.copied(self)
 
     def __reduce__(self):
@@ -276,12 +266,12 @@ class DeviceArray:
 
 
 def restored(kind, index, host):
-    """A device array from what `__reduce__` wrote."""
+    """Return the device array that `__reduce__` wrote."""
     return BACKENDS[kind].to_device(host, index)
 
 
 def is_row_major(shape, strides, step: int) -> bool:
-    """Whether elements of `step` bytes follow each other in row-major order."""
+    """Return whether elements of `step` bytes follow each other in row-major order."""
     if 0 in shape:
         return True
     for n, s in zip(reversed(shape), reversed(strides)):
@@ -292,7 +282,7 @@ def is_row_major(shape, strides, step: int) -> bool:
 
 
 def contiguous_strides(shape, itemsize: int) -> tuple:
-    """Strides in bytes of a row-major array."""
+    """Return the strides in bytes of a row-major array."""
     strides, step = [], itemsize
     for n in shape[::-1]:
         strides.append(step)
@@ -301,7 +291,7 @@ def contiguous_strides(shape, itemsize: int) -> tuple:
 
 
 def _without_gap(sizes, total):
-    """A shape with the size that -1 stands for."""
+    """Return a shape with the size that -1 stands for."""
     known = 1
     for n in sizes:
         known *= n if n != -1 else 1
@@ -312,7 +302,7 @@ _UFUNCS: dict = {}
 
 
 def _by_ufunc() -> dict:
-    """The operator behind each ufunc of numpy."""
+    """Return {ufunc of NumPy: its operator}."""
     if not _UFUNCS:
         for op in OPS.values():
             if op.quick is not None:
@@ -321,29 +311,29 @@ def _by_ufunc() -> dict:
 
 
 def address_of(a) -> int:
-    """Where the first element of an array lies."""
+    """Return the address of an array's first element."""
     return a.pointer if a.__class__ is DeviceArray else a.ctypes.data
 
 
 def shown_address(a) -> int:
-    """The same, for whoever may do with this memory what is not seen here."""
+    """Return the address for code outside of ingot, which may use the memory unseen."""
     if a.__class__ is DeviceArray:
         a.backend.before_export(a, None)
     return address_of(a)
 
 
 def place_of(a):
-    """(kind, index) of the device that an array is on; None for the host."""
+    """Return (kind, index) of an array's device; None for the host."""
     return (a.kind, a.memory.device) if a.__class__ is DeviceArray else None
 
 
 def zeros_beside(a, shape=None, dtype=None):
-    """Zeros where an array lies; of its shape and dtype, unless others are said."""
+    """Return zeros on an array's device, with its shape and dtype by default."""
     return _constant_beside(a, a.shape if shape is None else shape, a.dtype if dtype is None else dtype, 0)
 
 
 def ones_beside(a):
-    """Ones where an array lies, of its shape and dtype."""
+    """Return ones on an array's device, with its shape and dtype."""
     return _constant_beside(a, a.shape, a.dtype, 1)
 
 

@@ -1,7 +1,7 @@
-"""The one door: every operator on tensors is called here. Run, put on the tape, tell the recorder.
+"""Dispatch: every operator on tensors is called here, put on the tape, and reported to the recorder.
 
-Elementwise operators come in with broadcastable shapes, as numpy takes them; the expand that this implies is put on the
-tape here, so gradient rules never speak of it. Dtypes were promoted by the operator layer before.
+Elementwise operators take broadcastable shapes, as NumPy does; the implied expand is put on the tape here, so gradient rules
+need not handle it. The API promotes dtypes before.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ KERNELS: dict[Op, Callable] = {}   # what runs an operator on arrays, called lik
 
 
 def kernel_of(op: Op):
-    """What runs an operator on this machine's arrays."""
+    """Return the kernel of an operator for this machine's arrays."""
     kernel = KERNELS.get(op)
     if kernel is None:
         kernel = HOST.kernel_for(op)
@@ -41,7 +41,8 @@ def kernel_of(op: Op):
 
 
 def routed(op: Op, kernel):
-    """A kernel that leaves device arrays to their backend, which checks no call that the host's kernel would check itself."""
+    """Return a kernel that passes device arrays to their backend. The backend does not check calls that the host's kernel would
+    check itself."""
     unchecked = "self_checking" in op.traits
 
     def run(*arrays, **params):
@@ -58,7 +59,7 @@ def routed(op: Op, kernel):
 
 
 def route_kernels():
-    """From now on there are device arrays, and every kernel looks for them."""
+    """Make all kernels look for device arrays, from the first one on."""
     if not _routes:
         _routes.append(True)
         for op, kernel in list(KERNELS.items()):
@@ -71,12 +72,12 @@ shared_out: list = []       # not empty once there are arrays that several proce
 
 
 def call(op: Op, args, params):
-    """Runs `op` on `args` (tensors, numbers, None) and returns its tensor or tuple of tensors."""
+    """Run `op` on `args` (tensors, numbers, None); return its tensor or tuple of tensors."""
     m = tls.m
-    if m.special and m.door is not None and m.saved_hooks is None:
-        return through_door(m, op, args, params)
-    if m.special and m.clock is not None:
-        return m.clock.call(op, args, params)
+    if m.special and m.dispatch_hook is not None and m.saved_hooks is None:
+        return through_hook(m, op, args, params)
+    if m.special and m.observer is not None:
+        return m.observer.call(op, args, params)
     if m.special and m.recorder is not None:
         args, params = m.recorder.plain(op, args, params)
     if m.special and m.batched is not None:
@@ -118,17 +119,17 @@ def call(op: Op, args, params):
     return out
 
 
-def through_door(m, op: Op, args, params):
-    """What `call` gives, by way of who watches Python; the operators that this one calls are inside."""
-    door, m.door = m.door, None
+def through_hook(m, op: Op, args, params):
+    """Run an operator by the dispatch hook of a tracker of Python; nested operators bypass the hook."""
+    door, m.dispatch_hook = m.dispatch_hook, None
     try:
         return door(call, op, args, params)
     finally:
-        m.door = door
+        m.dispatch_hook = door
 
 
 def by_rows(result):
-    """A result, or several, whose elements lie row by row."""
+    """Return a result, or several, in row-major order."""
     if type(result) is tuple:
         for r in result:
             if r is not None and not r.flags.c_contiguous:
@@ -140,7 +141,7 @@ def by_rows(result):
 
 
 def call_symbolic(m, op: Op, args, params):
-    """What `call` does while sizes are symbolic: the kernel gets their values, the recorder and the tape what they are."""
+    """Run an operator while sizes are symbolic: the kernel gets their values, the recorder and the tape the symbols."""
     if m.autocast is not None:
         args = m.autocast.cast(op, args)
     before = m.sizes, m.recorder, m.autocast, m.grad
@@ -160,7 +161,7 @@ def call_symbolic(m, op: Op, args, params):
 
 
 def check(op: Op, arrays, params):
-    """Asks the shape rule, unless it found this kind of call fine before."""
+    """Ask the shape rule, unless it accepted this kind of call before."""
     kinds: list = [op]
     for a in arrays:
         if a.__class__ is _ndarray or a.__class__ is DeviceArray:
@@ -174,7 +175,7 @@ def check(op: Op, arrays, params):
 
 
 def accept(call_key, op: Op, arrays, params):
-    """Asks the shape rule for a kind of call, and remembers if it found nothing."""
+    """Ask the shape rule for a kind of call, and remember that it accepted."""
     op.infer(*[aval_of(a) if hasattr(a, "strides") else a for a in arrays], **params)
     if len(_accepted) >= _MOST_CHECKED:
         _accepted.clear()
@@ -187,7 +188,7 @@ _ndarray = np.ndarray
 
 
 def call_and_count(op: Op, args, params):
-    """Runs an operator that has no door of its own yet (`specialized_calls.py`)."""
+    """Run an operator that has no specialised `__call__` yet (`specialized_calls.py`)."""
     specialized_calls.count_call(op)
     return call(op, args, params)
 
@@ -196,12 +197,12 @@ BINDERS[Tensor] = BINDERS[Nothing] = call_and_count
 
 
 def run_arrays(op: Op, arrays, params):
-    """How plain arrays are bound in the runtime (backward works on them): by the kernel that eager would use."""
+    """Run an operator on plain arrays, as backward does: by the kernel that eager code uses."""
     return (KERNELS.get(op) or kernel_of(op))(*arrays, **params)
 
 
 def run_arrays_and_count(op: Op, arrays, params):
-    """Runs an operator that has no door of its own yet on plain arrays."""
+    """Run an operator without a specialised `__call__` on plain arrays."""
     specialized_calls.count_call(op)
     return run_arrays(op, arrays, params)
 
@@ -212,12 +213,13 @@ BINDERS[np.ndarray] = run_arrays_and_count
 
 
 def binder_of(args):
-    """Who runs an operator on arguments of which the first is no tensor."""
+    """Return the function that runs an operator on arguments of which the first is no tensor."""
     return BINDERS.get(type(args[0])) or find_binder(args)
 
 
 def after_failure(op, kernel, arrays, params, error):
-    """Explains a failed call; re-runs one that only met a re-entered numpy context (a finaliser inside another call)."""
+    """Raise an explained error for a failed call. Run the call again if it only met a re-entered NumPy context, as a finaliser
+    inside another call does."""
     if type(error) is RuntimeError and "cannot enter context" in str(error):
         with np.errstate(all="ignore"):
             return kernel(*arrays, **params)
@@ -240,7 +242,7 @@ _OURS = ((TypeError, DTypeError), (IndexError, DimError), (ArithmeticError, Argu
 
 
 def refusal(op, arrays, params) -> IngotError | None:
-    """The error with which the shape rule refuses a call, whatever the values are; None if it finds nothing."""
+    """Return the error with which the shape rule refuses a call for any values; None if it accepts."""
     avals = [aval_of(a) if hasattr(a, "strides") else a for a in arrays]
     foreign = [a for a in avals if hasattr(a, "dtype") and not isinstance(a.dtype, DType)]       # tensors of other libraries
     if foreign:
@@ -256,7 +258,7 @@ def refusal(op, arrays, params) -> IngotError | None:
 
 
 def explain(op, arrays, params, error) -> Exception:
-    """The ingot error for a reference that raised: the shape rule's own words if it has any."""
+    """Return the ingot error for a kernel that raised: the shape rule's message if it has one."""
     refused = refusal(op, arrays, params)
     if refused is not None:
         return refused if str(refused).startswith(op.name) else type(refused)(f"{op.name}: {refused}")
@@ -270,7 +272,7 @@ def explain(op, arrays, params, error) -> Exception:
 
 
 def call_view(m, op, args, params):
-    """Runs an operator that only looks at its argument's memory in another way."""
+    """Run an operator whose result is a view of its argument."""
     x = args[0]
     a = x._a
     try:
@@ -296,15 +298,13 @@ def call_view(m, op, args, params):
 
 
 def tape_view(op, args, params, out):
-    """Notes for backward how a view was made of a tensor that has a history, where nobody else listens: what `record` does for
-    any number of arguments."""
+    """Put a view of a tensor with a history on the tape where nothing else listens, as `record` does for any arguments."""
     kinds = (op, out._a.dtype.kind in INEXACT)
     (taped.get(kinds) or write_taping(kinds))(op, args, params, out)
 
 
 def as_view(base, r, path):
-    """A tensor over `r`, a part of base's memory: it shares the storage of the tensor it looks into, and remembers the way
-    there."""
+    """Return a tensor over `r`, a part of base's memory: it shares the storage, and remembers the view operators."""
     out = _new(Tensor if r.__class__ is _ndarray else class_for(r))
     out._a = r
     out._node = None
@@ -321,7 +321,7 @@ def as_view(base, r, path):
 
 
 def looks(op, x, several) -> list:
-    """What `look` gives for each of several parameters of an operator whose results are parts of x."""
+    """Return the views of x for several parameters of one operator."""
     m, a = tls.m, x._a
     if m.noticed or (m.grad and x._node is not None) or a.__class__ is not _ndarray:
         return [look(op, x, params) for params in several]
@@ -339,8 +339,8 @@ def looks(op, x, several) -> list:
 
 
 def untaped(fn, *args):
-    """fn(*args), made by operators, where there are no gradients: on the arrays behind tensors unless somebody listens, which
-    takes half the time. Of several results, what is an array becomes a tensor."""
+    """Return fn(*args), made by operators, without gradients. It runs on plain arrays unless something listens, in half the
+    time; arrays among several results become tensors."""
     m = tls.m
     if m.special:
         return fn(*args)
@@ -351,8 +351,8 @@ def untaped(fn, *args):
 
 
 def reshaped(x: Tensor, shape: tuple) -> Tensor:
-    """A result that nobody else has seen, or an operand that nobody will write, under another shape: where neither a history
-    nor a recorder wants to know, it is no view of anything."""
+    """Return a new result, or an operand that nobody writes, in another shape; it is no view unless a history or a recorder
+    needs one."""
     m = tls.m
     if m.noticed or (m.grad and x._node is not None):
         return reshape(x, shape=shape)
@@ -360,7 +360,7 @@ def reshaped(x: Tensor, shape: tuple) -> Tensor:
 
 
 def look(op, x, params):
-    """What `op(x, **params)` gives for a view operator and a tensor, on a shorter road."""
+    """Return op(x, **params) of a view operator for a tensor, by a shorter path."""
     m = tls.m
     return op(x, **params) if m.noticed else call_view(m, op, (x,), params)
 

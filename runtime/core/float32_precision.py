@@ -1,6 +1,8 @@
-"""How float32 may be multiplied: "ieee" rounds as float32 does, "tf32" and "bf16" let narrower factors stand for it, "none"
-leaves the choice to the entry above. One table, which all of PyTorch's switches set and read: `backends.fp32_precision` and
-those of its name below, `allow_tf32`, `set_float32_matmul_precision`.
+"""Precision of float32 products: "ieee" rounds as float32, "tf32" and "bf16" allow narrower factors, "none" defers to the more
+general entry.
+
+One table serves all of PyTorch's switches: `backends.fp32_precision` and the ones of that name below it, `allow_tf32`,
+`set_float32_matmul_precision`.
 """
 
 from typing import Any
@@ -16,7 +18,7 @@ answers: dict = {}      # what was found out from the entries, until one changes
 
 
 def get(backend: str, op: str = "all") -> str:
-    """What holds for an operation: what was chosen for it, else for all of the backend, else for everything."""
+    """Return the precision of an operation: its own entry, else the backend's, else the generic one."""
     table = answers
     found = table.get((backend, op))
     if found is None:
@@ -33,7 +35,7 @@ def _found(backend, op) -> str:
 
 
 def choose(backend: str, op: str, precision: str):
-    """Sets one entry."""
+    """Set one entry."""
     if precision not in _CHOICES[backend]:
         raise ArgumentError(f"fp32_precision of {backend} is one of {', '.join(_CHOICES[backend])}, got {precision!r}")
     _chosen[backend, op] = precision
@@ -41,25 +43,25 @@ def choose(backend: str, op: str, precision: str):
 
 
 def chosen() -> dict:
-    """The entries as they are, for `restore`."""
+    """Return the entries, for `restore`."""
     return dict(_chosen)
 
 
 def restore(entries: dict):
-    """Puts all entries back."""
+    """Restore all entries."""
     _chosen.clear()
     _chosen.update(entries)
     _forget()
 
 
 def _forget():
-    """Begins a new table of answers: a thread that works one out by the old entries puts it into the old one."""
+    """Begin a new table of answers: a thread that computes one from old entries puts it into the old table."""
     global answers
     answers = {}
 
 
 def switch(backend: str, op: str = "all") -> Any:
-    """A property that is one entry."""
+    """Return a property that reads and sets one entry."""
     return property(lambda self: get(backend, op), lambda self, precision: choose(backend, op, precision))
 
 

@@ -1,9 +1,8 @@
-"""Operations in place that compute where their tensor lies, instead of beside it and copying.
+"""Operators that write their result over their operand's memory, without a copy.
 
-That is right where nobody else takes notice of the write (`writes.is_quiet`), no gradient is wanted of it, and the function is
-one operator: `overwrite` runs a record so, `computed_into` a function of the API that says by which records it ends. What an
-operator's kernel can write so is said by `graph/inplace_kernels.py`, or by the backend of a device; whatever it cannot is
-computed beside.
+Safe only if the tensor has no recorder, saved values or needed history (`writes.is_quiet`), and the function is one operator.
+`overwrite` runs a record so; `computed_into` runs a function of the API that ends in given records. `graph/inplace_kernels.py`,
+or a device's backend, says which kernels can do it; all else is computed apart and copied.
 """
 
 import numpy as np
@@ -22,7 +21,7 @@ _WRITERS: dict = {}         # what writes an operator's result into numpy's arra
 
 
 def write_over(run, op: Op, array, arrays, params) -> bool:
-    """Has an operator's result written into an array, by a thread's `run`; False if there is no way."""
+    """Write an operator's result into an array, by a thread's `run`; return False if no kernel can."""
     if array.__class__ is DeviceArray:
         return run(array.backend.overwrite, op, array, arrays, params)
     found = _WRITERS.get(op)
@@ -32,8 +31,8 @@ def write_over(run, op: Op, array, arrays, params) -> bool:
 
 
 class _Target:
-    """Stands in for a thread's `run` while a function computes what goes into an array: the kernels of some operators, which
-    give nothing but the function's result, write there. `wrote` says whether one did."""
+    """A thread's `run` while a function computes the content of an array: kernels of the last operators write there. `wrote`
+    says whether one did."""
 
     __slots__ = ("array", "ops", "run", "wrote")
 
@@ -53,7 +52,7 @@ class _Target:
 
 
 def _is_all_of(a, b) -> bool:
-    """Whether an array shows all elements of another one in their order, perhaps in another shape."""
+    """Return whether an array has all elements of another one in their order, perhaps in another shape."""
     if a.__class__ is b.__class__ is DeviceArray:
         return (a.memory is b.memory and a.offset == b.offset and a.size == b.size and a.dtype is b.dtype
                 and a.is_contiguous and b.is_contiguous)
@@ -62,14 +61,17 @@ def _is_all_of(a, b) -> bool:
 
 
 def is_small(array) -> bool:
-    """Whether an update had better copy an array."""
+    """Return whether copying an array is quicker than writing in place."""
     return array.size < SMALL and array.__class__ is not DeviceArray
 
 
 def computed_into(t: Tensor, ops: tuple, fn, args, options) -> Tensor:
-    """fn(t, *args, **options), computed into the memory of `t` by the last of its operators, if that is one of `ops` and nobody
-    takes notice; the result's array says whether it was. Where histories are kept, only one does so whose gradient rule needs
-    neither what was there nor what is."""
+    """Return fn(t, *args, **options), computed into the memory of `t` by its last operator, if that is one of `ops` and the
+    write is safe.
+
+    The result's array says whether it was. Where histories are kept, only operators do so whose gradient rule needs neither the
+    old nor the new values.
+    """
     m = tls.m
     if m.grad and _has_history(args, options):
         ops = tuple([op for op in ops if op.rule_is_blind])
@@ -87,7 +89,6 @@ def computed_into(t: Tensor, ops: tuple, fn, args, options) -> Tensor:
 
 
 def _has_history(args, options) -> bool:
-    """Whether a tensor among the arguments has one."""
     for x in (*args, *options.values()) if options else args:       # noqa: SIM110  (quicker)
         if isinstance(x, Tensor) and x._node is not None:
             return True
@@ -95,7 +96,7 @@ def _has_history(args, options) -> bool:
 
 
 def overwrite(op: Op, t: Tensor, name: str, *others, **params) -> bool:
-    """Writes op(t, *others) into `t` right where it lies; False, and nothing is done, if that is not possible."""
+    """Write op(t, *others) into `t` in place; return False, with nothing done, if that is not possible."""
     m = tls.m
     if not is_quiet(t, m) or (m.grad and _has_history(others, {})) or (m.special and op.is_autocast):
         return False
@@ -106,8 +107,8 @@ def overwrite(op: Op, t: Tensor, name: str, *others, **params) -> bool:
 
 
 def overwrite_each(rows, name: str) -> list:
-    """The same for several (t, op, others) at once, where the histories of others do not count; the rows that cannot be so, of
-    which nothing is written."""
+    """Write several (t, op, others) in place, where the histories of others do not count; return the rows that were not
+    written."""
     m, left, quiet = tls.m, [], []
     for row in rows:
         t, op, others = row
@@ -131,7 +132,7 @@ def overwrite_each(rows, name: str) -> list:
 
 
 def _write_over_at_once(run, rows) -> bool:
-    """Whether a backend wrote all of several rows ((t, op, others), arrays) of one device, in one call."""
+    """Return whether a backend wrote several rows ((t, op, others), arrays) of one device in one call."""
     first = rows[0][1][0]
     if first.__class__ is not DeviceArray or len({place_of(arrays[0]) for _, arrays in rows}) > 1:
         return False

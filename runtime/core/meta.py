@@ -1,7 +1,6 @@
 """The meta device: tensors with a shape, a dtype and strides, but no elements.
 
-Operators on them say what results would be like, and take no memory: for modules whose parameters come from elsewhere, and for
-finding out shapes.
+Operators on them infer results and take no memory: for modules whose parameters come later, and to infer shapes.
 """
 
 from math import prod
@@ -19,11 +18,11 @@ PASSES = ()         # of compiled graphs, which there are none of
 
 
 class NoElementsError(DeviceError, NotImplementedError):
-    """The elements of a tensor on the meta device were asked for."""
+    """An error: the elements of a tensor on the meta device were read."""
 
 
 class Memory:
-    """What a meta tensor lies over: nothing, but one nothing for all views of it."""
+    """Memory of a meta tensor: no bytes, but one object for all views of it."""
 
     __slots__ = ("nbytes",)
     device = None
@@ -34,7 +33,7 @@ class Memory:
 
 
 def run(op, arrays, params):
-    """What an operator would give."""
+    """Infer the result of an operator."""
     if op.is_view:
         return arrays[0].viewed(op, params)
     on_host = [a for a in arrays if isinstance(a, np.ndarray) and a.ndim and (op.is_elementwise or is_inexact(a))]
@@ -46,23 +45,23 @@ def run(op, arrays, params):
 
 
 def _broadcast(avals) -> list:
-    """Avals of one shape, as elementwise operators take them in graphs; others as they are."""
+    """Return avals of one shape, as elementwise operators take them in graphs."""
     shape = broadcast_shapes(*[a.shape for a in avals if isinstance(a, Aval)])
     return [Aval(shape, a.dtype) if isinstance(a, Aval) else a for a in avals]
 
 
 def before_export(a, stream):
-    """Nothing has to be waited for."""
+    """Do nothing: there is nothing to wait for."""
 
 
 def to_host(a, wait=True):
-    """Never: there is nothing to copy."""
+    """Raise: there is nothing to copy."""
     raise NoElementsError(f"a tensor of shape {a.shape} on the meta device has no elements to read or copy; to move a module "
                           "from there use to_empty(), or load_state_dict(..., assign=True)")
 
 
 def to_device(a, index=None, wait=True):
-    """An array like one of the host."""
+    """Return a meta array like one of the host."""
     if not isinstance(a, np.ndarray):
         raise DeviceError(f"{a!r} cannot be put on meta; make an empty tensor there")
     lies_open = a.size == 0 or 0 not in a.strides
@@ -70,17 +69,17 @@ def to_device(a, index=None, wait=True):
 
 
 def filled(shape, dtype, value, index=None):
-    """An array of one number."""
+    """Return a new array; values do not matter."""
     return made(shape, dtype)
 
 
 def converted(a, dtype):
-    """The same in another dtype."""
+    """Return an array of another dtype."""
     return made(a.shape, dtype)
 
 
 def copied(a):
-    """The same, in row-major order."""
+    """Return a row-major array."""
     return made(a.shape, a.dtype)
 
 
@@ -88,36 +87,36 @@ contiguous = copied
 
 
 def write(dst, src):
-    """Writes nothing, into what could take it."""
+    """Check that a value would fit."""
     shape = getattr(src, "shape", ())
     if broadcast_shapes(shape, dst.shape) != dst.shape:
         raise ShapeError(f"a value of shape {shape} does not fit into a tensor of shape {dst.shape}")
 
 
 def key(generator, index):
-    """Keys are moved as any tensor."""
+    """Draw no keys: they are moved like any tensor."""
 
 
 def gradients(op, goals, args, params):
-    """Rules run by themselves: nothing is computed."""
+    """Compile no rules: nothing is computed."""
 
 
 def overwrite(op, out, inputs, params):
-    """Nothing is computed in place: what comes of it is checked elsewhere."""
+    """Write nothing in place: results are checked elsewhere."""
     return False
 
 
 def sweep(rows, numbers):
-    """Writes nothing, where an optimizer would write what it computes."""
+    """Write nothing in place of an optimizer's update."""
 
 
 def fresh(arrays) -> list:
-    """New arrays like others."""
+    """Return new arrays like others."""
     return [made(a.shape, a.dtype) for a in arrays]
 
 
 def traced(*_):
-    """Never: there is nothing to compile for."""
+    """Raise: there is nothing to compile for."""
     raise NoElementsError("a function of tensors on the meta device is not compiled; call it without jit.trace")
 
 
@@ -125,7 +124,7 @@ sized = traced
 
 
 def made(shape, dtype) -> DeviceArray:
-    """An array without elements, in row-major order."""
+    """Return a row-major array without elements."""
     dtype = np.dtype(dtype)
     return DeviceArray(KIND, Memory(prod(shape) * dtype.itemsize), shape, dtype)
 

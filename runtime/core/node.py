@@ -1,7 +1,7 @@
-"""The history of a tensor: who made it, from what, and what its gradient rule needs.
+"""Nodes of the tape: which operation made a tensor, from what, and what its gradient rule needs.
 
-There is no tape. Each result holds the `Node` that made it, and a node holds the nodes of its arguments (its edges), so a
-dead branch frees itself. A `Leaf` ends a path and collects a gradient; an `Output` stands for one of several results.
+Each result holds the `Node` that made it, and a node holds the nodes of its arguments (its edges), so a dead branch frees
+itself. A `Leaf` ends a path and collects a gradient; an `Output` stands for one of several results.
 """
 
 from itertools import count
@@ -28,7 +28,7 @@ TRACE_LINES, CHECK_NAN = 1, 2    # what anomaly mode does: note the line of each
 
 
 class Freed:
-    """Stands where saved values were, after the backward that used them."""
+    """Placeholder for saved values that a backward has used up."""
 
     def unpack(self, node):
         raise AutogradError(f"backward went through {node.op.name} a second time, but what it had saved is freed after the "
@@ -43,7 +43,7 @@ _FIRST = (0,)
 
 
 def any_large(values) -> bool:
-    """Whether one of the values that a rule reads is a large array."""
+    """Return whether a value that a rule reads is a large array."""
     for a in values:        # noqa: SIM110  (quicker)
         if a.__class__ is np.ndarray and a.size >= LARGE:
             return True
@@ -51,7 +51,7 @@ def any_large(values) -> bool:
 
 
 class PackedValues:
-    """Saved values in the form that the user's pack hook gave them."""
+    """Saved values in the form that the user's pack hook returned."""
 
     def __init__(self, values, pack, unpack):
         self.values = [(True, pack(v)) if hasattr(v, "_a") else (False, v) for v in values]
@@ -62,12 +62,12 @@ class PackedValues:
 
 
 class Node:
-    """One recorded operation.
+    """One operation on the tape.
 
     edges    for each argument the Node, Output or Leaf that its gradient goes to, or None
     saved    for the output and each argument what the rule reads: an array, an Aval, a number or None
     guards   (storage, version) of every saved array
-    number   higher than those of all nodes before: backward takes the newest of those that are ready
+    number   higher than those of all nodes before: backward takes the newest ready node
     """
 
     __slots__ = ("__dict__", "__weakref__", "edges", "guards", "number", "op", "params", "saved")
@@ -91,20 +91,17 @@ class Node:
 
     @property
     def label(self) -> str:
-        """What people know it as."""
         return self.op.name.title().replace("_", "") + "Backward0"
 
     def name(self) -> str:
-        """Its label, by a call as in PyTorch."""
         return self.label
 
     @property
     def metadata(self) -> dict:
-        """What others want to keep with this node."""
+        """A dict for user data."""
         return self.__dict__.setdefault("_metadata", {})
 
     def _sequence_nr(self) -> int:
-        """Its number, as in PyTorch."""
         return self.number
 
     @property
@@ -113,7 +110,7 @@ class Node:
         return next_functions(self.edges)
 
     def values(self) -> tuple:
-        """What the rules read; raises if it is gone or was overwritten."""
+        """Return what the rules read; raise if it is gone or was overwritten."""
         for storage, version in self.guards:
             if storage.version != version:
                 self.check(storage, version)
@@ -121,21 +118,21 @@ class Node:
         return saved if type(saved) is tuple else saved.unpack(self)
 
     def check(self, storage, version):
-        """Raises if what was saved was overwritten; renews what was saved of leaves that lie elsewhere now."""
+        """Raise if a saved array was overwritten; renew what was saved of leaves that have other data now."""
         if storage.was_overwritten(version):
             raise overwritten(self, storage, version)
         if storage.moved is not None:
             renew(self, storage)
 
     def release(self):
-        """Frees what was saved; a node that saved no values can be used again."""
+        """Free saved values; a node without any can be used again."""
         if self.guards or type(self.saved) is not tuple:
             self.saved = FREED
             self.guards = ()
 
     def apply(self, g, pending):
-        """Gradients of all arguments on plain arrays, from values saved as they are; where two go to one edge that nothing is
-        `pending` for, perhaps their sum in place of the first."""
+        """Return the gradients of all arguments on plain arrays, from values saved as they are. If two go to one edge that
+        nothing is `pending` for, their sum may stand for the first."""
         for storage, version in self.guards:
             if storage.version != version:
                 self.check(storage, version)
@@ -156,7 +153,7 @@ class Node:
         return grads
 
     def joint(self, g, values, needs):
-        """The gradients that a joint rule gives; by one graph, where that is worth it and such calls come often."""
+        """Return the gradients of a joint rule, by one compiled graph where such calls are frequent or large."""
         one = next(x for x in g if x is not None) if g.__class__ is tuple else g
         far = g.__class__ is DeviceArray
         if "rule_as_one" in self.op.traits and (far or one.__class__ is np.ndarray):
@@ -172,8 +169,7 @@ class Node:
         return self.op.vjp(g, *values, needs=needs, **self.params)
 
     def compiled(self, g, values, pending, far):
-        """The gradients from all rules of an operator by one graph, where there is one and, on small arrays, such calls come
-        often."""
+        """Return the gradients of all rules by one compiled graph; None if there is none, or small calls are rare."""
         goals, arguments = self.goals(pending), (g, *values)
         if far:
             made = g.backend.gradients(self.op, goals, arguments, self.params)
@@ -189,8 +185,8 @@ class Node:
         return grads
 
     def goals(self, pending) -> tuple:
-        """For each argument the number of the first one whose gradient goes to the same place, where they may be added up; None
-        if it needs none."""
+        """Return for each argument the number of the first one whose gradient goes to the same edge, where they may be added;
+        None if it needs none."""
         edges, vjp = self.edges, self.op.vjp
         if len(edges) == 1 and vjp[0] is not None:
             return _FIRST
@@ -204,7 +200,7 @@ class Node:
         return tuple(goals)
 
     def pull(self, g, values):
-        """Runs the gradient rules on `values` (the output, then the arguments)."""
+        """Run the gradient rules on `values` (the output, then the arguments)."""
         vjp = self.op.vjp
         if type(vjp) is tuple:
             return [None if e is None or rule is None else rule(g, *values, **self.params)
@@ -212,13 +208,13 @@ class Node:
         return vjp(g, *values, needs=tuple([e is not None for e in self.edges]), **self.params)
 
     def register_hook(self, hook):
-        """Calls hook(grad_inputs, grad_outputs) after this node ran; a result replaces grad_inputs."""
+        """Call hook(grad_inputs, grad_outputs) after this node ran; a result replaces grad_inputs."""
         if self.post_hooks is None:
             self.post_hooks = {}
         return add_hook(self.post_hooks, hook)
 
     def register_prehook(self, hook):
-        """Calls hook(grad_outputs) before this node runs; a result replaces grad_outputs."""
+        """Call hook(grad_outputs) before this node runs; a result replaces grad_outputs."""
         if self.pre_hooks is None:
             self.pre_hooks = {}
         return add_hook(self.pre_hooks, ("node", hook))
@@ -228,12 +224,12 @@ class Node:
 
 
 def next_functions(edges) -> tuple:
-    """Edges as people see them: (node, number of the result) each, (None, 0) where no gradient goes."""
+    """Return edges for users: (node, number of the result), or (None, 0) where no gradient goes."""
     return tuple([(shown(e.source), e.index) if type(e) is Output else (shown(e), 0) for e in edges])
 
 
 def shown(node):
-    """A node as people get it: of a class with the node's name (`type(t.grad_fn).__name__`), made when somebody looks."""
+    """Return a node for users: its class has the node's name (`type(t.grad_fn).__name__`)."""
     if isinstance(node, Node):
         kind = type(node)
         if kind.__name__ != node.label:
@@ -248,7 +244,7 @@ _shown: dict = {}       # such classes, by what they are of and by name
 
 
 class ComplexNode(Node):
-    """That of an operation with a complex result: rules give f'(z) g, and the gradient of z is conj(f'(z)) g."""
+    """The node of an operation with a complex result: rules give f'(z) g, and the gradient of z is conj(f'(z)) g."""
 
     __slots__ = ()
 
@@ -257,7 +253,7 @@ class ComplexNode(Node):
 
 
 class Named:
-    """Stands for an operator record, or a node that is gone, where errors ask for a name."""
+    """A stand-in for an operator, or a node that is gone, in error messages."""
 
     line = None
 
@@ -268,7 +264,7 @@ class Named:
 
 
 class ForbiddenNode(Node):
-    """A history that backward must not go through, with what it says to those who try."""
+    """A history that backward must not go through, with its error message."""
 
     def __init__(self, label, edges, message):
         super().__init__(Named(label), {"message": message}, edges, (), ())
@@ -312,7 +308,6 @@ class Leaf:
         self.post_hooks = None    # run after accumulation: (whether behind all others, reference to the tensor, hook of it)
 
     def name(self) -> str:
-        """Its label, by a call as in PyTorch."""
         return self.label
 
     @property
@@ -321,12 +316,11 @@ class Leaf:
         return self.of()
 
     def hook_numbers(self) -> tuple:
-        """The hooks by their numbers, which no other hook ever gets; empty without any."""
+        """Return the numbers of all hooks, which no other hook ever gets; empty without any."""
         tables = (self.hooks, self.pre_hooks, self.post_hooks)
         return tuple([tuple(table or ()) for table in tables]) if any(tables) else ()
 
     def all_hooks(self) -> list:
-        """The hooks themselves."""
         before = [*(self.hooks or {}).values(), *(self.pre_hooks or {}).values()]
         return [*before, *[hook for _, _, hook in (self.post_hooks or {}).values()]]
 
@@ -338,7 +332,7 @@ Leaf.__name__ = Leaf.label      # what people see of its class
 
 
 def overwritten(node, storage, version) -> AutogradError:
-    """The error for a saved value that was written in place."""
+    """Return the error for a saved value that was written in place."""
     writer = storage.writer
     by = f"by {writer[0]} at {writer[1]}:{writer[2]}" if writer else "in place"
     made = f" (recorded at {node.line[0]}:{node.line[1]})" if node.line else ""
@@ -348,8 +342,8 @@ def overwritten(node, storage, version) -> AutogradError:
 
 
 def rescue_result(t):
-    """Before the result `t` of an operation is overwritten: its gradient rule gets a copy, if it reads the result only because
-    that is cheaper than to compute it again (trait "rescued")."""
+    """Save a copy for the gradient rule of `t` before `t` is overwritten, if the rule reads the result only to save work (trait
+    "rescued")."""
     node, storage = t._node, t._storage
     if type(node) is Output:
         node = node.source
@@ -362,20 +356,20 @@ def rescue_result(t):
 
 
 def _holds(kept, array) -> bool:
-    """Whether what is kept of an operation's results is an array, or has it among several."""
+    """Return whether saved results are, or contain, an array."""
     return any(v is array for v in kept) if type(kept) is tuple else kept is array
 
 
 def _apart(kept, array):
-    """What is kept of results, with a copy in the place of an array."""
+    """Return saved results with a copy in place of an array."""
     if type(kept) is tuple:
         return tuple([_apart(v, array) for v in kept])
     return array.copy() if kept is array else kept
 
 
 def rescue_operands(edge, array, storage):
-    """Before `array` is overwritten with what the node behind `edge` made: where its gradient rule reads the values of before,
-    as that of `x.mul_(w)` does, it gets copies of them."""
+    """Save copies of operands for the node behind `edge` before `array`, among them, is overwritten with its result, as in
+    `x.mul_(w)`."""
     node = edge.source if type(edge) is Output else edge
     if not isinstance(node, Node) or type(node.saved) is not tuple or all(s is not storage for s, _ in node.guards):
         return
@@ -384,7 +378,7 @@ def rescue_operands(edge, array, storage):
 
 
 def rescue_operands_between(edge, given, array, storage):
-    """The same for all operations from `edge` back to what it was `given`: those of a function that is made of several."""
+    """Do the same for all nodes from `edge` back to the edges `given`: those of a composite function."""
     todo, done = [edge], {id(e.source if type(e) is Output else e) for e in given}
     while todo:
         edge = todo.pop()
@@ -396,14 +390,14 @@ def rescue_operands_between(edge, given, array, storage):
 
 
 def _meets(a, b) -> bool:
-    """Whether two arrays of one kind may lie in the same memory."""
+    """Return whether two arrays of one kind may overlap."""
     if a.__class__ is not b.__class__:
         return False
     return np.may_share_memory(a, b) if isinstance(a, np.ndarray) else a.memory is b.memory
 
 
 def aval_of(a) -> Aval:
-    """Shape and dtype of an array."""
+    """Return shape and dtype of an array."""
     key = a.shape, a.dtype
     known = known_avals.get(key)
     if known is None:
@@ -419,18 +413,17 @@ INEXACT = "fcV"         # numpy's kinds of dtypes that can carry gradients (V is
 
 
 def is_inexact(a) -> bool:
-    """Whether an array's elements can carry gradients."""
+    """Return whether an array's elements can carry gradients."""
     return a.dtype.kind in INEXACT
 
 
 def broadcast_edge(edge, aval, shape):
-    """An edge through the expand that numpy's broadcasting did silently."""
+    """Return an edge through the expand that broadcasting implied."""
     return Node(expand, {"shape": shape}, (edge,), (None, aval), ())
 
 
 def keep_planned(plan, args, out):
-    """What a node must hold for its rules, as `plan` names it (of the output first, then of each argument), and the versions
-    to check."""
+    """Return what a node saves by its plan (for the output, then each argument), and the versions to check."""
     saved: list[Any] = [None] * len(plan)
     guards: list = []
     for i, kind in enumerate(plan):
@@ -449,7 +442,7 @@ def keep_planned(plan, args, out):
 
 
 def keep(a, kind, guards):
-    """An array ("value") or what it is like ("meta"), of a tensor; the version of what is kept goes to `guards`."""
+    """Return an array ("value") or its aval ("meta") for a tensor; append the version of what is saved to `guards`."""
     try:
         array = a._a
     except AttributeError:
@@ -463,7 +456,7 @@ def keep(a, kind, guards):
 
 
 def hooks_of(owner, name):
-    """The dict of one kind of hooks, made when the first is registered; those of leaves count in `Structure`."""
+    """Return the dict of one kind of hooks, created at the first one; changes for leaves count in `Structure`."""
     table = getattr(owner, name)
     if table is None:
         table = HookTable() if type(owner) is Leaf else {}
@@ -472,7 +465,7 @@ def hooks_of(owner, name):
 
 
 def source_of(node):
-    """(node, number of the result) of what a tensor's history begins with."""
+    """Return (node, number of the result) of a tensor's history."""
     return (node.source, node.index) if type(node) is Output else (node, 0)
 
 

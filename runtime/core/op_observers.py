@@ -1,4 +1,4 @@
-"""Whoever hears of what a thread runs, operator by operator: they stand at the door (`Mode.clock`), where a profile stands."""
+"""Observers of the operators that a thread runs, such as profiles. The interface is `OperatorEvents` in recorder.py."""
 
 from typing import Any
 
@@ -6,63 +6,65 @@ from .dispatch import call
 from .state import tls
 
 
-class AtDoor:
-    """Hears of each operator between `open` and `close`. What stood there before, a profile perhaps, stands there while an
-    operator runs; operators inside of one are part of it."""
+class OpObserver:
+    """An observer that is active between `open` and `close`; observers nest.
 
-    hears_rules = False       # whether gradient rules go by the door, too
-    only_watches = False      # whether functions do just what they do when nobody hears of it
+    While it runs an operator, the observer before it is active, so operators inside of that operator are part of it.
+    """
+
+    observes_rules = False    # whether gradient rules are observed, too
+    only_watches = False      # whether functions do what they do without an observer
 
     def __init__(self):
         self.before: Any = None
 
     def open(self):
-        """From now on this thread's operators are heard of."""
+        """Observe this thread's operators from now on."""
         m = tls.m
-        self.before, m.clock = m.clock, self
-        self.hears_rules |= self.before is not None and self.before.hears_rules
+        self.before, m.observer = m.observer, self
+        self.observes_rules |= self.before is not None and self.before.observes_rules
         m.refresh()
 
     def close(self):
-        """Nothing more is heard."""
-        tls.m.clock = self.before
+        """Stop observing."""
+        tls.m.observer = self.before
         tls.m.refresh()
 
     def call(self, op, args, params):
-        """`dispatch.call`."""
-        return self.aside(self.heard, op, args, params)
+        """Run an operator in place of `dispatch.call`."""
+        return self.unobserved(self.observe, op, args, params)
 
-    def heard(self, op, args, params):
-        """The results of an operator, which runs here."""
+    def observe(self, op, args, params):
+        """Run an operator and return its results; subclasses record it here."""
         return call(op, args, params)
 
-    def aside(self, run, *args, **kwargs):
-        """Calls `run` without hearing of what it runs."""
+    def unobserved(self, run, *args, **kwargs):
+        """Call `run` with the observer before this one active."""
         m = tls.m
-        m.clock = self.before
+        m.observer = self.before
         m.refresh()
         try:
             return run(*args, **kwargs)
         finally:
-            m.clock = self
+            m.observer = self
             m.refresh()
 
     def met_only_now(self):
-        """Something happens that depends on more than shapes and dtypes, or should not happen twice (`Mode.only_now`)."""
+        """Hear of something that depends on more than shapes and dtypes, or must not happen twice (`Mode.only_now`)."""
 
     def around_operator(self, op, run, args, kwargs):
-        """Calls an operator of the user's, which `run` does."""
+        """Run an operator of the user's by `run`."""
         return run(args, kwargs) if self.before is None else self.before.around_operator(op, run, args, kwargs)
 
     def around_backward(self, through):
-        """What runs a node of the history."""
+        """Return the function that runs a node of the history."""
         return through if self.before is None else self.before.around_backward(through)
 
     def begin(self, name, kind):
-        """A named range of a profile."""
+        """Begin a named range of a profile, and return its event."""
         return None if self.before is None else self.before.begin(name, kind)
 
     def end(self, event):
-        """Its end."""
+        """End a range."""
         if self.before is not None:
             self.before.end(event)

@@ -1,7 +1,7 @@
-"""Which device a tensor is on, and moving it to another.
+"""Placement: the device of a tensor, and moves to another one.
 
-Operators find an array's backend by the array's class. Until the first tensor is put on a device there is none to find, and
-nothing asks: kernels are called as they are. From then on every kernel looks at its arguments first.
+Operators find an array's backend by its class. Until a process has its first device array, kernels are called directly; from
+then on every kernel looks at its arguments first.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ from .tensor import Tensor, wrap
 
 
 def moved(t: Tensor, device, wait: bool = True) -> Tensor:
-    """The tensor on a device: itself, if it is there already."""
+    """Return the tensor on a device: itself, if it is there already."""
     target, a = require(device), t._a
     if target.type in EVERYWHERE:
         target = CPU if target.type == "cpu" else META
@@ -33,7 +33,7 @@ def moved(t: Tensor, device, wait: bool = True) -> Tensor:
 
 
 def put(t: Tensor, device, wait: bool = True) -> Tensor:
-    """A new tensor on the device that its maker was asked for (None: the default device)."""
+    """Return a new tensor on the device that its maker asked for (None: the default device)."""
     if (device is None and Defaults.device == "cpu") or (device is CPU and t._a.__class__ is not DeviceArray):
         return t
     return moved(t, as_device(device), wait)
@@ -43,7 +43,7 @@ _marks: dict = {}           # by kind and index of a device
 
 
 def mark_on(device: Device) -> Tensor:
-    """A tensor of nothing on an accelerator, beside which others are to be made there."""
+    """Return an empty tensor on an accelerator, beside which others are created there."""
     index = DRIVERS[device.type].current() if device.index is None else device.index
     found = _marks.get((device.type, index))
     if found is None:
@@ -53,7 +53,7 @@ def mark_on(device: Device) -> Tensor:
 
 
 def key_on(generator, device) -> Tensor | None:
-    """The next key of a generator of random numbers on an accelerator, if `device` is one that has keys ready."""
+    """Return the next key of a generator on an accelerator; None if `device` is none that has keys ready."""
     if device is None and Defaults.device == "cpu":
         return None
     target = as_device(device)
@@ -66,12 +66,12 @@ def key_on(generator, device) -> Tensor | None:
 
 
 def beside(t: Tensor, other: Tensor, wait: bool = True) -> Tensor:
-    """The tensor on the device of another one."""
+    """Return the tensor on the device of another one."""
     return moved(t, other.device, wait) if other._a.__class__ is DeviceArray or t._a.__class__ is DeviceArray else t
 
 
 def beside_all(tensors, other: Tensor) -> list:
-    """Index tensors (or None) on the device of the tensor that they index: those of the host may index any."""
+    """Return index tensors (or None) on the device of the tensor that they index; host tensors may index any."""
     if other._a.__class__ is not DeviceArray:
         for t in tensors:
             if t is not None and t._a.__class__ is DeviceArray and t._a.kind == MESH:
@@ -81,7 +81,7 @@ def beside_all(tensors, other: Tensor) -> list:
 
 
 def pinned(t: Tensor) -> Tensor:
-    """A copy in page-locked memory; the tensor itself without an accelerator, or if it is there or on a device already."""
+    """Return a copy in page-locked memory; the tensor itself if there is no accelerator, or it is there already."""
     kind = next((k for k in DRIVERS if available(k)), None)
     if kind is None or t._a.__class__ is DeviceArray or is_page_locked(t):
         return t
@@ -89,12 +89,12 @@ def pinned(t: Tensor) -> Tensor:
 
 
 def is_page_locked(t: Tensor) -> bool:
-    """Whether a tensor lies in page-locked memory."""
+    """Return whether a tensor is in page-locked memory."""
     return any(DRIVERS[k].is_pinned(t._a) for k in DRIVERS if available(k))
 
 
 def run_place(x, *, device, source, wait):
-    """An array's elements on a device, given by name, in the order of dims in which they lie."""
+    """Return an array's elements on a device given by name, in their order of dims in memory."""
     if x.__class__ is DeviceArray and x.kind == MESH:       # the parts move, each by itself
         return x.backend.placed(x, lambda part: run_place(part, device=device, source=source, wait=wait))
     order = order_of(x)

@@ -1,4 +1,4 @@
-"""How tensors print: as PyTorch's do."""
+"""Text of tensors, in PyTorch's format."""
 
 import math
 import sys
@@ -13,7 +13,7 @@ from .tensor import Tensor
 
 
 class Options:
-    """How numbers are shown, for the whole process."""
+    """Process-wide options of printed numbers."""
 
     precision = 4
     threshold = 1000     # more elements than this are summarised
@@ -30,7 +30,7 @@ PROFILES: dict[str, dict[str, float]] = {
 
 
 def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None) -> None:
-    """Sets how tensors print; a profile ("default", "short" or "full") comes first, then what is given by name."""
+    """Set how tensors print: a profile ("default", "short" or "full") first, then the options given by name."""
     if profile is not None:
         if profile not in PROFILES:
             raise ArgumentError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}")
@@ -43,7 +43,7 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
 
 
 class Reals:
-    """Shows floating point numbers: one notation and one width for a whole tensor."""
+    """Formatter of floating point numbers: one notation and one width for a whole tensor."""
 
     def __init__(self, values):
         self.whole, self.scientific, self.width = True, False, 1
@@ -68,7 +68,7 @@ class Reals:
 
 
 class Complexes:
-    """Shows complex numbers: real and imaginary parts each by their own rule."""
+    """Formatter of complex numbers: real and imaginary parts each by their own rule."""
 
     def __init__(self, values):
         values = values.astype(np.complex128)       # limits are compared as those of real numbers are
@@ -81,7 +81,7 @@ class Complexes:
 
 
 class Others:
-    """Shows integers and bools."""
+    """Formatter of integers and bools."""
 
     def __init__(self, values):
         self.width = max((len(str(v)) for v in values.tolist()), default=0)
@@ -91,13 +91,13 @@ class Others:
 
 
 def formatter(values):
-    """The formatter for an array of numbers."""
+    """Return the formatter for an array of numbers."""
     kind = {"f": Reals, "c": Complexes}.get(values.dtype.kind, Others)
     return kind(values.reshape(-1))
 
 
 def _ends(a):
-    """An array with the middle of every long dimension left out."""
+    """Return an array without the middle of every long dimension."""
     edge = Options.edgeitems
     for axis in range(a.ndim):
         if a.shape[axis] > 2 * edge:
@@ -106,7 +106,7 @@ def _ends(a):
 
 
 def _summarised_rows(items, short):
-    """The rows to show, with None where some are left out."""
+    """Return the rows to show, with None where some are left out."""
     edge = Options.edgeitems
     return [*items[:edge], None, *items[len(items) - edge:]] if short and len(items) > 2 * edge else list(items)
 
@@ -128,7 +128,7 @@ def _text(a, indent, fmt, short) -> str:
 
 
 def array_text(a, indent: int = 0) -> str:
-    """The numbers of an array as nested brackets."""
+    """Return the numbers of an array in nested brackets."""
     if not a.size:
         return "[]"
     if a.dtype.isbuiltin == 2:      # bfloat16, float8
@@ -141,7 +141,7 @@ def array_text(a, indent: int = 0) -> str:
 
 
 def is_implied(d) -> bool:
-    """Whether a dtype is one that needs no mention."""
+    """Return whether a dtype needs no mention."""
     complex_default = dt.complex128 if Defaults.dtype is dt.float64 else dt.complex64
     return d in (Defaults.dtype, dt.int64, dt.bool_, complex_default)
 
@@ -162,7 +162,8 @@ def _suffixes(t) -> list:
 
 
 def closed(text, suffixes, indent, apart=False) -> str:
-    """The text with its suffixes, broken where a line would get too long, or before the first one."""
+    """Return the text with its suffixes, broken before a suffix that is too long for the line, or before the first one if
+    `apart`."""
     last = len(text) - text.rfind("\n") + 1
     for s in suffixes:
         if last + len(s) + 2 > Options.linewidth or (apart and s is suffixes[0]):
@@ -175,7 +176,7 @@ def closed(text, suffixes, indent, apart=False) -> str:
 
 
 def part_text(name: str, t: Tensor, indent: int) -> str:
-    """A tensor that another one is made of, as that one shows it."""
+    """Return the text of a part of a composite tensor."""
     if tls.m.recorder is not None:
         tensor_text(t)          # a recording holds for what that says
     head = f"{name}=tensor("
@@ -185,7 +186,7 @@ def part_text(name: str, t: Tensor, indent: int) -> str:
 
 
 def tensor_text(t: Tensor) -> str:
-    """What repr() and str() of a tensor give."""
+    """Return repr() and str() of a tensor."""
     a = t._a.numpy() if t._a.__class__ is DeviceArray and not t.is_meta else t._a
     head = f"{'tensor' if t._own_class is None else t._own_class.__name__}("
     shown = "..." if t.is_meta else array_text(a, len(head))

@@ -1,8 +1,8 @@
-"""Generators: where random operators get their keys.
+"""Random generators: the source of the keys of random operators.
 
-A generator is a seed and a counter. Every random operator draws one key, (seed, counter), and the counter goes up by one;
-the numbers are a function of the key alone (ir/reference/philox.py). So one seed gives the same numbers at every run, with any
-number of threads, eager or traced, and its whole state is two integers.
+A generator is a seed and a counter. Every random operator draws one key, (seed, counter), and the counter goes up by one; the
+numbers are a function of the key alone (ir/reference/philox.py). So one seed gives the same numbers at every run, with any
+number of threads, eager or traced.
 """
 
 import secrets
@@ -33,7 +33,7 @@ class Generator:
         self._call = 0
 
     def manual_seed(self, seed: int):
-        """Starts the stream of `seed` from its beginning; negative seeds count from 2**64 down."""
+        """Start the stream of `seed`; negative seeds count from 2**64 down."""
         seed = int(seed)
         if not -(_WORD >> 1) <= seed < _WORD:
             raise ArgumentError(f"a seed is an integer from -2**63 to 2**64 - 1, got {seed}")
@@ -43,30 +43,30 @@ class Generator:
         return self
 
     def seed(self) -> int:
-        """Seeds from the operating system's randomness; returns the seed."""
+        """Seed from the operating system's randomness, and return the seed."""
         _refuse("it seeds a random generator from the operating system, once and for all calls")
         seed = secrets.randbits(63)
         self.manual_seed(seed)
         return seed
 
     def initial_seed(self) -> int:
-        """The seed that the stream was started with."""
+        """Return the seed of the stream."""
         _refuse("it asks for the seed of a random generator")
         return self._seed
 
     @property
     def place(self) -> tuple[int, int]:
-        """Where the stream is: its seed, and how many keys were drawn under it."""
+        """The seed, and the count of keys drawn under it."""
         with self._lock:
             return self._seed, self._call
 
     def put(self, place: tuple[int, int]):
-        """Goes to a place, unseen by recorders."""
+        """Move to a place, without telling recorders."""
         with self._lock:
             self._seed, self._call = place
 
     def reserve(self, count: int) -> tuple[int, int]:
-        """The place of the next of `count` keys, all of which count as drawn; unseen by recorders."""
+        """Return the place of the next of `count` keys, all of which count as drawn; recorders are not told."""
         with self._lock:
             place = self._seed, self._call
             self._call += count
@@ -74,7 +74,7 @@ class Generator:
         return place if agrees is None else agrees(place)
 
     def key(self) -> Tensor:
-        """The next key, a u64[2] tensor (seed, counter). A recorder is told, so that each run of a trace draws anew."""
+        """Return the next key, a u64[2] tensor (seed, counter). A recorder is told, so each run of a trace draws anew."""
         m = tls.m
         if m.special:
             m.only_now()
@@ -84,14 +84,14 @@ class Generator:
         return key
 
     def get_state(self) -> Tensor:
-        """Seed and counter as a tensor of 16 bytes."""
+        """Return seed and counter as a tensor of 16 bytes."""
         state = wrap(np.array(self.place, "<u8").view(np.uint8))
         if tls.m.recorder is not None:
             tls.m.recorder.random.took_state(self, state)
         return state
 
     def set_state(self, state: Tensor):
-        """Goes to where `get_state` was called."""
+        """Move to the place of a `get_state`."""
         if not isinstance(state, Tensor) or state._a.dtype != np.uint8 or state._a.shape != (16,):
             raise DTypeError("a generator's state is the uint8 tensor of 16 elements that get_state() returns")
         if tls.m.recorder is not None:
@@ -101,23 +101,23 @@ class Generator:
         return self
 
     def graphsafe_get_state(self):
-        """A generator at the same place, for `graphsafe_set_state`."""
+        """Return a generator at the same place, for `graphsafe_set_state`."""
         return self.clone_state()
 
     def graphsafe_set_state(self, state):
-        """Goes to where another generator is."""
+        """Move to the place of another generator."""
         if not isinstance(state, Generator):
             raise DTypeError(f"graphsafe_set_state takes a generator, got {type(state).__name__}; set_state takes tensors")
         return self.set_state(state.get_state())
 
     def get_offset(self) -> int:
-        """How many keys were drawn since the seed was set. Each operator that draws takes one, however many numbers it makes of
-        it, so these counts are not PyTorch's."""
+        """Return the count of keys drawn since the seed was set. An operator draws one key for all its numbers, so counts
+        differ from PyTorch's."""
         _refuse("it asks how far a random generator is")
         return self.place[1]
 
     def set_offset(self, offset: int):
-        """Goes to where get_offset() was called, under the same seed."""
+        """Move to the place of a get_offset() under the same seed."""
         if not 0 <= int(offset) < _WORD:
             raise ArgumentError(f"set_offset takes what get_offset() gave, from 0 to 2**64 - 1, got {offset}")
         state = wrap(np.array((self._seed, int(offset)), "<u8").view(np.uint8))
@@ -125,7 +125,7 @@ class Generator:
         self.set_state(state)
 
     def clone_state(self):
-        """A new generator at the same place."""
+        """Return a new generator at the same place."""
         return Generator(self.device).set_state(self.get_state())
 
     def __reduce__(self):
@@ -139,7 +139,7 @@ class Generator:
 
 
 def key_at(place: tuple[int, int]) -> Tensor:
-    """The key of a place in a stream."""
+    """Return the key of a place in a stream."""
     key = np.empty(2, _UINT64)
     _pack(key, 0, *place)
     return wrap(key)
@@ -152,7 +152,7 @@ def _restored(device, seed, call):
 
 
 def _refuse(what):
-    """Says to a recorder that a function does what each call would do anew."""
+    """Tell a recorder that a function does what each call would do anew."""
     if tls.m.recorder is not None:
         tls.m.recorder.refuse(what, "do so outside of the function")
 
@@ -161,7 +161,7 @@ default_generator = Generator()
 
 
 def draw_key(generator: Generator | None = None, device=None) -> Tensor:
-    """The next key of a generator (of the default one unless said), on the device where it will be used."""
+    """Return the next key of a generator (by default the default one), on the device that uses it."""
     generator = generator or default_generator
     if device is CPU or (device is None and Defaults.device == "cpu"):
         return generator.key()
@@ -170,7 +170,7 @@ def draw_key(generator: Generator | None = None, device=None) -> Tensor:
 
 
 def draw_key_beside(t: Tensor, generator: Generator | None = None) -> Tensor:
-    """The next key of a generator, where a tensor is."""
+    """Return the next key of a generator on the device of a tensor."""
     m, generator = tls.m, generator or default_generator
     if t._a.__class__ is DeviceArray and m.recorder is None and m.batched is None:
         drawn = t._a.backend.key(generator, t._a.device)
@@ -180,33 +180,33 @@ def draw_key_beside(t: Tensor, generator: Generator | None = None) -> Tensor:
 
 
 def manual_seed(seed: int) -> Generator:
-    """Seeds the default generator and returns it."""
+    """Seed the default generator and return it."""
     return default_generator.manual_seed(seed)
 
 
 def seed() -> int:
-    """Seeds the default generator from the operating system; returns the seed."""
+    """Seed the default generator from the operating system, and return the seed."""
     return default_generator.seed()
 
 
 def initial_seed() -> int:
-    """The seed of the default generator."""
+    """Return the seed of the default generator."""
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Tensor:
-    """The default generator's state."""
+    """Return the default generator's state."""
     return default_generator.get_state()
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Puts the default generator into a state."""
+    """Set the default generator's state."""
     default_generator.set_state(new_state)
 
 
 @contextmanager
 def fork_rng(devices=None, enabled: bool = True, device_type: str = "cuda"):
-    """Whatever is drawn inside, the default generator goes on afterwards as if nothing had been."""
+    """Restore the default generator's state after the block."""
     state = default_generator.get_state()
     try:
         yield

@@ -1,67 +1,40 @@
-"""Interface of recorders: the events that eager code reports to `Mode.recorder`.
+"""Interfaces of listeners: recorders, which hear of all that eager code does, and observers, which hear of operators.
 
-A recorder is set while a function is traced, exported or summarised. `jit/recorder` holds the implementation; the runtime sees
-only these Protocols. Events come after the fact ("ran", "wrote") or just before it ("writing", "turning").
+`Mode.recorder` is set while a function is traced, exported or summarised. `jit/recorder` holds the implementation; the runtime
+sees only these Protocols. Events come after the fact ("ran", "wrote") or just before it ("writing", "turning").
 """
 
 from typing import Any, Protocol
 
 
 class GradientEvents(Protocol):
-    """Events about leaves, `.grad` and the values that gradient rules save."""
+    """Events about leaves, `.grad`, and the values that gradient rules save."""
 
-    def accessed(self, t, setting: bool) -> None:
-        """`t.grad` is about to be read, or set."""
-
-    def leaf_read(self, leaf) -> None:
-        """The gradient of a leaf is about to be read."""
-
-    def leaf_set(self, leaf) -> None:
-        """The gradient of a leaf was replaced."""
-
-    def turning(self, t) -> None:
-        """`t.requires_grad` is about to be set, perhaps to what it is."""
-
-    def turned(self, t) -> None:
-        """`t` became a leaf that requires grad."""
-
-    def retaining(self, t) -> None:
-        """`t.retain_grad()` was called."""
-
-    def taped(self, node, args, out) -> None:
-        """A node was put on the tape: set its `traced`, the graph values of what it saves."""
-
-    def saved(self, t) -> Any:
-        """Return the graph's view of a tensor that is saved."""
-
-    def unpacked(self, t, saved, node, guards) -> None:
-        """A saved array became the tensor `t`; `guards` are (storage, version) saved with it."""
+    def accessed(self, t, setting): ...                     # `t.grad` is about to be read, or set
+    def leaf_read(self, leaf): ...                          # the gradient of a leaf is about to be read
+    def leaf_set(self, leaf): ...                           # the gradient of a leaf was replaced
+    def turning(self, t): ...                               # `t.requires_grad` is about to be set, perhaps to its old value
+    def turned(self, t): ...                                # `t` became a leaf that requires grad
+    def retaining(self, t): ...                             # `t.retain_grad()` was called
+    def taped(self, node, args, out): ...                   # a node is new: set `node.traced`, graph values of what it saves
+    def saved(self, t) -> Any: ...                          # return the graph's view of a tensor that is saved
+    def unpacked(self, t, saved, node, guards): ...         # a saved array became `t`; saved with it: (storage, version)
 
 
 class RandomEvents(Protocol):
     """Events about random generators."""
 
-    def drew(self, generator, t) -> None:
-        """A generator gave the key `t`."""
-
-    def took_state(self, generator, state) -> None:
-        """The state of a generator was taken as a tensor."""
-
-    def puts_state(self, generator, state) -> None:
-        """A generator is about to be put into a state."""
-
-    def seeds(self, generator, seed: int) -> None:
-        """A generator is about to be seeded."""
+    def drew(self, generator, t): ...                       # a generator gave the key `t`
+    def took_state(self, generator, state): ...             # the state of a generator was taken as a tensor
+    def puts_state(self, generator, state): ...             # a generator is about to be put into a state
+    def seeds(self, generator, seed): ...                   # a generator is about to be seeded
 
 
 class ScheduleEvents(Protocol):
     """Events about learning rate schedules."""
 
-    def step(self, optimizer, step, args, kwargs) -> None:
-        """Run `step(*args, **kwargs)` of a schedule in the recorder's place."""
-
-    def read(self, scheduler) -> None:
-        """A value of a schedule is about to be read."""
+    def step(self, optimizer, step, args, kwargs): ...      # run `step(*args, **kwargs)` of a schedule
+    def read(self, scheduler): ...                          # a value of a schedule is about to be read
 
 
 class OptimizerEvents(Protocol):
@@ -69,67 +42,38 @@ class OptimizerEvents(Protocol):
 
     @property
     def schedules(self) -> ScheduleEvents: ...
-
     @property
-    def makes_state(self) -> bool:
-        """Whether new state belongs to an optimizer of the recorded function."""
-
-    def created(self, optimizer) -> None:
-        """An optimizer was created."""
-
-    def step_called(self, optimizer) -> None:
-        """`step()` was called, before its hooks run."""
-
-    def updating(self, optimizer) -> None:
-        """An optimizer is about to update its parameters."""
-
-    def clearing(self, optimizer) -> None:
-        """The gradients of an optimizer's parameters are about to be dropped."""
-
-    def state_replaced(self, state, name: str) -> None:
-        """An entry of a parameter's state is about to be replaced."""
-
-    def options(self, group: dict) -> dict:
-        """Return a group of options with tensors for the numbers that change from call to call."""
+    def makes_state(self) -> bool: ...                      # whether new state belongs to an optimizer of the recorded run
+    def created(self, optimizer): ...                       # an optimizer was created
+    def step_called(self, optimizer): ...                   # `step()` was called; its hooks have not run
+    def updating(self, optimizer): ...                      # an optimizer is about to update its parameters
+    def clearing(self, optimizer): ...                      # the gradients of all parameters are about to be dropped
+    def state_replaced(self, state, name): ...              # an entry of a parameter's state is about to be replaced
+    def options(self, group) -> dict: ...                   # return options with tensors for the numbers that change
 
 
 class SwapEvents(Protocol):
     """Events about tensors that get other memory, sizes or strides."""
 
-    def data_set(self, t, value) -> None:
-        """`t.data = value` is about to happen."""
-
-    def reshaping(self, t, name: str) -> None:
-        """A function in place is about to change sizes, strides or memory."""
-
-    def rebound(self, t, value, name: str) -> None:
-        """`t` now has the memory, sizes and strides of `value`."""
+    def data_set(self, t, value): ...                       # `t.data = value` is about to happen
+    def reshaping(self, t, name): ...                       # `name`, in place, is about to change sizes, strides or memory
+    def rebound(self, t, value, name): ...                  # `t` now has the memory, sizes and strides of `value`
 
 
 class LayoutEvents(Protocol):
     """Events about code that reads how a tensor lies in memory."""
 
-    def strides_read(self, t) -> None:
-        """Strides are read."""
-
-    def offset_read(self, t, is_whole: bool) -> None:
-        """The offset in memory is read; `is_whole` if the tensor is all of that memory."""
-
-    def extents_read(self, t) -> None:
-        """Whether a view with symbolic sizes is row-major is read."""
+    def strides_read(self, t): ...                          # strides are read
+    def offset_read(self, t, is_whole): ...                 # the offset is read; `is_whole`: `t` is all of its memory
+    def extents_read(self, t): ...                          # code asks if a view with symbolic sizes is row-major
 
 
 class SparseEvents(Protocol):
     """Events about sparse tensors."""
 
-    def created(self, t) -> None:
-        """A sparse tensor was created."""
-
-    def is_own(self, t) -> bool:
-        """Return whether a sparse tensor was created under this recorder."""
-
-    def parts_read(self, t) -> None:
-        """Indices or values of another sparse tensor are about to be used."""
+    def created(self, t): ...                               # a sparse tensor was created
+    def is_own(self, t) -> bool: ...                        # return whether it was created under this recorder
+    def parts_read(self, t): ...                            # indices or values of another one are about to be used
 
 
 class Recorder(Protocol):
@@ -137,87 +81,44 @@ class Recorder(Protocol):
 
     @property
     def gradients(self) -> GradientEvents: ...
-
     @property
     def random(self) -> RandomEvents: ...
-
     @property
     def optimizers(self) -> OptimizerEvents: ...
-
     @property
     def swaps(self) -> SwapEvents: ...
-
     @property
     def layouts(self) -> LayoutEvents: ...
-
     @property
     def sparse(self) -> SparseEvents: ...
 
-    @property
-    def fixes_weights(self) -> bool:
-        """Whether values that depend on weights alone may be read."""
-
     # Operators.
-
-    def plain(self, op, args, params) -> tuple:
-        """Return (args, params) as an operator takes them."""
-
-    def operand(self, x, dtype) -> Any:
-        """Return a number as an operand beside tensors of a dtype."""
-
-    def ran(self, op, args, params, out) -> None:
-        """An operator ran."""
-
-    def failed(self, op) -> None:
-        """An operator raised for its values, not for their shapes or dtypes."""
+    def plain(self, op, args, params) -> tuple: ...         # return (args, params) as an operator takes them
+    def operand(self, x, dtype) -> Any: ...                 # return a number as an operand beside tensors of a dtype
+    def ran(self, op, args, params, out): ...               # an operator ran
+    def failed(self, op): ...                               # an operator raised for its values, not for its shapes
 
     # Memory.
+    def created(self, t, data=None): ...                    # a tensor was made from Python data, without an operator
+    def argument_array(self, array) -> Any: ...             # return a tensor for an array that is an argument, or the array
+    def detached(self, source, t): ...                      # `t` is new: the memory of `source`, without history
+    def writing(self, dst): ...                             # a tensor is about to be written in place
+    def wrote(self, dst, src): ...                          # a tensor was written in place: it holds `src` now
+    def link(self, t) -> Any: ...                           # a tensor is about to be aliased by Python code
+    def chain_of(self, view) -> tuple: ...                  # return the views that lead from its base, with symbolic sizes
 
-    def created(self, t, data=None) -> None:
-        """A tensor was made from Python data, without an operator."""
-
-    def argument_array(self, array) -> Any:
-        """Return a tensor for a NumPy array that is an argument of the function; other arrays unchanged."""
-
-    def detached(self, source, t) -> None:
-        """`t` is a new tensor with the memory of `source`, and no history."""
-
-    def writing(self, dst) -> None:
-        """A tensor is about to be written in place."""
-
-    def wrote(self, dst, src) -> None:
-        """A tensor was written in place; `src` is the tensor or number that it holds now."""
-
-    def link(self, t) -> Any:
-        """Enter a tensor that is about to be aliased."""
-
-    def chain_of(self, view) -> tuple:
-        """Return the view operators that lead from its base to a tensor, with symbolic sizes."""
-
-    # Values that Python reads.
-
-    def read(self, t, how: str, seen) -> Any:
-        """Return what Python gets for a value that it reads. The caller's caller is the method that user code called."""
-
-    def cut(self, t, how: str, seen) -> None:
-        """A value of a tensor was used: what follows holds for this value alone."""
-
-    def formatted(self, t, spec: str, frame) -> str | None:
-        """Return a text for a tensor that becomes part of a string, or None for the usual one."""
-
-    def attribute(self, t, name: str, setting: bool) -> None:
-        """The runtime is about to read, or set, an attribute of a tensor."""
+    # Values and attributes. The caller's caller of `read` is the method that user code called.
+    def read(self, t, how, seen) -> Any: ...                # return what Python gets for a value that it reads
+    def cut(self, t, how, seen): ...                        # a value was used: what follows holds for this value alone
+    def formatted(self, t, spec, frame) -> Any: ...         # return a text for a tensor in a string; None: the usual one
+    def attribute(self, t, name, setting): ...              # the runtime is about to read, or set, an attribute
+    @property
+    def fixes_weights(self) -> bool: ...                    # whether values that depend on weights alone may be read
 
     # Actions that a recording cannot repeat.
-
-    def refuse(self, what: str, instead: str) -> None:
-        """Raise an error about an action: "this function cannot be traced: {what} ...; {instead}"."""
-
-    def only_once(self, reason: str) -> None:
-        """This call does something that later calls do not."""
-
-    def keeps_branches(self, pred) -> bool:
-        """Return whether `cond` must record both branches; then `both` and `refuse_rounds` are there too."""
+    def refuse(self, what, instead): ...                    # raise "this function cannot be traced: {what}...; {instead}"
+    def only_once(self, reason): ...                        # this call does something that later calls do not
+    def keeps_branches(self, pred) -> bool: ...             # whether `cond` records both branches, by `both`
 
 
 class _Silent:
@@ -234,16 +135,27 @@ class NullRecorder:
     """A recorder that ignores all events; a base for those that need few of them."""
 
     def plain(self, op, args, params):
-        """Return operands and parameters unchanged."""
         return args, params
 
     def read(self, t, how, seen):
-        """Return the value itself."""
         return seen
 
     def argument_array(self, array):
-        """Return the array itself."""
         return array
 
     def __getattr__(self, name):
         return _Silent()
+
+
+class OperatorEvents(Protocol):
+    """An observer of the operators of a thread (`Mode.observer`): a profile, a call recorder, a tracer of operators."""
+
+    observes_rules: bool                                       # whether gradient rules are observed, too
+    only_watches: bool                                      # whether functions do what they do without an observer
+
+    def call(self, op, args, params) -> Any: ...            # run an operator in place of `dispatch.call`
+    def met_only_now(self): ...                             # something happens that may differ at the next such call
+    def around_operator(self, op, run, args, kwargs): ...   # run an operator of the user's
+    def around_backward(self, through): ...                 # return what runs a node of the history
+    def begin(self, name, kind) -> Any: ...                 # begin a named range, and return its event
+    def end(self, event): ...                               # end it

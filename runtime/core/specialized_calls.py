@@ -1,9 +1,9 @@
-"""Calls of operators, written out for each signature.
+"""Specialised calls: a generated `__call__` for each signature of an operator.
 
-A record takes any arguments, and asks the first of them who runs it (`ir/opdef/op.py`). One that is called again and again gets
-a class whose `__call__` has the operator's own parameters, as a dataclass gets its `__init__`: for tensors it does what
-`dispatch.call` does, for plain arrays what `dispatch.run_arrays` does, without packing arguments and asking each time what is
-the same at every call. Whatever is special, and whoever else runs records, is left to those who know.
+A record takes any arguments, and dispatches by the first of them (`ir/opdef/op.py`). A record that is called often gets a class
+whose `__call__` has the operator's own parameters, as a dataclass gets its `__init__`. For tensors it does the work of
+`dispatch.call`, for plain arrays that of `dispatch.run_arrays`, without packing arguments and asking what is the same at every
+call. Special modes and other types of arguments fall back to these two.
 """
 
 import inspect
@@ -21,7 +21,7 @@ _calls: dict = {}                       # of operators without one
 
 
 class Form(NamedTuple):
-    """What a door is written for."""
+    """The signature that a `__call__` is generated for."""
 
     operands: tuple         # names of what is given by position; none if their number is open
     options: tuple          # and of what is given by keyword
@@ -35,21 +35,21 @@ class Form(NamedTuple):
 
 
 def count_call(op: Op) -> None:
-    """Counts a call of an operator, and gives it a door when that is one of several."""
+    """Count a call of an operator, and specialise the operator at the eighth."""
     n = _calls[op] = _calls.get(op, 0) + 1
     if n == _OFTEN:
-        open_door(op)
+        specialize(op)
 
 
-def open_door(op: Op) -> Any:
-    """An operator with a door, which has got it now if it had none."""
+def specialize(op: Op) -> Any:
+    """Return an operator with a specialised `__call__`; generate it if there is none."""
     if type(op) is Op:
         object.__setattr__(op, "__class__", _class_of(form_of(op)))     # records are frozen
     return op
 
 
 def form_of(op: Op) -> Form | None:
-    """The form of an operator's calls; None if some arguments may be missing."""
+    """Return the form of an operator's calls; None if some arguments are optional."""
     parameters = list(inspect.signature(op.infer).parameters.values())
     operands = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     options = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
@@ -65,12 +65,12 @@ def form_of(op: Op) -> Form | None:
 
 
 def lies_by_rows(op: Op) -> bool:
-    """Whether results of an operator lie row by row, whatever its kernel makes."""
+    """Return whether results of an operator are row-major, whatever its kernel returns."""
     return not op.keeps_order and not op.is_view
 
 
 def _count_of(op) -> int:
-    """How many operands an elementwise operator takes; 0 if nobody says."""
+    """Return the number of operands of an elementwise operator; 0 if unknown."""
     if isinstance(op.vjp, tuple):
         return len(op.vjp)
     plain = getattr(op.ref, "plain", None)
@@ -81,7 +81,7 @@ def _count_of(op) -> int:
 
 @lru_cache(None)
 def _class_of(form: Form | None) -> type:
-    """The class of the operators of a form."""
+    """Return the class of operators of a form."""
     found: dict = {}
     exec(compile(text_of(form) if form else _ANY, "<a door of ingot>", "exec"), NAMES, found)
     door = found["__call__"]
@@ -176,7 +176,7 @@ _RECORD_KNOWN = """
 
 
 def text_of(form: Form) -> str:
-    """The source of a form's `__call__`."""
+    """Return the source of a form's `__call__`."""
     if not form.operands:
         return _open_text(form)
     names, arrays = form.operands, [f"a_{x}" for x in form.operands]
@@ -209,12 +209,12 @@ def text_of(form: Form) -> str:
 
 
 def _after(form: Form, record: str) -> str:
-    """What becomes of a result."""
+    """Return the source that wraps, tapes and returns a result."""
     return (_BY_ROWS if form.by_rows else "") + _WRAP + (record if form.taped else "") + "    return _out\n"
 
 
 def _open_text(form: Form) -> str:
-    """The source for operators that take any number of tensors."""
+    """Return the source for operators that take any number of tensors."""
     words = {
         "special": form.special,
         "parameters": ", ".join(["*args", *form.options]),

@@ -1,4 +1,4 @@
-"""Storages: the version that tensors which share memory have in common, and the list of these tensors."""
+"""Storages: the version that tensors over the same memory share, and the list of these tensors."""
 
 import sys
 import weakref
@@ -12,19 +12,18 @@ _PACKAGE = __name__.split(".")[0]
 
 
 class Storage:
-    """Shared by all tensors over the same memory.
+    """State shared by all tensors over the same memory.
 
-    version   how often the memory was written in place
+    version   count of writes in place
     aliases   weak references to views that know their base, so that a write can renew their histories
-    many      from how many aliases on dead ones are looked for
-    guarded   whether somebody saved the memory at some version, and raises if it is at another when it is needed
+    many      number of aliases from which dead ones are removed
+    guarded   whether the memory was saved at some version, and use at another version raises
     writer    (operator name, file, line) of the last write in place since then, for error messages
-    lent      how many others see the memory (numpy, DLPack, another process) and may write without a version
-    returned  how many of them are gone
-    unchecked (version, version): the writes between them, up to the last one so far, went through `.data`
-    moved     leaves that lay here and whose `.data` was set since somebody saved the memory: (weak reference, that of
-              the array, node, version) of each
-    cell      what a recorder knows of it, while it listens
+    lent      count of users outside (NumPy, DLPack, another process) that may write without a version
+    returned  count of these that are gone
+    unchecked (version, version): the writes between them, up to the last one, went through `.data`
+    moved     leaves whose `.data` was set since the memory was saved: (weak reference, that of the array, node, version) each
+    cell      a recorder's value of the memory, while it listens
     """
 
     version = 0
@@ -38,11 +37,11 @@ class Storage:
     cell: Any
 
     def lend(self):
-        """Remembers that something outside sees the memory from now on, for good."""
+        """Count an outside user of the memory that stays for good."""
         self.lent += 1
 
     def add_aliases(self, tensors):
-        """Remembers views; dead entries are dropped as the list doubles."""
+        """Add views; drop dead entries when the list doubles."""
         live = self.aliases
         if live.__class__ is tuple:
             live = self.aliases = []
@@ -53,39 +52,39 @@ class Storage:
             self.many = max(FEW_ALIASES, 2 * len(live))
 
     def guard(self) -> tuple:
-        """This and its version now, for somebody who must notice writes."""
+        """Return (storage, version), to notice later writes."""
         self.guarded = True
         return self, self.version
 
     def wrote(self, name: str, depth: int = 3):
-        """Counts a write in place, and remembers where the user asked for it, if somebody may want to know: `depth` frames up
-        or further, as who calls this, and who called that function, are of the package."""
+        """Count a write in place. If the memory is guarded, remember the user's line: `depth` or more frames up, as nearer ones
+        are ingot's."""
         self.version += 1
         if self.guarded:
             self.writer = (name, *user_line(depth))
 
     def wrote_unchecked(self):
-        """The last write went through `.data`: whoever writes there answers for what was saved for gradients."""
+        """Mark the last write as one through `.data`, which saved values do not check."""
         last = self.version
         first = self.unchecked[0] if self.unchecked is not None and self.unchecked[1] == last - 1 else last - 1
         self.unchecked = first, last
 
     def left_by(self, t):
-        """A leaf is about to lie elsewhere: whoever saved it reads what it holds then (`renew` in node.py)."""
+        """A leaf is about to get other memory: nodes that saved it read its new data then (`renew` in node.py)."""
         known = [entry for entry in self.moved or () if entry[0]() not in (None, t) or entry[1]() is not t._a]
         self.version += 1
         self.moved = [*known, (weakref.ref(t), weakref.ref(t._a), t._node, self.version)]
         self.wrote_unchecked()
 
     def was_overwritten(self, version: int) -> bool:
-        """Whether the memory was written since it had a version, but for writes through `.data`."""
+        """Return whether the memory was written after a version, other than through `.data`."""
         if self.version == version:
             return False
         return self.unchecked is None or self.unchecked[1] != self.version or version < self.unchecked[0]
 
 
 class Loan:
-    """Memory of a storage in somebody's hands: alive as long as an array over it, or a view of one, is."""
+    """Memory of a storage in use outside: alive as long as an array over it, or a view of one, is."""
 
     __slots__ = ("__array_struct__", "_array", "_storage")
 
@@ -100,7 +99,7 @@ class Loan:
 
 
 def borrowed(array: np.ndarray, storage: Storage) -> np.ndarray:
-    """The same memory as an array of its own, of which the storage knows until it and its views are gone."""
+    """Return the same memory as a new array that the storage counts as lent until it and its views are gone."""
     own = array.dtype.isbuiltin != 2       # types of other packages have no name in numpy's protocol, and travel as integers
     found = np.asarray(Loan(array if own else array.view(f"u{array.itemsize}"), storage))
     return found if own else found.view(array.dtype)
@@ -110,8 +109,7 @@ _BETWEEN = frozenset(("contextlib", "functools"))
 
 
 def user_line(depth: int = 1) -> tuple:
-    """File and line of the nearest frame outside ingot and of what stands between its own frames (decorators), from `depth`
-    frames up on."""
+    """Return file and line of the nearest frame outside ingot and its decorators, from `depth` frames up."""
     frame: FrameType | None = sys._getframe(depth)
     while frame is not None:
         name = frame.f_globals.get("__name__", "")

@@ -1,14 +1,13 @@
-"""What modules consist of, and that it changes: the tables of their parameters, buffers, children and hooks; the hooks of
-optimizers and of tensors."""
+"""Counted tables: parameters, buffers, children and hooks, whose changes move a process-wide version."""
 
 from collections import OrderedDict
 
 
 class Structure:
-    """Counts changes of what modules consist of (parameters, buffers, children, hooks, train or eval), of which parameters ask
-    for gradients, and of the hooks of optimizers and leaves, in the whole process.
+    """Version of the structure of all modules (parameters, buffers, children, hooks, train or eval), of `requires_grad`, and of
+    hooks of optimizers and leaves.
 
-    A compiled trace that captured parameters compares this number first, and looks closer only when it has moved.
+    A compiled trace with captured parameters compares this number first, and checks details only when it has moved.
     """
 
     version = 0
@@ -26,7 +25,7 @@ def _counting(kind, name):
 
 
 class Table(dict):
-    """The parameters, buffers or children of a module by name; whatever is changed in it counts."""
+    """Parameters, buffers or children of a module by name; changes are counted."""
 
     __slots__ = ()
 
@@ -35,7 +34,7 @@ class Table(dict):
 
 
 class HookTable(OrderedDict):
-    """Hooks by number, in the order in which they run; whatever is changed in it counts."""
+    """Hooks by number, in the order in which they run; changes are counted."""
 
 
 for _kind, _names in ((Table, ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem", "setdefault", "update")),
@@ -45,7 +44,7 @@ for _kind, _names in ((Table, ("__setitem__", "__delitem__", "__ior__", "clear",
 
 
 class RemovableHandle:
-    """Removes a hook again; also a context manager."""
+    """Handle that removes a hook; also a context manager."""
 
     _next = 0
 
@@ -57,7 +56,7 @@ class RemovableHandle:
         self._others = extra_dict if isinstance(extra_dict, (list, tuple)) else [extra_dict] * (extra_dict is not None)
 
     def remove(self):
-        """Takes the hook out; a second call does nothing."""
+        """Remove the hook; a second call does nothing."""
         self._hooks.pop(self.id, None)
         for marks in self._marks:
             marks.discard(self.id)
@@ -72,7 +71,7 @@ class RemovableHandle:
 
 
 def add_hook(hooks: dict, hook, *, prepend: bool = False, marks=()) -> RemovableHandle:
-    """Enters a hook (first with `prepend`) and notes its id in each set of `marks`."""
+    """Add a hook (first with `prepend`), and its id to each set of `marks`."""
     handle = RemovableHandle(hooks, *marks)
     hooks[handle.id] = hook
     if prepend:

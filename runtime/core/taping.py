@@ -1,9 +1,8 @@
-"""Puts operations on the tape: makes their nodes, and hangs these on the results.
+"""Taping: creates the nodes of operations and attaches them to results.
 
-What a node holds, and where its gradients go, is the same for all calls of an operator on arguments of the same kinds (a tensor
-with a history, one without, a number, None). So the code that does it is written out for each such kind of call
-(`_text_of`), and asks nothing that the kind says. Where somebody listens (a recorder, anomaly mode, hooks of saved tensors) it
-is done step by step.
+For calls of an operator on arguments of the same kinds (tensor with a history, tensor without, number, None), a node saves the
+same things and has the same edges. So the code is generated for each kind of call (`_text_of`). Where something listens (a
+recorder, anomaly mode, hooks of saved tensors), nodes are made step by step.
 """
 
 from typing import Any
@@ -35,7 +34,7 @@ _ONE = (True,)
 
 
 def record(op: Op, args, params, out):
-    """Puts one operation on the tape: makes its node and hangs it on the result, or on several."""
+    """Put one operation on the tape: create its node and attach it to the result, or to several."""
     if tls.m.noticed:
         (_several_by_steps if type(out) is tuple else _by_steps)(op, args, params, out)
         return
@@ -55,7 +54,7 @@ written: dict = {}          # what puts a kind of call on the tape, by operator,
 
 
 def write(key):
-    """Writes out what puts a kind of call on the tape."""
+    """Generate the function that tapes a kind of call."""
     op, *kinds = key
     several = -kinds.pop() if kinds and kinds[-1].__class__ is int else 0
     if len(kinds) <= _MOST and all(k.__class__ is bool or k in _NUMBERS for k in kinds):
@@ -112,8 +111,8 @@ _HANG = """
 
 
 def _text_of(op, kinds, several) -> str:
-    """The source of `put(op, args, params, out)`, for arguments that are True (a tensor with a history that gradients can go
-    to), False (another tensor) or the class of a number."""
+    """Return the source of `put(op, args, params, out)` for arguments that are True (a tensor that gradients go to), False
+    (another tensor) or the class of a number."""
     of_out, *of_args = op.plan(tuple([k is True for k in kinds]))
     args, outs = [f"x{i}" for i in range(len(kinds))], [f"t{i}" for i in range(several)]
     if several:
@@ -138,27 +137,27 @@ def _text_of(op, kinds, several) -> str:
 
 
 def _plans_of(plan, several) -> list:
-    """What is kept of each of several results; of those that a set does not name, what they are like."""
+    """Return what is saved of each of several results; avals of those that a set does not name."""
     return [("value" if i in plan else "meta") if type(plan) is frozenset else plan for i in range(several)]
 
 
 def _saved(name: str, plan) -> str:
-    """The text of what is kept of a tensor."""
+    """Return the source of what is saved of a tensor."""
     return f"{name}._a" if plan == "value" else _aval(name) if plan else "None"
 
 
 def _aval(name: str) -> str:
-    """The text that gives a tensor's shape and dtype."""
+    """Return the source of a tensor's aval."""
     return f"_known_avals.get(({name}._a.shape, {name}._a.dtype)) or _aval_of({name}._a)"
 
 
 def _items(parts) -> str:
-    """The text of what stands in a tuple."""
+    """Return the source of a tuple's items."""
     return "".join([f"{part}, " for part in parts])
 
 
 def _kinds_of(kinds: tuple) -> tuple:
-    """Of results of these numpy kinds: the numbers of those that can carry gradients, and "c" if one of them is complex."""
+    """Return the numbers of the results that can carry gradients, and "c" if one is complex, for NumPy kinds of dtypes."""
     found = _found_kinds.get(kinds)
     if found is None:
         found = _found_kinds[kinds] = tuple([i for i, k in enumerate(kinds) if k in INEXACT]), "c" if "c" in kinds else "f"
@@ -172,7 +171,7 @@ _found_kinds: dict = {}
 
 
 def _by_steps(op, args, params, out):
-    """Puts an operation on the tape; whoever listens hears of it."""
+    """Tape an operation step by step, and tell all listeners."""
     m = tls.m
     if out._a.dtype.kind not in INEXACT:
         return
@@ -189,7 +188,7 @@ def _by_steps(op, args, params, out):
 
 
 def _several_by_steps(op, args, params, outs):
-    """The same for an operation with several results."""
+    """Tape an operation with several results step by step."""
     m = tls.m
     inexact, kind = _kinds_of(tuple([t._a.dtype.kind for t in outs]))
     if not m.noticed:
@@ -211,7 +210,7 @@ def _several_by_steps(op, args, params, outs):
 
 
 def edge_of(op, a, out):
-    """Where the gradient of an argument goes; None if it has no history, or nothing that gradients are of."""
+    """Return the edge for an argument's gradient; None if it has no history or is not inexact."""
     if not isinstance(a, Tensor) or a._node is None or a._a.dtype.kind not in INEXACT:
         return None
     if op.broadcasts and a._a.shape != out._a.shape:
@@ -220,7 +219,7 @@ def edge_of(op, a, out):
 
 
 def _annotate(m, node, args, out):
-    """What a node carries only under a recorder, anomaly mode or saved-tensor hooks."""
+    """Add what a node has only under a recorder, anomaly mode or saved-tensor hooks."""
     if m.recorder is not None:
         m.recorder.gradients.taped(node, args, out)
     if m.anomaly:
@@ -233,7 +232,7 @@ def _annotate(m, node, args, out):
 
 
 def _over(array, t) -> Tensor:
-    """A tensor without history over the array of another one: the same memory, with its version."""
+    """Return a tensor without history over the array of another one, with its version."""
     found = wrap(array)
     found._shared = t._storage if isinstance(t, Tensor) else None
     return found
@@ -248,7 +247,7 @@ _NAMES = {"__name__": __name__, **{f"_{f.__name__}": f for f in (ComplexNode, No
 
 
 def record_pair(op: Op, x: Tensor, y, out: Tensor):
-    """What `record` does where nobody listens, for two inexact operands of one dtype (the second may be a number)."""
+    """Do the work of `record` for two inexact operands of one dtype (the second may be a number), where nothing listens."""
     shape = out._a.shape
     first, second, numbered = x._node, None, not isinstance(y, Tensor)
     if first is not None and x._a.shape != shape:
@@ -276,7 +275,7 @@ def record_pair(op: Op, x: Tensor, y, out: Tensor):
 
 
 def record_one(op: Op, x: Tensor, out: Tensor):
-    """The same for one floating point operand of an elementwise operator without parameters."""
+    """Do the same for one inexact operand of an elementwise operator without parameters."""
     out._shared = Storage()
     of_out, of_x = op.plan(_ONE)
     guards: list = []

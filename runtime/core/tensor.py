@@ -1,6 +1,6 @@
-"""The Tensor: an array, its place in a history, and what it shares with others.
+"""Tensor: an array, its history, and its shared storage.
 
-The class holds what every tensor is; the operators that users call as methods are attached by `runtime/api`.
+The class has what every tensor has; `runtime/api` attaches the operators that users call as methods.
 """
 
 import math
@@ -57,14 +57,14 @@ class Size(tuple):
 
 
 def _as_size(d):
-    """One number of a shape; symbols, sizes of samples that differ, and numpy's numbers stay what they are."""
+    """Return one number of a shape; symbols, sizes of samples that differ, and NumPy's numbers stay as they are."""
     if isinstance(d, (float, str)):
         raise DTypeError(f"Size takes integers, got {d!r}")
     return d.__index__() if isinstance(d, Tensor) else d
 
 
 def _size_of(shape) -> Size:
-    """The Size of a tuple, made once for each as long as they are not too many."""
+    """Return the Size of a tuple, cached."""
     if len(_sizes) >= _MOST_SIZES:
         _sizes.clear()
     made = _sizes[shape] = tuple.__new__(Size, shape)
@@ -100,7 +100,7 @@ class Tensor:
     __array_priority__ = 1000
 
     def __new__(cls, *data, **options):
-        """Of a tensor: a view of all of it, with its dtype and history, as one of this class."""
+        """Return a view of all of a tensor, with its dtype and history, as one of this class."""
         return data[0].as_subclass(cls) if data and isinstance(data[0], Tensor) else _new(cls)
 
     def __init__(self, *data, device=None):
@@ -114,7 +114,7 @@ class Tensor:
 
     @property
     def _storage(self) -> Storage:
-        """What it shares with the tensors over the same memory; made when somebody first shares, saves or writes."""
+        """State shared with the tensors over the same memory; created at the first view, save or write."""
         return self._shared or self._own_storage()
 
     @_storage.setter
@@ -128,7 +128,7 @@ class Tensor:
 
     @property
     def _chain(self) -> tuple:
-        """The view operators that lead from the base here, as (name, sorted items of parameters)."""
+        """The view operators from the base to here, as (name, sorted items of parameters)."""
         links, path = [], self._path
         while path is not None:
             path, op, params = path
@@ -178,8 +178,7 @@ class Tensor:
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad: bool = True):
-        """Starts (or stops) collecting a gradient for this leaf: histories from before, and hooks, count again when it starts
-        again."""
+        """Start (or stop) collecting a gradient for this leaf; after a restart, earlier histories and hooks count again."""
         if not self.is_leaf:
             if requires_grad:
                 return self
@@ -262,7 +261,7 @@ class Tensor:
         return self._storage.version
 
     def detach(self):
-        """The same memory without the history."""
+        """Return the same memory without the history."""
         m = tls.m
         if m.batched is not None:
             found = m.batched.detached(self)
@@ -280,7 +279,7 @@ class Tensor:
         return t
 
     def detach_(self):
-        """Forgets this tensor's own history."""
+        """Drop this tensor's own history."""
         if self._base is not None:
             raise AutogradError("a view cannot be detached in place; use detach()")
         self._node = None
@@ -309,7 +308,7 @@ class Tensor:
     # What Python may read out of it.
 
     def item(self) -> Any:
-        """The one element as a Python number."""
+        """Return the one element as a Python number."""
         return _read(self, "item", self._one())
 
     def _one(self) -> Any:
@@ -319,7 +318,7 @@ class Tensor:
         return self._a.item()
 
     def tolist(self) -> Any:
-        """Nested lists of Python numbers."""
+        """Return nested lists of Python numbers."""
         return _read(self, "tolist", self._a.tolist())
 
     def __bool__(self) -> bool:
@@ -342,16 +341,16 @@ class Tensor:
         return int(self)
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
-        """The memory as a numpy array, without a copy."""
+        """Return the memory as a NumPy array, without a copy."""
         a = self._memory(force)
         return _read(self, "numpy", borrowed(a, self._storage) if a is self._a else a)
 
     def _to_copy(self) -> np.ndarray:
-        """The memory for somebody who copies it at once and keeps nothing of it."""
+        """Return the memory for code that copies it at once."""
         return _read(self, "numpy", self._memory(True))
 
     def _memory(self, force: bool = False) -> np.ndarray:
-        """The memory itself, or what is copied from a device."""
+        """Return the memory itself, or a host copy from a device."""
         if self._node is not None and not force and tls.m.grad:
             raise AutogradError("a tensor that requires grad cannot become an array; call .detach().numpy()")
         if self._a.__class__ is not _ndarray:
@@ -371,24 +370,24 @@ class Tensor:
 
 
 def _check_kind(what, a, b):
-    """Raises where of two arrays one makes tensors of a class of their own, and the other does not."""
+    """Raise if only one of two arrays makes tensors of a class of its own."""
     if class_for(a) is not class_for(b):
         raise DTypeError(f"{what} of a {class_for(a).__name__} is one, too, got a {class_for(b).__name__}")
 
 
 class NotOneError(DTypeError, ValueError):
-    """A tensor of no or several elements stands where one number, or truth, was asked for."""
+    """An error: a tensor of no or several elements stands where one number, or truth, is needed."""
 
 
 def _bare(t):
-    """A tensor over the same memory, and nothing else."""
+    """Return a tensor over the same memory, and nothing else."""
     made = _new(class_for(t._a))
     made._a, made._node, made._storage = t._a, None, t._storage
     return made
 
 
 def _real(number):
-    """A number that becomes a float or an int: of a complex one the real part, if that is all it has."""
+    """Return a number that can become a float or an int: the real part of a complex one without an imaginary part."""
     if not isinstance(number, complex):
         return number
     if number.imag:
@@ -397,7 +396,7 @@ def _real(number):
 
 
 def _array_for(data) -> np.ndarray:
-    """The array of `Tensor(*data)`: zeros of these sizes, or the numbers of a sequence, an array, a tensor or a storage."""
+    """Return the array of `Tensor(*data)`: zeros of these sizes, or the numbers of a sequence, array, tensor or storage."""
     first, dtype = data[0] if data else Size((0,)), Defaults.dtype.np
     if type(first) is Size and len(data) < 2:
         return np.zeros(first, dtype)
@@ -418,7 +417,7 @@ def _array_for(data) -> np.ndarray:
 
 
 def _read(t: Tensor, how: str, value):
-    """Python has read `value` out of a tensor: a recorder turns that into a guard."""
+    """Return `value`, which Python reads out of a tensor; a recorder makes a guard of it."""
     m = tls.m
     if m.special:
         if m.recorder is not None:
@@ -428,14 +427,14 @@ def _read(t: Tensor, how: str, value):
 
 
 def shape_of(t: Tensor) -> tuple:
-    """The sizes of a tensor as a plain tuple. While a trace is recorded with symbolic sizes they are such: whatever becomes a
-    parameter of an operator must come from here, or from `Tensor.shape`, and not from the array."""
+    """Return the sizes of a tensor as a plain tuple, symbolic ones while a trace records them. Parameters of operators must
+    come from here, or from `Tensor.shape`, and not from the array."""
     seen = tls.m.sizes
     return t._a.shape if seen is None else seen(t)
 
 
 def lie_over(t: Tensor, memory: tuple):
-    """`t.data = ...`: the tensor gets other memory (see `memory_of`); what was saved of a leaf follows it there."""
+    """Do `t.data = ...`: give the tensor other memory (see `memory_of`); nodes that saved a leaf follow it there."""
     old = t._shared
     if old is not None and (old.guarded or t._data_version is not None) and t.is_leaf:
         old.left_by(t)
@@ -444,21 +443,21 @@ def lie_over(t: Tensor, memory: tuple):
 
 
 def known_whole(t: Tensor) -> Tensor | None:
-    """What a tensor over the same memory, and without a base, has as `_part_of`: a tensor over all of the memory, or None where
-    that is `t` itself."""
+    """Return the `_part_of` for a tensor over the same memory without a base: a tensor over all of the memory; None if that is
+    `t`."""
     whole = t._part_of if t._base is None else whole_of(t)
     return whole if whole is None or whole._node is None else _bare(whole)      # or it would keep the history alive
 
 
 def whole_of(t: Tensor) -> Tensor:
-    """A tensor over all of the memory that `t` is known to look into; itself, where nothing is known."""
+    """Return a tensor over all of the memory that `t` is known to be a view of; `t` itself if none is known."""
     root = t if t._base is None else t._base
     return root if root._part_of is None else root._part_of
 
 
 def memory_of(t: Tensor) -> tuple:
-    """(array, storage, base, path, part of) of a tensor that gets the memory of another one. Over a part of that its versions
-    are its own, as in PyTorch: parameters that are parts of one vector may be written one by one."""
+    """Return (array, storage, base, path, part of) for a tensor that gets the memory of `t`. A part of memory gets versions of
+    its own, as in PyTorch: parameters that are parts of one vector may be written one by one."""
     whole, storage = known_whole(t), t._storage
     if whole is None or whole._a.size == t._a.size:
         return t._a, storage, t._base, t._path, t._part_of
@@ -471,12 +470,12 @@ def memory_of(t: Tensor) -> tuple:
 
 
 def numel_of(t: Tensor) -> int:
-    """How many elements a tensor has; see `shape_of`."""
+    """Return the number of elements; see `shape_of`."""
     return t._a.size if tls.m.sizes is None else math.prod(shape_of(t))
 
 
 def wrap(a) -> Tensor:
-    """A new tensor over an array that nobody else writes to."""
+    """Return a new tensor over an array that nobody else writes to."""
     t = _new(Tensor if a.__class__ is _ndarray else class_for(a))
     t._a = a if a.__class__ is _ndarray or not isinstance(a, np.generic) else np.asarray(a)
     t._node = t._shared = None
@@ -487,12 +486,12 @@ _classes: dict[str, type] = {}
 
 
 def over_kind(kind: str, cls: type):
-    """From now on tensors over device arrays of a kind are of their own class."""
+    """Set the class of tensors over device arrays of a kind."""
     _classes[kind] = cls
 
 
 def class_for(a) -> Any:
-    """The class of a tensor over an array that is not numpy's."""
+    """Return the class of a tensor over an array that is not NumPy's."""
     return _classes.get(getattr(a, "kind", ""), Tensor)
 
 

@@ -1,7 +1,7 @@
-"""Writes in place: the data, the version of the memory, and the histories of everything that sees it.
+"""Writes in place: data, version of the memory, and histories of all its views.
 
-A tensor that is a view has the history of its base and the chain of views that leads to it. When any of them is written, the
-base gets an `assign_view` node, and every live view is derived from it again.
+A view has the history of its base and the chain of views that leads to it. A write to either gives the base an `assign_view`
+node, and derives the history of every live view again.
 """
 
 import weakref
@@ -27,21 +27,21 @@ _ndarray = np.ndarray
 
 
 def stands_for_number(x) -> bool:
-    """Whether an object stands for a Python number that may be another one at each call of a recorded function."""
+    """Return whether an object is a proxy for a Python number that may change from call to call of a recorded function."""
     return x.__class__ is not type(x) and (x.__class__ is float or x.__class__ is int)
 
 
 def operand(x, dtype):
-    """What an operator computes with: a number that a recorded function has read may be a tensor to it."""
+    """Return a number as an operand: a lazy scalar of a recorded function may be a tensor."""
     m = tls.m
     return m.recorder.operand(x, dtype) if m.recorder is not None and stands_for_number(x) else x
 
 
 def write(dst: Tensor, src, name: str, *, foreign: bool = False):
-    """Writes `src` (a tensor or number) into `dst`: data, version, and the histories of everything that sees the memory.
+    """Write `src` (a tensor or number) into `dst`: data, version, and histories of all views.
 
-    Nothing is changed if the value does not fit. `foreign` says that src was not computed from dst; what dst was then gets
-    a gradient of zeros.
+    Nothing changes if the value does not fit. `foreign` says that src was not computed from dst, whose old value then gets a
+    gradient of zeros.
     """
     m = tls.m
     if m.recorder is not None:
@@ -81,8 +81,7 @@ def write(dst: Tensor, src, name: str, *, foreign: bool = False):
 
 
 def write_by(dst: Tensor, fill, name: str):
-    """Lets `fill(array)` write all elements of `dst`, with values that have no history; for a tensor on the host, outside of
-    recordings."""
+    """Let `fill(array)` write all elements of `dst`, a host tensor outside of recordings, with values without history."""
     m = tls.m
     if is_plain(dst, m):
         m.run(fill, dst._a)
@@ -96,20 +95,20 @@ def write_by(dst: Tensor, fill, name: str):
 
 
 def _rescue(dst):
-    """Gives a rule that reads the value of before a copy of it."""
+    """Give a rule that reads the old value a copy of it."""
     owner = dst if dst._base is None else dst._base
     if owner._node is not None:
         rescue_result(owner)
 
 
 def is_plain(dst: Tensor, m) -> bool:
-    """Whether to write into `dst` is to write into its array, which is numpy's, and nobody takes notice."""
+    """Return whether a write into `dst` is a write into its NumPy array and nothing else."""
     return dst._a.__class__ is _ndarray and is_quiet(dst, m)
 
 
 def is_quiet(dst: Tensor, m) -> bool:
-    """Whether to write into `dst` is to write into its array: no history or recorder takes notice, and its elements follow each
-    other."""
+    """Return whether a write into `dst` is a write into its array: no history or recorder is affected, and elements are
+    contiguous."""
     a, base = dst._a, dst._base
     if m.noticed:
         return False
@@ -121,7 +120,7 @@ def is_quiet(dst: Tensor, m) -> bool:
 
 
 def wrote_plainly(dst: Tensor, name: str):
-    """After such a write."""
+    """Count a write that `is_quiet` allowed."""
     storage = dst._shared or dst._own_storage()
     if storage.guarded:
         storage.wrote(name)
@@ -132,8 +131,8 @@ def wrote_plainly(dst: Tensor, name: str):
 
 
 class Passed(NamedTuple):
-    """Why a tensor lies over another one as the result of a node that is none of a view: the node's label, how that comes, and
-    what to do where it forbids a write. With `may_part` it takes memory of its own before it is written."""
+    """The reason why a tensor shares memory with another one as the result of a node that is no view: the node's label, the
+    reason, and the remedy where it forbids a write. With `may_part` it gets memory of its own before a write."""
 
     label: str
     told: str
@@ -142,8 +141,7 @@ class Passed(NamedTuple):
 
 
 def check_writable(dst: Tensor, m, name: str, shared: bool = False):
-    """Raises if writing into `dst` would be wrong; `shared` says that all elements get one value, so that several of them may
-    share one place."""
+    """Raise if writing into `dst` would be wrong; `shared` allows several elements in one place, since all get one value."""
     if m.special:
         m.only_now()
     flags = dst._a.flags
@@ -157,7 +155,7 @@ def check_writable(dst: Tensor, m, name: str, shared: bool = False):
 
 
 def _check_history(dst: Tensor, name: str):
-    """Raises if the history of `dst`, or of what it is a view of, could not tell of a write."""
+    """Raise if the history of `dst`, or of its base, could not express a write."""
     if dst.is_leaf and dst._node is not None:
         raise AutogradError(f"{name}: a leaf tensor that requires grad was written in place; do it under no_grad(), or on a "
                             "clone()")
@@ -184,12 +182,12 @@ def _check_history(dst: Tensor, name: str):
 
 
 def has_views(t: Tensor) -> bool:
-    """Whether there are views of a tensor."""
+    """Return whether a tensor has live views."""
     return any(view is not None and view._base is t for view in [ref() for ref in t._storage.aliases])
 
 
 def _part(t: Tensor, name: str):
-    """Gives a tensor memory of its own, with the same values and history."""
+    """Give a tensor memory of its own, with the same values and history."""
     m = tls.m
     before, m.grad = m.grad, False
     try:
@@ -203,7 +201,7 @@ def _part(t: Tensor, name: str):
 
 
 def overlaps(a) -> bool:
-    """Whether two elements of an array lie at the same address."""
+    """Return whether two elements of an array share an address."""
     if a.size <= 1:
         return False
     steps = sorted((abs(s), n) for s, n in zip(a.strides, a.shape) if n > 1)
@@ -223,7 +221,7 @@ def overlaps(a) -> bool:
 
 
 def wrote(dst: Tensor, src, name: str, foreign: bool = False):
-    """After data was written: version, history, recorder. `src` is what dst's value now is, for the tape."""
+    """Update version, history and recorder after data was written. `src` is the new value of dst, for the tape."""
     m = tls.m
     storage = dst._storage
     storage.wrote(name)
@@ -237,7 +235,7 @@ def wrote(dst: Tensor, src, name: str, foreign: bool = False):
 
 
 def rewrite_history(dst: Tensor, src, name: str, foreign: bool = False):
-    """Gives `dst`, its base and all other views of that base the history of the value just written."""
+    """Give `dst`, its base and all other views of that base the history of the value just written."""
     value_edge = value_history(dst, src)
     base = dst._base
     if base is None:
@@ -269,7 +267,7 @@ def rewrite_history(dst: Tensor, src, name: str, foreign: bool = False):
 
 
 def value_history(dst, src):
-    """The edge of the written value, through the cast and expand that writing did."""
+    """Return the edge of the written value, through the cast and expand of the write."""
     if not isinstance(src, Tensor) or src._node is None:
         return None
     edge = src._node
@@ -281,13 +279,13 @@ def value_history(dst, src):
 
 
 def chain_of(view):
-    """The view operators that lead from the base to a view, with sizes as a recorder sees them."""
+    """Return the view operators from the base to a view, with sizes as a recorder has them."""
     m = tls.m
     return view._chain if m.sizes is None or m.recorder is None else m.recorder.chain_of(view)
 
 
 def chain_history(base, chain):
-    """The history of a view: its chain of view operators on top of the base's."""
+    """Return the history of a view: its chain of view operators on top of the base's."""
     node, aval = base._node, base.aval
     if node is None:
         return None
@@ -300,7 +298,7 @@ def chain_history(base, chain):
 
 
 def keep_gradient(self) -> None:
-    """Makes the tensor's current node hand its gradient over; called again when a write gives the tensor another node."""
+    """Keep the gradient of the tensor's current node; called again when a write gives the tensor another node."""
     node, index = source_of(self._node)
     me = weakref.ref(self)
 

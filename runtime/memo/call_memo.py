@@ -1,14 +1,14 @@
-"""Calls of public functions that are remembered as the operators they came to.
+"""Memo of public functions: calls of a kind, remembered as the operators that they ran.
 
-What many functions make of their arguments (common dtypes, dims counted from the front, windows for each dim, masks of one
-shape) is the same for all tensors of the same shapes and dtypes, and takes longer than the operators on few numbers. So such a
-function, marked as remembered, is watched at its second call of a kind: from then on the operators that it ran are all that
-such calls do, written out as one function, with their parameters as constants. Calls that take long are left alone.
+Many functions prepare arguments (common dtypes, dims counted from the front, windows, masks). The result is the same for all
+tensors of the same shapes and dtypes, and takes longer than the operators on few numbers. Such a function, marked as
+remembered, is recorded at its second call of a kind. From then on such calls run the recorded operators, generated as one
+function with constant parameters. Calls that take long are left alone.
 
 A function may be marked if the operators that it runs follow from its arguments, their shapes and dtypes, and the default
-dtype. A run is remembered only if its results came out of operators that got the arguments, or results of operators before
-them, or small tables that the function keeps (`keeps_table`), and nothing else; and not if it read values, wrote, drew random
-keys or warned (`Mode.only_now`).
+dtype. A run is remembered only if its results came out of operators on the arguments, on results of earlier operators, or on
+small tables that the function keeps (`keeps_table`); and not if it read values, wrote, drew random keys or warned
+(`Mode.only_now`).
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ _ndarray = np.ndarray
 
 
 def forget() -> None:
-    """Remembers nothing any more."""
+    """Forget all calls."""
     for _, table in tables:
         table.clear()
 
@@ -38,7 +38,7 @@ Defaults.told.append(forget)
 
 
 def new_table(fn: Callable) -> dict:
-    """Where what calls of a function come to is kept, by their kinds."""
+    """Return a new table of calls by kind for a function."""
     tables.append((fn, {}))
     return tables[-1][1]
 
@@ -48,21 +48,21 @@ _MOST_KEPT = 1 << 13                    # elements of a table that a remembered 
 
 
 def keeps_table(table: Tensor) -> Tensor:
-    """A tensor that nobody writes, and that a marked function makes of numbers among its arguments, so that calls of a kind get
-    the same elements; a large one counts for nothing, as calls would hold it."""
+    """Return a tensor, marked as a table: nobody writes it, and calls of a kind get the same elements. A large one is not
+    marked, as calls would hold it."""
     if table._a.__class__ is _ndarray and table._a.size <= _MOST_KEPT:
         _tables_kept[id(table)] = table
     return table
 
 
 def is_kept_table(t: Tensor) -> bool:
-    """Whether a tensor is such a table."""
+    """Return whether a tensor is such a table."""
     return _tables_kept.get(id(t)) is t
 
 
 def kind_of_call(args, kwargs, grad: bool) -> tuple | None:
-    """What a call has in common with others that come to the same operators; None if there is no telling. Tensors and ints are
-    most of what is given: to call for each of them would take as long as the rest."""
+    """Return the key of a call; equal keys run the same operators. None if there is no key. Most arguments are tensors and
+    ints, which are handled here, as a call for each would take as long as the rest."""
     kind: list = []
     for a in args:
         what = a.__class__
@@ -87,7 +87,7 @@ def kind_of_call(args, kwargs, grad: bool) -> tuple | None:
 
 
 def _add(kind: list, a, what, grad: bool) -> bool:
-    """Adds what a call has in common with others by one argument of a class; whether that could be said."""
+    """Append an argument of a class to a key; return whether it has one."""
     if what in TENSORS:
         array = a._a
         kind.append(array.shape)

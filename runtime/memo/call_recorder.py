@@ -1,7 +1,7 @@
-"""How a call of a remembered function (`call_memo.py`) is watched, and written out as a function of its own.
+"""Recorder of calls of a remembered function (`call_memo.py`): generates a function of the operators that they ran.
 
-What is written calls the operators one after the other. Once such calls without gradients were so many that compiling them
-takes less than they took, they run as one graph, as traced code does (`graph/composites.py`), with the same bits.
+The generated function calls the operators one after the other. Once calls without gradients have taken about as long as
+compiling takes, they run as one graph, like traced code (`graph/composites.py`), with the same bits.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from ...ir.ops.core.shape import select, slice_
 from ..core import specialized_calls
 from ..core.backend import HOST
 from ..core.dispatch import call, call_view, looks
-from ..core.op_observers import AtDoor
+from ..core.op_observers import OpObserver
 from ..core.tensor import Tensor, wrap
 from . import call_memo
 from .call_memo import TAPED, TENSORS, is_kept_table
@@ -31,8 +31,8 @@ _PARTS = frozenset((select, slice_))    # whose results are parts of their opera
 _new = object.__new__
 
 
-class Steps(AtDoor):
-    """Who stands at the door while a call is watched: notes each operator, what it got and what it gave."""
+class Steps(OpObserver):
+    """Observer of a recorded call: logs each operator, its arguments and results."""
 
     only_watches = True
 
@@ -45,22 +45,22 @@ class Steps(AtDoor):
         self.is_like_others = False
         raise UnknownError
 
-    def heard(self, op, args, params):
+    def observe(self, op, args, params):
         out = call(op, args, params)
         self.noted.append((op, args, params, out))
         return out
 
 
 class Watcher:
-    """Does the calls of a kind until it is known what they come to."""
+    """Entry of a kind of calls until it is known which operators they run."""
 
     def __init__(self, table: dict, fn: Callable, kind: tuple):
         self.table, self.fn, self.kind = table, fn, kind
         self.tries = _TRIES
 
     def __call__(self, m, args, kwargs):
-        """fn(*args, **kwargs). From now on such calls do what it comes to, or what `fn` does if that cannot be said, or takes
-        so long that there is nothing to win (something else may have taken the time, so that is asked more than once)."""
+        """Return fn(*args, **kwargs). From now on such calls run what was recorded, or `fn` if that is unknown or takes so long
+        that nothing is gained. As something else may have taken the time, that is measured several times."""
         began = perf_counter()
         result = self.fn(*args, **kwargs)
         self.tries -= 1
@@ -84,8 +84,7 @@ class Watcher:
 
 
 def _watched(fn: Callable, args, kwargs) -> "Watched":
-    """What a call comes to, found on tensors of its own over the same memory: one for each argument, as the same one twice
-    would not say which of them is meant."""
+    """Record a call on new tensors over the same memory, one for each argument: the same tensor twice would be ambiguous."""
     args, kwargs = tuple(map(_stand_in, args)), {name: _stand_in(a) for name, a in kwargs.items()}
     steps = Steps()
     steps.open()
@@ -105,7 +104,7 @@ def _stand_in(a):
 
 
 def _counted(table: dict, kind: tuple, watched: "Watched", by_operators: Callable) -> Callable:
-    """What runs the operators until there were enough calls."""
+    """Return a function that runs the operators until there were enough calls to compile them."""
     left = often(len(watched.steps))
 
     def counted(m, args, kwargs):
@@ -119,17 +118,17 @@ def _counted(table: dict, kind: tuple, watched: "Watched", by_operators: Callabl
 
 
 class UnknownError(Exception):
-    """A value came neither out of the arguments nor out of an operator, or nobody can say which it will be at another call."""
+    """An error: a value came neither out of the arguments nor out of an operator, or may differ at another call."""
 
 
 class Place(NamedTuple):
-    """A tensor of a call, by its number: those of the arguments are first."""
+    """A tensor of a call, by its number; arguments come first."""
 
     number: int
 
 
 class Step(NamedTuple):
-    """An operator of a watched call; tensors are places."""
+    """An operator of a recorded call; tensors are places."""
 
     op: Any
     operands: tuple
@@ -138,7 +137,7 @@ class Step(NamedTuple):
 
 
 class Watched:
-    """What a call came to."""
+    """A recorded call."""
 
     def __init__(self, args, kwargs, noted, result):
         self.given: list = []           # texts that give the tensors among the arguments of a call
@@ -184,7 +183,7 @@ class Watched:
         return v
 
     def _seen(self, result):
-        """A result with places for its tensors."""
+        """Return a result with places for its tensors."""
         if isinstance(result, Tensor):
             if id(result) not in self._places:
                 raise UnknownError
@@ -195,7 +194,7 @@ class Watched:
 
 
 def alike(steps) -> list:
-    """Steps as lists, of one or of several that follow each other and look at parts of the same tensor."""
+    """Group steps that follow each other and are parts of the same tensor."""
     found: list = []
     for step in steps:
         last = found[-1][0] if found else None
@@ -207,20 +206,20 @@ def alike(steps) -> list:
 
 
 def are_new(results, arguments) -> bool:
-    """Whether results are memory of their own, row by row, so that a graph may make them instead."""
+    """Return whether results are row-major memory of their own, so that a graph may make them."""
     known = [*arguments, *results]
     return all(a.strides == np.empty(a.shape, a.dtype).strides and sum([np.may_share_memory(a, b) for b in known]) == 1
                for a in results)
 
 
 def _like(container, items):
-    """A tuple, named tuple or list of other items."""
+    """Return a tuple, named tuple or list with other items."""
     kind = type(container)
     return kind(items) if kind in (tuple, list) else kind(*items)
 
 
 def tensors_of(result) -> list:
-    """The tensors, or their places, of a result."""
+    """Return the tensors, or their places, of a result."""
     if isinstance(result, (tuple, list)) and type(result) is not Place:
         return [t for item in result for t in tensors_of(item)]
     return [] if result is None else [result]
@@ -257,7 +256,7 @@ _WRAP = """{t} = new(Tensor)
 
 
 class Text:
-    """Writes out what was watched."""
+    """Generator of the source for a recorded call."""
 
     def __init__(self, watched: Watched):
         self.watched = watched
@@ -267,7 +266,7 @@ class Text:
         self._take = "\n    ".join([f"t{i} = {text}" for i, text in enumerate(watched.given)])
 
     def by_operators(self, general: Callable) -> Callable:
-        """What calls operator after operator; if one of them fails, the `general` function."""
+        """Return a function that calls operator after operator; if one fails, it calls the `general` function."""
         self._means["general"] = general
         return self._function(_BY_OPERATORS.format(
             take=self._take,
@@ -275,7 +274,7 @@ class Text:
             result=self._value(self.watched.result)))
 
     def compiled(self, by_operators: Callable) -> Callable | None:
-        """What runs one graph where arrays lie row by row, else the operators; None if a graph is no native code."""
+        """Return a function that runs one graph on row-major arrays, else the operators; None if the graph is not native."""
         outs = tensors_of(self.watched.result)
         run = compiled_run(self.watched, outs)
         if run is None:
@@ -297,7 +296,7 @@ class Text:
         return found["remembered"]
 
     def _steps(self, step: Step, *others: Step) -> str:
-        """Steps that are alike; several are parts of one tensor."""
+        """Return the source of grouped steps; several are parts of one tensor."""
         if not others:
             return self._step(step)
         outs = ", ".join([self._value(s.out) for s in (step, *others)])
@@ -309,10 +308,10 @@ class Text:
         if step.op.is_view:
             return f"{out} = look(m, {self._constant(step.op)}, ({operands[0]},), {self._constant(step.params)})"
         given = [f"{name}={self._value(v)}" for name, v in step.params.items()]
-        return f"{out} = {self._constant(specialized_calls.open_door(step.op).call)}({', '.join([*operands, *given])})"
+        return f"{out} = {self._constant(specialized_calls.specialize(step.op).call)}({', '.join([*operands, *given])})"
 
     def _value(self, v) -> str:
-        """The text that gives a value."""
+        """Return the source of a value."""
         if type(v) is Place:
             return f"t{v.number}"
         if isinstance(v, (tuple, list)) and any(type(x) is Place for x in tensors_of(v)):
@@ -328,7 +327,7 @@ class Text:
 
 
 def compiled_run(watched: Watched, outs: list) -> Callable | None:
-    """What gives a list of arrays for those of the arguments; None if the operators do not become native code alone."""
+    """Return a function of arrays for the recorded operators; None if they do not become native code alone."""
     if any(not a.size for a in watched.avals) or any(a.dtype in dt.FLOAT8 for a in watched.avals):
         return None
     b = Builder("remembered")

@@ -1,7 +1,7 @@
-"""How often calls on few elements come before compiling them is worth it.
+"""Call counts from which compiling an operator sequence on few elements pays.
 
-Compiling takes a while for any graph, and a little more for each of its operators; what it saves at a call grows with their
-number. So calls of many operators are compiled sooner: when they have taken about as long as compiling takes.
+Compiling takes a fixed time for any graph, and a little for each operator; what it saves at a call grows with their number. So
+calls of many operators are compiled sooner: when they have taken about as long as compiling takes.
 """
 
 LEAST = 32              # calls before which nobody asks how many operators there are
@@ -9,5 +9,5 @@ _EACH = 768             # calls of one operator that take as long as what compil
 
 
 def often(operators: int) -> int:
-    """How many calls of so many operators take about as long as compiling them."""
+    """Return the count of calls of so many operators that take about as long as compiling them."""
     return LEAST + _EACH // max(1, operators)

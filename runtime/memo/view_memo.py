@@ -1,7 +1,7 @@
-"""Views of tensors that are asked for by ints: `x.view(2, -1)`, `x.permute((2, 0, 1))`, `x.unsqueeze(0)`.
+"""Memo of views by ints: `x.view(2, -1)`, `x.permute((2, 0, 1))`, `x.unsqueeze(0)`.
 
-Which parameters of its view operator such a call comes to follows from x's shape and the ints, and takes longer to say than the
-view takes to make: it is kept for the next call with both. (`call_memo.py` keeps more of a call, for functions that need it.)
+The parameters of the view operator follow from x's shape and the ints, and take longer to find than the view takes to make.
+They are kept by shape and ints. (`call_memo.py` keeps more of a call, for functions that need it.)
 """
 
 from collections.abc import Callable
@@ -21,8 +21,8 @@ _ndarray = np.ndarray
 
 
 def viewing(op: Op, general: Callable) -> Callable:
-    """`general`, a function of a tensor and more that gives what `op` sees of the tensor's memory (or the tensor itself, or a
-    copy), on a short road for plain tensors and ints."""
+    """Return `general`, a function that returns a view by `op` (or the tensor itself, or a copy), with a shorter path for plain
+    tensors and ints."""
     see, may_copy = op.ref, op is reshape
 
     @wraps(general)
@@ -50,12 +50,12 @@ def viewing(op: Op, general: Callable) -> Callable:
 
 
 def _are_ints(n) -> bool:
-    """Whether it is a sequence of ints that can be part of a key: to keys, True and 1.0 are 1."""
+    """Return whether `n` is a sequence of ints that can be part of a key: to keys, True and 1.0 are 1."""
     return n.__class__ in _SEQUENCES and all([i.__class__ is int for i in n])  # noqa: C419  (quicker than a generator)
 
 
 def _learned(known: dict, op: Op, general: Callable, args):
-    """general(*args); from now on it is known what that comes to, if it is a view by `op` and not the tensor itself."""
+    """Return general(*args); remember its parameters if it is a view by `op` and not the tensor itself."""
     x, out = args[0], general(*args)
     path = out._path
     if out is not x and path is not None and path[0] is x._path and path[1] is op:

@@ -296,7 +296,7 @@ class Optimizer:
     def step(self, closure=None):
         """Update all parameters that have gradients; `closure` recomputes the loss and is returned."""
         with enable_grad() if self._differentiable() else no_grad():
-            if tls.m.clock is None:
+            if tls.m.observer is None:
                 return self._step(closure)
             with profiler_ranges.record_function(f"Optimizer.step#{type(self).__name__}.step"):
                 return self._step(closure)

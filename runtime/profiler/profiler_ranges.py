@@ -19,14 +19,13 @@ class record_function(ContextDecorator):
         self._open: list[tuple[Any, Any]] = []
 
     def __enter__(self):
-        session: Any = tls.m.clock
+        session: Any = tls.m.observer
         self._open.append((session, None if session is None else session.begin(self.name, "user")))
         return self
 
     def __exit__(self, *exc):
-        session: Any
         session, event = self._open.pop()
-        if session is not None and tls.m.clock is session:
+        if session is tls.m.observer and session is not None:
             session.end(event)
 
     def __call__(self, func):

@@ -9,14 +9,14 @@ from typing import Any
 
 from ...ir.opdef.op import operations
 from ..core.backend import HOST
-from ..core.op_observers import AtDoor
+from ..core.op_observers import OpObserver
 from ..core.state import OPEN_PROFILES
 from ..core.storage import user_line
 from ..core.tensor import Tensor
 from .events import FunctionEvent
 
 
-class Session(AtDoor):
+class Session(OpObserver):
     """What ran between `open` and `close`: `events` in the order in which they began."""
 
     def __init__(self, shapes=False, memory=False, lines=False, flops=False):
@@ -58,10 +58,10 @@ class Session(AtDoor):
 
     # What it is asked to run.
 
-    def heard(self, op, args, params):
+    def observe(self, op, args, params):
         event = self.begin(op.name, "operator")
         try:
-            out = super().heard(op, args, params)
+            out = super().observe(op, args, params)
         finally:
             self.end(event)
         self._describe(event, op, args, out, params)

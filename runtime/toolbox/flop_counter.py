@@ -14,7 +14,7 @@ from ...ir.errors import ArgumentError
 from ...ir.opdef.op import OPS, Op
 from ...ir.symbols.substitute import at_hint
 from ..core.node import Output
-from ..core.op_observers import AtDoor
+from ..core.op_observers import OpObserver
 from ..core.state import COUNTERS, tls
 from ..core.tensor import Tensor
 from ..nn.base.hooks import GLOBAL
@@ -125,7 +125,7 @@ def _of_this_thread():
     return [c for c in COUNTERS if c.modules.thread == here]
 
 
-class FlopCounterMode(AtDoor):
+class FlopCounterMode(OpObserver):
     """A context that counts the FLOPs of this thread, forward and backward, eager and compiled.
 
         with FlopCounterMode() as counted:
@@ -137,7 +137,7 @@ class FlopCounterMode(AtDoor):
     `register_flop_formula`).
     """
 
-    hears_rules = True
+    observes_rules = True
 
     def __init__(self, mods=None, depth: int | None = 2, display: bool = True,
                  custom_mapping: dict[Any, Callable] | None = None, skip_unsupported: bool = False):
@@ -216,8 +216,8 @@ class FlopCounterMode(AtDoor):
                 return whole
         return super().call(op, args, params)
 
-    def heard(self, op, args, params):
-        out = super().heard(op, args, params)
+    def observe(self, op, args, params):
+        out = super().observe(op, args, params)
         outs = out if type(out) is tuple else (out,)
         if tls.m.grad:
             self._note_nodes(outs)
@@ -234,7 +234,7 @@ class FlopCounterMode(AtDoor):
         formula = self._formula(op.name())
         if formula is None:
             return super().around_operator(op, run, args, kwargs)
-        out = self.aside(super().around_operator, op, run, args, kwargs)
+        out = self.unobserved(super().around_operator, op, run, args, kwargs)
         self._count(op.name(), formula(args, kwargs, out))
         return out
 

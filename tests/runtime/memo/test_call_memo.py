@@ -394,7 +394,7 @@ def test_a_function_that_reads_writes_draws_or_warns_is_not_remembered():
         state = ingot.get_rng_state()
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
-            remembered.first_call(table, fn, kind, (x,), {})
+            call_recorder.first_call(table, fn, kind, (x,), {})
             table[kind](None, (x,), {})
         assert table[kind].__name__ == "_plainly", fn
         if fn is writes:
