@@ -1,15 +1,15 @@
-"""Calling compiled kernels from Python with as little between as the interpreter allows.
+"""Entries: calls of compiled kernels from Python with as little overhead as the interpreter allows.
 
     add = entry("add", address, [array("float32", 1), array("float32", 1), array("float32", 1, writable=True)])
     add(a, b, out)
 
-`address` is native code `void kernel(ptr block)`. The block holds, for each argument in order, an array as
-{data, sizes[rank], strides[rank] in bytes} or a scalar as i64 or double, 8 bytes a word. Arguments are checked (exact ndarray,
-dtype, rank, alignment, writability); a wrong one is a TypeError before anything runs. The interpreter lock is released
-when an array argument has `release_at` elements or more (-1: never).
+`address` is native code `void kernel(ptr block)`. For each argument in order, the block holds an array as {data, sizes[rank],
+strides[rank] in bytes}, or a scalar as i64 or double, 8 bytes a word. Arguments are checked (exact ndarray, dtype, rank,
+alignment, writability); a wrong one is a TypeError before anything runs. The interpreter lock is released when an array
+argument has `release_at` elements or more (-1: never).
 
-On CPython with the usual object layout, which is looked at once, this is a builtin function made of native code; elsewhere, the
-same contract through ctypes.
+On CPython with the usual object layout, which is tested once, an entry is a builtin function of native code; elsewhere it is
+ctypes, with the same contract.
 """
 
 import ctypes
@@ -33,7 +33,7 @@ _METH_FASTCALL = 0x80
 
 
 class Parameter(NamedTuple):
-    """One parameter of an entry: an array of a dtype and rank, or a scalar."""
+    """A parameter of an entry: an array of a dtype and rank, or a scalar."""
 
     kind: int
     dtype: np.dtype | None = None
@@ -43,7 +43,6 @@ class Parameter(NamedTuple):
 
     @property
     def words(self) -> int:
-        """8-byte words that it takes in the block."""
         return 1 + 2 * max(0, self.rank) if self.kind == native.ARRAY else 1
 
     def __str__(self):
@@ -55,8 +54,8 @@ class Parameter(NamedTuple):
 
 
 def array(dtype, rank: int, writable: bool = False, contiguous: bool = False) -> Parameter:
-    """An ndarray parameter; rank -1 stands for any rank, of which the kernel sees the data pointer only. `contiguous` asks
-    for C order."""
+    """Return an ndarray parameter. Rank -1 takes any rank, of which the kernel sees the data pointer only; `contiguous` demands
+    C order."""
     return Parameter(native.ARRAY, np.dtype(dtype), rank, writable, contiguous)
 
 
@@ -65,8 +64,10 @@ FLOAT = Parameter(native.FLOAT)
 
 
 def entry(name: str, address: int, parameters, release_at: int = RELEASE_AT):
-    """A Python callable for the kernel at `address`; it takes the parameters by position and returns None. Those who ask for
-    the same get the same."""
+    """Return a Python callable for the kernel at `address`; equal requests get the same one.
+
+    It takes the parameters by position and returns None.
+    """
     parameters = tuple(parameters)
     if 8 * sum(parameter.words for parameter in parameters) > native.BLOCK_BYTES:
         raise ArgumentError(f"{name}: {len(parameters)} parameters do not fit the argument block of {native.BLOCK_BYTES} bytes")
@@ -80,7 +81,7 @@ def _made(make, *how):
 
 
 def address_of(array: np.ndarray) -> int:
-    """Where an array's data lies; an eighth of the cost of `array.ctypes.data`."""
+    """Return the address of an array's data; an eighth of the cost of `array.ctypes.data`."""
     return _POINTER_AT(id(array) + native.ARRAY_DATA).value or 0 if fast_calls() else array.ctypes.data
 
 
@@ -89,20 +90,22 @@ _POINTER_AT = ctypes.c_void_p.from_address
 
 @functools.lru_cache(None)
 def fast_calls() -> bool:
-    """True where entries are native builtin functions: an interpreter whose objects are laid out as expected. All else that
-    they need is Python's public C interface."""
+    """Whether entries are native builtin functions: the interpreter's objects have the expected layout.
+
+    All else that they need is Python's public C interface.
+    """
     return knows_objects() and sys.byteorder == "little" and sys.platform != "win32" and _layout_holds()
 
 
 def knows_objects() -> bool:
-    """Whether this interpreter's objects begin with a count of references and their type."""
+    """Whether objects of this interpreter begin with a reference count and their type."""
     if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return False
     return object.__basicsize__ == 16 and struct.calcsize("P") == 8
 
 
 def _layout_holds():
-    """Compare a sample array's memory with what numpy says of it."""
+    """Compare a sample array's memory with NumPy's description of it."""
     sample = np.empty((3, 5), np.float32)[:, ::2]
 
     def field(kind, offset, base=id(sample)):
@@ -122,8 +125,6 @@ def _layout_holds():
 
 # --- native entries ---
 class _MethodDef(ctypes.Structure):
-    """CPython's PyMethodDef."""
-
     _fields_ = [("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p)]
 
 
@@ -150,7 +151,7 @@ def _native_door():
 
 
 def compile_door():
-    """Compiles what native entries go through, for machines that this one is not."""
+    """Compile the adapters of native entries, for machines other than this one."""
     _native_door()
 
 

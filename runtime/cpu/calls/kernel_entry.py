@@ -1,4 +1,4 @@
-"""From a kernel to callables on numpy arrays: compile, add doors, allocate results."""
+"""Compiled kernels as callables on NumPy arrays."""
 
 import functools
 from dataclasses import dataclass, field
@@ -18,8 +18,8 @@ from . import call, pool  # noqa: F401 (pool gives kernels the thread pool's ent
 
 @dataclass(frozen=True)
 class WrittenKernel:
-    """What the module of a kernel of loops is made for: `how` is a strategy of the code generator (known by its name), `doors`
-    are (name, ranks, rules)."""
+    """A kernel module to be written: `how` is a strategy of the code generator (known by its name), `doors` are (name, ranks,
+    rules)."""
 
     target: Target
     kernel: Kernel
@@ -28,7 +28,6 @@ class WrittenKernel:
     how: Any = field(default=None, repr=False, compare=False)
 
     def text(self) -> str:
-        """The module as LLVM IR."""
         module = Module(self.target)
         strategies.write(module, self.kernel, self.how)
         for name, ranks, rules in self.doors:
@@ -37,12 +36,12 @@ class WrittenKernel:
 
 
 def kernel_text(kernel: Kernel, how=None, doors: tuple = ()) -> str | Text:
-    """The LLVM IR of a kernel, by a strategy, for this machine; from the disk where it was written before."""
+    """Return the LLVM IR of a kernel, by a strategy, for this machine; the disk cache may have it."""
     return text_of(WrittenKernel(host(), kernel, "" if how is None else how.name, doors, how))
 
 
 def entries(kernel: Kernel, ranks_of_doors: dict, rules: dict, how=None) -> dict:
-    """Compiles a kernel with its doors, by a strategy: {name of door: callable on arrays}."""
+    """Compile a kernel with its doors, by a strategy; return {name of door: callable on arrays}."""
     doors = tuple([(name, ranks, tuple(rules[name].items())) for name, ranks in ranks_of_doors.items()])
     addresses = compile.compile_module(kernel_text(kernel, how, doors), list(ranks_of_doors))
     out = {}
@@ -54,8 +53,10 @@ def entries(kernel: Kernel, ranks_of_doors: dict, rules: dict, how=None) -> dict
 
 @functools.lru_cache(None)
 def planned_entry(name: str, inputs: tuple, outputs: tuple):
-    """The entry of kernels whose symbols were worked out before, for arrays of these (dtype, rank): called with the arrays and
-    a plan, an int64 array of the kernel's address and its symbols in order."""
+    """Return the entry of kernels whose symbols are already computed, for arrays of these (dtype, rank).
+
+    It takes the arrays and a plan: an int64 array of the kernel's address and its symbols in order.
+    """
     ranks = [rank for _, rank in inputs + outputs]
     symbol = "door_" + "_".join(map(str, ranks))
     address = compile.compile_module(native_doors.plan_door_text(symbol, ranks, host()), [symbol])[symbol]

@@ -1,7 +1,6 @@
-"""Kernels of loops as steps of native calls, and the few that several operators need: moving, filling, checking numbers.
+"""Loop kernels as steps of native calls, and the few that several operators share: move, fill, convert, check numbers.
 
-`buffers` of a step are words (`step_list.py`) in the order of the kernel's buffers; strides of arrays are in bytes, as operands
-have them.
+`buffers` of a step are words (`step_list.py`) in the order of the kernel's buffers. Strides of arrays are in bytes.
 """
 
 import functools
@@ -19,17 +18,17 @@ from .step_list import At, NativeStep, Status, Table
 
 @functools.lru_cache(4096)
 def address_of(kernel: Kernel, how=None) -> int:
-    """Where the compiled kernel is; `how` is a strategy of the code generator."""
+    """Return the address of the compiled kernel; `how` is a strategy of the code generator."""
     return compile.compile_module(kernel_text(kernel, how), [kernel.name])[kernel.name]
 
 
 def step(kernel: Kernel, buffers, how=None, **symbols) -> NativeStep:
-    """A kernel on buffers; `symbols` are its sizes and strides (in elements)."""
+    """Return a kernel on buffers as a step; `symbols` are its sizes and strides (in elements)."""
     return NativeStep(address_of(kernel, how), (*buffers, *[symbols[s] for s in kernel.symbols], 0, 0))
 
 
 def words_of(numbers) -> np.ndarray:
-    """The bytes of an array as 64-bit integers, with zeros behind."""
+    """Return the bytes of an array as 64-bit integers, padded with zeros."""
     whole = np.zeros(-(-numbers.nbytes // 8) * 8, np.uint8)
     whole[:numbers.nbytes] = np.frombuffer(numbers.tobytes(), np.uint8)
     return whole.view(np.int64)
@@ -52,7 +51,7 @@ def _move(size: int, rank: int, inner: tuple) -> Kernel:
 
 
 def move(shape, item: int, source, source_strides, target, target_strides) -> NativeStep:
-    """Copies elements of `item` bytes (16: pairs of 8) between arrays of one shape and any strides in bytes."""
+    """Copy elements of `item` bytes (16: pairs of 8) between arrays of one shape and any strides in bytes."""
     if item == 16:
         shape, item = (*shape, 2), 8
         source_strides, target_strides = (*source_strides, 8), (*target_strides, 8)
@@ -75,7 +74,7 @@ def _add(kind, rank: int, inner: tuple) -> Kernel:
 
 
 def add(shape, kind, source, source_strides, target, target_strides) -> NativeStep:
-    """Adds elements to those of another array of the shape; strides are in bytes."""
+    """Add elements to those of another array of the shape; strides are in bytes."""
     item = kind.itemsize
     sizes, a, b = joined(shape, [s // item for s in source_strides], [s // item for s in target_strides])
     inner = tuple([s if s in (0, 1) else None for s in (a[-1], b[-1])])
@@ -84,18 +83,18 @@ def add(shape, kind, source, source_strides, target, target_strides) -> NativeSt
 
 
 def copy_of(x, number: int, out, result: int) -> NativeStep:
-    """The copy of an operand that an update starts with, where its result does not lie in that operand's memory."""
+    """Return the copy of an operand that starts an update, for a result outside of that operand's memory."""
     return move(x.shape, out.dtype.itemsize, At(number), x.strides, At(result), out.strides)._replace(apart=True)
 
 
 def over_first(x, out, result: int) -> tuple:
-    """What a `NativeCall` says of an update of its first operand: that it may be written where that lies in rows."""
+    """Return the `over` of an update (`NativeCall`): the result may be written over the first operand if that is in C order."""
     in_rows = all(n == 1 or s == t for n, s, t in zip(x.shape, x.strides, out.strides))
     return ((result, 0),) if in_rows else ()
 
 
 def joined(shape, a, b):
-    """Sizes and both strides with dims of size 1 left out and dims that follow each other evenly joined."""
+    """Return sizes and both strides without dims of size 1, with dims merged that follow each other evenly."""
     sizes, x, y = [], [], []
     for n, s, t in zip(shape, a, b):
         if n == 1:
@@ -119,7 +118,7 @@ def _fill(kind, bits: bytes) -> Kernel:
 
 
 def fill(target, count: int, number, kind) -> NativeStep:
-    """Stores a number in so many elements of a dtype."""
+    """Store a number in so many elements of a dtype."""
     return step(_fill(kind, as_kind(np.asarray(number), kind.np).tobytes()), (target,), n=count)
 
 
@@ -135,7 +134,7 @@ def _convert(kind, gives) -> Kernel:
 
 
 def convert(source, kind, target, gives, count: int) -> NativeStep:
-    """Converts so many elements of one dtype to another."""
+    """Convert so many elements of one dtype to another."""
     return step(_convert(kind, gives), (source, target), n=count)
 
 
@@ -163,7 +162,7 @@ def _outside(kind, ignores: bool) -> Kernel:
 
 
 def check_range(numbers, count: int, kind, low: int, high: int, ignored: int | None = None) -> NativeStep:
-    """Stops the run unless `count` integers lie in low .. high - 1 or are `ignored`."""
+    """Stop the run unless `count` integers are in low .. high - 1 or `ignored`."""
     bounds = [Table([n]) for n in (low, ignored or 0, high)]
     return step(_outside(kind, ignored is not None), (numbers, *bounds, Status()), n=count)
 
@@ -182,7 +181,7 @@ def _zero(kind) -> Kernel:
 
 
 def check_no_zero(numbers, count: int, kind) -> NativeStep:
-    """Stops the run if one of `count` whole numbers is 0."""
+    """Stop the run if one of `count` integers is 0."""
     return step(_zero(kind), (numbers, Status()), n=count)
 
 
@@ -201,7 +200,7 @@ def _falls(kind) -> Kernel:
 
 
 def check_rising(operand: int, count: int, kind) -> list[NativeStep]:
-    """Stops the run unless each of `count` integers is at least the one before."""
+    """Stop the run unless each of `count` integers is at least the one before."""
     if count < 2:
         return []
     return [step(_falls(kind), (At(operand), At(operand, kind.itemsize), Status()), n=count - 1)]

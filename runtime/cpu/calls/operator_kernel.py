@@ -55,7 +55,6 @@ class Operand(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The number of elements."""
         return math.prod(self.shape)
 
     @property

@@ -18,12 +18,12 @@ PAGE = 4096
 
 
 def word(f, arg, i, type_=I64):
-    """A word of the argument block."""
+    """Load a word of the argument block."""
     return f.load(type_, f.at(arg, 8 * i))
 
 
 def fma_task(module):
-    """Each chunk runs `words[0]` rounds of independent multiply-adds that fill the registers; gives flops of a round."""
+    """Write a task of `words[0]` rounds of independent multiply-adds that fill the registers; return the flops of a round."""
     f = module.task("fma")
     arg, chunk, _ = f.params
     lanes, many = f.lanes(FLOAT), module.target.vector_registers * 3 // 4
@@ -43,7 +43,7 @@ def fma_task(module):
 
 
 def stream_task(module, name, reads, writes):
-    """Each chunk goes once over its `words[1]` floats of one or two arrays; writes pass by the caches."""
+    """Write a task that goes once over its `words[1]` floats of one or two arrays; writes bypass the caches."""
     f = module.task(name)
     arg, chunk, _ = f.params
     lanes, many = f.lanes(FLOAT), 8
@@ -71,7 +71,7 @@ def stream_task(module, name, reads, writes):
 
 @cache
 def tasks():
-    """Addresses of the three kernels, and the flops of one round of the first."""
+    """Return the addresses of the three kernels, and the flops of one round of the first."""
     module = Module(host())
     flops = fma_task(module)
     stream_task(module, "read", reads=1, writes=0)
@@ -80,7 +80,7 @@ def tasks():
 
 
 def best_seconds(address, block, chunks, rounds):
-    """The shortest of several runs."""
+    """Return the shortest time of several runs."""
     times = []
     for _ in range(rounds + 1):
         time.sleep(0.02)
@@ -91,14 +91,15 @@ def best_seconds(address, block, chunks, rounds):
 
 
 def aligned_floats(count):
-    """`count` floats that begin at a cache line."""
+    """Return `count` floats that begin at a cache line."""
     raw = np.full(count + 16, 0.5, np.float32)
     skip = -raw.ctypes.data % 64 // 4
     return raw[skip:skip + count]
 
 
 def measured(threads: int, rounds: int = 7, floats: int = 1 << 24, fma_rounds: int = 2_000_000) -> dict[str, float]:
-    """{"flops": per second, "bytes": per second} with that many threads. Memory is the better of reading and of x + y."""
+    """Return {"flops": per second, "bytes": per second} with that many threads. Memory is the better of reading and of x + y.
+    """
     addresses, flops = tasks()
     chunks, before = threads, pool.get_num_threads()
     count = floats // chunks // 1024 * 1024

@@ -38,21 +38,21 @@ _LEAST_WORK = 1 << 18               # scalar operations that make another chunk 
 
 
 class Jobs:
-    """Jobs in order, with the tables that they read; no more threads than they are cut for take part."""
+    """Jobs in order, with the tables that they read; at most `threads` threads take part."""
 
     def __init__(self, threads: int):
         self._threads = threads
         self._rows, self._given, self._keep = [], [], []
 
     def table(self, numbers) -> int:
-        """A table of 64-bit integers that lives as long as the plan; gives its address."""
+        """Return a table of 64-bit integers that lives as long as the plan, as its address."""
         table = Table(numbers)
         self._keep.append(table)
         return table
 
     def add(self, task: int, names: tuple, turns: int = 1, **words):
-        """One job: `names` are the words after its head, `words` their values (0 unless given; floats as doubles); `chunks`
-        is one of them."""
+        """Add a job: `names` are the words after its head, `words` their values (default 0; floats as doubles), `chunks` among
+        them."""
         chunks = words["chunks"]
         numbers = [words.pop(name, 0) for name in names]
         given = tuple([x if type(x) is Table else _bits(x) for x in numbers])
@@ -64,7 +64,7 @@ class Jobs:
         self._given.append(given)
 
     def plan(self, scratch_bytes: int, work: int) -> "JobsPlan":
-        """The jobs, ready to be called; `work` counts scalar operations."""
+        """Return the jobs, ready to be called; `work` counts scalar operations."""
         words = [len(self._rows)]
         for task, chunks, *rest in self._rows:
             words += [task, at_most(chunks, self._threads), *rest]
@@ -74,7 +74,7 @@ class Jobs:
 
 
 class JobsPlan:
-    """Jobs that can be called on arrays of the dtypes that they were made for."""
+    """Jobs that can be called on arrays of the dtypes that they were planned for."""
 
     __slots__ = ("_address", "_keep", "_launch", "_long", "_steps", "size")
 
@@ -83,7 +83,6 @@ class JobsPlan:
         self._launch, self._steps = None, steps
 
     def __call__(self, *arrays):
-        """Runs the jobs."""
         start = 0
         if self.size:
             scratch = alloc.empty(self.size + _ALIGNMENT, _BYTE)     # lives as long as this call
@@ -93,8 +92,11 @@ class JobsPlan:
         self._launch(*arrays, self._address, start)
 
     def native(self, arrays, scratch: int = 0) -> NativeCall:
-        """The jobs as steps of a graph; `arrays` says which operand each array of the plan is, what part of one, or which table
-        (`None`: it is not read). Their scratch memory comes behind so many bytes of it."""
+        """Return the jobs as steps of a graph.
+
+        `arrays` has for each array of the plan an operand's number, a part of one, or a table (None: it is not read). `scratch`
+        bytes of the call's scratch memory are left free before theirs.
+        """
         head = (*[0 if n is None else At(n) if type(n) is int else n for n in arrays], Scratch(scratch) if self.size else 0, 0)
         steps = [NativeStep(task, (*head, *words), chunks, turns, len(arrays) + 1)
                  for task, chunks, turns, words in self._steps]
@@ -102,7 +104,7 @@ class JobsPlan:
 
 
 def _bits(number) -> int:
-    """A word: an integer, or the bits of a double."""
+    """Return a word: an integer, or the bits of a double."""
     return ctypes.c_int64.from_buffer(ctypes.c_double(number)).value if isinstance(number, float) else int(number)
 
 
@@ -116,7 +118,7 @@ def _launcher(dtypes, long):
 
 
 def chunks_for(work: int, items: int, threads: int) -> int:
-    """How many chunks a job of so many items is cut into: several for each thread where there is enough to do."""
+    """Return the number of chunks of a job of so many items: several for each thread where there is enough to do."""
     if threads == 1 or work < 2 * _LEAST_WORK:
         return 1
     return max(1, min(items, 8 * threads, work // _LEAST_WORK))
@@ -130,24 +132,23 @@ _STAGGER = 320
 
 
 class SlotJobs:
-    """Jobs in order and the workspace that they share, cut for so many threads (those that there are, unless said)."""
+    """Jobs in order and their shared workspace, cut for so many threads (default: the current number)."""
 
     def __init__(self, threads: int | None = None):
         self.threads, self._size = threads or pool.get_num_threads(), 0
         self._given: list = []
 
     def room(self, size: int) -> int:
-        """Reserve bytes of the workspace; gives their offset."""
+        """Reserve bytes of the workspace; return their offset."""
         at = self._size
         self._size += -(-size // _ALIGNMENT) * _ALIGNMENT + _STAGGER
         return at
 
     def table(self, numbers) -> Table:
-        """A table of 64-bit integers that lives as long as a job that has it among its words; gives its address."""
         return Table(numbers)
 
     def add(self, task: int, chunks: int, names: tuple, words: dict, slots: dict):
-        """One job: words by name, and {name: (slot, byte offset)} for those that are addresses of the call."""
+        """Add a job: words by name, and {name: (slot, byte offset)} for those that are addresses."""
         given = [words.get(name, 0) for name in names]
         patches = [(names.index(name), slot, offset) for name, (slot, offset) in slots.items()]
         self._given.append((task, max(1, chunks), tuple([x if type(x) is Table else int(x) for x in given]), patches))
@@ -158,7 +159,6 @@ class SlotJobs:
         return tuple(self._given)
 
     def plan(self) -> "SlotPlan":
-        """The jobs, ready to be called."""
         return SlotPlan(self._size + _ALIGNMENT if self._size else 0, self.given, self.threads)
 
 
@@ -171,7 +171,7 @@ class SlotPlan:
         self.size, self._given, self._threads, self._ready = size, given, threads, None
 
     def __call__(self, x, w, y, operands: int = 0, extra: int = 0, factors: int = 0):
-        """Run the jobs on C-contiguous arrays (dtypes and sizes are not looked at beyond the first call's)."""
+        """Run the jobs on C-contiguous arrays; dtypes and sizes are checked at the first call only."""
         memory = alloc.empty(self.size, _BYTE) if self.size else None
         start = 0 if memory is None else -(-call.address_of(memory) // _ALIGNMENT) * _ALIGNMENT
         ready = self._ready
@@ -183,13 +183,16 @@ class SlotPlan:
         launch(x, w, y, operands, extra, factors, start, address)
 
     def native(self, places: dict, block=()) -> NativeCall:
-        """The jobs as steps of a graph. `places` says for each slot what is there (a word as in `step_list.py`); `block` are
-        the words that the slot OPERANDS points to, where `places` does not name it."""
+        """Return the jobs as steps of a graph.
+
+        `places` has a word (`step_list.py`) for each slot; `block` are the words that OPERANDS points to, unless `places` names
+        it.
+        """
         return NativeCall(tuple([_native_step(given, places, tuple(block)) for given in self._given]), self.size)
 
 
 def _words_of(given, threads) -> array:
-    """What the launcher reads: how many jobs there are, where what it is told of each stands, and that."""
+    """Return the launcher's words: the number of jobs, the heads with the places of their words and patches, then these."""
     heads, rest, after = [len(given)], [], _WORD * (1 + slot_codegen.STEP_WORDS * len(given))
     for task, chunks, words, patches in given:
         heads += [task, at_most(chunks, threads), len(words), after + _WORD * len(rest), len(patches),
@@ -226,24 +229,24 @@ def _slot_launcher(x, w, y, long):
 
 
 def share(work: int, items: int, threads: int, least: int = 1 << 15) -> int:
-    """How many chunks a job is cut into: some per thread where there is enough to do."""
+    """Return the number of chunks of a job: some per thread where there is enough to do."""
     if threads == 1 or work < 4 * least:
         return 1
     return max(1, min(items, 8 * threads, work // least))
 
 
 def wide(kind) -> np.dtype:
-    """The dtype that kernels compute elements of a dtype in."""
+    """Return the dtype in which kernels compute elements of a dtype."""
     return dt.accumulator(dt.BY_NP[kind]).np
 
 
 def rows_of(sizes, item: int) -> tuple:
-    """The strides, in bytes, of an array in rows."""
+    """Return the strides, in bytes, of an array in C order."""
     return tuple([math.prod(sizes[d + 1:]) * item for d in range(len(sizes))])
 
 
 class StepBuilder:
-    """The steps of a call, as they are put together."""
+    """Steps of a native call under construction, with their scratch memory."""
 
     def __init__(self):
         self.before: list = []
@@ -252,13 +255,13 @@ class StepBuilder:
         self.scratch_bytes = 0
 
     def room(self, count: int, kind) -> Scratch:
-        """Scratch memory for so many elements of a dtype, on a cache line."""
+        """Reserve scratch memory for so many elements of a dtype, on a cache line."""
         at = Scratch(self.scratch_bytes)
         self.scratch_bytes += math.ceil(count * kind.itemsize / _ALIGNMENT) * _ALIGNMENT
         return at
 
     def read(self, number: int, array):
-        """Where an operand lies: as float32, if it is of low precision."""
+        """Return the location of an operand; low precision is first converted to float32."""
         kind = wide(array.dtype)
         if kind == array.dtype:
             return At(number)
@@ -267,7 +270,7 @@ class StepBuilder:
         return at
 
     def write(self, number: int, array):
-        """Where a result is to be written: as float32, if it is of low precision."""
+        """Return the location to write a result to; low precision is converted from float32 at the end."""
         kind = wide(array.dtype)
         if kind == array.dtype:
             return At(number)
@@ -276,5 +279,4 @@ class StepBuilder:
         return at
 
     def call(self, more=()) -> NativeCall:
-        """All of it, and `more` steps."""
         return NativeCall((*self.before, *self.steps, *more, *self.after), self.scratch_bytes)

@@ -1,11 +1,11 @@
-"""Threads for native kernels: one fork-join pool per process (made of `passes/codegen/llvm/pool/fork_join.py`).
+"""The thread pool of native kernels: one fork-join pool per process (made of `passes/codegen/llvm/pool/fork_join.py`).
 
-A kernel's *task* is native code `void task(ptr arg, i64 chunk, i64 worker)`; `run` calls it for each chunk, on as many threads
-as there are. Compiled modules reach the pool as `void @ingot_pool_run(ptr task, ptr arg, i64 chunks)`. Nothing starts before
-the first job with more than one chunk; importing this file compiles nothing. Results must not depend on which worker runs a
-chunk; `worker` (below the number of threads) is only for scratch memory that belongs to the call.
+A kernel's *task* is native code `void task(ptr arg, i64 chunk, i64 worker)`; `run` calls it for each chunk, on all threads of
+the pool. Compiled modules reach the pool as `void @ingot_pool_run(ptr task, ptr arg, i64 chunks)`. Nothing starts before the
+first job with more than one chunk; importing this file compiles nothing. Results must not depend on which worker runs a chunk;
+`worker` (below the number of threads) is only for scratch memory that belongs to the call.
 
-Where there is no Linux futex, or the pool's own code cannot be compiled, every job runs on the calling thread.
+Without a Linux futex, or if the pool's own code cannot be compiled, every job runs on the calling thread.
 """
 
 import atexit
@@ -41,7 +41,6 @@ class _Pool:
         self.configure(_State.threads)
 
     def field(self, offset, kind=ctypes.c_int32):
-        """A field of the state, to read or set."""
         return kind.from_address(self.state + offset)
 
     def configure(self, threads):
@@ -52,7 +51,7 @@ class _Pool:
         self.field(fork_join.CURE).value = int(fits and threads > 1)
 
     def acquire(self, seconds):
-        """Take the pool as a submitting thread would; False when others keep it that long."""
+        """Take the pool as a submitting thread would; return False if others hold it that long."""
         deadline = time.monotonic() + seconds
         while not self.try_acquire():
             if time.monotonic() > deadline:
@@ -61,26 +60,23 @@ class _Pool:
         return True
 
     def release(self):
-        """Let other threads submit again."""
         self.field(fork_join.BUSY).value = 0
 
     def forget_workers(self):
-        """In a forked child: the workers were left behind, and whoever held the pool too."""
+        """Reset the pool in a forked child: neither the workers nor a thread that held the pool exist there."""
         threads = self.field(fork_join.THREADS, ctypes.c_int64).value
         ctypes.memset(self.state, 0, fork_join.STATE_BYTES)
         self.configure(threads)
 
 
 class _State:
-    """The one pool of this process."""
-
     lock = threading.Lock()
     pool: Any = None
     threads = changes = 0
 
 
 def get_num_threads() -> int:
-    """How many threads a kernel may use, the calling one among them."""
+    """Return the number of threads of a kernel, the calling one included."""
     if not _State.threads:
         _State.threads = _default_threads()
     return _State.threads
@@ -90,14 +86,14 @@ blas_threads.most = get_num_threads
 
 
 def changes() -> int:
-    """How often the number of threads was set: a plan is for one number if this is the same before and after."""
+    """Return how often the number of threads was set: a plan is for one number if this is the same before and after."""
     return _State.changes
 
 
 def set_num_threads(count: int) -> None:
-    """Set how many threads a kernel may use from now on. Results do not depend on it.
+    """Set the number of threads of kernels. Results do not depend on it.
 
-    What other Python threads compute meanwhile goes on with as many as it was planned for, or fewer.
+    Running calls of other Python threads finish with at most as many threads as they were planned for.
     """
     if not isinstance(count, int) or not 1 <= count <= fork_join.MAX_THREADS:
         raise ArgumentError(f"set_num_threads expects an int from 1 to {fork_join.MAX_THREADS}, got {count!r}")
@@ -114,15 +110,15 @@ def set_num_threads(count: int) -> None:
 
 
 def run(task: int, arg: int, chunks: int):
-    """Call the native function at address `task` as task(arg, chunk, worker) for each chunk; returns when all are done."""
+    """Call the native function at address `task` as task(arg, chunk, worker) for each chunk; return when all are done."""
     (_State.pool or _ready()).run(task, arg, chunks)
 
 
 class StepList:
     """An array of (task address, argument address, chunks) run in order by one native call, without the interpreter.
 
-    `keep` holds whatever owns the memory behind the arguments. With `status`, the address of an i64, the list stops after
-    the first step that leaves it nonzero. Calling it gives the number of steps run.
+    `keep` holds the owners of the arguments' memory. With `status`, the address of an i64, the list stops after the first step
+    that leaves it nonzero. A call returns the number of steps run.
     """
 
     __slots__ = ("_address", "_array", "_count", "_keep", "_run", "_status")
@@ -142,17 +138,17 @@ class StepList:
 
     @property
     def address(self) -> int:
-        """Where the array of steps lies, for native code that runs it itself."""
+        """The address of the array of steps, for native code that runs it itself."""
         return self._address
 
 
 def address_of(name: str) -> int:
-    """Address of one of the pool's functions (ingot_pool_run, ingot_pool_steps)."""
+    """Return the address of one of the pool's functions (ingot_pool_run, ingot_pool_steps)."""
     return (_State.pool or _ready()).addresses[name]
 
 
 def is_running() -> bool:
-    """True when worker threads exist."""
+    """Whether worker threads exist."""
     pool = _State.pool
     return pool is not None and bool(pool.field(fork_join.STARTED).value)
 
@@ -174,7 +170,7 @@ def _ready():
 
 
 def compile_code():
-    """Compiles the pool's functions without starting it, for machines that this one is not."""
+    """Compile the pool's functions without starting it, for machines other than this one."""
     compiler.compile_module(_pool_text(), fork_join.SYMBOLS)
 
 

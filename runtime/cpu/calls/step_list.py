@@ -1,8 +1,8 @@
-"""Step lists for the native runner (`passes/codegen/llvm/loops/programs.py` says how they look): from records to words.
+"""Step lists of the native runner, written from records to words (format: `passes/codegen/llvm/loops/programs.py`).
 
-A kernel module describes what it would call for concrete shapes as a `NativeCall`: steps of native code whose words are numbers
-or say what address belongs there. `StepList` puts calls on placed operands one after the other. Words hold no address that is
-not in `relocations`, so a list can be stored, and loaded again where the same code lies elsewhere.
+An operator describes its work for concrete shapes as a `NativeCall`: steps of native code whose words are numbers or symbolic
+addresses. `StepList` appends calls on placed operands. All addresses are in `relocations`, so a list can be stored, and loaded
+again in a process whose code has other addresses.
 """
 
 from dataclasses import dataclass, field
@@ -50,7 +50,7 @@ class Code(NamedTuple):
 
 
 class Status(NamedTuple):
-    """The address of the word that a step sets to anything but 0 when it finds wrong data."""
+    """The address of the status word; a step sets it to nonzero when it finds wrong data."""
 
 
 class Table(int):
@@ -66,9 +66,12 @@ class Table(int):
 
 
 class NativeStep(NamedTuple):
-    """Native code and its job. `chunks` 0: called as function(job); else a pool task. `turn`: number of the word that holds the
-    turn's number, where the step is done `turns` times. `apart`: it is left out where the call's result lies in the memory of
-    the operand that it may be written over."""
+    """Native code and its job.
+
+        chunks   0: called as function(job); else a pool task
+        turn     number of the word that holds the turn's number, if the step runs `turns` times
+        apart    the step is left out if the call's result is in the memory of the operand that it may be written over
+    """
 
     function: int
     words: tuple
@@ -80,11 +83,11 @@ class NativeStep(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class NativeCall:
-    """What an operator does on arrays of known shapes: steps, the scratch memory that they share, and about how many elements
-    of an elementwise kernel take as long (0: not said).
+    """Steps of an operator on arrays of known shapes, and their scratch memory.
 
-    `over` has pairs of operands, by number: the first, a result, may lie in the memory of the second, whose every element is
-    read only where the result's is written, and before it is.
+        work   about how many elements of an elementwise kernel take as long (0: unknown)
+        over   pairs of operand numbers: the first, a result, may be in the memory of the second, whose every element is read
+               only where the result's is written, and before it is
     """
 
     steps: tuple
@@ -95,12 +98,15 @@ class NativeCall:
 
     @cached_property
     def can_fail(self) -> bool:
-        """Whether a step may find its data wrong."""
+        """Whether a step may find wrong data."""
         return any(type(w) is Status for step in self.steps for w in step.words)
 
     def written(self, threads: int, over: bool) -> "Written":
-        """The words of the steps, wherever operands lie. No more than so many threads take part, for whom scratch memory is (0:
-        all that there are); steps that are `apart` are left out where the result lies `over` the operand."""
+        """Return the words of the steps, for any operand locations.
+
+        At most so many threads take part (0: all); scratch memory is for as many. Steps that are `apart` are left out if the
+        result is `over` the operand.
+        """
         key = threads, over
         found = self._written.get(key)
         if found is None:
@@ -109,7 +115,7 @@ class NativeCall:
 
 
 class Base(NamedTuple):
-    """Where an operand starts: a word of the runner's block, and the bytes from the address in it."""
+    """The start of an operand: a word of the runner's block, and bytes from the address in it."""
 
     slot: int
     offset: int = 0
@@ -121,12 +127,12 @@ SCRATCH, ITSELF, STATUS, OPERANDS = range(4)            # bases of a call: its s
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """The words of some steps, as they stand in a list, but for the addresses that a call brings.
+    """Words of some steps as they are in a list, except the addresses that a call brings.
 
-    patches     numbers of the words that name a base; the next one is the offset from there
-    bases       which base of the call that is, for each of them
-    code        [(number of a word, address of the code)]
-    tables      [(number of a word, the table that it points to)]
+        patches     numbers of the words that name a base; the next one is the offset from there
+        bases       the number of the call's base for each of them
+        code        [(number of a word, address of the code)]
+        tables      [(number of a word, the table that it points to)]
     """
 
     steps: int
@@ -137,14 +143,13 @@ class Written:
     tables: list
 
     def with_words(self, words) -> "Written":
-        """The same with other numbers."""
         made = shallow(self)
         vars(made)["words"] = words
         return made
 
     @cached_property
     def form(self):
-        """What is equal for those that may stand where the other does."""
+        """A key that is equal for records that may replace each other."""
         return (self.steps, len(self.words), [(at, table.array.size) for at, table in self.tables], self.patches.tobytes(),
                 self.bases.tobytes())
 
@@ -183,7 +188,7 @@ def _write(steps, threads) -> Written:
 
 
 def _base_of(word):
-    """(base of the call, bytes from there) of a word that is an address."""
+    """Return (base of the call, bytes from there) of a word that is an address."""
     if type(word) is At:
         return OPERANDS + word.operand, word.offset
     if type(word) is Scratch:
@@ -198,10 +203,10 @@ def _base_of(word):
 class StepList:
     """Steps in order, as words.
 
-    calls         what was written of each call
-    owners        what each call belongs to
-    firsts        the number of each call's first base, among those of all calls: `slots` and `offsets` say where they are
-    words         the list, once finished
+        calls         the written words of each call
+        owners        the owner of each call
+        firsts        the number of each call's first base, among those of all calls, in `slots` and `offsets`
+        words         the list, once finished
     """
 
     def __init__(self):
@@ -213,7 +218,7 @@ class StepList:
         self.words = np.zeros(1, np.int64)
 
     def add(self, written: Written, bases, scratch: Base | None, source):
-        """Appends a call on operands that start at `bases`."""
+        """Append a call on operands that start at `bases`."""
         self.calls.append(written)
         self.owners.append(source)
         self.firsts.append(len(self.slots))
@@ -222,7 +227,7 @@ class StepList:
             self.offsets.append(offset)
 
     def with_others(self, instead) -> "StepList":
-        """The same, with other calls `instead` of some, by number, on operands in the same slots."""
+        """Return the list with some calls replaced (`instead`, by number), on operands in the same slots."""
         made = shallow(self)
         made.calls = list(self.calls)
         for number, written in instead:
@@ -231,16 +236,14 @@ class StepList:
 
     @property
     def sources(self) -> list:
-        """What each step belongs to."""
         return [owner for owner, made in zip(self.owners, self.calls) for _ in range(made.steps)]
 
     def finish(self) -> np.ndarray:
-        """The list for the addresses of this process."""
+        """Write the list for the addresses of this process."""
         self.words = Template(self).filled(np.array(self.offsets, np.int64))
         return self.words
 
     def starts(self) -> list:
-        """The number of each call's first word, and the end of the last one."""
         return list(accumulate([len(made.words) for made in self.calls], initial=1))
 
     @property
@@ -261,7 +264,7 @@ class StepList:
 
 
 class Template:
-    """A list without the addresses that its calls bring, and how to put them in."""
+    """A list without the addresses that its calls bring, and the places to put them."""
 
     def __init__(self, steps: StepList):
         calls, self._starts = steps.calls, steps.starts()
@@ -274,7 +277,7 @@ class Template:
         self._first_tables = list(accumulate([len(made.tables) for made in calls], initial=0))
 
     def filled(self, offsets, instead=()) -> np.ndarray:
-        """The list with bases at these offsets; `instead` of some calls, by number, others of the same form."""
+        """Return the list with bases at these offsets; `instead` of some calls, by number, others of the same form."""
         words = self._words.copy()
         for number, made in instead:
             start = self._starts[number]
@@ -294,7 +297,7 @@ _NONE = np.zeros(0, np.intp)
 
 
 def in_arena(offset: int) -> Base:
-    """Where a value of the arena starts."""
+    """Return the base of a value of the arena."""
     if offset < LINE:
         raise GraphError("the first line of the arena belongs to the runner")
     return Base(ARENA, offset)

@@ -1,7 +1,7 @@
-"""Matrix tiles (AMX): whether this process may use them.
+"""Matrix tiles (AMX): permission to use them.
 
-Linux gives tiles to a process that asks, once, for all of its threads and for processes forked from it. A system that is too
-old, or a sandbox that refuses, leaves products on the roads without tiles.
+Linux gives tiles to a process that asks, once, for all of its threads and for processes forked from it. On a system that is too
+old, or in a sandbox that refuses, products do without tiles.
 """
 
 import contextlib
@@ -18,24 +18,24 @@ _local = threading.local()
 
 
 def is_offered() -> bool:
-    """Whether the processor has tiles for bfloat16, and what the road that uses them needs beside them."""
+    """Whether the processor has tiles for bfloat16 and the instructions that kernels use beside them."""
     return FEATURES | {"avx512bf16"} <= host().features
 
 
 @functools.lru_cache(None)
 def is_allowed() -> bool:
-    """Whether kernels of this process may use tiles; asks the system the first time."""
+    """Whether kernels of this process may use tiles; asks the system at the first call."""
     return is_offered() and _ask()
 
 
 def is_wanted() -> bool:
-    """Whether plans may use tiles: those that this process runs itself, where it is allowed to."""
+    """Whether plans may use tiles: those that this process runs itself, if it is allowed to."""
     return not getattr(_local, "withheld", False) and is_allowed()
 
 
 @contextlib.contextmanager
 def withheld():
-    """Inside, this thread plans without tiles: what a program runs that does not ask for them."""
+    """Plan without tiles inside of this block, in this thread: for programs that do not ask the system for them."""
     before = getattr(_local, "withheld", False)
     _local.withheld = True
     try:

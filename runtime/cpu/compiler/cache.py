@@ -4,11 +4,11 @@ Folder: `INGOT_CACHE_DIR`, else `$XDG_CACHE_HOME/ingot`, else `~/.cache/ingot`. 
 
     magic "INGOTOBJ" | u32 format | u32 maker length | u64 payload length | sha256(maker + payload) | maker | payload
 
-`maker` says which compiler made the payload. An entry that is short, altered, of another format or owned by another user
-counts as absent. Writers put a temporary file in place by rename, so racing processes only ever see whole files. A hit
-refreshes the file's time; when the total passes `INGOT_CACHE_SIZE` (MiB, 512 unless set) or there are very many, the least
-recently used go. That is looked at once an hour, by whichever process stores then, and by one that stores a lot.
-A folder that cannot be written costs one warning per process, never an error.
+`maker` names the compiler of the payload. An entry that is short, altered, of another format or owned by another user counts as
+absent. Writers put a temporary file in place by rename, so racing processes only ever see whole files. A hit refreshes the
+file's time. When the total passes `INGOT_CACHE_SIZE` (MiB, default 512) or there are very many entries, the least recently used
+go. A storing process checks this once an hour, or after it stored a lot. A folder that cannot be written costs one warning per
+process, never an error.
 """
 
 import contextlib
@@ -34,7 +34,8 @@ _STALE_TEMPORARY_SECONDS = 3600
 
 
 class _State:
-    """What this process remembers: the warning given, how many entries and bytes it may still store before it looks again."""
+    """State of this process: whether it has warned, and how many entries and bytes it may still store before it checks again.
+    """
 
     lock = threading.Lock()
     warned = False
@@ -42,7 +43,7 @@ class _State:
 
 
 def folder() -> Path:
-    """Where the cache lives; the folder may not exist yet."""
+    """Return the folder of the cache; it may not exist yet."""
     chosen = config.current().cache_dir
     if chosen:
         return Path(chosen)
@@ -50,7 +51,7 @@ def folder() -> Path:
 
 
 def load(key: str, kind: str = "o") -> tuple[bytes, str] | None:
-    """(payload, maker) of an entry, or None when there is no sound one."""
+    """Return (payload, maker) of an entry, or None if there is no sound one."""
     try:
         path = _path(key, kind)
         with open(path, "rb") as file:
@@ -66,7 +67,7 @@ def load(key: str, kind: str = "o") -> tuple[bytes, str] | None:
 
 
 def store(key: str, payload: bytes, maker: str = "", kind: str = "o") -> bool:
-    """Put an entry in place; False (and one warning per process) when the disk does not take it."""
+    """Store an entry; return False (and warn once per process) if the disk does not take it."""
     try:
         path = _path(key, kind)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -80,7 +81,7 @@ def store(key: str, payload: bytes, maker: str = "", kind: str = "o") -> bool:
 
 
 def _is_due(size):
-    """Whether the folder is to be looked at after a store of so many bytes."""
+    """Whether the folder must be checked after a store of so many bytes."""
     with _State.lock:
         if _State.allowance is None:
             _State.allowance = _allowed(MOST_ENTRIES, _cap())       # nothing is known of the folder
@@ -91,18 +92,18 @@ def _is_due(size):
 
 
 def _allowed(entries, total):
-    """How many entries and bytes may be stored unseen, beside so many that are there."""
+    """Return how many entries and bytes may be stored unchecked, beside so many that exist."""
     return max(MOST_ENTRIES / 16, (MOST_ENTRIES - entries) / 4), max(_cap() / 16, (_cap() - total) / 4)
 
 
 def info() -> dict:
-    """Folder, number of entries, bytes in use and the cap in bytes."""
+    """Return folder, number of entries, bytes in use and the cap in bytes."""
     entries = _entries()
     return {"folder": str(folder()), "entries": len(entries), "bytes": sum(size for _, size, _ in entries), "cap": _cap()}
 
 
 def clear() -> int:
-    """Remove every entry; gives how many there were."""
+    """Remove every entry; return how many there were."""
     entries = _entries()
     for _, _, path in entries:
         _remove(path)
@@ -110,7 +111,7 @@ def clear() -> int:
 
 
 def trim(cap: int | None = None):
-    """Remove the least recently used entries, to 80 % of a cap that their total passes, or of the most that there may be."""
+    """Remove the least recently used entries, down to 80 % of a cap that their total or number passes."""
     with contextlib.suppress(OSError):
         (folder() / _SWEPT).touch(mode=0o600)
     cap = _cap() if cap is None else cap
@@ -142,7 +143,7 @@ def _cap():
 
 
 def _trusted(status):
-    """Machine code is run as found, so only files of this user (or root) count."""
+    """Whether a file belongs to this user or root: machine code is run as found."""
     return not hasattr(os, "getuid") or status.st_uid in (os.getuid(), 0)
 
 
@@ -176,7 +177,7 @@ def _write(path, data):
 
 
 def _entries():
-    """(time last used, size, path) of each entry; temporary files left by a killed process are removed on the way."""
+    """Return (time last used, size, path) of each entry; remove temporary files left by a killed process."""
     found = []
     for entry in _files():
         try:
@@ -192,7 +193,6 @@ def _entries():
 
 
 def _files():
-    """What lies in the folders of two letters."""
     with contextlib.suppress(OSError), os.scandir(folder()) as parts:
         for part in parts:
             if len(part.name) == 2:

@@ -1,7 +1,7 @@
-"""From LLVM IR text to callable addresses: memory, then the disk cache, then LLVM.
+"""LLVM IR text to callable addresses: from memory, then the disk cache, then LLVM.
 
-`compile_module` is the one road. A module found in the disk cache is mapped by `elf.load` and never imports llvmlite; LLVM
-is imported here only, and only to make what no cache has. The same module asked for by several threads is made once.
+`compile_module` is the way in. A module found in the disk cache is mapped by `elf.load` and never imports llvmlite; LLVM is
+imported here only, and only to compile what no cache has. Threads that need the same module compile it once.
 
     addresses = compile_module(module.text(), ["gemm"])        # {"gemm": 140213...}
     stats()                                                    # {"compiles": 1, "disk_hits": 0, "memory_hits": 0, ...}
@@ -32,8 +32,6 @@ _DEFINED = re.compile(r"^define (?!internal)[^@]*@([\w.]+)\(|^@([\w.]+) = (?!int
 
 
 class _State:
-    """Everything this process has compiled or loaded."""
-
     lock = threading.Lock()            # guards the tables
     llvm_lock = threading.Lock()       # LLVM's target machines serve one thread at a time
     modules: dict = {}                 # key -> addresses of all global symbols
@@ -52,10 +50,10 @@ class _State:
 
 
 def compile_module(ir_text: str | Text, symbols, target: Target | None = None, passes: str | None = None) -> dict[str, int]:
-    """{symbol: address} of the named functions of a module, compiled for `target` (this machine unless given).
+    """Return {symbol: address} of the named functions of a module, compiled for `target` (default: this machine).
 
-    `passes=None` runs code generation alone, which is right for IR that already says its vectors; `passes="O3"` runs
-    LLVM's optimiser first, for scalar IR.
+    `passes=None` runs code generation alone, which is right for IR that is vectorised already; `passes="O3"` runs LLVM's
+    optimiser first, for scalar IR.
     """
     target = target or host()
     key = module_key(ir_text, target, passes)
@@ -72,43 +70,45 @@ def compile_module(ir_text: str | Text, symbols, target: Target | None = None, p
 
 @functools.lru_cache(1024)
 def task_of(kernel, symbol: str, *arguments) -> int:
-    """Where a compiled function of a kernel is, whose text is `kernel.text(*arguments)`. Sizes that come for the first time ask
-    for it, so it is known by the record."""
+    """Return the address of a compiled function of a kernel, whose text is `kernel.text(*arguments)`.
+
+    It is cached by the record, since sizes that come for the first time ask for it.
+    """
     return compile_module(text_by(type(kernel).text, kernel, *arguments), [symbol])[symbol]
 
 
 def emit_object(ir_text: str | Text, target: Target | None = None, passes: str | None = None) -> bytes:
-    """The relocatable object of a module for any target, from the cache or LLVM, without loading it."""
+    """Return the relocatable object of a module for any target, from the cache or LLVM, without loading it."""
     target = target or host()
     return _object(module_key(ir_text, target, passes), ir_text, target, passes)
 
 
 def module_key(ir_text: str | Text, target: Target, passes: str | None = None) -> str:
-    """The name under which a module's object is cached: its text, the CPU features it needs, how it is compiled."""
+    """Return the cache key of a module's object: its text, the CPU features that it needs, the passes."""
     words = f"{_OBJECT_FORMAT}|{target.llvm_triple}|{target.llvm_cpu}|{target.llvm_features}|{passes}|"
     return hashlib.sha256((words + digest_of(ir_text)).encode()).hexdigest()
 
 
 def provide(name: str, address):
-    """Let modules call the outside symbol `name`; `address` is a function that gives its address when first needed."""
+    """Let modules call the outside symbol `name`; `address` is a function that returns its address when first needed."""
     _State.providers[name] = address
 
 
 def short_key(ir_text: str | Text, target: Target, passes: str | None = None) -> str:
-    """The name of a module's object beside a model: its text and what its code must run on, but not what a machine can do
-    beyond that."""
+    """Return the key of a module's object inside a model file: its text and the required target, without the machine's other
+    features."""
     words = f"{_OBJECT_FORMAT}|{target.llvm_triple}|{target.llvm_cpu}|{passes}|"
     return hashlib.sha256((words + str(ir_text)).encode()).hexdigest()[:32]
 
 
 def use_objects(objects: dict):
-    """Takes ready objects, by short key, that the caller trusts: modules among them are not compiled."""
+    """Register trusted, compiled objects by short key: modules among them are not compiled."""
     with _State.lock:
         _State.ready = {**_State.ready, **objects}
 
 
 def load_object(name: str, data) -> dict[str, int]:
-    """{symbol: address} of an object that the caller trusts, without its text; loaded once under a name of its content."""
+    """Return {symbol: address} of a trusted object, without its text; it is loaded once, under a name made of its content."""
     key = f"object {name}"
     found = _State.modules.get(key)
     if found is None:
@@ -124,26 +124,26 @@ def load_object(name: str, data) -> dict[str, int]:
 
 
 def plan_only():
-    """From now on this process compiles modules and does not load them: addresses only tell functions apart. For planning what
-    another machine is to run."""
+    """Compile modules from now on without loading them: addresses only tell functions apart. For planning for another machine.
+    """
     _State.plan_only = True
 
 
 def _stand_ins(data, target):
-    """An address that means nothing for each global symbol of an object."""
+    """Return a meaningless, unique address for each global symbol of an object."""
     symbols = elf.Object(data, elf.MACHINES[target.arch]).symbols
     return {s.name: next(_State.stand_ins) for s in symbols if s.binding == 1 and s.section}
 
 
 def collect() -> dict:
-    """From now on notes the object of every module that this process loads: {short key: object}."""
+    """Start to log the object of every module that this process loads: {short key: object}."""
     with _State.lock:
         _State.made = {} if _State.made is None else _State.made
         return _State.made
 
 
 def stats() -> dict:
-    """Counters since the process started: compiles (by LLVM), disk_hits, memory_hits, compile_seconds, modules."""
+    """Return counters since the process started: compiles (by LLVM), disk_hits, memory_hits, compile_seconds, modules."""
     return {**_State.counts, "modules": len(_State.modules)}
 
 
@@ -166,7 +166,7 @@ def _make_once(key, ir_text, target, passes):
 
 
 def origin(address: int) -> tuple[str, str]:
-    """(key of the module, symbol) of a compiled function."""
+    """Return (key of the module, symbol) of a compiled function."""
     found = _State.origins.get(address)
     if found is None:
         raise GraphError(f"no compiled function lies at {address:#x}")
@@ -174,12 +174,12 @@ def origin(address: int) -> tuple[str, str]:
 
 
 def object_of(key: str) -> bytes:
-    """The relocatable object of a module that this process has loaded."""
+    """Return the relocatable object of a module that this process has loaded."""
     return _State.objects[key]
 
 
 def _load(key, ir_text, target, passes):
-    """Addresses from an object; one that turns out damaged is compiled again."""
+    """Return addresses from an object; one that turns out damaged is compiled again."""
     data = _State.objects[key] = _object(key, ir_text, target, passes)
     if _State.made is not None:
         _State.made[short_key(ir_text, target, passes)] = data
@@ -230,7 +230,7 @@ def _compile(key, ir_text, target, passes):
 
 
 def _resolve(name):
-    """Address of a symbol that a module calls outside itself."""
+    """Return the address of an outside symbol of a module."""
     provider = _State.providers.get(name)
     if provider is not None:
         return provider()
@@ -253,7 +253,7 @@ def _binding():
 
 @functools.lru_cache(None)
 def _llvm_version():
-    """Version of the installed llvmlite, found without importing it; empty when there is none."""
+    """Return the version of the installed llvmlite without importing it; empty if there is none."""
     spec = importlib.util.find_spec("llvmlite")
     if spec is None or not spec.origin:
         return ""
@@ -275,8 +275,8 @@ def _machine(target, level, worker=0):
 
 
 def _parsed(ir_text, target, machine, context=None):
-    """LLVM's module of a text. Beyond what reading it finds, LLVM looks for values that are read where they are not made, and
-    the like: mistakes of generators, which tests and whoever debugs want to be told rather than have compiled."""
+    """Return LLVM's module of a text. In tests and debugging it is also verified: LLVM finds uses before definitions and the
+    like."""
     try:
         module = _binding().parse_assembly(ir_text, context)
         if _State.checked or config.current().debug >= 1:
@@ -304,7 +304,7 @@ def _run_llvm(ir_text, target, passes):
 
 
 def _at_once(texts, target) -> list:
-    """The objects of modules, made by a thread for each."""
+    """Return the objects of modules, each made by a thread of its own."""
     binding = _binding()
     machines, made, problems = [_machine(target, 2, worker) for worker in range(len(texts))], {}, []
 
@@ -326,8 +326,10 @@ def _at_once(texts, target) -> list:
 
 
 def _emitted(machine, module) -> bytes:
-    """The object of a module. llvmlite calls LLVM under one lock, which this call does without: LLVM asks for no more than that
-    threads have contexts and target machines of their own."""
+    """Return the object of a module without llvmlite's global lock.
+
+    LLVM only requires that threads have contexts and target machines of their own.
+    """
     ffi: Any = importlib.import_module("llvmlite.binding.ffi")
     emit = getattr(ffi.lib.LLVMPY_TargetMachineEmitToMemory, "_cfn", ffi.lib.LLVMPY_TargetMachineEmitToMemory)
     with ffi.OutputString() as problem:
@@ -341,7 +343,7 @@ def _emitted(machine, module) -> bytes:
 
 
 def assembly(ir_text: str | Text, target: Target | None = None, passes: str | None = None) -> str:
-    """The assembly text that LLVM makes of a module, for people."""
+    """Return the assembly text that LLVM makes of a module, for people."""
     target = target or host()
     with _State.llvm_lock:
         module = _binding().parse_assembly(str(ir_text))
@@ -351,7 +353,7 @@ def assembly(ir_text: str | Text, target: Target | None = None, passes: str | No
 
 
 def _load_with_llvm(key, ir_text, data):
-    """LLVM's own loader, for systems whose objects `elf.load` does not read."""
+    """Load by LLVM's own loader, on systems whose objects `elf.load` does not read."""
     binding = _binding()
     names = [function or variable for function, variable in _DEFINED.findall(ir_text)]
     outside = {name: provider() for name, provider in list(_State.providers.items())

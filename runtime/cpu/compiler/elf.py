@@ -1,9 +1,9 @@
-"""Loading relocatable ELF objects of x86-64 and AArch64: machine code from the cache runs without any compiler library.
+"""A loader of relocatable ELF objects of x86-64 and AArch64: machine code from the cache runs without any compiler library.
 
 `load` maps one object into fresh memory, code and constants read-and-execute, data read-and-write (never both write and
-execute), applies its relocations and gives the addresses of its global symbols. Calls out of the object go through stubs,
-because a C library may lie farther away than a 32-bit displacement reaches. Every offset and size found in the object is
-checked against its bounds before use. What was loaded stays for the life of the process.
+execute), applies its relocations and returns the addresses of its global symbols. Calls out of the object go through stubs,
+because a C library may be farther away than a 32-bit displacement reaches. Every offset and size found in the object is checked
+against its bounds before use. A loaded object stays for the life of the process.
 """
 
 import contextlib
@@ -125,7 +125,7 @@ class Object:
 
 
 def is_loaded(section):
-    """True for a section that must be in memory; unwind tables are not (nothing here throws)."""
+    """Whether a section must be in memory; unwind tables need not (nothing here throws)."""
     return bool(section.flags & _SHF_ALLOC) and section.size > 0 and section.name != ".eh_frame"
 
 
@@ -164,7 +164,7 @@ class Image:
         return position
 
     def build(self, base: int, resolve) -> bytearray:
-        """The bytes of the mapping for a given base address; `resolve` gives the address of an outside name."""
+        """Return the bytes of the mapping for a given base address; `resolve` gives the address of an outside name."""
         image = bytearray(self.bytes)
         data, sections = self.source.data, self.source.sections
         for number, at in self.offsets.items():
@@ -180,7 +180,7 @@ class Image:
         return image
 
     def address(self, number, base, resolve):
-        """Where a symbol is, once the mapping lies at `base`."""
+        """Return the address of a symbol in a mapping at `base`."""
         symbol = self.source.symbols[number]
         if symbol.section == 0:
             return resolve(symbol.name)
@@ -207,9 +207,9 @@ class Image:
 
 
 def load(data: bytes, resolve) -> dict[str, int]:
-    """Map an object and give {global symbol: address}. `resolve(name)` gives the address of what it calls outside.
+    """Map an object and return {global symbol: address}. `resolve(name)` gives the address of an outside name.
 
-    Raises `FileError` for an object that is damaged or needs more than this loader does.
+    Raise `FileError` for an object that is damaged or needs more than this loader does.
     """
     try:
         source = Object(data)
@@ -222,7 +222,7 @@ def load(data: bytes, resolve) -> dict[str, int]:
 
 
 def _filled(image, resolve):
-    """The image's memory, in place and protected; given back to the system when something is wrong with the image."""
+    """Return the image's memory, in place and protected; it is unmapped if something is wrong with the image."""
     memory = _Pages(image.bytes)
     try:
         memory.fill(image.build(memory.address, resolve), image.code_bytes)
@@ -256,8 +256,10 @@ class _Pages:
 
 
 def _forget_instructions(start, end):
-    """Makes processors read new code from memory. Linux does it itself for pages that become executable; the compiler's
-    library, where there is one, does it for every system."""
+    """Make processors read new code from memory.
+
+    Linux does it itself for pages that become executable; the compiler's library, where there is one, does it for every system.
+    """
     with contextlib.suppress(OSError, AttributeError):
         clear = ctypes.CDLL("libgcc_s.so.1").__clear_cache
         clear.argtypes, clear.restype = [ctypes.c_void_p, ctypes.c_void_p], None

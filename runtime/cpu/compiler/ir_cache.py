@@ -1,6 +1,8 @@
-"""The IR text of kernels that are described by a record. Writing a large one takes Python longer than loading its object, so
-what is kept on disk is the text's digest, by which compiled code is found; the text itself is written when LLVM or a person
-wants it. A digest is bound to the very source of the code generator, so no change of it is ever missed.
+"""The IR text of kernels that a record describes, written only when needed.
+
+Writing a large text takes Python longer than loading its object. So the disk cache has the digest of the text, by which
+compiled code is found; the text itself is written when LLVM or a person needs it. A digest is bound to the source of the code
+generator, so no change of it is ever missed.
 
     text = text_of(kernel)                     # stands for kernel.text(): str(text)
     text = text_of(kernel, "weight_text")
@@ -19,7 +21,7 @@ _SMALL = 4096        # characters below which a text is written as fast as its d
 
 
 class Text:
-    """What `write()` gives, not written yet; `key` says all that it depends on."""
+    """The result of `write()`, not written yet; `key` has all that it depends on."""
 
     def __init__(self, write, key: str):
         self._write, self._key = write, key
@@ -30,7 +32,7 @@ class Text:
 
     @functools.cached_property
     def digest(self) -> str:
-        """That of the text, perhaps as an earlier process found it."""
+        """The digest of the text, perhaps from an earlier process."""
         entry = cache.load(self._key, _KIND)
         if entry is not None:
             return entry[0].decode()
@@ -44,12 +46,13 @@ class Text:
 
 
 def text_of(kernel, method: str = "text") -> "str | Text":
-    """The text that a kernel's method writes. The kernel is a dataclass whose fields say all that the text depends on."""
+    """Return the text that a kernel's method writes. The kernel is a dataclass whose fields are all that the text depends on.
+    """
     return _unwritten(getattr(kernel, method), f"{method}|{type(kernel).__module__}|{kernel!r}")
 
 
 def text_by(function, *arguments) -> "str | Text":
-    """The text that a function of the code generator writes for arguments that say all that it depends on."""
+    """Return the text that a function of the code generator writes for arguments that are all that it depends on."""
     return _unwritten(functools.partial(function, *arguments), f"{function.__qualname__}|{function.__module__}|{arguments!r}")
 
 
@@ -61,13 +64,13 @@ def _unwritten(write, said):
 
 
 def digest_of(text: "str | Text") -> str:
-    """What tells texts apart."""
+    """Return the digest of a text."""
     return text.digest if isinstance(text, Text) else hashlib.sha256(text.encode()).hexdigest()
 
 
 @functools.lru_cache(None)
 def _sources() -> str:
-    """A digest of every file that texts depend on; empty where they cannot be read."""
+    """Return a digest of every file that texts depend on; empty if they cannot be read."""
     digest, count = hashlib.sha256(), 0
     for path in [*sorted((_ROOT / "ir").rglob("*.py")), *sorted((_ROOT / "passes" / "codegen").rglob("*.py"))]:
         try:

@@ -1,10 +1,10 @@
 """Large modules of LLVM IR, cut so that several threads compile them at once.
 
-    texts = split(text, 4)                  # four modules at most; the text alone where cutting it does not pay
-    data = join(objects)                    # their objects as the one that the whole module would have given
+    texts = split(text, 4)                  # four modules at most; the text alone if cutting it does not pay
+    data = join(objects)                    # their objects as the one of the whole module
 
-Functions that only the module itself sees are hidden between its parts, and local again in the joined object; constants are
-in every part that reads them.
+Functions that only the module itself sees are hidden between its parts, and local again in the joined object; constants are in
+every part that reads them.
 """
 
 import heapq
@@ -24,7 +24,7 @@ _CONSTANT = re.compile(r"@[\w.$-]+ = (?:internal|private) (?:unnamed_addr )?cons
 
 
 def split(text: str, most: int) -> list[str]:
-    """At most so many modules that together are the one of the text."""
+    """Cut a text into at most so many modules that together are its module."""
     functions = {_NAME.search(f)[1]: f for f in _FUNCTION.findall(text)}     # type: ignore[index]
     most = min(most, text.count("\n") // _LEAST_LINES, len(functions))
     lines = _FUNCTION.sub("", text).splitlines()
@@ -40,7 +40,7 @@ def split(text: str, most: int) -> list[str]:
 
 
 def _even(functions, count):
-    """The names of functions in so many sets of about as many lines."""
+    """Return the names of functions in so many sets of about as many lines."""
     bins: list = [(0, i, set()) for i in range(count)]
     for name in sorted(functions, key=lambda name: -functions[name].count("\n")):
         lines, i, names = heapq.heappop(bins)
@@ -54,7 +54,7 @@ def _read(names, reads):
 
 
 def _closed(names, reads, constants):
-    """Functions, with the constants that they read."""
+    """Return functions, with the constants that they read."""
     found, more = set(names), set(names)
     while more:
         more = _read(more, reads).intersection(constants) - found
@@ -72,7 +72,7 @@ def _module(part, reads, functions, constants, crossing, shared):
 
 
 def _shown(function):
-    """A function as the other parts, and nobody else, may see it."""
+    """Return a function that is visible to the other parts only."""
     return function.replace("define internal ", "define hidden ", 1)
 
 
@@ -116,7 +116,7 @@ def _word(strings, at):
 
 
 def join(objects) -> bytes:
-    """The relocatable ELF object with all that some objects of one machine have; what they hide from others is local."""
+    """Join the objects of one machine to one relocatable ELF object; their hidden symbols become local."""
     parts = [_Part(data) for data in objects]
     number, places = 1, []
     for part in parts:
@@ -136,7 +136,7 @@ def join(objects) -> bytes:
 
 
 def _symbols(parts, places):
-    """(the entries of all symbols, local ones first; for each part {number of a symbol: its number now})."""
+    """Return (the entries of all symbols, local ones first; for each part {number of a symbol: its new number})."""
     entries: list[Any] = [(b"", 0, 0, 0, 0, 0)]
     outer: dict = {}            # name -> entry of a global symbol, defined if any part defines it
     inner: dict = {}            # name -> number of a symbol that was hidden
@@ -161,7 +161,7 @@ def _symbols(parts, places):
 
 
 def _moved(section, place, own, table):
-    """A section for the joined object: relocations name symbols and sections by their new numbers."""
+    """Return a section for the joined object: relocations name symbols and sections by their new numbers."""
     name, row, data = section.name, list(section.row), section.data
     if row[0] == _RELA:
         row[5], row[6] = table, place[row[6]]
@@ -180,7 +180,7 @@ def _put(strings, name):
 
 
 def _written(header, sections, strings):
-    """The bytes of an object whose last section holds all names."""
+    """Return the bytes of an object whose last section holds all names."""
     names = [_put(strings, s.name) for s in sections]
     sections[-1] = sections[-1]._replace(data=bytes(strings))
     body, rows = bytearray(header), []

@@ -1,7 +1,7 @@
-"""How relocations are stored in the code of x86-64 and AArch64, and the jumps through which code calls outside.
+"""Relocations in the code of x86-64 and AArch64, and the jumps through which code calls outside.
 
 Relocation numbers and fields are those of the processors' ELF supplements. Places and targets are addresses, or both offsets
-from one multiple of 4096: whatever is stored counts from the place, or from its page.
+from one multiple of 4096: stored distances count from the place, or from its page.
 """
 
 import struct
@@ -26,7 +26,7 @@ class Fields(NamedTuple):
 
 
 class Stub(NamedTuple):
-    """A jump to an address in a table: its size, and its bytes for where it and the table's slot lie."""
+    """A jump to an address in a table: its size, and its bytes for its own address and that of the table's slot."""
 
     size: int
     code: Callable

@@ -1,8 +1,7 @@
-"""Batch normalisation of plain arrays (N, C, ...) on generated kernels: with the batch's statistics, with given ones,
-gradients.
+"""Batch normalisation of plain arrays (N, C, ...): by the batch's statistics, by given ones, and gradients.
 
-float32 and float64. Rows of channels (N, C) are read as they lie; planes shorter than a few vectors are gathered channel by
-channel first.
+float32 and float64. Rows of channels (N, C) are read in place; planes shorter than a few vectors are first gathered channel by
+channel.
 """
 
 import ctypes
@@ -50,7 +49,7 @@ def _task(made):
 
 @functools.lru_cache(_KEPT)
 def plan(kind, shape, eps, dtype, relu, threads):
-    """The job of one kind on arrays (N, C, ...); `codegen.OPERANDS` says what its operand words are."""
+    """Return the job of one kind on arrays (N, C, ...); `codegen.OPERANDS` names its operand words."""
     (images, channels), size = shape[:2], prod(shape[2:])
     steps, made = SlotJobs(threads), codegen.BatchNormKernel(host(), kind, _ELEMENTS[dtype], relu, len(shape) == 2)
     items = -(-channels // made.block)
@@ -64,12 +63,12 @@ def plan(kind, shape, eps, dtype, relu, threads):
 
 @functools.lru_cache(_KEPT)
 def is_direct(shape) -> bool:
-    """Whether planes, or rows of channels, are read where they lie."""
+    """Whether planes, or rows of channels, are read in place."""
     return len(shape) == 2 or prod(shape[2:]) >= _SHORT or shape[0] == 1
 
 
 def _run(kind, x, g, eps, operands, relu=False, result=None):
-    """One job; `operands` in the order of the code's, each an array with an element for each channel or None."""
+    """Run one job; `operands` are in the order of the code's, each an array with an element for each channel, or None."""
     bring = plain if is_direct(x.shape) else _gather
     same, x = g is x, bring(x)
     g, result = x if same else bring(g), None if result is None else bring(result)
@@ -85,42 +84,42 @@ _Block = ctypes.c_int64 * len(codegen.OPERANDS)
 
 
 def _gather(x):
-    """(N, C, ...) as (1, C, N * ...)."""
+    """Return (N, C, ...) as (1, C, N * ...)."""
     return copies.dense(np.moveaxis(x, 1, 0)).reshape(1, x.shape[1], x.size // x.shape[1])
 
 
 def _restored(out, shape):
-    """What `_gather` did undone."""
+    """Undo `_gather`."""
     if out.shape == shape:
         return out
     return copies.dense(np.moveaxis(out.reshape(shape[1], shape[0], *shape[2:]), 0, 1))
 
 
 def relu_train(x, w, b, *, eps):
-    """`train` with a relu."""
+    """Normalise by the statistics of the batch, then apply a relu."""
     return train(x, w, b, eps=eps, relu=True)
 
 
 def train(x, w, b, *, eps, relu: bool = False):
-    """(normalised x, mean, biased variance) by the statistics of the batch."""
+    """Return (normalised x, mean, biased variance) by the statistics of the batch."""
     mean, var = np.empty(x.shape[1], x.dtype), np.empty(x.shape[1], x.dtype)
     out = _run(codegen.TRAIN, x, x, eps, (w, b, mean, var), relu)
     return _restored(out, x.shape), mean, var
 
 
 def evaluate(x, w, b, mean, var, *, eps, relu: bool = False):
-    """x normalised by given statistics."""
+    """Normalise by given statistics."""
     out = _run(codegen.EVAL, x, x, eps, (w, b, mean, var), relu)
     return _restored(out, x.shape)
 
 
 def relu_gradient(g, out, g_mean, g_var, x, w, mean, var, *, eps):
-    """The gradients of `train` with a relu, whose result was `out`."""
+    """Return the gradients of `train` with a relu, whose result was `out`."""
     return gradient(g, g_mean, g_var, x, w, mean, var, eps=eps, out=out)
 
 
 def gradient(g, g_mean, g_var, x, w, mean, var, *, eps, out=None):
-    """The gradients of `train` for its input, weight and bias; `out` is its result where a relu followed."""
+    """Return the gradients of `train` for its input, weight and bias; `out` is its result if a relu followed."""
     scale, shift = np.empty(x.shape[1], x.dtype), np.empty(x.shape[1], x.dtype)
     dx = _run(codegen.GRAD, x, g, eps, (w, None, mean, var, g_mean, g_var, scale, shift), out is not None, out)
     return _restored(dx, x.shape), scale, shift
@@ -145,8 +144,7 @@ _EAGER: dict[Op, Callable] = {
     norm_ops.batch_norm_relu_train: relu_train, norm_ops.batch_norm_relu_grad: relu_gradient}
 
 
-def batch_norms_step(node, operands, results):
-    """Batch normalisation."""
+def _batch_norms_step(node, operands, results):
     kind, names, results_of, relu = _NORMS[node.op]
     inputs = dict(zip(names, operands))
     x = inputs["x"]
@@ -175,4 +173,4 @@ _NORMS = {norm_ops.batch_norm: (codegen.EVAL, ("x", "weight", "bias", "mean", "v
           norm_ops.batch_norm_relu_grad: (codegen.GRAD, ("g", "out", *_GIVEN), ("g_weight", "g_bias"), True)}
 
 
-OPERATORS = {op: OperatorKernel(make=_eager, step=batch_norms_step) for op in _NORMS}
+OPERATORS = {op: OperatorKernel(make=_eager, step=_batch_norms_step) for op in _NORMS}

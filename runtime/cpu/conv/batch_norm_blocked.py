@@ -1,5 +1,4 @@
-"""Batch normalisation of blocked channels, training and its gradient: plans of
-`passes/codegen/llvm/conv/batch_norm_blocked.py`."""
+"""Batch normalisation of blocked channels in training (`passes/codegen/llvm/conv/batch_norm_blocked.py`)."""
 
 import functools
 import struct
@@ -32,7 +31,7 @@ def _tasks(kind, item, relu, joined):
 
 @functools.lru_cache(512)
 def plan(kind, images, channels, pixels, eps, item, relu, threads):
-    """The jobs of one kind on planes of so many pixels; NAMES says what the operand words are."""
+    """Return the jobs of one kind on planes of so many pixels; NAMES lists the operand words."""
     steps, lanes, planes = SlotJobs(threads), host().lanes(item), images
     joined = not is_direct((images, channels, pixels))
     images, size = (1, images * pixels) if joined else (images, pixels)
@@ -64,13 +63,13 @@ def _run(kind, x, g, out, operands, eps, relu, channels):
 
 
 def train(x, w, b, *, eps, channels, relu):
-    """(normalised x, mean, biased variance) by the statistics of the batch."""
+    """Return (normalised x, mean, biased variance) by the statistics of the batch."""
     mean, var = np.empty(channels, x.dtype), np.empty(channels, x.dtype)
     return _run(TRAIN, x, x, None, {"weight": w, "bias": b, "mean": mean, "var": var}, eps, relu, channels), mean, var
 
 
 def gradient(g, out, g_mean, g_var, x, w, mean, var, *, eps, channels, relu):
-    """The gradients of `train` for its input, weight and bias; `out` is its result where a relu is in it."""
+    """Return the gradients of `train` for its input, weight and bias; `out` is its result if a relu is in it."""
     scale, shift = np.empty(channels, x.dtype), np.empty(channels, x.dtype)
     dx = _run(GRAD, x, g, out, {"weight": w, "mean": mean, "var": var, "g_mean": g_mean, "g_var": g_var, "g_weight": scale,
                                 "g_bias": shift}, eps, relu, channels)

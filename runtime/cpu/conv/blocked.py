@@ -1,7 +1,6 @@
-"""Which kernels run the operators of blocked channels (`ir/ops/packed/blocked.py`) in compiled graphs.
+"""Operators of blocked channels (`ir/ops/packed/blocked.py`): the choice of their kernels, eager calls, and steps of graphs.
 
-`choose` is what the layout pass asks; `kernel_for` gives, for a node of a compiled graph, what runs it. Such a kernel is bound
-to the shapes that it met last, so that a call finds everything planned.
+`choose` answers the layout pass. All plans are cached by shapes.
 """
 
 import dataclasses
@@ -49,10 +48,10 @@ _WINDOW = ("stride", "padding", "dilation", "groups")
 
 
 def choose(asked: Asked):
-    """What runs a convolution or a gradient of one (`Chosen`, or PRODUCT), or None where no kernel takes it. A graph with
-    symbolic sizes is good for all for which the answer is the same: its sums are those of eager code.
+    """Return the kernel of a convolution or a gradient of one (`Chosen`, or PRODUCT), or None if no kernel takes it.
 
-    A kernel is (algorithm, groups, whether x lies in blocks, lanes): all that the order of a packed weight depends on.
+    A graph with symbolic sizes is valid for all sizes with the same answer: its sums are those of eager code. A kernel is
+    (algorithm, groups, whether x is in blocks, lanes): all that the order of a packed weight depends on.
     """
     x, w, params = asked[:3]
     lists = x.shape, w.shape, params["stride"], tuple(chain(*params["padding"])), params["dilation"], params.get("size", ())
@@ -72,7 +71,7 @@ _DTYPES = {dtype.itemsize: dtype for dtype in (float32, float64)}
 
 @functools.lru_cache(4096)
 def _known_answer(numerics, in_blocks, wanted, kept, what, item, groups, *rest):
-    """The answer for numbers: lengths of the lists of sizes, then these."""
+    """Return the answer for numbers: lengths of the lists of sizes, then these."""
     counts, sizes = rest[:6], iter(rest[6:])
     x, w, stride, padding, dilation, size = [tuple(islice(sizes, n)) for n in counts]
     params = {"stride": stride, "padding": tuple(zip(padding[::2], padding[1::2])), "dilation": dilation, "groups": groups,
@@ -118,18 +117,17 @@ def _choose_gradient(asked):
 
 
 def convolution_of(filters, size, params, item):
-    """A convolution as `conv_blocked_grad` takes it."""
+    """Return a convolution in the form of `conv_blocked_grad`."""
     return (tuple(filters), tuple(size), *[params[name] for name in _WINDOW], item)
 
 
 def fits(lanes: int, item: int) -> bool:
-    """Whether this machine's kernels have blocks of so many lanes. A graph may have been made for another machine; then the
-    references run it."""
+    """Whether this machine's kernels have blocks of so many lanes; the reference runs graphs made for another machine."""
     return lanes in (1, host().lanes(item))
 
 
 def lanes_of(op: Op, x, params: dict) -> int:
-    """The lanes that a node speaks of."""
+    """Return the lanes of a node."""
     if "layers" in params:
         return params["layers"][0][ops.LAYER.index("lanes")]
     if "kernel" in params and type(params["kernel"][0]) is str:
@@ -138,7 +136,7 @@ def lanes_of(op: Op, x, params: dict) -> int:
 
 
 def operands_of(operands, params) -> tuple:
-    """(arrays beside, what a transformed weight was made of) of the operands of a convolution or of an input's gradient."""
+    """Return (arrays of the epilogue, plain operands of a transformed weight) of a convolution or of an input's gradient."""
     end = 2 + params.get("taps", 0)
     if ALGORITHMS.get(params["kernel"][0]) and end == 2:
         raise ShapeError(f"{params['kernel'][0]} takes the plain weight, too; say taps=1")
@@ -146,7 +144,7 @@ def operands_of(operands, params) -> tuple:
 
 
 def planned(x, beside, params) -> "conv_fused.FusedConv | conv_depthwise_planar.FusedPlanes":
-    """The convolution of a node for an input like `x` and arrays of the shapes `beside`."""
+    """Return the convolution of a node for an input like `x` and epilogue arrays of the shapes `beside`."""
     filters, groups, in_blocks, item = params["filters"], params["groups"], params["in_blocks"], x.dtype.itemsize
     kinds = tuple(["channel" if v[0] == 1 and all(n == 1 for n in v[2:len(filters)]) else "full" for v in beside])
     sizes = x.shape[2:-1] if in_blocks else x.shape[2:]
@@ -173,12 +171,12 @@ def _planes(x_shape, filters, dtype, window, lines, threads):
 
 
 def shapes_beside(operands, params) -> list:
-    """The shapes of the arrays beside."""
+    """Return the shapes of the epilogue's arrays."""
     return [v.shape for v in operands_of(operands, params)[0]]
 
 
 def chain_pieces(nodes) -> list:
-    """Which convolutions in a row are to be one (`passes/networks/chain_convs.py`)."""
+    """Return the runs of consecutive convolutions that become one (`passes/networks/chain_convs.py`)."""
     layers = []
     for n in nodes:
         x = Array(n.inputs[0].shape, n.inputs[0].dtype.np)
@@ -190,14 +188,14 @@ def chain_pieces(nodes) -> list:
 
 
 class Array(NamedTuple):
-    """What plans ask of an array."""
+    """Shape and dtype of an array, for plans."""
 
     shape: tuple
     dtype: np.dtype
 
 
 def planned_chain(x, operands, params) -> list:
-    """The convolutions of a chain for an input like `x`, beside operands like these."""
+    """Return the convolutions of a chain for an input like `x` and epilogue operands like these."""
     found = []
     for layer, (_, *beside) in ops.chain_layers(x, operands, **params):
         made = planned(x, [v.shape for v in beside], layer)
@@ -207,15 +205,17 @@ def planned_chain(x, operands, params) -> list:
 
 
 def turned_plan(w, params):
-    """What the gradient of a convolution's input asks of a weight: (convolution, algorithm). All sizes of which no phase of the
-    strides is empty ask for the same."""
+    """Return the (convolution, algorithm) that the gradient of a convolution's input reads a weight by.
+
+    It is the same for all sizes of which no phase of the strides is empty.
+    """
     window = zip(params["size"], w.shape[2:], params["stride"], params["dilation"])
     size = [n if n < stride else stride + (taps - 1) * gap for n, taps, stride, gap in window]
     return convolution_of(w.shape, size, params, w.dtype.itemsize), ALGORITHMS[params["kernel"][0]]
 
 
 def planned_input_grad(g, beside, params) -> conv_blocked_grad.InputGrad:
-    """The gradient of the input of a node for a gradient like `g` and arrays of the shapes `beside`."""
+    """Return the gradient of the input of a node for a gradient like `g` and epilogue arrays of the shapes `beside`."""
     item = g.dtype.itemsize
     kinds = tuple(["channel" if v[0] == 1 and all(n == 1 for n in v[2:-1]) else "full" for v in beside])
     lines = Lines(params["epilogue"], kinds, _ELEMENTS[item])
@@ -224,7 +224,7 @@ def planned_input_grad(g, beside, params) -> conv_blocked_grad.InputGrad:
 
 
 def planned_weight_grad(x, params) -> conv_blocked_grad.WeightGrad:
-    """The gradient of the weight of a node for an input like `x`."""
+    """Return the gradient of the weight of a node for an input like `x`."""
     sizes = x.shape[2:-1] if params["in_blocks"] else x.shape[2:]
     convolution = convolution_of(params["filters"], sizes, params, x.dtype.itemsize)
     return conv_blocked_grad.weight_grad(convolution, x.shape[0], params["in_blocks"], conv.state())
@@ -265,7 +265,6 @@ def _weight_grad(x, g, **params):
 
 
 def _on_plain(function):
-    """Return a function with its arrays in C order."""
     return lambda *arrays, **params: function(*[v if v is None else plain(v) for v in arrays], **params)
 
 
@@ -285,49 +284,42 @@ def _for_lanes(run, step) -> OperatorKernel:
 
 
 def _pixels(sizes) -> int:
-    """Return the number of pixels of a plane."""
     return int(np.prod(sizes, dtype=np.int64))
 
 
 # Steps.
 
 
-def conv_blocked_step(node, operands, results):
-    """A convolution with a packed weight and what follows it."""
+def _conv_blocked_step(node, operands, results):
     made = planned(operands[0], shapes_beside(operands, node.params), node.params)
     return _with_operands(made, len(operands), node.params)
 
 
 def _with_operands(made, count, params):
-    """The call of a convolution for its operands."""
     beside, taps = operands_of([At(i) for i in range(count)], params)
     slots = {X: At(0), W: At(1), Y: At(count)} | dict(zip((EXTRA, FACTORS), taps))
     return made.plan.native(slots, made.after.block(beside))
 
 
-def conv_chain_blocked_step(node, operands, results):
-    """Convolutions one after the other, some rows at a time."""
+def _conv_chain_blocked_step(node, operands, results):
     layers = planned_chain(operands[0], operands[1:], node.params)
     return conv_chain.native(tuple(layers), node.params["beside"], operands[0].shape[0], pool.get_num_threads())
 
 
-def pack_filters_step(node, operands, results):
-    """A weight in the order in which its kernel reads it."""
+def _pack_filters_step(node, operands, results):
     algorithm, groups, in_blocks, _ = node.params["kernel"]
     plan, _ = conv_fused.weight_plan(operands[0].shape, operands[0].dtype.itemsize, groups, in_blocks,
                                      ALGORITHMS[algorithm], pool.get_num_threads(), len(operands) > 1)
     return plan.native({W: At(0), FACTORS: At(1), Y: At(2)} if len(operands) > 1 else {W: At(0), Y: At(1)})
 
 
-def to_blocked_step(node, operands, results):
-    """Channels in blocks."""
+def _to_blocked_step(node, operands, results):
     x, = operands
     plan = conv_fused.block_plan(x.shape[0], x.shape[1], _pixels(x.shape[2:]), x.dtype.itemsize, False, pool.get_num_threads())
     return plan.native({X: At(0), Y: At(1)}) if x.dtype in conv.DTYPES else None
 
 
-def from_blocked_step(node, operands, results):
-    """Channels apart again."""
+def _from_blocked_step(node, operands, results):
     x, y = operands[0], results[0]
     plan = conv_fused.block_plan(y.shape[0], y.shape[1], _pixels(y.shape[2:]), x.dtype.itemsize, True, pool.get_num_threads())
     return plan.native({X: At(0), Y: At(1)}) if x.dtype in conv.DTYPES else None
@@ -336,20 +328,17 @@ def from_blocked_step(node, operands, results):
 # Gradients of convolutions.
 
 
-def pack_turned_step(node, operands, results):
-    """A weight as the gradient of the input reads it."""
+def _pack_turned_step(node, operands, results):
     plan, _ = conv_blocked_grad.pack_plan(*turned_plan(operands[0], node.params), pool.get_num_threads())
     return plan.native({W: At(0), Y: At(1)})
 
 
-def conv_input_grad_step(node, operands, results):
-    """The gradient of a convolution's input and what follows it."""
+def _conv_input_grad_step(node, operands, results):
     made = planned_input_grad(operands[0], shapes_beside(operands, node.params), node.params)
     return _with_operands(made, len(operands), node.params)
 
 
-def conv_weight_grad_step(node, operands, results):
-    """The gradient of a convolution's weight."""
+def _conv_weight_grad_step(node, operands, results):
     return planned_weight_grad(operands[0], node.params).plan.native({X: At(0), W: At(1), Y: At(2)})
 
 
@@ -365,15 +354,13 @@ def _named(names, first=0):
     return {name: At(first + i) for i, name in enumerate(names)}
 
 
-def batch_norm_train_step(node, operands, results):
-    """Normalisation by the statistics of the batch."""
+def _batch_norm_train_step(node, operands, results):
     places = {name: At(i) for i, name in ((1, "weight"), (2, "bias")) if operands[i] is not None} | _named(("mean", "var"), 4)
     plan = _norm(batch_norm_blocked.TRAIN, operands[0], node.params)
     return plan.native({X: At(0), W: At(0), Y: At(3)}, [places.get(name, 0) for name in NORM_OPERANDS])
 
 
-def batch_norm_grad_step(node, operands, results):
-    """The gradients of input, weight and bias."""
+def _batch_norm_grad_step(node, operands, results):
     places = _named(("g_mean", "g_var"), 2) | _named(("mean", "var"), 6) | _named(("g_weight", "g_bias"), 9)
     places |= {"weight": At(5)} if operands[5] is not None else {}
     plan = _norm(batch_norm_blocked.GRAD, operands[0], node.params)
@@ -384,20 +371,17 @@ def batch_norm_grad_step(node, operands, results):
 # Pools.
 
 
-def pool_blocked_step(node, operands, results):
-    """Pools of blocked planes."""
+def _pool_blocked_step(node, operands, results):
     plan, _ = _POOLS[node.op](operands[0].shape, operands[0].dtype, **node.params)
     return plan.native({X: At(0), Y: At(1)})
 
 
-def max_pool_places_step(node, operands, results):
-    """The largest elements and their places."""
+def _max_pool_places_step(node, operands, results):
     plan, _ = pooling.max_pool_places_plan(operands[0].shape, operands[0].dtype, **node.params)
     return plan.native({X: At(0), Y: At(1), OPERANDS: At(2)})
 
 
-def max_pool_grad_step(node, operands, results):
-    """Values put where the largest elements were."""
+def _max_pool_grad_step(node, operands, results):
     plan, _ = pooling.max_pool_grad_plan(operands[0].shape, operands[0].dtype, **node.params)
     return plan.native({X: At(0), OPERANDS: At(1), Y: At(2)})
 
@@ -408,19 +392,19 @@ _POOLS: dict = {ops.max_pool_blocked: pooling.max_pool_blocked_plan,
 
 
 OPERATORS = {
-    ops.pack_filters: _for_lanes(_pack, pack_filters_step),
-    ops.conv_blocked: _for_lanes(_conv, conv_blocked_step),
-    ops.conv_chain_blocked: _for_lanes(_conv_chain, conv_chain_blocked_step),
-    ops.to_blocked: _for_lanes(lambda x, *, lanes: conv_fused.block(x), to_blocked_step),
-    ops.from_blocked: _for_lanes(lambda x, *, channels: conv_fused.unblock(plain(x), channels), from_blocked_step),
-    ops.max_pool_blocked: _for_lanes(_on_plain(pooling.max_pool_blocked), pool_blocked_step),
-    ops.avg_pool_blocked: _for_lanes(_on_plain(pooling.avg_pool_blocked), pool_blocked_step),
-    grad_ops.pack_turned: _for_lanes(_pack_turned, pack_turned_step),
-    grad_ops.conv_input_grad_blocked: _for_lanes(_input_grad, conv_input_grad_step),
-    grad_ops.conv_weight_grad_blocked: _for_lanes(_weight_grad, conv_weight_grad_step),
-    grad_ops.batch_norm_train_blocked: _for_lanes(_on_plain(batch_norm_blocked.train), batch_norm_train_step),
-    grad_ops.batch_norm_grad_blocked: _for_lanes(_on_plain(batch_norm_blocked.gradient), batch_norm_grad_step),
-    grad_ops.max_pool_places_blocked: _for_lanes(_on_plain(pooling.max_pool_places_blocked), max_pool_places_step),
-    grad_ops.max_pool_grad_blocked: _for_lanes(_on_plain(pooling.max_pool_grad_blocked), max_pool_grad_step),
-    grad_ops.avg_pool_grad_blocked: _for_lanes(_on_plain(pooling.avg_pool_grad_blocked), pool_blocked_step),
+    ops.pack_filters: _for_lanes(_pack, _pack_filters_step),
+    ops.conv_blocked: _for_lanes(_conv, _conv_blocked_step),
+    ops.conv_chain_blocked: _for_lanes(_conv_chain, _conv_chain_blocked_step),
+    ops.to_blocked: _for_lanes(lambda x, *, lanes: conv_fused.block(x), _to_blocked_step),
+    ops.from_blocked: _for_lanes(lambda x, *, channels: conv_fused.unblock(plain(x), channels), _from_blocked_step),
+    ops.max_pool_blocked: _for_lanes(_on_plain(pooling.max_pool_blocked), _pool_blocked_step),
+    ops.avg_pool_blocked: _for_lanes(_on_plain(pooling.avg_pool_blocked), _pool_blocked_step),
+    grad_ops.pack_turned: _for_lanes(_pack_turned, _pack_turned_step),
+    grad_ops.conv_input_grad_blocked: _for_lanes(_input_grad, _conv_input_grad_step),
+    grad_ops.conv_weight_grad_blocked: _for_lanes(_weight_grad, _conv_weight_grad_step),
+    grad_ops.batch_norm_train_blocked: _for_lanes(_on_plain(batch_norm_blocked.train), _batch_norm_train_step),
+    grad_ops.batch_norm_grad_blocked: _for_lanes(_on_plain(batch_norm_blocked.gradient), _batch_norm_grad_step),
+    grad_ops.max_pool_places_blocked: _for_lanes(_on_plain(pooling.max_pool_places_blocked), _max_pool_places_step),
+    grad_ops.max_pool_grad_blocked: _for_lanes(_on_plain(pooling.max_pool_grad_blocked), _max_pool_grad_step),
+    grad_ops.avg_pool_grad_blocked: _for_lanes(_on_plain(pooling.avg_pool_grad_blocked), _pool_blocked_step),
 }

@@ -1,7 +1,7 @@
-"""Convolutions of plain arrays (N, C, *spatial) on generated kernels: forward, and the gradients of input and weight.
+"""Convolutions of plain arrays (N, C, *spatial): forward, and the gradients of input and weight.
 
-`supported` says whether the kernels take given arrays: float32 and float64, up to three spatial dims. Results do not depend on
-the number of threads. A plan is made once per shape: how the operands are brought into blocks, by which algorithm, and back.
+The kernels take float32 and float64, up to three spatial dims. Results do not depend on the number of threads. A plan is made
+once per shape: how the operands are brought into blocks, by which algorithm, and back.
 """
 
 import dataclasses
@@ -40,12 +40,11 @@ def supported(*arrays) -> bool:
 
 
 def _fits(first, *others) -> bool:
-    """Whether shapes have up to three spatial dims and no array is empty."""
     return first.size > 0 and all([a is None or a.size for a in others]) and 3 <= len(first.shape) <= 2 + MAX_DIMS  # noqa: C419
 
 
 def geometry(x_shape, w_shape, stride, padding, dilation, groups, item) -> Geometry:
-    """The geometry of a convolution of shapes; missing spatial dims in front have size 1."""
+    """Return the geometry of a convolution of shapes; missing spatial dims in front have size 1."""
     dims: list[Window] = []
     for size, taps, step, (low, high), gap in zip(x_shape[2:], w_shape[2:], stride, padding, dilation):
         out = (size + low + high - gap * (taps - 1) - 1) // step + 1
@@ -55,7 +54,7 @@ def geometry(x_shape, w_shape, stride, padding, dilation, groups, item) -> Geome
 
 
 def state():
-    """What plans depend on beside shapes."""
+    """Return what plans depend on besides shapes."""
     return pool.get_num_threads(), config.current().numerics
 
 
@@ -63,7 +62,7 @@ def state():
 
 
 def forward(x, w, b, *, stride, padding, dilation, groups):
-    """conv(x, w) + b."""
+    """Return conv(x, w) + b."""
     x, w = plain(x), plain(w)
     run = forward_plan(x.shape, w.shape, stride, padding, dilation, groups, x.dtype, state())
     return run(x, w, b)
@@ -71,7 +70,7 @@ def forward(x, w, b, *, stride, padding, dilation, groups):
 
 @functools.lru_cache(_KEPT)
 def forward_plan(x_shape, w_shape, stride, padding, dilation, groups, dtype, state):
-    """The forward convolution of these shapes."""
+    """Return the forward convolution of these shapes."""
     g = geometry(x_shape, w_shape, stride, padding, dilation, groups, dtype.itemsize)
     algorithm = conv_algorithm.choose(g)
     shape = (x_shape[0], w_shape[0], *(d.out for d in g.dims[MAX_DIMS - len(stride):]))
@@ -106,13 +105,13 @@ class Pointwise:
 
 
 def is_pointwise(g):
-    """Whether a matrix product per image is the better way: whole vectors of pixels, and windows of one pixel."""
+    """Whether a matrix product per image is faster: whole vectors of pixels, and windows of one pixel."""
     return (g.pixels == g.out_pixels and all(d.taps == d.stride == 1 and d.low == 0 for d in g.dims)
             and (g.pixels >= _WIDE_PIXELS or g.pixels % (4 * g.lanes) == 0 or (g.images == 1 and g.pixels > 1)))
 
 
 class Direct:
-    """Blocks of x, panels of w, the direct or the Winograd kernel, y back."""
+    """A forward convolution: blocks of x, panels of w, the direct or the Winograd kernel, y back."""
 
     def __init__(self, g: Geometry, dtype, shape, algorithm: Algorithm | None):
         self.shape, self.dtype = shape, dtype
@@ -139,19 +138,18 @@ class Direct:
 
 
 def _add_winograd(steps, g, algorithm, x, taps, y):
-    """The steps of a Winograd convolution."""
     u = WORKSPACE, steps.room(algorithm.filter_bytes(g))
     algorithm.add_weight(steps, g, taps, u)
     algorithm.add(steps, g, x, taps, u, y)
 
 
 def reads_planes(g: Geometry, algorithm: Algorithm | None) -> bool:
-    """Whether a plain x is read as it lies."""
+    """Whether a plain x is read in place."""
     return algorithm.planes if algorithm else conv_plan.few_inputs(g)
 
 
 def _packed_input(steps, g):
-    """Where x lies in blocks: in place where it does already."""
+    """Return the location of x in blocks: its own if it is in blocks already."""
     if g.inputs == 1 or g.x_plain:
         return X, 0
     x = WORKSPACE, steps.room(conv_layout.blocked_bytes(g.images * g.groups, g.x_blocks, g.pixels))
@@ -163,7 +161,7 @@ def _packed_input(steps, g):
 
 
 def input_grad(g, w, *, size, stride, padding, dilation, groups):
-    """The transposed convolution: the gradient of conv for an input of spatial `size`."""
+    """Return the transposed convolution: the gradient of conv for an input of spatial `size`."""
     g, w = plain(g), plain(w)
     run = input_grad_plan(g.shape, w.shape, tuple(size), stride, padding, dilation, groups, g.dtype, state())
     return run(g, w)
@@ -171,7 +169,7 @@ def input_grad(g, w, *, size, stride, padding, dilation, groups):
 
 @functools.lru_cache(_KEPT)
 def input_grad_plan(g_shape, w_shape, size, stride, padding, dilation, groups, dtype, state):
-    """The gradient of the input for these shapes."""
+    """Return the gradient of the input for these shapes."""
     shape = (g_shape[0], w_shape[1] * groups, *size)
     forward = geometry(shape, w_shape, stride, padding, dilation, groups, dtype.itemsize)
     if conv_depthwise.takes(forward):
@@ -198,7 +196,8 @@ class PointwiseGrad:
 
 
 class DirectGrad:
-    """Stride 1: a convolution of the gradient with the weight turned around. Else one such for each phase of the strides."""
+    """The input gradient. Stride 1: a convolution of the gradient with the flipped weight; else one for each phase of the
+    strides."""
 
     def __init__(self, forward: Geometry, dtype, shape):
         self.shape, self.dtype = shape, dtype
@@ -240,7 +239,7 @@ class DirectGrad:
 
 
 def weight_grad(x, g, *, size, stride, padding, dilation, groups):
-    """The gradient of conv for a weight whose kernel has `size`."""
+    """Return the gradient of conv for a weight whose kernel has `size`."""
     x, g = plain(x), plain(g)
     run = weight_grad_plan(x.shape, g.shape, tuple(size), stride, padding, dilation, groups, x.dtype, state())
     return run(x, g)
@@ -248,7 +247,7 @@ def weight_grad(x, g, *, size, stride, padding, dilation, groups):
 
 @functools.lru_cache(_KEPT)
 def weight_grad_plan(x_shape, g_shape, size, stride, padding, dilation, groups, dtype, state):
-    """The gradient of the weight for these shapes."""
+    """Return the gradient of the weight for these shapes."""
     shape = (g_shape[1], x_shape[1] // groups, *size)
     g = geometry(x_shape, shape, stride, padding, dilation, groups, dtype.itemsize)
     if conv_depthwise.takes(g):
@@ -270,7 +269,7 @@ class PointwiseWeightGrad:
 
 
 class WeightGrad:
-    """Blocks of x and of the gradient, the weight gradient kernel, panels back."""
+    """The weight gradient: blocks of x and of the gradient, the weight gradient kernel, panels back."""
 
     def __init__(self, g: Geometry, dtype, shape):
         self.shape, self.dtype = shape, dtype
@@ -320,7 +319,7 @@ def _biased(out, bias=None):
 
 
 def _with_bias(made, bias, places):
-    """The call of a plan with a bias (its position, or None) as its only operand word."""
+    """Return the call of a plan with a bias (its position, or None) as its only operand word."""
     width = made.bias.width
     if bias is not None and width != made.bias.outputs:
         return None
@@ -329,12 +328,10 @@ def _with_bias(made, bias, places):
 
 
 def _is_one_plan(made) -> bool:
-    """Whether what the planner chose is one plan, done once."""
     return hasattr(made, "plan") and getattr(made, "times", 1) == 1
 
 
-def forward_step(node, operands, results):
-    """The forward convolution, where it is steps."""
+def _forward_step(node, operands, results):
     x, w, b = operands
     if not supported(x, w):
         return None
@@ -344,8 +341,7 @@ def forward_step(node, operands, results):
     return _with_bias(made, None if b is None else 2, {X: At(0), W: At(1), Y: At(3)})
 
 
-def input_grad_step(node, operands, results):
-    """Its gradient for the input."""
+def _input_grad_step(node, operands, results):
     g, w = operands
     if not supported(g, w):
         return None
@@ -355,8 +351,7 @@ def input_grad_step(node, operands, results):
     return _with_bias(made, None, {X: At(0), W: At(1), Y: At(2)})
 
 
-def weight_grad_step(node, operands, results):
-    """Its gradient for the weight."""
+def _weight_grad_step(node, operands, results):
     x, g = operands
     if not supported(x, g):
         return None
@@ -371,7 +366,7 @@ def _window(node):
 
 
 OPERATORS = {
-    conv_ops.conv: OperatorKernel(make=_eager(forward, conv_pointwise_bf16.forward), step=forward_step),
-    conv_ops.conv_input_grad: OperatorKernel(make=_eager(input_grad, conv_pointwise_bf16.input_grad), step=input_grad_step),
-    conv_ops.conv_weight_grad: OperatorKernel(make=_eager(weight_grad), step=weight_grad_step),
+    conv_ops.conv: OperatorKernel(make=_eager(forward, conv_pointwise_bf16.forward), step=_forward_step),
+    conv_ops.conv_input_grad: OperatorKernel(make=_eager(input_grad, conv_pointwise_bf16.input_grad), step=_input_grad_step),
+    conv_ops.conv_weight_grad: OperatorKernel(make=_eager(weight_grad), step=_weight_grad_step),
 }

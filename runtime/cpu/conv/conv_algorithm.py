@@ -1,7 +1,7 @@
-"""Which algorithm runs a convolution, and its name in graphs. None is the direct kernel.
+"""Algorithms of convolutions, by their names in graphs. None is the direct kernel.
 
-An algorithm says how large a transformed weight is (`filter_bytes`), adds the steps that make one (`add_weight`) and those of
-the convolution (`add`), and whether it reads x as planes.
+An algorithm has the size of a transformed weight (`filter_bytes`), adds the steps that transform one (`add_weight`) and those
+of the convolution (`add`), and says whether it reads x as planes.
 """
 
 from . import winograd, winograd_rows
@@ -16,5 +16,5 @@ NAMES = {algorithm: name for name, algorithm in ALGORITHMS.items()}
 
 
 def choose(g: Geometry, prepared: bool = False) -> Algorithm | None:
-    """The algorithm that pays. `prepared` weights are transformed already."""
+    """Return the algorithm that pays; `prepared` weights are transformed already."""
     return winograd_rows.choose(g) or winograd.choose(g, prepared)

@@ -1,7 +1,7 @@
-"""Gradients of convolutions whose images lie in blocks: nothing but the weight is brought into another layout.
+"""Gradients of convolutions of blocked images: only the weight is brought into another layout.
 
-The gradient of the input is a convolution of the gradient with the weight turned around, for each phase of the strides; it is
-what a transposed convolution does, too. `Turned` says how the weight lies for it.
+The gradient of the input is a convolution of the gradient with the flipped weight, for each phase of the strides; a transposed
+convolution is the same. `Turned` is the layout of its weight.
 """
 
 import dataclasses
@@ -25,7 +25,7 @@ Convolution = tuple     # (filters, spatial size of the input, stride, padding, 
 
 @functools.lru_cache(_KEPT)
 def forward_geometry(convolution, images: int) -> Geometry:
-    """The geometry of the convolution whose gradients are made, its operands in whole blocks."""
+    """Return the geometry of the forward convolution, with operands in whole blocks."""
     filters, size, stride, padding, dilation, groups, item = convolution
     g = geometry((images, filters[1] * groups, *size), filters, stride, padding, dilation, groups, item)
     return dataclasses.replace(g, x_full=True)
@@ -38,14 +38,14 @@ def takes(convolution, images: int = 1) -> bool:
 
 
 def algorithm(convolution, images: int, prepared: bool) -> winograd.Algorithm | None:
-    """The algorithm for the gradient of the input (`winograd.choose`)."""
+    """Return the algorithm for the gradient of the input (`winograd.choose`)."""
     turned = turned_weight(convolution, images)
     return None if turned.depthwise or not turned.whole else winograd.choose(turned.phases[0].geometry, prepared)
 
 
 @dataclasses.dataclass(frozen=True)
 class Phase:
-    """A convolution of stride 1 that makes the results of one phase; the weight's taps at `places` in it."""
+    """A convolution of stride 1 that makes the results of one phase, from the weight's taps at `places`."""
 
     first: tuple
     geometry: Geometry
@@ -54,7 +54,7 @@ class Phase:
 
 
 class Turned:
-    """How the weight of an input gradient lies: that of each phase after the one before, as an algorithm reads it."""
+    """The packed weight of an input gradient: that of one phase after the other, in an algorithm's order."""
 
     def __init__(self, forward: Geometry, algorithm: winograd.Algorithm | None = None):
         self.forward, self.algorithm, self.depthwise = forward, algorithm, conv_depthwise.takes(forward)
@@ -71,13 +71,12 @@ class Turned:
         self.size = size
 
     def bytes_of(self, g) -> int:
-        """Size of the weight of one phase."""
         if self.depthwise:
             return conv_depthwise.blocks_of(g).count * g.taps * g.lanes * g.item
         return self.algorithm.filter_bytes(g) if self.algorithm else g.groups * conv_plan.filters_of(g).group
 
     def add_pack(self, steps, source, target):
-        """The steps that bring a plain weight into this layout; both operands are (slot, offset)."""
+        """Add the steps that bring a plain weight into this layout; both operands are (slot, offset)."""
         for phase in self.phases:
             g, at = phase.geometry, (target[0], target[1] + phase.start)
             if not g.taps:
@@ -91,7 +90,7 @@ class Turned:
                 conv_layout.pack_turned_weight(steps, source, at, g.groups, conv_plan.filters_of(g), phase.places)
 
     def add(self, steps, x, w, y, epilogue):
-        """The steps that make the gradient from blocks at x and a packed weight at w; EXTRA has the plain one."""
+        """Add the steps that make the gradient from blocks at x and a packed weight at w; EXTRA has the plain one."""
         for phase in self.phases:
             g, at = phase.geometry, (w[0], w[1] + phase.start)
             scatter = None if self.whole else Scatter(tuple(d.size for d in self.forward.dims),
@@ -107,27 +106,27 @@ class Turned:
 
 @functools.lru_cache(_KEPT)
 def turned_weight(convolution, images: int, algorithm=None) -> Turned:
-    """The kept `Turned` of a convolution."""
+    """Return the cached `Turned` of a convolution."""
     return Turned(forward_geometry(convolution, images), algorithm)
 
 
 @functools.lru_cache(_KEPT)
 def pack_plan(convolution, algorithm, threads: int):
-    """(the plan that packs a weight for the gradient of the input, bytes of the result)"""
+    """Return (the plan that packs a weight for the gradient of the input, bytes of the result)."""
     steps, turned = SlotJobs(threads), turned_weight(convolution, 1, algorithm)
     turned.add_pack(steps, (W, 0), (Y, 0))
     return steps.plan(), turned.size
 
 
 def pack(w, convolution, algorithm, elements: int):
-    """A plain weight as `InputGrad` reads it."""
+    """Pack a plain weight for `InputGrad`."""
     w, made = plain(w), alloc.aligned_zeros((elements,), w.dtype)
     pack_plan(convolution, algorithm, pool.get_num_threads())[0](w, w, made)
     return made
 
 
 class InputGrad:
-    """The gradient of the input for fixed shapes, and what follows it."""
+    """The gradient of the input for fixed shapes, and its epilogue."""
 
     def __init__(self, convolution, images: int, algorithm, lines: Lines):
         forward, steps = forward_geometry(convolution, images), SlotJobs()
@@ -139,7 +138,7 @@ class InputGrad:
         self.plan: Any = steps.plan()
 
     def run(self, g, w, beside=(), taps=()):
-        """The gradient, from one in blocks and a packed weight; `beside` and `taps` as in `FusedConv.run`."""
+        """Return the gradient, from one in blocks and a packed weight; `beside` and `taps` as in `FusedConv.run`."""
         return run_with_epilogue(self.plan, self.shape, g, w, self.after, beside, taps)
 
 
@@ -174,7 +173,6 @@ class WeightGrad:
         conv_grad_plan.add_plain_weight_grad(steps, g, x, (W, 0), (Y, 0))
 
     def run(self, x, g):
-        """The plain gradient of the weight."""
         out = alloc.empty(self.filters, x.dtype)
         self.plan(plain(x), plain(g), out)
         return out
@@ -182,11 +180,11 @@ class WeightGrad:
 
 @functools.lru_cache(_KEPT)
 def input_grad(convolution, images, algorithm, lines, threads) -> InputGrad:
-    """The kept `InputGrad` of these shapes."""
+    """Return the cached `InputGrad` of these shapes."""
     return InputGrad(convolution, images, algorithm, lines)
 
 
 @functools.lru_cache(_KEPT)
 def weight_grad(convolution, images, in_blocks, state) -> WeightGrad:
-    """The kept `WeightGrad` of these shapes, for what else plans depend on (`conv.state`)."""
+    """Return the cached `WeightGrad` of these shapes, for a state of `conv.state`."""
     return WeightGrad(convolution, images, in_blocks)

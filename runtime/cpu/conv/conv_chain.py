@@ -1,7 +1,7 @@
-"""The native call of convolutions one after the other (`conv_chain_schedule.py`): lists of jobs for
+"""The native call of consecutive convolutions (`conv_chain_schedule.py`): lists of jobs for
 `passes/codegen/llvm/pool/nested.py`.
 
-The kernels are those of whole images (`conv_plan.py`, `conv_depthwise.py`), told that x and y are rows of larger planes.
+The kernels are those of whole images (`conv_plan.py`, `conv_depthwise.py`), with x and y as rows of larger planes.
 """
 
 import functools
@@ -26,14 +26,14 @@ _LINE = 64                          # bytes of a cache line
 
 @functools.lru_cache(256)
 def native(fused: tuple, counts: tuple, images: int, threads: int) -> NativeCall:
-    """The native call of a chain: operands are x, then for each layer its weight and as many arrays as `counts` says."""
+    """Return the native call of a chain: operands are x, then for each layer its weight and `counts` arrays."""
     layers = list(map(layer_of, fused))
     parts = parts_of(layers, images, threads)
     return _Lists(layers, counts, images, parts, threads).call()
 
 
 class _Job(NamedTuple):
-    """The call of a kernel: which words of its job are addresses of the call, and which are tables."""
+    """A call of a kernel: its words, those that are addresses of the call, and those that are tables."""
 
     function: int
     template: int
@@ -44,8 +44,6 @@ class _Job(NamedTuple):
 
 @dataclass
 class _Lists:
-    """Writes the lists of a chain (`passes/codegen/llvm/pool/nested.py`)."""
-
     layers: list
     counts: tuple
     images: int
@@ -57,7 +55,6 @@ class _Lists:
     tables: dict = field(default_factory=dict)          # {bytes: the table}
 
     def call(self) -> NativeCall:
-        """The step."""
         bands, height = [], self.layers[-1].height.out
         self.operands, self.most = 1 + sum(1 + count for count in self.counts), [1] * (len(self.layers) - 1)
         count, _ = cut(self.layers, self.parts)
@@ -79,7 +76,7 @@ class _Lists:
         return NativeCall((NativeStep(task, tuple(words), items),), scratch_bytes * self.threads)
 
     def _buffers(self):
-        """([(bytes from the start of a thread's scratch, bytes of a plane)], bytes of a thread's scratch)."""
+        """Return ([(bytes from the start of a thread's scratch, bytes of a plane)], bytes of a thread's scratch)."""
         found, at = [], 0
         for layer, rows in zip(self.layers, self.most):
             plane = rows * layer.row + layer.row // layer.geometry.dims[2].out         # planes do not meet in one cache set
@@ -88,11 +85,10 @@ class _Lists:
         return found, at + _LINE
 
     def _word(self, what) -> int:
-        """The number of a word of the frame."""
+        """Return the number of a word of the frame."""
         return self.frame.setdefault(what, len(nested.WORDS) + len(self.frame))
 
     def _band(self, band):
-        """The steps of a band, as their words."""
         operand = 1
         for k, layer in enumerate(self.layers):
             if k < len(self.buffers) and band.kept[k][0]:
@@ -109,7 +105,7 @@ class _Lists:
         return [self._word(Code(task)), template, 1, 0, _SCRATCH, at, 0]
 
     def _layer(self, k, layer, band, operand):
-        """The words of a step that makes some rows of a layer's result."""
+        """Return the words of a step that makes some rows of a layer's result."""
         (first, end), (low, high) = band.rows[k], layer.reads(*band.rows[k])
         above = low - (first * layer.height.stride - layer.height.low)         # rows of padding
         window = replace(layer.height, size=high - low, out=end - first, low=above)
@@ -134,11 +130,10 @@ class _Lists:
         return [self._word(Code(job.function)), job.template, len(patches), *itertools.chain(*patches)]
 
     def _like_result(self, what, layer, row):
-        """A row of an array that is like the result of a layer."""
         return self._word(what), row * layer.row, layer.height.out * layer.row * layer.blocks
 
     def _job(self, k, layer, window):
-        """How the kernel of a layer is called for rows as a window says."""
+        """Return the call of a layer's kernel for the rows of a window."""
         if (k, window) not in self.jobs:
             g, size = layer.geometry, layer.geometry.item
             x_plane = self.buffers[k - 1][1] // (g.lanes * size) if k else g.pixels
@@ -154,7 +149,7 @@ class _Lists:
         return self.jobs[k, window]
 
     def _template(self, words) -> int:
-        """Where a template of these words is among all of them."""
+        """Return the place of a template of these words among all of them."""
         words = (*words, *[0] * (-len(words) % nested.WIDTH))
         if len(words) > nested.MOST_JOB:
             raise GraphError(f"an inner job of {len(words)} words; at most {nested.MOST_JOB} fit")
@@ -163,7 +158,6 @@ class _Lists:
         return self.templates[words]
 
     def _table(self, lists) -> list:
-        """All lists and templates."""
         first = len(lists)
         templates_at = first + sum(1 + sum(map(len, steps)) for steps in lists)
         heads, body = [], []

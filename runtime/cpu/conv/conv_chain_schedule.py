@@ -1,9 +1,9 @@
-"""Convolutions one after the other, some rows at a time (`passes/networks/chain_convs.py`): what is done in which order.
+"""The schedule of consecutive convolutions, some rows at a time (`passes/networks/chain_convs.py`).
 
-What lies between them stays in the cache of the core that works on an image. An item is an image, or a part of its rows where
-threads would have nothing to do. It goes through its rows in *bands*: for those of the last result, each convolution makes the
-rows that are still missing of what the next one reads. Between them are buffers, one for each thread, of as many rows as a band
-needs; rows that the next band reads again are moved to the beginning. `conv_chain.py` makes the native call of it.
+Intermediate images stay in the cache of the core that works on an image. An item is an image, or a part of its rows if threads
+would be idle. It goes through its rows in *bands*: for those of the last result, each convolution makes the rows of its result
+that the next one reads and that are still missing. Between them are buffers, one for each thread, of as many rows as a band
+needs; rows that the next band reads again are moved to the beginning. `conv_chain.py` writes its native call.
 """
 
 from dataclasses import dataclass, replace
@@ -27,14 +27,13 @@ _FAR_BYTE, _NEAR_BYTE, _STEP, _CALL = 2, 1, 1 << 18, 1 << 15
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """A convolution of a chain: of one image, and how its kernel is made."""
+    """A convolution of a chain: of one image, with its kernel."""
 
     fused: Any                      # conv_fused.FusedConv
     geometry: Geometry
 
     @property
     def height(self) -> Window:
-        """The rows."""
         return self.geometry.dims[_HEIGHT]
 
     @property
@@ -44,12 +43,10 @@ class Layer:
 
     @property
     def lanes(self) -> int:
-        """Channels of a block."""
         return self.geometry.lanes
 
     @property
     def blocks(self) -> int:
-        """Channel blocks of the result."""
         return -(-self.fused.channels // self.lanes)
 
     @property
@@ -69,7 +66,6 @@ class Layer:
 
     @property
     def weight_bytes(self) -> int:
-        """Bytes of its packed weight."""
         return conv_fused.weight_bytes(self.geometry, 0)
 
     @property
@@ -79,7 +75,6 @@ class Layer:
         return g.work // max(1, self.height.out)
 
     def reads(self, first: int, end: int) -> tuple:
-        """The rows of x that some rows of the result read."""
         window = self.height
         low = first * window.stride - window.low
         high = (end - 1) * window.stride - window.low + (window.taps - 1) * window.dilation + 1
@@ -88,7 +83,7 @@ class Layer:
 
 
 def layer_of(fused) -> Layer | None:
-    """A layer of a chain, or None where its kernel takes whole images only."""
+    """Return a layer of a chain, or None if its kernel takes whole images only."""
     g = replace(fused.inner, images=1)
     if fused.algorithm or g.dims[0] != Window(1, 1) or not (fused.x_blocked or (g.x_plain and not fused.depthwise)):
         return None
@@ -103,8 +98,12 @@ def layer_of(fused) -> Layer | None:
 
 @dataclass
 class Band:
-    """What is done for some rows of the last result: for each layer the rows that it makes, and for what it makes the first row
-    of the buffer, rows that are kept from before and the place where they were."""
+    """The work for some rows of the last result.
+
+        rows    for each layer the rows that it makes
+        bases   for each buffer the row that its first row holds
+        kept    for each buffer the rows that stay from the band before: (place, count)
+    """
 
     rows: list
     bases: list
@@ -112,7 +111,7 @@ class Band:
 
 
 def bands_of(layers, first: int, end: int, count: int) -> tuple:
-    """(bands, rows of each buffer) of rows first to end of the last result, cut into so many bands."""
+    """Return (bands, rows of each buffer) of rows first to end of the last result, cut into so many bands."""
     last, total = len(layers) - 1, end - first
     have, base = [0] * last, [0] * last
     bands, most = [], [1] * last
@@ -136,7 +135,7 @@ def bands_of(layers, first: int, end: int, count: int) -> tuple:
 
 
 def cut(layers, parts: int) -> tuple:
-    """(bands of a part, whether its buffers and weights stay in a core's cache): as few as that takes."""
+    """Return (as few bands of a part as possible, whether its buffers and weights stay in a core's cache)."""
     height = -(-layers[-1].height.out // parts)
     low, high = 1, height
     while low < high:
@@ -150,7 +149,7 @@ def _room():
 
 
 def _bytes_near(layers, height, count):
-    """Bytes that are read and written again and again while the rows of a part are done in so many bands."""
+    """Return the bytes that are read and written repeatedly while the rows of a part are done in so many bands."""
     middle = min(height, layers[-1].height.out - height // 2)
     _, most = bands_of(layers, max(0, middle - height), middle, count)
     rows = -(-height // count)
@@ -160,8 +159,7 @@ def _bytes_near(layers, height, count):
 
 
 def parts_of(layers, images: int, threads: int) -> int:
-    """Into how many parts the rows of an image are cut, so that threads have as much to do as each other; rows at the border
-    of two parts are made twice."""
+    """Return the number of parts of an image's rows that balances threads; rows at the border of two parts are made twice."""
     if images % threads == 0:
         return 1
     rows = layers[-1].height.out
@@ -175,7 +173,7 @@ def parts_of(layers, images: int, threads: int) -> int:
 
 
 def _part_work(layers, rows):
-    """Multiply-adds of a part of so many rows, borders included."""
+    """Return the multiply-adds of a part of so many rows, borders included."""
     middle = layers[-1].height.out // 2
     first = max(0, middle - rows // 2)
     (band,), _ = bands_of(layers, first, min(first + rows, layers[-1].height.out), 1)
@@ -186,7 +184,7 @@ def _part_work(layers, rows):
 
 
 def pieces(layers, images: int, threads: int) -> list:
-    """The ranges of layers in a row (None for those that no chain takes) that are to be chains: those that save most."""
+    """Return the ranges of consecutive layers (None for those that no chain takes) that become chains: those that save most."""
     best: list = [(0, [])]           # for the first so many layers: (what is saved, ranges)
     for end in range(1, len(layers) + 1):
         found = best[end - 1]
@@ -199,8 +197,11 @@ def pieces(layers, images: int, threads: int) -> list:
 
 
 def _saved(layers, images, threads) -> float:
-    """About how many multiply-adds of a thread a chain saves: the time in which what lies between layers would be written to
-    a cache farther away and read from there, and that of waiting at the end of each, less what a chain does beside its sums."""
+    """Return about how many multiply-adds of a thread a chain saves.
+
+    It saves the time of writing intermediate images to a farther cache and reading them from there, and of waiting at the end
+    of each layer, less a chain's own overhead.
+    """
     if None in layers:
         return -1.0
     parts = parts_of(layers, images, threads)

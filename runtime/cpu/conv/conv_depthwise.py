@@ -30,18 +30,18 @@ _ELEMENTS = {4: "float", 8: "double"}
 
 
 def takes(g: Geometry) -> bool:
-    """Whether every group has one channel, and taps along the width are few enough to be written out."""
+    """Whether every group has one channel, and taps along the width are few enough to be unrolled."""
     return g.inputs == 1 and g.groups > 1 and g.dims[2].taps <= 16
 
 
 def is_narrow(g: Geometry) -> bool:
-    """Whether groups of a few channels, as many as their results, fill blocks, and taps are few enough to be written out."""
+    """Whether groups of a few channels, as many as their results, fill blocks, and taps are few enough to be unrolled."""
     return (1 < g.inputs == g.outputs < g.lanes and g.groups > 1 and g.lanes % g.inputs == 0
             and g.inputs * g.dims[2].taps <= _MOST_WRITTEN)
 
 
 def pattern_of(width: Window) -> codegen.Pattern:
-    """The tiles of a row."""
+    """Return the tiles of a row."""
     tiles = tuple((at, count, pixels, tuple(width.taps_seen(at, pixels, tap) for tap in range(width.taps)))
                   for at, pixels, count in conv_plan.tiles_of(width, codegen.tile_pixels(host())))
     spans = tuple(width.taps_seen(0, width.out, tap) for tap in range(width.taps))
@@ -62,8 +62,10 @@ def _weight_task(item, pattern):
 
 def add_depthwise(steps, g: Geometry, x, w, y, operands=(OPERANDS, 0), epilogue=None, scatter: Scatter | None = None,
                   by_rows: bool = False):
-    """The step of a depthwise convolution on blocked operands; `g` has one channel per group, or few (`is_narrow`). Threads
-    share out rows where the layers beside it do so, else channels."""
+    """Add the step of a depthwise convolution on blocked operands; `g` has one channel per group, or few (`is_narrow`).
+
+    Threads share out rows if the neighbouring layers do so, else channels.
+    """
     # Processors follow windows that move by one by themselves.
     far = g.dims[2].stride > 1 and g.images * blocks_of(g).count * g.pixels * blocks_of(g).pixel >= _FAR_BYTES
     task = _task(g.item, pattern_of(g.dims[2]), epilogue or ColumnBias(_ELEMENTS[g.item]), far, g.inputs)
@@ -78,7 +80,7 @@ def add_depthwise(steps, g: Geometry, x, w, y, operands=(OPERANDS, 0), epilogue=
 
 
 def _row_blocks(planes, rows, threads, by_rows):
-    """Into how many parts the rows of an image are cut: at least one for each thread if these share out rows."""
+    """Return the number of parts of an image's rows: at least one for each thread if these share out rows."""
     parts = threads if by_rows else 1
     while parts < rows and planes * parts < 4 * threads and threads > 1:
         parts *= 2
@@ -86,7 +88,7 @@ def _row_blocks(planes, rows, threads, by_rows):
 
 
 def add_depthwise_weight(steps, g: Geometry, x, y, w):
-    """The step that makes a packed depthwise dw from a blocked x and dy."""
+    """Add the step that makes a packed depthwise dw from a blocked x and dy."""
     words, _ = _words(g, Scatter(tuple(d.out for d in g.dims), (1, 1, 1), (0, 0, 0)))
     items = words["blocks"] * g.dims[0].taps * g.dims[1].taps
     chunks = share(g.work * g.lanes, items, steps.threads)
@@ -95,7 +97,7 @@ def add_depthwise_weight(steps, g: Geometry, x, y, w):
 
 
 def _words(g, scatter):
-    """(words, offset of the first pixel of y)."""
+    """Return (words, offset of the first pixel of y)."""
     pixel, blocks = g.lanes * g.item, blocks_of(g).count
     depth, height, width = g.dims
     row, slice_ = scatter.sizes[2] * pixel, scatter.sizes[1] * scatter.sizes[2] * pixel
@@ -112,35 +114,35 @@ def _words(g, scatter):
 
 
 def blocks_of(g):
-    """The channels of all groups in blocks."""
+    """Return the channels of all groups in blocks."""
     return conv_layout.Blocks(g.groups * g.inputs, g.lanes, g.item, full=True)
 
 
 def _blocked(steps, g, slot, pixels):
-    """Where a plain array lies in blocks after a copy."""
+    """Copy a plain array into blocks; return its location."""
     at = WORKSPACE, steps.room(conv_layout.blocked_bytes(g.images, blocks_of(g), pixels))
     conv_layout.pack_activation(steps, (slot, 0), at, g.images, blocks_of(g), pixels)
     return at
 
 
 def forward(g: Geometry, dtype, shape):
-    """The forward convolution of plain arrays: as they lie where the kernel takes them so, else by way of blocks."""
+    """Return the forward convolution of plain arrays: in place if the kernel takes them so, else through blocks."""
     return conv_depthwise_planar.Planes(g, dtype, shape) if conv_depthwise_planar.takes(g) else Depthwise(g, dtype, shape)
 
 
 def input_grad(g: Geometry, dtype, shape):
-    """The gradient of the input of such a convolution."""
+    """Return the gradient of the input of such a convolution."""
     back = conv_depthwise_planar.turned(g)
     return DepthwiseGrad(g, dtype, shape) if back is None else conv_depthwise_planar.Planes(back, dtype, shape, turned=True)
 
 
 def repeated(array, times: int):
-    """Each channel `times` times."""
+    """Repeat each channel `times` times."""
     return array if times == 1 else np.repeat(array, times, axis=1)
 
 
 class Depthwise:
-    """Blocks of x, the depthwise kernel, y back."""
+    """A forward depthwise convolution: blocks of x, the kernel, y back."""
 
     def __init__(self, g: Geometry, dtype, shape):
         self.times, self.shape, self.dtype = 1 if is_narrow(g) else g.outputs, shape, dtype
@@ -162,7 +164,7 @@ class Depthwise:
 
 
 class NarrowGrad:
-    """The input gradient of groups of a few channels for stride 1: the same kernel with the weight turned around."""
+    """The input gradient of groups of a few channels for stride 1: the same kernel with the flipped weight."""
 
     def __init__(self, forward: Geometry, dtype, shape):
         self.groups, self.inputs = forward.groups, forward.inputs
@@ -204,7 +206,7 @@ class DepthwiseGrad:
 
 
 class DepthwiseWeightGrad:
-    """Blocks of x and of the gradient, the weight gradient kernel, the weight back."""
+    """The weight gradient: blocks of x and of the gradient, the weight gradient kernel, the weight back."""
 
     def __init__(self, g: Geometry, dtype, shape):
         self.times, self.shape, self.dtype = g.outputs, shape, dtype

@@ -1,4 +1,4 @@
-"""Plans of depthwise convolutions of plain arrays without blocks (`passes/codegen/llvm/conv/conv_depthwise_planar.py`)."""
+"""Depthwise convolutions of plain arrays without blocks (`passes/codegen/llvm/conv/conv_depthwise_planar.py`)."""
 
 import dataclasses
 import functools
@@ -22,14 +22,14 @@ _ELEMENTS = {4: "float", 8: "double"}
 
 
 def takes(g: Geometry) -> bool:
-    """Whether each group is one channel, in images whose windows the kernel can write out."""
+    """Whether each group is one channel, in images whose windows the kernel can unroll."""
     depth, _, width = g.dims
     return (g.inputs == 1 and g.groups > 1 and depth == Window(1, 1) and width.stride in codegen.STRIDES
             and 0 < g.taps <= _most_taps() and host().vector_bytes >= _MASKED_BYTES)
 
 
 def _most_taps():
-    """Taps up to which this is quicker than blocks: weights that registers do not hold are read anew for each product."""
+    """Return the taps up to which this beats blocks: weights beyond the registers are loaded for each product."""
     return 25 if host().vector_registers >= 32 else 12
 
 
@@ -40,13 +40,13 @@ def _task(item, window, rows, lanes, turned, epilogue):
 
 
 def rows_of(height: int) -> int:
-    """Rows of a tile: as many as registers take, all tiles about the same."""
+    """Return the rows of a tile: as many as registers take, all tiles about the same."""
     most = 8 if host().vector_registers >= 32 else 4
     return -(-height // -(-height // most))
 
 
 def add_planes(steps, g: Geometry, turned: bool = False, epilogue=None):
-    """The step of a depthwise convolution from X and W to Y; `turned` takes the taps the other way round."""
+    """Add the step of a depthwise convolution from X and W to Y; `turned` flips the taps."""
     _, height, width = g.dims
     window = codegen.PlaneWindow(*((getattr(height, name), getattr(width, name)) for name in ("taps", "stride", "dilation")))
     lanes = g.lanes // 2 if g.lanes * g.item > _MASKED_BYTES and width.out <= g.lanes // 2 else g.lanes
@@ -65,7 +65,7 @@ def add_planes(steps, g: Geometry, turned: bool = False, epilogue=None):
 
 
 def turned(forward: Geometry) -> Geometry | None:
-    """The convolution of the gradient that gives the gradient of the input, with the taps turned around, or None."""
+    """Return the convolution of the gradient with flipped taps that gives the gradient of the input, or None."""
     if forward.outputs != 1 or any(d.stride != 1 for d in forward.dims):
         return None
     g = dataclasses.replace(forward, dims=tuple(
@@ -90,7 +90,7 @@ class Planes:
 
 
 class FusedPlanes:
-    """A depthwise convolution with what follows it in compiled graphs."""
+    """A depthwise convolution with its epilogue in compiled graphs."""
 
     def __init__(self, g: Geometry, dtype, shape, lines: Lines):
         self.shape, self.dtype, steps = shape, dtype, SlotJobs()
@@ -99,5 +99,5 @@ class FusedPlanes:
         self.plan = steps.plan()
 
     def run(self, x, w, beside=(), taps=()):
-        """The convolution; `beside` are the arrays that the epilogue reads."""
+        """Run the convolution; the epilogue reads the arrays `beside`."""
         return run_with_epilogue(self.plan, self.shape, x, plain(w), self.after, beside, taps)

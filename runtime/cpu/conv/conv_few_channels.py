@@ -1,5 +1,7 @@
-"""Planning direct convolutions with few output channels (`passes/codegen/llvm/conv/conv_few_channels.py`): when sums along
-input channels pay, and the weight as they read it. Everything else is that of direct convolutions (`conv_plan.py`)."""
+"""Direct convolutions with few output channels, by sums along input channels (`passes/codegen/llvm/conv/conv_few_channels.py`).
+
+All but the weight's layout is that of direct convolutions (`conv_plan.py`).
+"""
 
 import functools
 from dataclasses import dataclass, replace
@@ -21,7 +23,7 @@ _ELEMENTS = {4: "float", 8: "double"}
 
 @dataclass(frozen=True)
 class FewFilters:
-    """A weight as it is read; the names of `conv_layout.Filters`, and the bytes from one `output` to the next."""
+    """A weight in this order: the names of `conv_layout.Filters`, and the bytes from one `output` to the next."""
 
     blocks: Blocks
     outputs: int
@@ -30,38 +32,33 @@ class FewFilters:
 
     @property
     def tap(self) -> int:
-        """Bytes of a tap."""
         return self.blocks.pixel
 
     @property
     def block(self) -> int:
-        """Bytes of a block of input channels."""
         return self.taps * self.tap
 
     @property
     def output(self) -> int:
-        """Bytes of an output channel."""
         return self.blocks.count * self.block
 
     @property
     def panel(self) -> int:
-        """Bytes of the only panel."""
         return self.outputs * self.output
 
     @property
     def group(self) -> int:
-        """Bytes of a group."""
         return self.panel
 
 
 def _row(geometry) -> int:
-    """Elements of x that lie side by side at the taps of a row of a window."""
+    """Return the elements of x that are adjacent at the taps of a row of a window."""
     width = geometry.dims[2]
     return geometry.x_blocks.width * (width.taps if width.dilation == 1 else 1)
 
 
 def pays(geometry) -> bool:
-    """Whether vectors along input channels do with fewer multiply-adds than vectors of output channels."""
+    """Whether vectors along input channels need fewer multiply-adds than vectors of output channels."""
     if geometry.outputs > geometry.lanes // 2 or geometry.x_plain:
         return False
     row = _row(geometry)
@@ -71,7 +68,7 @@ def pays(geometry) -> bool:
 
 
 def kernel(geometry, epilogue=None) -> codegen.FewOutputsKernel:
-    """The kernel, with tiles of all heights."""
+    """Return the kernel, with tiles of all heights."""
     row, element = _row(geometry), _ELEMENTS[geometry.item]
     written = row if row <= _MOST_WRITTEN * geometry.lanes else 0
     return codegen.FewOutputsKernel(host(), Precision.of(element), 1, epilogue or Usual(element), written=written,
@@ -80,7 +77,7 @@ def kernel(geometry, epilogue=None) -> codegen.FewOutputsKernel:
 
 @functools.lru_cache(None)
 def task(kernel: codegen.FewOutputsKernel, heights: tuple) -> int:
-    """The address of a kernel that has tiles of these heights, or of all if there are none."""
+    """Return the address of a kernel that has tiles of these heights, or of all if there are none."""
     made = replace(kernel, heights=heights)
     return compile_module(text_of(made), [made.symbol])[made.symbol]
 
@@ -92,7 +89,7 @@ def _turn(item):
 
 
 def add_turned(steps, geometry, filters, w):
-    """(filters, place) of the weight as it is read, made of a packed one at (slot, offset)."""
+    """Add the steps that reorder a packed weight at (slot, offset); return (filters, location)."""
     found = FewFilters(filters.blocks, geometry.outputs, filters.taps)
     target, rows = (WORKSPACE, steps.room(geometry.groups * found.group)), found.output // geometry.item
     items = geometry.groups * rows

@@ -1,10 +1,10 @@
-"""Convolutions with what follows them, whose results are blocked arrays, with weights brought into their layout beforehand.
+"""Convolutions with an epilogue and packed weights; their results are blocked arrays.
 
     fused = FusedConv(x.shape, w.shape, x.dtype, stride=..., padding=..., dilation=..., groups=..., lines=lines, x_blocked=True)
     ready = pack_weight(w, groups, True, fused.algorithm)           # once for each version of the weight
-    y = fused.run(x, ready, beside)                                 # what `lines` make of conv(x, w) and arrays beside
+    y = fused.run(x, ready, beside)                                 # the epilogue `lines` of conv(x, w) and the arrays `beside`
 
-A blocked array is (N, channel blocks, *spatial, lanes), as `block` makes it and `unblock` takes it apart.
+A blocked array is (N, channel blocks, *spatial, lanes): `block` makes it, `unblock` undoes it.
 """
 
 import dataclasses
@@ -28,13 +28,13 @@ from .conv_plan import Geometry, Window
 
 
 def lanes_of(dtype) -> int:
-    """Channels of a block."""
+    """Return the channels of a block."""
     return host().lanes(np.dtype(dtype).itemsize)
 
 
 @functools.lru_cache(512)
 def block_plan(images, channels, pixels, item, back, threads):
-    """The job that brings channels into blocks, or `back`."""
+    """Return the job that brings channels into blocks, or `back`."""
     steps, blocks = SlotJobs(threads), conv_layout.Blocks(channels, host().lanes(item), item, full=True)
     copy = conv_layout.unpack_activation if back else conv_layout.pack_activation
     copy(steps, (X, 0), (Y, 0), images, blocks, pixels)
@@ -42,7 +42,7 @@ def block_plan(images, channels, pixels, item, back, threads):
 
 
 def block(x: np.ndarray) -> np.ndarray:
-    """(N, C, *spatial) as (N, blocks, *spatial, lanes); missing channels are zeros."""
+    """Return (N, C, *spatial) as (N, blocks, *spatial, lanes); missing channels are zeros."""
     x, lanes = plain(x), lanes_of(x.dtype)
     out = alloc.empty((x.shape[0], -(-x.shape[1] // lanes), *x.shape[2:], lanes), x.dtype)
     block_plan(x.shape[0], x.shape[1], prod(x.shape[2:]), x.itemsize, False, pool.get_num_threads())(x, x, out)
@@ -50,24 +50,24 @@ def block(x: np.ndarray) -> np.ndarray:
 
 
 def unblock(x: np.ndarray, channels: int) -> np.ndarray:
-    """(N, blocks, *spatial, lanes) as (N, channels, *spatial)."""
+    """Return (N, blocks, *spatial, lanes) as (N, channels, *spatial)."""
     out = alloc.empty((x.shape[0], channels, *x.shape[2:-1]), x.dtype)
     block_plan(x.shape[0], channels, prod(x.shape[2:-1]), x.itemsize, True, pool.get_num_threads())(x, x, out)
     return out
 
 
 def read_as(g: Geometry, x_blocked: bool, algorithm: Algorithm | None) -> Geometry:
-    """The geometry with x as it lies: in whole blocks, in planes where those are few, or copied to blocks first."""
+    """Return the geometry with the layout of x: in whole blocks, in planes if those are few, or copied to blocks first."""
     return dataclasses.replace(g, x_full=x_blocked, x_plain=not x_blocked and reads_planes(g, algorithm))
 
 
 def runs_in_lanes(g: Geometry) -> bool:
-    """Whether all groups of a block of channels run side by side in its lanes: single channels, or a few."""
+    """Whether all groups of a block of channels run in parallel in its lanes: single channels, or a few."""
     return (conv_depthwise.takes(g) and g.outputs == 1) or conv_depthwise.is_narrow(g)
 
 
 def weight_bytes(g, algorithm) -> int:
-    """Size of a weight as its kernel reads it."""
+    """Return the size of a weight in its kernel's order."""
     if runs_in_lanes(g):
         blocks = conv_depthwise.blocks_of(g)
         return blocks.count * g.taps * g.inputs * blocks.pixel
@@ -76,7 +76,7 @@ def weight_bytes(g, algorithm) -> int:
 
 @functools.lru_cache(512)
 def weight_plan(shape, item, groups, x_blocked, algorithm, threads, factors=False):
-    """(plan that brings a weight into its layout, times `factors` if there are some, size of the result)"""
+    """Return (plan that packs a weight, times `factors` if there are some; size of the result)."""
     dims = tuple(Window(1, 1, taps) for taps in (1,) * (2 + MAX_DIMS - len(shape)) + shape[2:])
     g, steps = Geometry(1, groups, shape[1], shape[0] // groups, dims, item), SlotJobs(threads)
     g = read_as(g, x_blocked, algorithm)
@@ -90,8 +90,10 @@ def weight_plan(shape, item, groups, x_blocked, algorithm, threads, factors=Fals
 
 
 def pack_weight(w, groups: int, x_blocked: bool, algorithm, factors=None) -> np.ndarray:
-    """A plain weight in the layout in which the kernel of an algorithm, or the direct one for None, reads it; for the
-    first times a factor for each output channel, if these are given."""
+    """Pack a plain weight for the kernel of an algorithm, or the direct one for None.
+
+    With `factors`, it is first multiplied by one for each output channel.
+    """
     plan, size = weight_plan(w.shape, w.itemsize, groups, x_blocked, algorithm, pool.get_num_threads(), factors is not None)
     made = alloc.aligned_zeros((-(-size // w.itemsize),), w.dtype)
     plan(w, w, made, factors=0 if factors is None else call.address_of(factors))
@@ -99,7 +101,7 @@ def pack_weight(w, groups: int, x_blocked: bool, algorithm, factors=None) -> np.
 
 
 class FusedConv:
-    """One convolution of fixed shapes and what follows it; its result lies in blocks, x does if it is `x_blocked`."""
+    """One convolution of fixed shapes and its epilogue; its result is in blocks, x is if `x_blocked`."""
 
     def __init__(self, x_shape, w_shape, dtype, *, stride, padding, dilation, groups, lines: Lines, x_blocked: bool,
                  algorithm: Algorithm | None):
@@ -114,12 +116,11 @@ class FusedConv:
 
     @property
     def inner(self) -> Geometry:
-        """The geometry with x in whole blocks where it comes so."""
+        """The geometry, with x in whole blocks if it comes so."""
         return read_as(self.geometry, self.x_blocked, self.algorithm)
 
     @functools.cached_property
     def plan(self):
-        """The jobs of a call."""
         g, steps = self.inner, SlotJobs()
         if self.x_blocked or (g.x_plain and not self.depthwise):
             x = X, 0
@@ -136,7 +137,7 @@ class FusedConv:
         return steps.plan()
 
     def add_kernel(self, steps, g, x, w, y, by_rows=False):
-        """The step of a direct kernel on blocked operands, for this convolution or some rows of it."""
+        """Add the step of a direct kernel on blocked operands, for this convolution or some rows of it."""
         epilogue = self.after.code
         if self.depthwise:
             conv_depthwise.add_depthwise(steps, g, x, w, y, epilogue=epilogue, by_rows=by_rows)
@@ -144,6 +145,9 @@ class FusedConv:
             conv_plan.add_direct(steps, g, conv_plan.filters_of(g), x, w, y, epilogue=epilogue)
 
     def run(self, x, w, beside=(), taps=()):
-        """The convolution with a packed weight; `beside` are the arrays that the epilogue reads, laid out as it reads them,
-        `taps` the weight itself, and maybe a factor for each output channel, where the packed one is transformed."""
+        """Run the convolution with a packed weight.
+
+        The epilogue reads the arrays `beside`, in its layout. `taps` are the plain weight, and perhaps a factor for each output
+        channel, if the packed one is transformed.
+        """
         return run_with_epilogue(self.plan, self.shape, x, w, self.after, beside, taps)

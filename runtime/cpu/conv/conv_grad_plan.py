@@ -1,4 +1,4 @@
-"""Planning the weight gradient of direct convolutions (`passes/codegen/llvm/conv/conv_grad.py`)."""
+"""Weight gradients of direct convolutions (`passes/codegen/llvm/conv/conv_grad.py`)."""
 
 import functools
 
@@ -26,7 +26,7 @@ def _kernel(item, vectors):
 
 
 def add_plain_weight_grad(steps, geometry: Geometry, x, y, target):
-    """The steps that make a plain dw, from a blocked x and dy, by the algorithm that is quicker."""
+    """Add the steps that make a plain dw, from a blocked x and dy, by the faster algorithm."""
     winograd = winograd_grad.pays(geometry)
     filters = (winograd_forward if winograd else conv_plan).filters_of(geometry)
     w = WORKSPACE, steps.room(geometry.groups * filters.group)
@@ -38,7 +38,7 @@ def add_plain_weight_grad(steps, geometry: Geometry, x, y, target):
 
 
 def add_weight_grad(steps, geometry: Geometry, filters: Filters, x, y, w):
-    """The steps that make a packed dw, from a blocked x and dy; all operands are (slot, offset)."""
+    """Add the steps that make a packed dw, from a blocked x and dy; all operands are (slot, offset)."""
     geometry = flattened(geometry)
     made, task, reduce_task = _kernel(geometry.item, filters.vectors)
     depth, height, width = geometry.dims
@@ -84,7 +84,7 @@ def _operand_words(geometry, filters):
 
 
 def _segments(geometry, filters, most, channels):
-    """Rows of tiles and the columns that they meet: channels of one tap, or of several where they are few and lie together."""
+    """Return rows of tiles and their columns: channels of one tap, or of several if they are few and adjacent."""
     width, blocks = geometry.dims[2], geometry.x_blocks
     spans = [width.taps_seen(0, width.out, tap) for tap in range(width.taps)]
     joined = blocks.width == channels and blocks.count == 1 and width.dilation == 1 and width.taps > 1 and channels < most
@@ -111,7 +111,7 @@ def _segment(geometry, filters, tap, first, rows, columns):
 
 
 def _cut(rows, most):
-    """Rows cut as evenly as they can be: [(first, count)]."""
+    """Cut rows as evenly as possible: [(first, count)]."""
     tiles, found, at = -(-rows // most), [], 0
     for number in range(tiles):
         count = rows // tiles + (number < rows % tiles)

@@ -1,7 +1,7 @@
-"""Steps that bring activations and weights into the blocked layouts of convolutions, and back.
+"""Steps between plain arrays and the blocked layouts of convolutions.
 
-    activation  [image][group][channel block][pixel][block channels]
-    weight      [group][panel][channel block][tap][block channels][panel columns]
+activation  [image][group][channel block][pixel][block channels] weight      [group][panel][channel block][tap][block
+channels][panel columns]
 """
 
 import functools
@@ -25,7 +25,7 @@ _ROWS = 64                          # rows that one item of a copy moves without
 
 @dataclass(frozen=True)
 class Blocks:
-    """Channels of one group cut into blocks of `width`: all lanes, or fewer where there are no more channels than that.
+    """Channels of one group cut into blocks of `width`: all lanes, or fewer if there are no more channels than that.
 
     `full` blocks have all lanes however few the channels; `single` ones have one channel: planes, one after the other.
     """
@@ -38,27 +38,24 @@ class Blocks:
 
     @property
     def width(self) -> int:
-        """Channels of a block as laid out."""
         return 1 if self.single else self.lanes if self.full else min(self.channels, self.lanes)
 
     @property
     def count(self) -> int:
-        """Blocks, the last of which may be part of one."""
+        """Blocks, the last of which may be partial."""
         return -(-self.channels // self.width)
 
     @property
     def whole(self) -> int:
-        """Blocks with all their channels."""
         return self.channels // self.width
 
     @property
     def rest(self) -> int:
-        """Channels of the last block where they are fewer."""
+        """Channels of the last block if it is partial."""
         return self.channels % self.width
 
     @property
     def pixel(self) -> int:
-        """Bytes of a pixel."""
         return self.width * self.item
 
 
@@ -73,12 +70,10 @@ class Filters:
 
     @property
     def columns(self) -> int:
-        """Output channels of a panel."""
         return self.vectors * self.blocks.lanes
 
     @property
     def panels(self) -> int:
-        """Panels of a group."""
         return -(-self.outputs // self.columns)
 
     @property
@@ -88,27 +83,23 @@ class Filters:
 
     @property
     def tap(self) -> int:
-        """Bytes of a tap."""
         return self.blocks.width * self.step
 
     @property
     def block(self) -> int:
-        """Bytes of a block of input channels."""
         return self.taps * self.tap
 
     @property
     def panel(self) -> int:
-        """Bytes of a panel."""
         return self.blocks.count * self.block
 
     @property
     def group(self) -> int:
-        """Bytes of a group."""
         return self.panels * self.panel
 
 
 def blocked_bytes(images: int, blocks: Blocks, pixels: int) -> int:
-    """Size of a blocked activation; `images` counts groups apart."""
+    """Return the size of a blocked activation; `images` counts groups separately."""
     return images * blocks.count * pixels * blocks.pixel
 
 
@@ -131,7 +122,7 @@ def _add(steps, variant, item, words, slots):
 
 
 def pack_activation(steps, source, target, images: int, blocks: Blocks, pixels: int):
-    """[image][channel][pixel] to blocks; `source` and `target` are (slot, offset)."""
+    """Copy [image][channel][pixel] into blocks; `source` and `target` are (slot, offset)."""
     run = min(pixels, _RUN)
     _add(steps, "plain", blocks.item, {
         "outer": images, "source_outer": blocks.channels * pixels * blocks.item,
@@ -144,7 +135,7 @@ def pack_activation(steps, source, target, images: int, blocks: Blocks, pixels: 
 
 
 def unpack_activation(steps, source, target, images: int, blocks: Blocks, pixels: int):
-    """Blocks of all lanes back to [image][channel][pixel]."""
+    """Copy blocks of all lanes back to [image][channel][pixel]."""
     run, pixel = min(-(-pixels // blocks.lanes) * blocks.lanes, _RUN), blocks.lanes * blocks.item
     count = -(-blocks.channels // blocks.lanes)
     _add(steps, "plain", blocks.item, {
@@ -158,7 +149,7 @@ def unpack_activation(steps, source, target, images: int, blocks: Blocks, pixels
 
 
 def pack_weight(steps, source, target, groups: int, filters: Filters):
-    """[group][output][input][tap] to panels."""
+    """Copy [group][output][input][tap] into panels."""
     blocks, taps = filters.blocks, filters.taps
     item, per_output = blocks.item, blocks.channels * taps * blocks.item
     table = [(q % taps) * filters.tap + q // taps * filters.step for q in range(blocks.width * taps)]
@@ -173,7 +164,7 @@ def pack_weight(steps, source, target, groups: int, filters: Filters):
 
 
 def unpack_weight(steps, source, target, groups: int, filters: Filters):
-    """Panels back to [group][output][input][tap]."""
+    """Copy panels back to [group][output][input][tap]."""
     blocks, taps = filters.blocks, filters.taps
     item, per_output = blocks.item, blocks.channels * taps * blocks.item
     table = [(q % taps) * filters.tap + q // taps * filters.step for q in range(blocks.width * taps)]
@@ -188,7 +179,7 @@ def unpack_weight(steps, source, target, groups: int, filters: Filters):
 
 
 def pack_turned_weight(steps, source, target, groups: int, filters: Filters, places, outputs: int = 0):
-    """[group][input][output][tap] (a forward weight seen from its gradient) to panels of the taps that `places` lists.
+    """Copy [group][input][output][tap] (a forward weight seen from its gradient) into panels of the taps that `places` lists.
 
     `filters` describes the result: its inputs are the forward outputs; its outputs may be the first of so many `outputs`.
     `places[tap]` is the tap's place in it, or -1.
@@ -217,7 +208,7 @@ def pack_turned_weight(steps, source, target, groups: int, filters: Filters, pla
 
 
 def _pack_turned_points(steps, source, target, groups: int, filters: Filters):
-    """The same for windows of one pixel, whose outputs lie side by side already."""
+    """Pack for windows of one pixel, whose outputs are adjacent already."""
     blocks = filters.blocks
     per_input = filters.outputs * blocks.item
     _add(steps, reorder.STRAIGHT, blocks.item, {
@@ -230,8 +221,10 @@ def _pack_turned_points(steps, source, target, groups: int, filters: Filters):
 
 
 def pack_depthwise_weight(steps, source, target, blocks: Blocks, places, inputs: int = 1):
-    """[channel][input of its group][tap] to [block][tap][input][block channels]; `places[tap]` is the tap's place in the
-    result, or -1."""
+    """Copy [channel][input of its group][tap] to [block][tap][input][block channels].
+
+    `places[tap]` is the tap's place in the result, or -1.
+    """
     taps = len(places)
     kept = sum(place >= 0 for place in places)
     table = [-1 if place < 0 else (place * inputs + number) * blocks.pixel for number in range(inputs) for place in places]
@@ -252,7 +245,7 @@ class Bias:
         self.nothing = self._words(np.zeros((groups, self.width), dtype))
 
     def __call__(self, b):
-        """(what must stay alive during the call, operand words)."""
+        """Return (objects to hold during the call, operand words)."""
         if b is None:
             return self.nothing
         if self.width == self.outputs and b.flags.c_contiguous:

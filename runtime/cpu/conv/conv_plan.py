@@ -1,4 +1,4 @@
-"""Planning direct convolutions: panels, tiles, borders and the cut into items, from shapes alone."""
+"""Plans of direct convolutions from shapes alone: panels, tiles, borders, items."""
 
 import functools
 import itertools
@@ -34,7 +34,7 @@ _ELEMENTS = {4: "float", 8: "double"}
 
 @dataclass(frozen=True)
 class Window:
-    """One spatial dim: sizes of x and y, and how windows lie in x. `low` is the padding before it (negative cuts)."""
+    """One spatial dim: sizes of x and y, taps, stride, dilation. `low` is the padding before it (negative cuts)."""
 
     size: int
     out: int
@@ -44,7 +44,7 @@ class Window:
     dilation: int = 1
 
     def taps_seen(self, first: int, count: int, tap: int) -> tuple:
-        """The range of `count` results from `first` on that meet x at a tap."""
+        """Return the range of `count` results from `first` on that meet x at a tap."""
         origin = tap * self.dilation - self.low
         low = max(0, -(origin // self.stride) - first) if origin < 0 else 0
         high = min(count, (self.size - 1 - origin) // self.stride + 1 - first)
@@ -55,8 +55,8 @@ class Window:
 class Geometry:
     """A convolution of one dtype over three spatial dims; channels are those of one group.
 
-    `x_full`: x lies in blocks of all lanes however few its channels; `x_plain`: in planes, one after the other. `x_plane` and
-    `y_plane` are the pixels from plane to plane where x and y are some rows of larger ones.
+    `x_full`: x is in blocks of all lanes however few its channels; `x_plain`: in planes, one after the other. `x_plane` and
+    `y_plane` are the pixels from plane to plane if x and y are some rows of larger ones.
     """
 
     images: int
@@ -72,27 +72,22 @@ class Geometry:
 
     @property
     def lanes(self) -> int:
-        """Lanes of a vector."""
         return host().lanes(self.item)
 
     @property
     def taps(self) -> int:
-        """Taps of a window."""
         return prod(d.taps for d in self.dims)
 
     @property
     def pixels(self) -> int:
-        """Pixels of a plane of x."""
         return prod(d.size for d in self.dims)
 
     @property
     def out_pixels(self) -> int:
-        """Pixels of a plane of y."""
         return prod(d.out for d in self.dims)
 
     @property
     def x_blocks(self) -> Blocks:
-        """The channel blocks of x."""
         return Blocks(self.inputs, self.lanes, self.item, self.x_full, self.x_plain)
 
     @property
@@ -108,7 +103,7 @@ class Geometry:
 
 @dataclass(frozen=True)
 class Scatter:
-    """Where results go when they are some of the pixels of y: pixels of its rows, steps and first pixel for each dim."""
+    """The target of results that are some of the pixels of y: pixels of its rows, steps and first pixel for each dim."""
 
     sizes: tuple
     steps: tuple
@@ -116,12 +111,12 @@ class Scatter:
 
 
 def few_inputs(geometry: Geometry) -> bool:
-    """Whether a convolution had better read few channels from their planes than have them copied."""
+    """Whether a convolution should read few channels from their planes instead of a copy."""
     return geometry.inputs <= _FEW_INPUTS
 
 
 def filters_of(geometry: Geometry) -> Filters:
-    """How the weight is packed: the panel width that wastes least, narrow where a panel would not stay in cache."""
+    """Return the packing of the weight: the panel width that wastes least, narrow if a panel would not stay in cache."""
     lanes, count = geometry.lanes, -(-geometry.outputs // geometry.lanes)
     widths = (4, 3, 5, 2) if host().vector_registers >= 32 else (2, 3)
     wide = geometry.taps * geometry.inputs * 4 * lanes * geometry.item > _PANEL_BYTES and host().vector_registers >= 32
@@ -131,22 +126,24 @@ def filters_of(geometry: Geometry) -> Filters:
 
 @functools.lru_cache(None)
 def _kernel(item: int, vectors: int, epilogue, narrow: bool, written: int, heights: tuple) -> int:
-    """The address of the direct kernel."""
     epilogue = epilogue or Usual(_ELEMENTS[item])
     made = codegen.ConvKernel(host(), Precision.of(_ELEMENTS[item]), vectors, epilogue, narrow, written, heights)
     return compile_module(text_of(made), [made.symbol])[made.symbol]
 
 
 def _heights(segments, most: int, written: int) -> tuple:
-    """The heights of tiles that a kernel is made with for these segments: where tiles may be tall or have steps written out
-    (first layers have), LLVM takes long for all of them, and widths are cut into tiles of one or two heights."""
+    """Return the heights of tiles that a kernel is made with for these segments.
+
+    LLVM is slow for all heights if tiles may be tall or have unrolled steps (as in first layers), so widths are cut into tiles
+    of one or two heights.
+    """
     found = sorted({pixels for _, pixels, *_ in segments})
     many = most >= _TALL_ROWS or written > 0
     return tuple(found) if many and len(found) <= _MOST_HEIGHTS else ()
 
 
 def flattened(geometry: Geometry) -> Geometry:
-    """A 1x1 convolution without borders over rows joined to a good length; others as they are."""
+    """Return a 1x1 convolution without borders over rows joined to a good length; others unchanged."""
     if any(d.taps != 1 or d.stride != 1 or d.low != 0 or d.size != d.out for d in geometry.dims):
         return geometry
     width, rows = geometry.dims[2].size, prod(d.size for d in geometry.dims[:2])
@@ -157,7 +154,7 @@ def flattened(geometry: Geometry) -> Geometry:
 
 def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(OPERANDS, 0), epilogue=None,
                scatter: Scatter | None = None):
-    """The step of a direct convolution on blocked operands, each given as (slot, offset)."""
+    """Add the step of a direct convolution on blocked operands, each given as (slot, offset)."""
     if scatter is None:
         geometry = flattened(geometry)
         scatter = Scatter(tuple(d.out for d in geometry.dims), (1, 1, 1), (0, 0, 0))
@@ -196,21 +193,21 @@ def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(O
 
 
 def _lines_asked(filters, visits):
-    """Lines of the next panel to ask for whenever a tile comes to another channel block, which happens so often."""
+    """Return the lines of the next panel to prefetch at each of so many visits of a tile to a channel block."""
     if filters.panels == 1 or filters.group < _FAR_BYTES:
         return 0
     return -(-filters.panel // (_LINE * max(1, visits)))
 
 
 def _written(geometry):
-    """Steps that a kernel has written out: those of a row of taps where channels are few, 0 where loops have enough to do."""
+    """Return the unrolled steps of a kernel: those of a row of taps if channels are few, 0 if loops have enough to do."""
     width = geometry.dims[2]
     steps = geometry.x_blocks.width * (width.taps if width.dilation == 1 else 1)
     return steps if steps < geometry.lanes else 0
 
 
 def _is_narrow(geometry, filters):
-    """Whether the only panel ends in a vector of which the upper half has no channels."""
+    """Whether the only panel ends in a vector with an unused upper half."""
     last = geometry.outputs % geometry.lanes
     return filters.panels == 1 and geometry.outputs > filters.columns - geometry.lanes and 0 < last <= geometry.lanes // 2
 
@@ -233,7 +230,7 @@ def _operand_words(geometry, filters):
 
 
 def _result_words(geometry, scatter):
-    """(offset of the first pixel, words) of y."""
+    """Return (offset of the first pixel, words) of y."""
     pixel = geometry.lanes * geometry.item
     slice_, row = scatter.sizes[1] * scatter.sizes[2] * pixel, scatter.sizes[2] * pixel
     block = (geometry.y_plane or prod(scatter.sizes)) * pixel
@@ -244,8 +241,10 @@ def _result_words(geometry, scatter):
 
 
 def _row_blocks(geometry, filters, rows, threads):
-    """Into how many items the rows of an image are cut: each as many as stay in cache, fewer where threads would have nothing
-    to do. Threads that share an image get as many rows each."""
+    """Return the number of items of an image's rows: each stays in cache, and there are enough for all threads.
+
+    Threads that share an image get equal numbers of rows.
+    """
     height, width = geometry.dims[1:]
     row_bytes = width.size * geometry.inputs * geometry.item * height.stride
     block = max(1, min(rows, _ROWS_BYTES // max(1, row_bytes)))
@@ -269,8 +268,10 @@ def _panels_first(geometry, filters, row_blocks):
 
 
 def tiles_of(width: Window, most: int):
-    """(first pixel, pixels, tiles) of the tiles of a row of at most so many pixels; those side by side that all windows lie
-    inside x for are given together."""
+    """Return (first pixel, pixels, tiles) of the tiles of a row of at most so many pixels.
+
+    Adjacent tiles with all windows inside x are one entry.
+    """
     tiles = -(-width.out // most)
     base, extra = divmod(width.out, tiles)
     reach = (width.size - 1 + width.low - (width.taps - 1) * width.dilation) // width.stride    # last window inside x
@@ -284,7 +285,7 @@ def tiles_of(width: Window, most: int):
 
 
 def whole_tiles_of(width: Window, most: int):
-    """(first pixel, pixels, tiles) of tiles whose pixels all see the same taps: pixels at the borders by themselves."""
+    """Return (first pixel, pixels, tiles) of tiles whose pixels all see the same taps: pixels at the borders by themselves."""
     reach = (width.size - 1 + width.low - (width.taps - 1) * width.dilation) // width.stride    # last window inside x
     first = min(width.out, max(0, -(-width.low // width.stride)))
     end = max(first, min(width.out, reach + 1))
@@ -300,7 +301,7 @@ def whole_tiles_of(width: Window, most: int):
 
 
 def _depths(geometry, filters, most):
-    """The channel blocks of x as ranges of which a panel's weights stay in cache while all rows of an item read them."""
+    """Return ranges of channel blocks of x of which a panel's weights stay in cache while all rows of an item read them."""
     count = geometry.x_blocks.count
     if geometry.out_pixels <= most:
         return [(0, count)]
@@ -309,8 +310,10 @@ def _depths(geometry, filters, most):
 
 
 def _parts(steps, geometry, filters, runs, depths, items, threads):
-    """(table of parts, all segments in it, number of parts, channel blocks that a row of the first goes through): the tiles of
-    a row cut into parts, so that threads have as much to do as each other. Each part reads its panel of weights anew."""
+    """Return (table of parts, all segments in it, number of parts, channel blocks that a row of the first goes through).
+
+    The tiles of a row are cut into parts that balance threads. Each part reads its panel of weights anew.
+    """
     total = sum(tiles for _, _, tiles in runs)
     extra = _PANEL_PIXELS * total / geometry.dims[2].out
     wanted = min(range(1, min(total, 4 * threads) + 1 if threads > 1 else 2),
@@ -329,8 +332,8 @@ def _parts(steps, geometry, filters, runs, depths, items, threads):
 
 
 def _part_table(steps, geometry, filters, parts, depths):
-    """(table, all segments): parts for each depth, then their runs, then segments; what follows is named by the bytes from the
-    table's start."""
+    """Return (table, all segments): parts for each depth, then their runs, then segments, named by bytes from the table's
+    start."""
     runs_at = WORD * len(codegen.PART) * len(parts) * len(depths)
     segments_at = runs_at + WORD * len(codegen.RUN) * sum(map(len, parts)) * len(depths)
     heads, runs, segments, made = [], [], [], {}
@@ -346,7 +349,8 @@ def _part_table(steps, geometry, filters, parts, depths):
 
 
 def _segments(geometry, filters, at, pixels, depth):
-    """(segments, whether y must be cleared first) of a tile of `pixels` pixels from `at` on, for a range of channel blocks."""
+    """Return (segments, whether y must be cleared first) of a tile of `pixels` pixels from `at` on, for a range of channel
+    blocks."""
     spans = [geometry.dims[2].taps_seen(at, pixels, tap) for tap in range(geometry.dims[2].taps)]
     groups: list = []                                     # [first tap, taps, span] of taps that the same pixels meet
     for tap, span in enumerate(spans):
@@ -368,7 +372,7 @@ def _segments(geometry, filters, at, pixels, depth):
 
 
 def _tap_segments(geometry, filters, depth, tap, taps, span):
-    """The segments of a range of taps: all whole blocks of a range of channels, and the rest with them or apart."""
+    """Return the segments of a range of taps: all whole blocks of a range of channels, and the rest with them or apart."""
     width, blocks, (first, end) = geometry.dims[2], geometry.x_blocks, depth
     block = (geometry.x_plane or geometry.pixels) * blocks.pixel
     x, w = (tap * width.dilation - width.low) * blocks.pixel + first * block, tap * filters.tap + first * filters.block
@@ -386,9 +390,9 @@ def _tap_segments(geometry, filters, depth, tap, taps, span):
 
 
 def phases(window: Window) -> list:
-    """The transposed window, one stride-1 window for each phase of the stride: [(phase, Window, taps of the forward window)].
+    """Return the transposed window as one stride-1 window for each phase: [(phase, Window, taps of the forward window)].
 
-    `window` is the forward one: x is what is made here, y what is read. A phase without taps has an empty list.
+    `window` is the forward one: its x is the result here, its y the input. A phase without taps has an empty list.
     """
     found = []
     for phase in range(min(window.stride, window.size)):
@@ -401,7 +405,7 @@ def phases(window: Window) -> list:
 
 
 def tap_places(forward, chosen):
-    """For each tap of the forward weight its place among the taps `chosen` for each dim, -1 for those left out."""
+    """Return the place of each tap of the forward weight among the taps `chosen` for each dim, -1 for those left out."""
     counts = [len(taps) for taps in chosen]
     places = []
     for tap in itertools.product(*(range(d.taps) for d in forward.dims)):

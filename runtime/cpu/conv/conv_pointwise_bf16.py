@@ -1,4 +1,4 @@
-"""1x1 convolutions of bfloat16 as matrix products of the planes as they lie, where products have matrix tiles.
+"""1x1 convolutions of bfloat16 as matrix products of their planes, if products have matrix tiles.
 
 Other convolutions of narrow floats are widened and run in float32. Sums are rounded once either way, after the bias.
 """
@@ -18,7 +18,7 @@ _LEAST = 16     # channels and pixels that fill a tile
 
 
 def forward(x, w, b, *, stride, padding, dilation, groups):
-    """conv(x, w) + b, or None where float32 is the better way."""
+    """Return conv(x, w) + b, or None if float32 is faster."""
     if not _takes(x, w, stride, padding, groups):
         return None
     w, x = plain(w).reshape(w.shape[:2]), plain(x)
@@ -33,7 +33,7 @@ def forward(x, w, b, *, stride, padding, dilation, groups):
 
 
 def input_grad(g, w, *, size, stride, padding, dilation, groups):
-    """The gradient for the input, or None."""
+    """Return the gradient for the input, or None."""
     if not _takes(g, w, stride, padding, groups) or tuple(size) != g.shape[2:]:
         return None
     g, w = plain(g), plain(w).reshape(w.shape[:2])

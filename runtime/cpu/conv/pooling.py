@@ -1,6 +1,6 @@
-"""Pools of plain arrays (N, C, *spatial) on generated kernels: maxima, averages, and what carries their gradients back.
+"""Pools of plain arrays (N, C, *spatial) and of blocked channels: maxima, averages, and their gradients.
 
-float32 and float64, up to three spatial dims. `None` comes back where the kernels do not apply.
+float32 and float64, up to three spatial dims. A function returns None if the kernels do not apply.
 """
 
 import functools
@@ -74,7 +74,8 @@ def _words(dims):
 
 
 def _row_plan(kind, dims, planes, dtype, tables=(), blocks=0):
-    """The plan of a job whose items are rows of the result. Pixels are vectors in arrays of so many blocks of channels."""
+    """Return the plan of a job whose items are rows of the result. In arrays of so many blocks of channels, pixels are vectors.
+    """
     words, steps = _words(dims), SlotJobs()
     items, item = planes * words["out_rows"], host().vector_bytes if blocks else dtype.itemsize
     work = items * dims[2].out * prod(d.taps for d in dims) * (item // dtype.itemsize)
@@ -96,7 +97,7 @@ def _row_plan(kind, dims, planes, dtype, tables=(), blocks=0):
 
 
 def max_pool(x, *, kernel, stride, padding, dilation):
-    """(largest elements, their places), or None where a window lies outside of x altogether."""
+    """Return (largest elements, their places), or None if a window is entirely outside of x."""
     x = plain(x)
     found = max_plan(x.shape, kernel, stride, padding, dilation, x.dtype, pool.get_num_threads())
     if found is None:
@@ -109,7 +110,7 @@ def max_pool(x, *, kernel, stride, padding, dilation):
 
 @functools.lru_cache(512)
 def max_plan(shape, kernel, stride, padding, dilation, dtype, threads):
-    """(plan, shape of the result), or None where a window lies outside of x altogether."""
+    """Return (plan, shape of the result), or None if a window is entirely outside of x."""
     dims = _windows(shape[2:], kernel, stride, padding, dilation)
     for d in dims:
         reached = 0
@@ -125,7 +126,7 @@ def max_plan(shape, kernel, stride, padding, dilation, dtype, threads):
 
 
 def _table(window, counted, divisor):
-    """How many elements each window has along a dim."""
+    """Return the number of elements of each window along a dim."""
     if divisor is not None:
         return np.ones(window.out)
     low, high = counted
@@ -142,7 +143,7 @@ def _tables(dims, counted, divisor):
 
 
 def avg_pool(x, *, kernel, stride, padding, counted, divisor):
-    """The mean of each window."""
+    """Return the mean of each window."""
     x = plain(x)
     if ops.is_whole(x.shape[2:], kernel, padding):
         total = kernels.reduction("sum", dt.BY_NP[x.dtype])(x, tuple(range(2, x.ndim)), True)
@@ -156,7 +157,7 @@ def avg_pool(x, *, kernel, stride, padding, counted, divisor):
 
 
 def _mean_of_bins(x, kernel, divisor):
-    """The mean of windows that are bins: along the outermost dim first, so that rows are read in vectors."""
+    """Return the mean of windows that are bins: along the outermost dim first, so that rows are read in vectors."""
     total, sizes = kernels.reduction("sum", dt.BY_NP[x.dtype]), x.shape
     for axis, k in enumerate(kernel, 2):
         if k > 1:
@@ -166,14 +167,14 @@ def _mean_of_bins(x, kernel, divisor):
 
 @functools.lru_cache(512)
 def avg_plan(shape, kernel, stride, padding, counted, divisor, dtype, threads):
-    """(plan, shape of the result)"""
+    """Return (plan, shape of the result)."""
     dims = _windows(shape[2:], kernel, stride, padding, (1,) * len(kernel))
     shape = (*shape[:2], *(d.out for d in dims[_DIMS - len(kernel):]))
     return _row_plan(codegen.AVERAGE, dims, prod(shape[:2]), dtype, _tables(dims, counted, divisor)), shape
 
 
 def avg_pool_grad(g, *, size, kernel, stride, padding, counted, divisor):
-    """The gradient of avg_pool for an input of spatial `size`; None for negative padding."""
+    """Return the gradient of avg_pool for an input of spatial `size`; None for negative padding."""
     if any(lo < 0 for lo, _ in padding):
         return None
     g = plain(g)
@@ -191,13 +192,13 @@ _LONG = 4           # elements along the last dim of a window from which copying
 
 @functools.lru_cache(512)
 def _spreads_alone(windows, size, kernel, stride, padding) -> bool:
-    """Whether each window's gradient goes to elements that no other window has, and all have one."""
+    """Whether windows do not overlap and cover all elements."""
     return (kernel[-1] >= _LONG and not any(lo or hi for lo, hi in padding) and kernel == stride
             and all(n == count * k for n, count, k in zip(size, windows, kernel)))
 
 
 def _shared_out(g, size, kernel, count):
-    """Each window's share of its gradient at all its elements; zeros have the sign that sums give them."""
+    """Spread each window's share of its gradient to its elements; zeros have the sign that sums give them."""
     share = g / g.dtype.type(count) + g.dtype.type(0)
     out = empty((*g.shape[:2], *size), g.dtype)
     beside = [n for pair in zip(g.shape[2:], kernel) for n in pair]
@@ -209,7 +210,7 @@ def _shared_out(g, size, kernel, count):
 
 @functools.lru_cache(512)
 def avg_grad_plan(g_shape, size, kernel, stride, padding, counted, divisor, dtype, threads):
-    """(plan, shape of the result)"""
+    """Return (plan, shape of the result)."""
     forward = _windows(size, kernel, stride, padding, (1,) * len(kernel))
     back = tuple(Window(d.out, d.size, d.taps, d.stride, d.low) for d in forward)
     shape = (*g_shape[:2], *size)
@@ -220,28 +221,28 @@ def avg_grad_plan(g_shape, size, kernel, stride, padding, counted, divisor, dtyp
 
 
 def max_pool_blocked(x, **params):
-    """The largest element of each window; every window must meet x."""
+    """Return the largest element of each window; every window must meet x."""
     return _run_blocked(x, max_pool_blocked_plan(x.shape, x.dtype, **params))
 
 
 def max_pool_blocked_plan(x_shape, dtype, *, kernel, stride, padding, dilation):
-    """(plan, shape of the result)"""
+    """Return (plan, shape of the result)."""
     return _blocked_plan(codegen.MAX, x_shape, kernel, stride, padding, dilation, (), None, dtype, pool.get_num_threads())
 
 
 def avg_pool_blocked(x, **params):
-    """The mean of each window."""
+    """Return the mean of each window."""
     return _run_blocked(x, avg_pool_blocked_plan(x.shape, x.dtype, **params))
 
 
 def avg_pool_blocked_plan(x_shape, dtype, *, kernel, stride, padding, counted, divisor):
-    """(plan, shape of the result)"""
+    """Return (plan, shape of the result)."""
     return _blocked_plan(codegen.AVERAGE, x_shape, kernel, stride, padding, (1,) * len(kernel), counted, divisor, dtype,
                          pool.get_num_threads())
 
 
 def max_pool_places_blocked(x, **params):
-    """(largest element of each window, their places as int32); every window must meet x."""
+    """Return (largest element of each window, their places as int32); every window must meet x."""
     plan, shape = max_pool_places_plan(x.shape, x.dtype, **params)
     out, places = empty(shape, x.dtype), empty(shape, np.dtype(np.int32))
     plan(x, x, out, call.address_of(places))
@@ -249,13 +250,13 @@ def max_pool_places_blocked(x, **params):
 
 
 def max_pool_places_plan(x_shape, dtype, *, kernel, stride, padding, dilation):
-    """(plan, shape of the results)"""
+    """Return (plan, shape of the results)."""
     return _blocked_plan(blocked_codegen.PLACES, x_shape, kernel, stride, padding, dilation, (), None, dtype,
                          pool.get_num_threads())
 
 
 def max_pool_grad_blocked(g, places, *, size, **params):
-    """Values at their places in planes of spatial `size`."""
+    """Put values at their places in planes of spatial `size`."""
     plan, shape = max_pool_grad_plan(g.shape, g.dtype, size=tuple(size), **params)
     out = empty(shape, g.dtype)
     plan(g, g, out, call.address_of(places))
@@ -263,7 +264,7 @@ def max_pool_grad_blocked(g, places, *, size, **params):
 
 
 def max_pool_grad_plan(g_shape, dtype, *, size, kernel, stride, padding, dilation):
-    """(plan, shape of the result)"""
+    """Return (plan, shape of the result)."""
     shape = (*g_shape[:2], *size, g_shape[-1])
     return _max_grad_plan(shape, kernel, stride, padding, dilation, dtype, pool.get_num_threads()), shape
 
@@ -280,12 +281,12 @@ def _max_grad_plan(shape, kernel, stride, padding, dilation, dtype, threads):
 
 
 def avg_pool_grad_blocked(g, **params):
-    """The gradient of `avg_pool_blocked`."""
+    """Return the gradient of `avg_pool_blocked`."""
     return _run_blocked(g, avg_pool_grad_blocked_plan(g.shape, g.dtype, **params))
 
 
 def avg_pool_grad_blocked_plan(g_shape, dtype, *, size, kernel, stride, padding, counted, divisor):
-    """(plan, shape of the result)"""
+    """Return (plan, shape of the result)."""
     return _blocked_grad_plan(g_shape, tuple(size), kernel, stride, padding, counted, divisor, dtype, pool.get_num_threads())
 
 
@@ -317,7 +318,7 @@ def _blocked_plan(kind, shape, kernel, stride, padding, dilation, counted, divis
 
 
 def plane_put(x, indices, *, size, accumulate):
-    """Zeros of spatial `size` with each value at its flat place in its plane, added or replaced in order."""
+    """Return zeros of spatial `size` with each value at its flat place in its plane, added or replaced in order."""
     x, indices, plane = plain(x), plain(indices), prod(size)
     out = empty((*x.shape[:2], *size), x.dtype)
     failed = np.zeros(1, np.int64)
@@ -331,7 +332,7 @@ def plane_put(x, indices, *, size, accumulate):
 
 @functools.lru_cache(512)
 def put_plan(planes, count, plane, accumulate, dtype, threads):
-    """The job of `plane_put`."""
+    """Return the job of `plane_put`."""
     steps = SlotJobs(threads)
     chunks = share(planes * (4 * count + plane), planes, threads)
     steps.add(_task(codegen.PUT, _ELEMENTS[dtype], codegen.CONTIGUOUS), chunks, codegen.PUT_WORDS,
@@ -345,12 +346,11 @@ def put_plan(planes, count, plane, accumulate, dtype, threads):
 
 @functools.lru_cache(512)
 def _bin_places(extent, count):
-    """The positions in each bin (count, widest); short bins repeat their last one."""
+    """Return the positions in each bin (count, widest); short bins repeat their last one."""
     return ops.bin_places(extent, count)
 
 
 def _bin_maxima_along(x, axis, count):
-    """The largest elements of the bins along one dim."""
     total = kernels.reduction("max", dt.BY_NP[x.dtype])
     if count == 1:
         return total(x, (axis,), True)
@@ -360,7 +360,7 @@ def _bin_maxima_along(x, axis, count):
 
 
 def _first_bin_places(x, axis, count):
-    """Where along one dim each bin has its largest element."""
+    """Return the place along one dim of each bin's largest element."""
     before = (slice(None),) * axis
     starts, ends = ops.bins(x.shape[axis], count)
     return np.stack([x[(*before, slice(a, b))].argmax(axis) + a for a, b in zip(starts, ends)], axis)
@@ -410,7 +410,7 @@ _MANY_IN_BINS = 1 << 13     # elements of all planes from which bins are; below,
 
 
 def _max_pool(x, *, kernel, stride, padding, dilation):
-    """Reduce large windows beside each other as bins, in vectors along their rows."""
+    """Reduce large adjacent windows as bins, in vectors along their rows."""
     if kernel == stride and prod(kernel) >= _LARGE_WINDOW and not any(map(any, padding)) and set(dilation) == {1}:
         size = [n // k for n, k in zip(x.shape[2:], kernel)]
         if all(n == k * count for n, k, count in zip(x.shape[2:], kernel, size)):
@@ -426,13 +426,12 @@ def _max_pool_grad(g, indices, *, size, **window):
     return plane_put(g, indices, size=size, accumulate=True)
 
 
-def max_pool_step(node, operands, results):
-    """The largest elements and their places."""
+def _max_pool_step(node, operands, results):
     return _maxima(operands, results, *[node.params[name] for name in ("kernel", "stride", "padding", "dilation")])
 
 
-def adaptive_max_pool_step(node, operands, results):
-    """The same, where all bins are of one size."""
+def _adaptive_max_pool_step(node, operands, results):
+    """Plan bins of equal size."""
     sizes, counts = operands[0].shape[2:], node.params["size"]
     if any(n % count for n, count in zip(sizes, counts)):
         return None
@@ -450,8 +449,8 @@ def _maxima(operands, results, *window):
     return made.call(found[0].native({X: made.read(0, x), Y: made.write(1, out), OPERANDS: At(2)}).steps)
 
 
-def avg_pool_step(node, operands, results):
-    """Means; those of bins have become sums (`passes/simplify/mean_pools.py`)."""
+def _avg_pool_step(node, operands, results):
+    """Plan means, except those of bins, which are sums already (`passes/simplify/mean_pools.py`)."""
     (x,), how = operands, node.params
     sizes = x.shape[2:]
     in_bins = ops.is_whole(sizes, how["kernel"], how["padding"]) or ops.are_bins(
@@ -459,8 +458,7 @@ def avg_pool_step(node, operands, results):
     return None if in_bins else _averages(avg_plan, operands, results, how)
 
 
-def avg_pool_grad_step(node, operands, results):
-    """Shares of gradients at all elements of their windows."""
+def _avg_pool_grad_step(node, operands, results):
     how = node.params
     if any(lo < 0 for lo, _ in how["padding"]):
         return None
@@ -475,8 +473,7 @@ def _averages(plan_of, operands, results, how):
     return made.call(plan.native({X: made.read(0, x), Y: made.write(1, out)}).steps)
 
 
-def plane_put_step(node, operands, results):
-    """Values at their places in planes of zeros."""
+def _plane_put_step(node, operands, results):
     (x, indices), (out,), made = operands, results, StepBuilder()
     if not _takes(x) or indices.dtype != np.int64:
         return None
@@ -490,10 +487,10 @@ def _takes(x) -> bool:
 
 
 OPERATORS = {
-    ops.max_pool: OperatorKernel(make=_eager(_max_pool), step=max_pool_step),
-    ops.adaptive_max_pool: OperatorKernel(make=_eager(_adaptive_max_pool), step=adaptive_max_pool_step),
-    ops.avg_pool: OperatorKernel(make=_eager(avg_pool), step=avg_pool_step),
-    ops.avg_pool_grad: OperatorKernel(make=_eager(avg_pool_grad), step=avg_pool_grad_step),
-    ops.plane_put: OperatorKernel(make=_eager(plane_put), step=plane_put_step),
+    ops.max_pool: OperatorKernel(make=_eager(_max_pool), step=_max_pool_step),
+    ops.adaptive_max_pool: OperatorKernel(make=_eager(_adaptive_max_pool), step=_adaptive_max_pool_step),
+    ops.avg_pool: OperatorKernel(make=_eager(avg_pool), step=_avg_pool_step),
+    ops.avg_pool_grad: OperatorKernel(make=_eager(avg_pool_grad), step=_avg_pool_grad_step),
+    ops.plane_put: OperatorKernel(make=_eager(plane_put), step=_plane_put_step),
     ops.max_pool_grad: OperatorKernel(make=_eager(_max_pool_grad)),
 }

@@ -1,5 +1,4 @@
-"""Planning Winograd convolutions (`passes/codegen/llvm/conv/winograd.py`): when they pay, and their steps on blocked
-operands."""
+"""Winograd convolutions (`passes/codegen/llvm/conv/winograd.py`): when they pay, and their steps on blocked operands."""
 
 import dataclasses
 import functools
@@ -39,16 +38,17 @@ _LARGE_CHIP = 2 << 20               # bytes of a second-level cache from which o
 
 
 def _stream(size: int) -> float:
-    """What a vector of so many bytes of streamed weights takes, in multiply-adds. Cores of large chips have a slow road to
-    memory, and do two vector multiply-adds where others do one."""
+    """Return the cost of a vector of so many bytes of streamed weights, in multiply-adds.
+
+    Cores of large chips have a slow path to memory, and do two vector multiply-adds where others do one.
+    """
     slow = cache_sizes.second_level() >= _LARGE_CHIP and size > _NEAR_BYTES
     return _SLOW_STREAM if slow else _STREAM
 
 
 @dataclass(frozen=True)
 class Algorithm:
-    """F(rows x columns, 3 x 3) for windows with a stride; `half`: with weights that are transformed by half
-    (`winograd_half.py`)."""
+    """F(rows x columns, 3 x 3) for windows with a stride; `half`: with half-transformed weights (`winograd_half.py`)."""
 
     rows: int
     columns: int
@@ -73,13 +73,12 @@ class Algorithm:
         return _code(self).kept
 
     def filter_bytes(self, g: Geometry) -> int:
-        """Size of a transformed weight."""
         if self.half:
             return self.kept * filters_of(g, self).panels * g.inputs * filters_of(g, self).step
         return self.kept * _filter_words(g, self)["u_plane"]
 
     def add_weight(self, steps, g: Geometry, taps: "Taps", u):
-        """The steps that transform a plain weight: some panels at a time are packed for it, as many as stay in a cache."""
+        """Add the steps that transform a plain weight, packing as many panels at a time as stay in a cache."""
         filters, (output, _) = filters_of(g, self), taps.strides(g)
         panels = max(1, min(filters.panels, cache_sizes.second_level() // filters.panel))
         packed = WORKSPACE, steps.room(panels * filters.panel)
@@ -95,7 +94,7 @@ class Algorithm:
             _add_filter(steps, g, self, part, packed, factors, u, panel)
 
     def add(self, steps, g: Geometry, x, taps: "Taps", u, y, operands=(OPERANDS, 0), epilogue=None):
-        """The step of the convolution on a blocked x; `u` is the transformed weight."""
+        """Add the step of the convolution on a blocked x; `u` is the transformed weight."""
         task, code = _kernel(self, epilogue or Usual("float")), _code(self)
         threads, places = steps.threads, self.places
         cut, filters, pixel = tiling(g, self, threads), filters_of(g, self), g.lanes * g.item
@@ -163,18 +162,19 @@ class Tiling:
 
     @property
     def blocks(self) -> int:
-        """How many blocks."""
         return -(-self.tiles // self.block)
 
 
 def filters_of(g: Geometry, algorithm: Algorithm = F2) -> Filters:
-    """How the weight is packed for its transform."""
+    """Return the packing of the weight for its transform."""
     return Filters(g.x_blocks, g.outputs, _code(algorithm).vectors, _WINDOW)
 
 
 def tiling(g: Geometry, algorithm: Algorithm, threads: int) -> Tiling:
-    """Blocks that stay in cache, as many for each thread. Where tiles are few beside the weights, threads share out channels
-    rather than all read all weights."""
+    """Return blocks that stay in cache, equally many for each thread.
+
+    If tiles are few beside the weights, threads share out channels, so that not all read all weights.
+    """
     cuts = [_cut(g, algorithm, threads, shares) for shares in range(1, threads + 1)
             if threads % shares == 0 and shares <= filters_of(g, algorithm).panels]
     panel = filters_of(g, algorithm).columns
@@ -182,8 +182,10 @@ def tiling(g: Geometry, algorithm: Algorithm, threads: int) -> Tiling:
 
 
 def _cut(g, algorithm, threads, shares):
-    """Blocks of which all of V and M stay in cache, or larger ones of which a plane of V stays there, beside panels of weights:
-    whichever moves fewer bytes from and to what lies beyond, since each block reads all weights of its share."""
+    """Return the blocks that move fewer bytes beyond the cache, since each block reads all weights of its share.
+
+    Either all of V and M of a block stays in cache, or, for larger blocks, a plane of V beside panels of weights.
+    """
     height, width = g.dims[1:]
     filters, weight, places = filters_of(g, algorithm), algorithm.filter_bytes(g), algorithm.places
     rows, columns = -(-height.out // algorithm.rows), -(-width.out // algorithm.columns)
@@ -205,7 +207,7 @@ def _cut(g, algorithm, threads, shares):
 
 
 def _share_asked(g, cut, filters):
-    """Bytes of the next plane of V to ask for with each panel: none where all planes stay in cache."""
+    """Return the bytes of the next plane of V to prefetch with each panel: none if all planes stay in cache."""
     near = cut.algorithm.places * cut.block * (g.inputs + cut.share_panels * filters.columns) * g.item
     if near <= cache_sizes.second_level():
         return 0
@@ -213,7 +215,7 @@ def _share_asked(g, cut, filters):
 
 
 def _item_cycles(g, cut, panel):
-    """About how long one block of tiles takes with one share of the channels, which lie in panels of so many."""
+    """Return about how long one block of tiles takes with one share of the channels, in panels of so many."""
     columns, places = cut.share_panels * panel, cut.algorithm.places
     vectors = places * g.inputs * columns / g.lanes
     return (vectors * (max(_PRODUCT * cut.block, _STREAM) + _WAIT)
@@ -221,7 +223,7 @@ def _item_cycles(g, cut, panel):
 
 
 def choose(g: Geometry, prepared: bool = False) -> Algorithm | None:
-    """The algorithm that pays, or None for the direct kernel. `prepared` weights are transformed already."""
+    """Return the algorithm that pays, or None for the direct kernel. `prepared` weights are transformed already."""
     depth, height, width = g.dims
     numerics = config.current().numerics
     if (g.item != 4 or g.groups != 1 or depth.taps != 1 or depth.size != 1 or depth.out != 1 or not host().fma
@@ -257,35 +259,34 @@ def _waits(g, cut):
 
 @dataclass(frozen=True)
 class Taps:
-    """Where the plain weight of a convolution lies, as (slot, offset), and a factor for each of its output channels, if there
-    is one. `turned`: the weight is that of the convolution whose gradient this one computes."""
+    """The plain weight of a convolution at (slot, offset), with an optional factor for each of its output channels.
+
+    `turned`: the weight is that of the convolution whose gradient this one computes.
+    """
 
     place: tuple
     factors: tuple | None = None
     turned: bool = False
 
     def strides(self, g: Geometry) -> tuple:
-        """Bytes from an output channel to the next, and from an input channel to the next."""
+        """Return bytes from an output channel to the next, and from an input channel to the next."""
         window = _WINDOW * g.item
         return (window, window * g.outputs) if self.turned else (window * g.inputs, window)
 
     def words(self, g: Geometry) -> dict:
-        """What the kernel's job says of it."""
         (output, input_), step = self.strides(g), -g.item if self.turned else g.item
         return {"outputs": g.outputs, "w_output": output, "w_input": input_, "w_row": 3 * step, "w_column": step}
 
     def slots(self) -> dict:
-        """The addresses of the factors."""
         return {"factors": self.factors} if self.factors else {}
 
     def first(self, g: Geometry) -> tuple:
-        """Where the first tap lies."""
         slot, offset = self.place
         return slot, offset + (_WINDOW - 1) * g.item * self.turned
 
 
 def _add_filter(steps, g, algorithm, filters, packed, factors, u, first):
-    """The step that transforms some packed panels, from `first` on."""
+    """Add the step that transforms some packed panels, from `first` on."""
     items = filters.panels * g.inputs
     chunks = share(items * filters.columns * algorithm.places, items, steps.threads)
     words = {"items": items, "chunks": chunks, "panels": filters.panels, "inputs": g.inputs, "width": filters.blocks.width,

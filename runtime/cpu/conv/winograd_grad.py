@@ -1,5 +1,4 @@
-"""Planning weight gradients by Winograd's F(2) (`passes/codegen/llvm/conv/winograd_grad.py`): when they pay, and their
-steps."""
+"""Weight gradients by Winograd's F(2) (`passes/codegen/llvm/conv/winograd_grad.py`): when they pay, and their steps."""
 
 import functools
 from dataclasses import dataclass
@@ -49,7 +48,7 @@ class Cut:
 
 
 def cut_of(g: Geometry) -> Cut:
-    """The cut, which depends on shapes alone."""
+    """Return the cut, which depends on shapes alone."""
     filters, (height, width) = filters_of(g), g.dims[1:]
     rows, columns = -(-height.out // 2), -(-width.out // 2)
     tiles = g.images * rows * columns
@@ -68,7 +67,7 @@ def _plane(g, filters: Filters) -> int:
 
 
 def pays(g: Geometry) -> bool:
-    """Whether this is quicker than the direct kernel, for windows that it is made for."""
+    """Whether this is faster than the direct kernel, for windows that it is made for."""
     depth, height, width = g.dims
     if (g.item != 4 or g.groups != 1 or depth.taps != 1 or depth.size != 1 or depth.out != 1 or not host().fma
             or any(d.taps != 3 or d.stride != 1 or d.dilation != 1 or d.low < 0 for d in (height, width))
@@ -83,7 +82,7 @@ def pays(g: Geometry) -> bool:
 
 
 def add_weight_grad(steps, g: Geometry, x, y, w):
-    """The steps that make a dw packed as `filters_of` says, from a blocked x and dy; all operands are (slot, offset)."""
+    """Add the steps that make a dw in the order of `filters_of`, from a blocked x and dy; all operands are (slot, offset)."""
     cut, filters, pixel, threads = cut_of(g), filters_of(g), g.lanes * g.item, steps.threads
     height, width = g.dims[1:]
     x_plane, y_plane, y_blocks = g.pixels * pixel, g.out_pixels * pixel, -(-g.outputs // g.lanes)

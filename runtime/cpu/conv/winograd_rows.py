@@ -1,5 +1,4 @@
-"""Planning Winograd convolutions along the height alone (`passes/codegen/llvm/conv/winograd_rows.py`): when they pay, and their
-steps on x in planes."""
+"""Winograd convolutions along the height alone, on x in planes (`passes/codegen/llvm/conv/winograd_rows.py`)."""
 
 import functools
 from dataclasses import dataclass
@@ -27,23 +26,21 @@ _DIRECT, _PRODUCT, _MOVE, _TAKE = 1.05, 1.05, 16.0, 6.0
 
 @dataclass(frozen=True)
 class Rows:
-    """F(m, r) along the height, for so many phases (a stride) of which each has r of the taps."""
+    """F(m, r) along the height, for so many phases (a stride), each with r of the taps."""
 
     phases: int
 
     planes: ClassVar[bool] = True   # it reads x as planes
 
     def kernel(self, g: Geometry, along: int = 1, *epilogue) -> codegen.RowsKernel:
-        """The kernel for a stride along the width."""
+        """Return the kernel for a stride along the width."""
         _, height, width = g.dims
         return codegen.RowsKernel(host(), -(-height.taps // self.phases), width.taps, (self.phases, along), *epilogue)
 
     def filter_bytes(self, g: Geometry) -> int:
-        """Size of a transformed weight."""
         return self._panels(g) * codegen.PLACES * self._place(g)
 
     def add_weight(self, steps, g: Geometry, taps: Taps, u):
-        """The step that transforms a plain weight."""
         items = self._panels(g) * g.inputs * self.phases * g.dims[2].taps
         chunks = share(self.filter_bytes(g), items, steps.threads)
         words = {"items": items, "chunks": chunks, "inputs": g.inputs, "taps_h": g.dims[1].taps, "outputs": g.outputs,
@@ -52,7 +49,7 @@ class Rows:
                   {"source": taps.place, "target": u} | taps.slots())
 
     def add(self, steps, g: Geometry, x, taps: Taps, u, y, operands=(OPERANDS, 0), epilogue=None):
-        """The step of the convolution; `u` is the transformed weight."""
+        """Add the step of the convolution; `u` is the transformed weight."""
         _, height, width = g.dims
         kernel = self.kernel(g, width.stride, epilogue or Usual("float"))
         threads, pixel, row_tiles = steps.threads, g.lanes * g.item, -(-height.out // kernel.rows)
@@ -81,7 +78,7 @@ class Rows:
         return -(-g.outputs // (self.kernel(g).vectors * g.lanes))
 
     def _place(self, g):
-        """Bytes of a panel of the weight for one product of a line."""
+        """Return the bytes of a panel of the weight for one product of a line."""
         return g.inputs * self.phases * g.dims[2].taps * self.kernel(g).vectors * g.lanes * g.item
 
 
@@ -96,7 +93,7 @@ def _filter_task(kernel):
 
 
 def choose(g: Geometry) -> Rows | None:
-    """The algorithm if it pays."""
+    """Return the algorithm if it pays."""
     depth, height, width = g.dims
     if (g.item != 4 or g.groups != 1 or g.x_full or not few_inputs(g) or depth.taps != 1 or depth.size != 1 or depth.out != 1
             or height.dilation != 1 or width.dilation != 1 or height.low < 0 or width.low < 0 or height.stride > MOST_PHASES

@@ -1,7 +1,7 @@
-"""How products on matrix tiles (AMX) are cut: panels of columns and depth for the second-level cache, blocks for the nearest.
+"""The cut of products on matrix tiles (AMX): panels of columns and depth for the second-level cache, blocks for the nearest.
 
-A strip of 32 columns streams past rows of A that the nearest cache holds for one block of the depth; two blocks make a panel,
-so that a panel of 512 columns takes 1 MiB, half of the second-level cache of every processor that has tiles.
+A strip of 32 columns streams past rows of A that the nearest cache holds for one block of the depth. Two blocks make a panel. A
+panel of 512 columns takes 1 MiB, half of the second-level cache of every processor that has tiles.
 """
 
 from typing import NamedTuple
@@ -17,8 +17,10 @@ _CHUNK_WORK = 1 << 19
 
 
 class Cut(NamedTuple):
-    """Columns of an item, row blocks, items and chunks; then what the kernel is told: the depth of a block and of a panel, the
-    bytes of sums that wait, and those of a worker's scratch."""
+    """Columns of an item, row blocks, items, chunks, and the kernel's words.
+
+    These are the depth of a block and of a panel, the bytes of partial sums, and those of a worker's scratch.
+    """
 
     panel: int
     blocks: int
@@ -31,12 +33,11 @@ class Cut(NamedTuple):
 
     @property
     def words(self) -> dict:
-        """What the kernel is told."""
         return {name: getattr(self, name) for name in ("depth_block", "panel_depth", "sums_bytes", "scratch_bytes")}
 
 
 def cut(count: int, rows: int, columns: int, depth: int, packs: int, threads: int) -> Cut:
-    """The cut of `count` products. The depths, and with them the order of sums, depend on sizes alone."""
+    """Return the cut of `count` products. The depths, and with them the order of sums, depend on sizes alone."""
     work = count * rows * columns * depth
     block, panel_depth = _depths(depth)
     parallel = threads > 1 and work >= _SERIAL_WORK
@@ -59,12 +60,13 @@ def cut(count: int, rows: int, columns: int, depth: int, packs: int, threads: in
 
 
 def turns(rows: int, columns: int, depth: int) -> bool:
-    """Whether operands that both lie along the depth had better change places: packing more than the results take to turn."""
+    """Whether operands that are both contiguous along the depth should be swapped: packing costs more than transposing the
+    results."""
     return (columns - rows) * depth > rows * columns
 
 
 def _depths(depth) -> tuple:
-    """(of a block, of a panel): whole tiles, blocks in equal parts."""
+    """Return the depth (of a block, of a panel): whole tiles, blocks in equal parts."""
     steps = max(1, -(-depth // codegen.DEPTH))
     blocks = -(-steps * codegen.DEPTH // codegen.MOST_DEPTH)
     block = -(-steps // blocks) * codegen.DEPTH

@@ -1,8 +1,8 @@
-"""Products of matrices and convolutions of complex numbers in eager mode, by kernels of real ones.
+"""Products and convolutions of complex numbers, by kernels of real ones.
 
-A matrix of complex numbers is, in memory, one of real numbers with twice the columns. Its product with another is a product
-of real matrices whose result is complex again, if each row of the other is there twice: as it is, and times i. Convolutions
-are four of the parts.
+A matrix of complex numbers is, in memory, one of real numbers with twice the columns. Its product with another is a product of
+real matrices whose result is complex again, if each row of the other is there twice: plain, and times i. Convolutions are four
+of the parts.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ _ALONE = 1 << 18        # products that one thread of numpy's BLAS has sooner th
 
 
 def product(x, y):
-    """x @ y over the last two dims of arrays that fit together; leading ones are a batch."""
+    """Return x @ y over the last two dims of arrays that fit together; leading ones are a batch."""
     count = x.size * y.shape[-1]
     if x.shape[-2] >= FEW and y.shape[-1] > 1 and count >= LEAST:
         return _of_real_ones(x, y)
@@ -27,7 +27,7 @@ def product(x, y):
 
 
 def _of_real_ones(x, y):
-    """Both in rows, wherever their elements lie, so that sums are made in one order."""
+    """Multiply both in C order, so that sums are made in one order."""
     part, (*lead, rows, columns) = dt.NP_PARTS[x.dtype], y.shape
     kind, twice = dt.BY_NP[y.dtype], alloc.empty((*lead, rows, 2, columns), y.dtype)
     rows_twice = kernels.elementwise("rows_twice", (kind,), (kind,) * 2, _twice)
@@ -37,12 +37,12 @@ def _of_real_ones(x, y):
 
 
 def _twice(k, z):
-    """What a number is multiplied by for its real part, and for its imaginary one."""
+    """Return a number's factors for the real part and for the imaginary one."""
     return z, k.fn.complex(-k.fn.imag(z), k.fn.real(z))
 
 
 def by_parts(run):
-    """`run`, which multiplies arrays of real numbers, for complex ones."""
+    """Return a product `run` of real arrays for complex ones."""
 
     def of_complex(x, y, *others, **params):
         kind = dt.BY_NP[x.dtype]
@@ -56,5 +56,4 @@ def by_parts(run):
 
 
 def _joined(k, ac, bd, ad, bc):
-    """The number whose parts are those of a product."""
     return k.fn.complex(ac - bd, ad + bc)

@@ -1,10 +1,10 @@
-"""Matrix products on numpy arrays, on our own kernels.
+"""Matrix products of NumPy arrays on generated kernels.
 
     matmul(a, b)                      matrices or stacks that broadcast; any strides; float32, float64, float16, bfloat16
-    Product(dtype, epilogue=...)      the same with a fused epilogue and another result dtype; `product_of` gives the kept one
+    Product(dtype, epilogue=...)      the same with a fused epilogue and another result dtype; `product_of` gives the cached one
 
-Kernels are compiled per (dtype, road, epilogue) and kind of width, never per shape; plans are kept per layout. Results do not
-depend on the number of threads.
+Kernels are compiled per (dtype, algorithm, epilogue) and kind of width, never per shape; plans are cached per layout. Results
+do not depend on the number of threads.
 """
 
 import functools
@@ -47,8 +47,10 @@ class Product:
 
     def __call__(self, a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None,
                  operands: int | np.ndarray = 0) -> np.ndarray:
-        """out = epilogue(a @ b), for a (..., M, K) and b (..., K, N); `operands` is the address of the epilogue's words, or the
-        array that its only word is the address of."""
+        """Return out = epilogue(a @ b), for a (..., M, K) and b (..., K, N).
+
+        `operands` is the address of the epilogue's words, or the array that its only word is the address of.
+        """
         if out is not None:
             return self._into(a, b, out, operands)
         key = a.shape, a.strides, b.shape, b.strides, pool.get_num_threads()
@@ -58,7 +60,7 @@ class Product:
         return result
 
     def add(self, a: np.ndarray, b: np.ndarray, out: np.ndarray):
-        """out += a @ b, for plain arrays of float32 or float64 of 2 or 3 dimensions; rows of b and out are contiguous."""
+        """Add a @ b to `out`, for plain arrays of float32 or float64 of 2 or 3 dimensions; rows of b and out are contiguous."""
         key = "adds", a.shape, a.strides, b.shape, b.strides, out.strides, pool.get_num_threads()
         plan = self._plans.get(key)
         if plan is None:
@@ -67,11 +69,11 @@ class Product:
         self._run(plan, a, b, out, 0)
 
     def pack(self, b: np.ndarray) -> "Packed":
-        """B (K, N) laid out as the kernels read it, for products with many A: constant weights."""
+        """Return B (K, N) in the order that kernels read, for products with many A: constant weights."""
         return Packed(self, b)
 
     def with_packed(self, a: np.ndarray, b: "Packed", out: np.ndarray | None = None, operands: int = 0) -> np.ndarray:
-        """As a call, with a B that this product has packed; `a` (..., K) of any leading dimensions, `out` C-contiguous."""
+        """Multiply with a B that this product has packed; `a` (..., K) of any leading dimensions, `out` C-contiguous."""
         shape = (*a.shape[:-1], b.shape[1])
         if a.shape[-1] != b.shape[0] or a.dtype != self.dtype:
             raise ShapeError(f"matmul: {a.dtype}{list(a.shape)} does not multiply the packed {self.dtype}{list(b.shape)}")
@@ -92,18 +94,17 @@ class Product:
 
     @property
     def amx(self) -> bool:
-        """Whether plans made now may take the road of matrix tiles."""
+        """Whether plans made now may use matrix tiles."""
         return self.pairs and amx.is_wanted()
 
     def kernel(self, road: str) -> codegen.GemmKernel:
-        """The kernel of a road, for all sizes."""
         found = self._kernels.get(road)
         if found is None:
             found = self._kernels[road] = codegen.GemmKernel(host(), self.precision, road, self.epilogue)
         return found
 
     def task(self, road: str, columns: int, turned: bool) -> int:
-        """The address of the task of a road for products of so many columns, compiled when first asked for."""
+        """Return the address of the task of an algorithm for products of so many columns, compiled when first needed."""
         kernel = self.kernel(road).fitted(columns, turned)
         key = road, kernel.variants, kernel.turned
         found = self._tasks.get(key)
@@ -137,7 +138,7 @@ class Product:
         return out
 
     def _fits(self, out, a, b):
-        """True where the kernels can store into `out` itself: aligned, a unit stride, apart from the operands."""
+        """Whether the kernels can store into `out` itself: aligned, a unit stride, apart from the operands."""
         item, (rows, columns) = out.dtype.itemsize, out.shape[-2:]
         straight = out.strides[-1] == item or columns == 1
         turned = (out.strides[-2] == item or rows == 1) and not self.epilogue.name
@@ -164,7 +165,7 @@ class Product:
         return type(array) is np.ndarray and array.dtype == self.dtype and array.dtype.isnative and array.flags.aligned
 
     def _plain(self, array):
-        """The array, or an aligned, native, exact one with its elements."""
+        """Return the array, or an aligned, native, exact one with its elements."""
         return array if self._is_plain(array) else self._copied(array)
 
     def _copied(self, array):
@@ -175,13 +176,13 @@ class Product:
 
 @functools.lru_cache(None)
 def product_of(dtype, epilogue=None) -> Product:
-    """The family of products of a dtype, with an epilogue or without."""
+    """Return the family of products of a dtype, with an epilogue or without."""
     return Product(dtype, None, epilogue)
 
 
 @functools.lru_cache(None)
 def _launchers(dtype, out_dtype):
-    """What runs plans, keeping the interpreter lock and releasing it; then the same with an epilogue's array."""
+    """Return the launchers of plans that hold and that release the interpreter lock; then the same with an epilogue's array."""
     addresses = compile_module(codegen.launch_text(host()), [codegen.LAUNCH, codegen.LAUNCH_BESIDE])
     operand, result = call.array(dtype, -1), call.array(out_dtype, -1, writable=True)
     beside = call.array(dtype, -1, contiguous=True)
@@ -211,7 +212,7 @@ class Packed:
 
 
 def matmul(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-    """The matrix product of arrays of 2 or more dimensions and one float dtype; leading dimensions broadcast."""
+    """Return the matrix product of arrays of 2 or more dimensions and one float dtype; leading dimensions broadcast."""
     if a.dtype != b.dtype:
         raise DTypeError(f"matmul: operands of different dtypes, {a.dtype} and {b.dtype}; cast one of them")
     if a.ndim < 2 or b.ndim < 2:
@@ -220,7 +221,7 @@ def matmul(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.nd
 
 
 def add_product(a: np.ndarray, b: np.ndarray, out: np.ndarray):
-    """out += a @ b; see `Product.add`."""
+    """Add a @ b to `out`; see `Product.add`."""
     _product(a.dtype).add(a, b, out)
 
 
@@ -232,7 +233,7 @@ def _product(dtype):
 
 
 class _WideHalf:
-    """float16 products on processors without its conversions: numpy converts, float32 multiplies."""
+    """float16 products on processors without its conversions: NumPy converts, float32 multiplies."""
 
     def __call__(self, a, b, out=None):
         wide = _product(np.dtype(np.float32))(a.astype(np.float32), b.astype(np.float32))
@@ -252,7 +253,7 @@ def _c_strides(shape, item):
 
 
 def _even_depth(a):
-    """A copy contiguous along an even depth, padded with a zero."""
+    """Return a copy contiguous along an even depth, padded with a zero."""
     depth = a.shape[-1]
     copy = np.zeros((*a.shape[:-1], depth + depth % 2), a.dtype)
     copy[..., :depth] = a
@@ -260,7 +261,7 @@ def _even_depth(a):
 
 
 def _scratch(size):
-    """Address of this thread's memory for packed panels."""
+    """Return the address of this thread's memory for packed panels."""
     kept = getattr(_local, "scratch", None)
     if kept is None or kept[0] < size:
         memory = np.empty(size + 64, np.uint8)

@@ -1,4 +1,4 @@
-"""Planning a matrix product from shapes and strides alone: the road, the packing, the cut into chunks.
+"""Plans of matrix products, from shapes and strides alone: algorithm, packing, chunks.
 
 A plan holds for every call with the same layouts and number of threads; only addresses change from call to call.
 """
@@ -41,7 +41,6 @@ class Layout(NamedTuple):
 
     @property
     def contiguous(self) -> bool:
-        """True for C order without gaps."""
         step = self.strides[-1]
         for size, stride in zip(reversed(self.shape), reversed(self.strides)):
             if size != 1 and stride != step:
@@ -52,7 +51,7 @@ class Layout(NamedTuple):
 
 @dataclass
 class Plan:
-    """How one product runs: words of its job, whether A and B change places, whether A is copied to an even depth."""
+    """The plan of one product: words of its job, whether A and B are swapped, whether A is copied to an even depth."""
 
     shape: tuple
     road: str
@@ -71,7 +70,7 @@ class Plan:
 
 
 def result_shape(a: tuple, b: tuple) -> tuple:
-    """Shape of the product of stacks of matrices of two shapes."""
+    """Return the shape of the product of stacks of matrices of two shapes."""
     if a[-1] != b[-2]:
         raise ShapeError(f"matmul: inner sizes differ: {list(a)} @ {list(b)} needs {a[-1]} == {b[-2]}")
     if len(a) == len(b) == 2:
@@ -83,7 +82,7 @@ def result_shape(a: tuple, b: tuple) -> tuple:
 
 
 def make_plan(a: Layout, b: Layout, out: Layout, item: int, out_item: int, product, threads: int) -> Plan:
-    """The plan of a product whose result has the layout `out` with a unit stride; `product` supplies kernels."""
+    """Return the plan of a product whose result has the layout `out` with a unit stride; `product` supplies kernels."""
     shape, batch = out.shape, out.shape[:-2]
     may_turn = not product.epilogue.name
     if len(a.shape) > 2 and len(b.shape) == 2 and may_turn and a.contiguous and out.contiguous:
@@ -104,7 +103,7 @@ def make_plan(a: Layout, b: Layout, out: Layout, item: int, out_item: int, produ
 
 
 def make_packed_plan(a: Layout, columns: int, out: Layout, item: int, product, threads: int) -> Plan:
-    """The plan of a product with a B packed beforehand (`gemm.Packed`): panels of B lie ready to be read in place."""
+    """Return the plan of a product with a packed B (`gemm.Packed`), whose panels are read in place."""
     shape, depth = out.shape, a.shape[-1]
     a, out = _folded(a, item), _folded(out, product.out_dtype.itemsize)
     road = packed_road(product)
@@ -120,7 +119,8 @@ def make_packed_plan(a: Layout, columns: int, out: Layout, item: int, product, t
 
 
 def make_adding_plan(a: Layout, b: Layout, out: Layout, item: int, product, threads: int) -> Plan:
-    """The plan of C += A @ B on register tiles, for floats that C holds as they are summed; rows of B and C are contiguous."""
+    """Return the plan of C += A @ B on register tiles, for floats that C holds in the dtype of sums; rows of B and C are
+    contiguous."""
     operands = Operands(*_steps(a, b, item), item)
     near = tile_plan.reads_in_place(a.shape[-2], b.shape[-2], b.shape[-1], operands, product.sums_in_place)
     return _fill(out.shape, out.shape[:-2], "tiles", codegen.IN_PLACE if near else codegen.PACK_ROWS, False, False,
@@ -128,12 +128,12 @@ def make_adding_plan(a: Layout, b: Layout, out: Layout, item: int, product, thre
 
 
 def packed_road(product) -> str:
-    """The road that a packed B is laid out for."""
+    """Return the algorithm that a packed B is laid out for."""
     return "amx" if product.amx else "pairs" if product.pairs else "tiles"
 
 
 def packed_steps(depth: int, product) -> int:
-    """Steps of the depth that a packed panel has: pairs of elements count as one, matrix tiles are whole."""
+    """Return the steps of the depth of a packed panel: pairs of elements count as one, matrix tiles are whole."""
     if product.amx:
         return -(-depth // codegen.TILE_DEPTH) * codegen.TILE_DEPTH // 2
     return -(-depth // 2) if product.pairs else depth
@@ -145,7 +145,7 @@ def _folded(layout, item):
 
 
 def even_depth(layout, item):
-    """Layout of a C-contiguous copy with an even depth."""
+    """Return the layout of a C-contiguous copy with an even depth."""
     depth, strides = layout.shape[-1] + layout.shape[-1] % 2, [item]
     for size in reversed((*layout.shape[1:-1], depth)):
         strides.insert(0, strides[0] * size)
@@ -153,7 +153,7 @@ def even_depth(layout, item):
 
 
 def _steps(a, b, item) -> tuple[int, int, int, int]:
-    """Strides (a_row, a_step, b_step, b_column); of a dimension of size one, whatever suits."""
+    """Return strides (a_row, a_step, b_step, b_column); of a dimension of size one, any that suits."""
     depth, columns = a.shape[-1], b.shape[-1]
     return (a.strides[-2], a.strides[-1] if depth > 1 else item, b.strides[-2] if depth > 1 else item * columns,
             b.strides[-1] if columns > 1 else item)
@@ -188,8 +188,11 @@ def _turns(rows, depth, columns, product):
 
 
 def _change_places(a, b, item, pack, road, product):
-    """(whether the operands change places, how the right one is packed then): columns along the depth are dear to pack on the
-    right, while rows along the depth are read in place on the left, or copied to matrix tiles."""
+    """Return (whether the operands are swapped, how the right one is packed then).
+
+    Columns along the depth are expensive to pack on the right, while rows along the depth are read in place on the left, or
+    copied to matrix tiles.
+    """
     (rows, depth), columns = a.shape[-2:], b.shape[-1]
     a_row, a_step, *_ = _steps(a, b, item)
     if pack != codegen.PACK_TRANSPOSED or road == "pairs":
@@ -220,7 +223,7 @@ def _fill(shape, batch, road, pack, swapped, copies_a, layouts, item, product, t
 
 
 def _cut(road, count, sizes, pack, operands, product, threads, turned=False):
-    """How a road's work is cut into items, and what its kernel is told besides."""
+    """Return the cut of an algorithm's work into items, and the kernel's other words."""
     (rows, depth, columns), kernel = sizes, product.kernel(road)
     if road == "amx":
         return amx_plan.cut(count, rows, columns, depth, pack, threads)
@@ -234,7 +237,7 @@ def _cut(road, count, sizes, pack, operands, product, threads, turned=False):
 
 
 def _batches(batch, a, b, out):
-    """(number of matrices, their strides, or a table of byte offsets [batch][3] where strides do not say it)."""
+    """Return (number of matrices, their strides, or a table of byte offsets [batch][3] if strides cannot express it)."""
     if not batch:
         return 1, (0, 0, 0), None
     if len(batch) == 1 and len(a.shape) == len(b.shape) == 3 and a.shape[0] == b.shape[0]:
@@ -244,7 +247,7 @@ def _batches(batch, a, b, out):
 
 
 def _batch_offsets(batch, layout):
-    """Byte offset of each matrix of a stack, broadcast over the batch."""
+    """Return the byte offset of each matrix of a stack, broadcast over the batch."""
     offsets = np.zeros((), np.int64)
     for size, stride in zip(layout.shape[:-2], layout.strides[:-2]):
         offsets = offsets[..., None] + np.arange(size, dtype=np.int64) * stride
@@ -252,6 +255,6 @@ def _batch_offsets(batch, layout):
 
 
 def _wide_panel(columns, least, threads):
-    """Columns per item for one row: all threads get some, and what they hold of C stays in the nearest cache."""
+    """Return the columns per item for one row: all threads get some, and their part of C stays in the nearest cache."""
     share = -(-columns // threads)
     return min(max(1, -(-share // least)) * least, codegen.VECTOR_PANEL)

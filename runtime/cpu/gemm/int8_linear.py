@@ -1,5 +1,5 @@
-"""Products with weights of 8 bits on generated kernels: `linear(x, weight, scale, bias)`, as `ir/ops/quantized/int8_linear.py`
-defines it."""
+"""Products with weights of 8 bits on generated kernels (`ir/ops/quantized/int8_linear.py`): rows quantised, then byte products.
+"""
 
 import functools
 from math import prod
@@ -22,7 +22,7 @@ _KEPT = 1024
 
 
 def linear(x, weight, scale, bias):
-    """x @ (weight * scale).T + bias."""
+    """Return x @ (weight * scale).T + bias."""
     out = alloc.empty((*x.shape[:-1], weight.shape[0]), x.dtype)
     depth = weight.shape[1]
     if out.size:
@@ -42,7 +42,7 @@ def _tasks(bias):
 
 @functools.lru_cache(_KEPT)
 def plan(rows, columns, depth, bias, threads) -> JobsPlan:
-    """The jobs on (x, weight, scale, bias, out), all of them contiguous."""
+    """Return the jobs on (x, weight, scale, bias, out), all of them contiguous."""
     quantize, dots = _tasks(bias)
     numbers_row = -(-depth // LINE) * LINE
     pairs = rows * numbers_row
@@ -60,16 +60,14 @@ def plan(rows, columns, depth, bias, threads) -> JobsPlan:
 
 
 def _whole(columns):
-    """Columns in whole tiles."""
     return max(COLUMNS, -(-columns // COLUMNS) * COLUMNS)
 
 
-def linear_int8_step(node, operands, results):
-    """Rows quantised, then products of bytes."""
+def _linear_int8_step(node, operands, results):
     x, weight, _, bias = operands
     depth, biased = weight.shape[1], bias is not None
     made = plan(x.size // depth, weight.shape[0], depth, biased, pool.get_num_threads())
     return made.native([0, 1, 2, 3 if biased else None, 4])
 
 
-OPERATORS = {ops.linear_int8: OperatorKernel(linear, linear_int8_step)}
+OPERATORS = {ops.linear_int8: OperatorKernel(linear, _linear_int8_step)}

@@ -1,4 +1,4 @@
-"""Matrix products as steps of a native call, alone and with what follows them in their tiles."""
+"""Matrix products as operators, and as steps with an epilogue in their tiles."""
 
 import functools
 
@@ -129,8 +129,8 @@ _LOW = (dt.float16.np, dt.bfloat16.np)
 # Steps.
 
 
-def matmul_step(node, operands, results, epilogue=None):
-    """The generated product. What an epilogue reads and writes follows the result among the operands."""
+def _matmul_step(node, operands, results, epilogue=None):
+    """Plan the generated product. The operands and results of an epilogue follow the result."""
     (a, b), (out,) = operands, results
     if not _takes(a, b) or len(a.shape) < 2 or len(b.shape) < 2:
         return None
@@ -148,8 +148,8 @@ def _takes(a, b):
     return a.dtype in _FLOATS and a.dtype == b.dtype and (a.dtype != dt.float16.np or host().half_conversions)
 
 
-def linear_step(node, operands, results):
-    """The product that eager linear layers are: with the rows of the weight, the bias added before the sum is rounded."""
+def _linear_step(node, operands, results):
+    """Plan the eager product: by rows of the weight, with the bias added before the sum is rounded."""
     (x, w, b), (out,) = operands, results
     if not _takes(x, w):
         return None
@@ -162,7 +162,7 @@ def linear_step(node, operands, results):
 
 
 def _with_copy(plan, epilogue_words, copied, kind, out=None):
-    """A product whose left operand is copied first, so that its rows are contiguous and of even length."""
+    """Return a product whose left operand is copied first, so that its rows are contiguous and of even length."""
     number, layout = copied
     even = even_depth(layout, kind.itemsize)
     room, start = even.strides[0] * even.shape[0], -(-plan.scratch_bytes // LINE) * LINE
@@ -174,8 +174,10 @@ def _with_copy(plan, epilogue_words, copied, kind, out=None):
 
 
 def _epilogue(epilogue):
-    """(the product's epilogue, its operand block): a bias along the columns is added in registers, as eager linear layers do
-    it; anything else is a function of its own."""
+    """Return (the product's epilogue, its operand block).
+
+    A bias along the columns is added in registers, as in eager linear layers; anything else is a function of its own.
+    """
     fused = epilogue.fused
     if fused.is_bias:
         return ColumnBias(ELEMENT[fused.dtype]), (At(3),)
@@ -186,7 +188,7 @@ def _epilogue(epilogue):
 
 
 def _text_of(fused) -> "str | Text":
-    """The text of an epilogue. It knows no sizes, so it is the same wherever an arrangement is bound to others."""
+    """Return the text of an epilogue. It contains no sizes, so all bindings of an arrangement share it."""
     key = fused.name, host()
     found = _texts.get(key)
     if found is None:
@@ -197,7 +199,7 @@ def _text_of(fused) -> "str | Text":
 
 
 def call_of(plan: Plan, epilogue_words=(), left=None, right=None, out=None) -> NativeCall:
-    """A planned product on operands 0 and 1 to operand 2, or on what lies elsewhere."""
+    """Return a planned product on operands 0 and 1 to operand 2, or on other locations."""
     first, second = (1, 0) if plan.swapped else (0, 1)
     named = dict(zip(codegen.PLAN_WORDS, plan.words))
     named |= {"a": left or At(first), "b": right or At(second), "c": out or At(2),
@@ -210,9 +212,9 @@ def call_of(plan: Plan, epilogue_words=(), left=None, right=None, out=None) -> N
 
 
 OPERATORS = {
-    products.matmul: OperatorKernel(matmul, matmul_step, STRIDED),
+    products.matmul: OperatorKernel(matmul, _matmul_step, STRIDED),
     products.grouped_matmul: OperatorKernel(grouped_matmul),
-    products.linear: OperatorKernel(linear, linear_step),
+    products.linear: OperatorKernel(linear, _linear_step),
     products.dot: OperatorKernel(body=dot),
     products.mv: OperatorKernel(body=mv),
     products.cross: OperatorKernel(body=cross),

@@ -1,6 +1,6 @@
-"""How register tiles are cut where the operands of a product have changed places (`gemm_swapped.py`).
+"""The cut of register tiles for products with swapped operands (`gemm_swapped.py`).
 
-"Rows" and "columns" are those of the product as it was asked for. A is packed, for as many steps of the depth as half of the
+"Rows" and "columns" are those of the product before the swap. A is packed, for as many steps of the depth as half of the
 second-level cache holds; rows of the weight, which are columns of the product, are read in place. Every item packs A anew.
 """
 
@@ -21,8 +21,11 @@ _BLOCKS_EACH, _CHUNKS_EACH = 4, 8   # for each thread
 
 
 def turns(rows: int, depth: int, columns: int, kernel) -> bool:
-    """Whether operands that both lie along the depth change places: B has many more columns than A rows, and the second-level
-    cache holds all rows of A for a good part of the depth."""
+    """Whether operands that are both contiguous along the depth are swapped.
+
+    They are if B has many more columns than A rows, and the second-level cache holds all rows of A for a good part of the
+    depth.
+    """
     return kernel.turns and rows * _SHARE <= columns and _steps(rows, depth, kernel) > 0
 
 
@@ -32,7 +35,8 @@ def is_far(rows: int, depth: int, item: int) -> bool:
 
 
 def _steps(rows, depth, kernel):
-    """Steps of the depth in a block of A: all of them if they fit, else so many that there is room for sums as well."""
+    """Return the steps of the depth in a block of A: all of them if they fit, else so many that there is room for sums as well.
+    """
     step = -(-rows // kernel.panel) * kernel.panel * bytes_of(kernel.precision.a)
     if depth * step <= cache_sizes.second_level() // 4 * 3 and depth <= _MOST_STEPS:
         return max(depth, 1)
@@ -41,7 +45,7 @@ def _steps(rows, depth, kernel):
 
 
 def cut(count: int, rows: int, depth: int, columns: int, operands: Operands, kernel, threads: int) -> Cut:
-    """The cut of `count` products; `operands` are those in their changed places."""
+    """Return the cut of `count` products; `operands` are the swapped ones."""
     steps = _steps(rows, depth, kernel)
     panels, blocks = _shares(rows, columns, kernel.shape, -(-threads // max(count, 1)))
     panel, lanes = panels * kernel.panel, kernel.shape.lanes
@@ -61,15 +65,17 @@ def cut(count: int, rows: int, depth: int, columns: int, operands: Operands, ker
 
 
 def _last_rows(rows, lanes):
-    """Rows beyond whole vectors that dot products are quicker for than a vector of their own."""
+    """Return the rows beyond whole vectors for which dot products are faster than a vector of their own."""
     rest = rows % lanes
     return rest if rows > lanes and rest * _LAST_ROWS <= lanes else 0
 
 
 def _shares(rows, columns, shape, threads):
-    """(panels of rows of an item, blocks of columns) for so many threads. Rows of A are shared out first, where the shares are
-    even: a thread then packs its own rows alone, which it may have computed itself, and they leave room in its cache; that
-    all threads read the whole weight costs less."""
+    """Return (panels of rows of an item, blocks of columns) for so many threads.
+
+    Rows of A are shared out first if the shares are even: a thread then packs only its own rows, which it may have computed
+    itself, and they leave room in its cache. That all threads read the whole weight costs less.
+    """
     panels = -(-rows // shape.columns)
     parts = _row_parts(rows, panels, shape, threads)
     each, most = (1, columns // _LONG_COLUMNS) if parts == threads else (threads // parts, columns // _COLUMNS)
@@ -82,7 +88,7 @@ def _shares(rows, columns, shape, threads):
 
 
 def _row_parts(rows, panels, shape, threads):
-    """The most shares of rows that come out even, in whole panels and for a divisor of the threads."""
+    """Return the most shares of rows that are even, in whole panels and for a divisor of the threads."""
     vectors = -(-rows // shape.lanes)
     for parts in range(min(threads, panels), 1, -1):
         largest = -(-panels // parts) * shape.vectors

@@ -1,9 +1,9 @@
-"""How products on register tiles are cut: blocks of the depth and of the columns for the caches, items for the threads.
+"""The cut of products on register tiles: blocks of the depth and of the columns for the caches, items for the threads.
 
 Many rows: a row of A takes `_DEPTH_BYTES` of the nearest cache, so that a tile's rows stay there while all columns of an item
 pass, and B a quarter of the second-level cache. Fewer rows: a block of B stays in the nearest cache, packed or not. Few rows:
-nothing is packed, and a few rows of B at a time pass by in long pieces, as memory likes to be read. Sums begin anew with every
-block of the depth, so results depend on it, and it depends on sizes and the machine's caches alone.
+nothing is packed, and a few rows of B at a time are streamed in long pieces. Sums restart with every block of the depth, so
+results depend on it, and it depends on sizes and the machine's caches alone.
 """
 
 from typing import NamedTuple
@@ -29,7 +29,7 @@ _CHUNK_WORK = 1 << 15
 
 
 class Cut(NamedTuple):
-    """Columns of an item, row blocks, items and chunks; then what the kernel is told besides."""
+    """Columns of an item, row blocks, items, chunks, and the kernel's other words."""
 
     panel: int
     blocks: int
@@ -49,8 +49,11 @@ class Operands(NamedTuple):
 
 
 def reads_in_place(rows: int, depth: int, columns: int, operands: Operands, partial_sums: bool) -> bool:
-    """Whether rows of B are read as quickly in place as packed: few rows use them, or caches hold them evenly and they begin
-    at lines, or they split lines but are used by not so many rows."""
+    """Whether rows of B are read as fast in place as packed.
+
+    They are if few rows use them, if caches hold them evenly and they begin at lines, or if they split lines but few rows use
+    them.
+    """
     step, item = operands.b_step, operands.item
     if rows <= _FEW_ROWS or columns * item <= _NARROW_BYTES:
         return True
@@ -63,8 +66,10 @@ def reads_in_place(rows: int, depth: int, columns: int, operands: Operands, part
 
 
 def cut(count: int, sizes: tuple, pack: int, operands: Operands, kernel, partial_sums: bool, threads: int) -> Cut:
-    """The cut of `count` products of (rows, depth, columns), for that many threads; a C that cannot hold partial sums takes all
-    of the depth at once."""
+    """Return the cut of `count` products of (rows, depth, columns), for that many threads.
+
+    A C that cannot hold partial sums takes all of the depth at once.
+    """
     rows, depth, columns = sizes
     left = _packs_left(rows, depth, operands, kernel)
     steps, most = _block(sizes, pack, operands, kernel.panel, partial_sums, left)
@@ -91,7 +96,7 @@ def _packs_left(rows, depth, operands, kernel):
 
 
 def _block(sizes, pack, operands, panel, partial_sums, left):
-    """Steps of the depth, and panels, of a block."""
+    """Return the steps of the depth, and the panels, of a block."""
     (rows, depth, columns), item, b_step = sizes, operands.item, operands.b_step
     room = cache_sizes.second_level() // 4
     if not partial_sums:
@@ -106,18 +111,18 @@ def _block(sizes, pack, operands, panel, partial_sums, left):
 
 
 def packed_bytes(steps: int, columns: int, item: int) -> int:
-    """Room for a packed block of B, and for what is read beyond it."""
+    """Return the room for a packed block of B, and for what is read beyond it."""
     return -(-(steps + 1) * columns * item // _PAGE) * _PAGE + 2 * LINE
 
 
 def equal_parts(depth: int, most: int) -> int:
-    """Steps of each of as few equal parts as can be."""
+    """Return the steps of each of as few equal parts as possible."""
     parts = -(-depth // most)
     return -(-depth // parts // 8) * 8 if parts > 1 else max(depth, 1)
 
 
 def share(count: int, panels: int, rows: int, work: int, pack: int, threads: int) -> tuple[int, int, int]:
-    """(row blocks, items, chunks): enough items to keep all threads busy, few enough not to pack a panel too often."""
+    """Return (row blocks, items, chunks): enough items to keep all threads busy, few enough not to pack a panel too often."""
     if threads == 1:
         return 1, count * panels, 1
     few = max(1, min(_ITEMS_EACH, work // (threads * _ITEM_WORK)))

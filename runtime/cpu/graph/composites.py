@@ -1,10 +1,9 @@
-"""Composites as one kernel in eager mode: variance, log-sum-exp, norms, losses, whatever has a body and no kernel of its own,
-and gradient rules.
+"""Eager calls of composites and of gradient rules, compiled as one graph when they are frequent.
 
-A call is a graph of one node, through the passes that traced code takes, and kept for calls of the same shapes. It gives the
-bits of the operators of its body, one after the other, because each of them is computed by the same scalar code and the same
-reduction tree, or the very kernel that runs it elsewhere; so calls whose shapes are seen for the first time, which may never
-come again, run operator by operator. What does not become native code alone stays so.
+A call is a graph of one node, compiled by the passes of traced code and cached for calls of the same shapes. It gives the bits
+of the operators of its body, one after the other: each is computed by the same scalar code and the same reduction tree, or by
+its own kernel. So calls with new shapes, which may never come again, run operator by operator. So does a graph that is not
+native code alone.
 """
 
 import functools
@@ -38,8 +37,8 @@ _lock = threading.RLock()
 
 
 class Whole:
-    """A graph of an operator, compiled; its results are arrays of their own. Literal arrays in it are made once, and given to
-    it with those of each call."""
+    """A compiled graph of an operator; its results own their memory. Literal arrays in it are made once, and passed with each
+    call."""
 
     def __init__(self, graph):
         self._literals: list = []
@@ -59,7 +58,7 @@ class Whole:
 
 
 class Compiled:
-    """The compiled calls of a function that operators make up."""
+    """The compiled calls of a function of operators, by kind: shapes, dtypes and parameters."""
 
     also: tuple = (type(None),)      # what may stand among the arguments beside arrays
     name = ""                        # that of its graphs
@@ -70,8 +69,10 @@ class Compiled:
         self._often: int | None = None      # calls that take as long as compiling them, once somebody had to know
 
     def find(self, args, params, calls=1):
-        """What runs such a call on its arguments: None unless as many of the same kind were made before (fewer, if they are of
-        many operators), and it is one kernel."""
+        """Return the function that runs such a call, if it is one kernel and came `calls` times before.
+
+        Calls of many operators are compiled sooner.
+        """
         key, found = self._look(args, params)
         if key is None:
             return None
@@ -80,12 +81,12 @@ class Compiled:
         return None if found is _NONE else found
 
     def known(self, args, params):
-        """What runs such a call, if it was compiled already."""
+        """Return the function that runs such a call, if it is compiled already."""
         _, found = self._look(args, params)
         return None if found.__class__ is int or found is _NONE else found
 
     def _look(self, args, params) -> tuple:
-        """(the kind of a call, what is known of it); the kind is None if such calls are not compiled."""
+        """Return (the kind of a call, its entry); the kind is None if such calls are not compiled."""
         key: list = []
         for a in args:
             if a.__class__ is _ndarray:
@@ -110,7 +111,6 @@ class Compiled:
             return None, None
 
     def _count(self, key, seen, calls, args, params):
-        """Counts a call, and compiles it if there were enough."""
         if any([a.__class__ is np.ndarray and a.dtype not in _KINDS for a in args]):  # noqa: C419  (quicker)
             return None
         if seen < calls and (seen < LEAST or seen < self._often_of(args, params)):
@@ -126,7 +126,6 @@ class Compiled:
         return found
 
     def _compiled(self, args, params):
-        """A function of the arguments, or _NONE."""
         if any(a.__class__ is np.ndarray and not a.size for a in args):
             return _NONE
         try:
@@ -139,7 +138,7 @@ class Compiled:
         return _caller(compiled, many, all(a.__class__ is np.ndarray for a in args))
 
     def _graph(self, args, params) -> tuple:
-        """(the graph of such a call, whether it has several results)"""
+        """Return (the graph of such a call, whether it has several results)."""
         b = Builder(f"eager_{self.name}")
         operands = [b.input(f"x{i}", Aval(a.shape, dt.BY_NP[a.dtype])) if a.__class__ is np.ndarray else a
                     for i, a in enumerate(args)]
@@ -148,7 +147,7 @@ class Compiled:
         return b.finish(out if many else (out,)), many
 
     def _often_of(self, args, params) -> int:
-        """How many calls take as long as compiling them, found by the first kind that came often enough to ask."""
+        """Return how many calls take as long as compiling them, from the first kind that came often enough."""
         if self._often is None:
             try:
                 self._often = often(len(machine_passes.decompose_bodies(self._graph(args, params)[0]).nodes))
@@ -157,7 +156,7 @@ class Compiled:
         return self._often
 
     def _written(self, b, operands, params) -> Any:
-        """The results, as values of a graph."""
+        """Return the results, as values of a graph."""
         raise NotImplementedError
 
 
@@ -170,8 +169,7 @@ class Composites(Compiled):
         self._lying: dict = {}      # by the orders of dims of arguments: those of arrays read as they lie
 
     def find_lying(self, args, params):
-        """As `find`, for arrays of which some lie in other orders than that of rows, to be read so; None where none do, or they
-        are better copied."""
+        """Find the call of arrays that are not in C order, to be read in place; None if all are, or they are better copied."""
         orders = tuple([dim_order.order_of(a) if a.__class__ is np.ndarray else None for a in args])
         if orders.count(None) == len(orders):
             return None
@@ -199,8 +197,8 @@ class Drawn(Compiled):
 
 
 class Lying(Composites):
-    """The compiled calls of an operator on arrays whose dims come in other orders, as they lie in memory, and which it reduces:
-    what it makes of them is less, and they are read once or twice."""
+    """The compiled calls of an operator that reduces arrays whose dims have other memory orders: they are read once or twice.
+    """
 
     def __init__(self, op: Op, orders: tuple):
         super().__init__(op)
@@ -226,7 +224,7 @@ class Rules(Composites):
         self.of_one: dict = {}      # by shapes of gradients that are one number everywhere
 
     def find(self, args, params, calls=1):
-        """As of composites; a gradient that is one number everywhere (that of a sum) is handed over as that number."""
+        """Find the rules for a gradient; one that is the same number everywhere (that of a sum) is passed as that number."""
         g = args[0]
         if g.flags.c_contiguous:
             return super().find(args, params, calls)
@@ -246,8 +244,10 @@ class Rules(Composites):
 
 
 class JointRule(Composites):
-    """The compiled rule of a composite that gives all gradients at once (trait "rule_as_one"); `needs` says which, `lengths`
-    how many there are of each argument (those of several results are tuples)."""
+    """The compiled rule of a composite that gives all gradients at once (trait "rule_as_one").
+
+    `needs` are the arguments that need one, `lengths` the number of arrays of each argument (several results are tuples).
+    """
 
     also = Rules.also
 
@@ -256,7 +256,7 @@ class JointRule(Composites):
         self.needs, self.lengths = needs, lengths
 
     def find(self, args, params, calls=1):
-        """As of composites, for arguments in one row; views are laid out first, which costs little beside such a rule."""
+        """Find the rule for arguments in one row; views are first copied, which costs little beside such a rule."""
         dense = tuple([copies.dense(a) if a.__class__ is np.ndarray else a for a in args])
         run = super().find(dense, params, calls)
         return None if run is None else lambda args: run(dense)
@@ -268,7 +268,7 @@ class JointRule(Composites):
 
 
 def joint_rule(op: Op, needs: tuple, args, params, often: int):
-    """The gradients that a joint rule gives, by one graph; None as long as such calls are not worth it."""
+    """Return the gradients of a joint rule, by one graph; None as long as such calls are not frequent."""
     lengths = tuple([len(a) if a.__class__ is tuple else None for a in args])
     row: list = []
     for a in args:
@@ -281,7 +281,7 @@ def joint_rule(op: Op, needs: tuple, args, params, often: int):
 
 
 class RulesOfOne(Rules):
-    """The rules for a gradient of a shape that is one number everywhere."""
+    """The rules for a gradient of a shape that is the same number everywhere."""
 
     def __init__(self, op: Op, goals: tuple, shape: tuple):
         super().__init__(op, goals)
@@ -292,9 +292,11 @@ class RulesOfOne(Rules):
 
 
 def in_order(args, of_elements=False) -> tuple:
-    """(order, arguments with row-major arrays): those that lie otherwise (images with channels last) are copied, which costs
-    little beside many operators. Those of functions `of_elements` are seen in the order on which they agree
-    (`ir/dim_order.py`), in which the result then is, too; what is spread over dims stays so there."""
+    """Return (order, arguments with row-major arrays); arrays in another order are copied.
+
+    Arguments of functions `of_elements` are viewed in the order on which they agree (`ir/dim_order.py`), which is then that of
+    the result; broadcast dims stay broadcast.
+    """
     arrays = [a for a in args if a.__class__ is np.ndarray]
     order = None
     if of_elements and not all([a.flags.c_contiguous for a in arrays]):  # noqa: C419  (quicker)
@@ -315,41 +317,42 @@ def _in_rows(a, order, stays_spread):
 
 
 def one_of(g):
-    """An array of all the dims of another one, with its first element."""
+    """Return the first element of an array, with all its dims."""
     return g[(slice(0, 1),) * g.ndim]
 
 
 @functools.cache
 def rules_of(op: Op, goals: tuple) -> Rules:
-    """The rules of an operator for the arguments that need gradients."""
+    """Return the rules of an operator for the arguments that need gradients."""
     return Rules(op, goals)
 
 
 @functools.cache
 def joint_rule_of(op: Op, needs: tuple, lengths: tuple) -> JointRule:
-    """The rule of an operator for the arguments that need gradients."""
+    """Return the joint rule of an operator for the arguments that need gradients."""
     return JointRule(op, needs, lengths)
 
 
 def _told(param):
-    """What tells a parameter from others: floats by their bits, as -0.0 equals 0.0 and nan nothing; others with their type."""
+    """Return a key of a parameter: floats by their bits, as -0.0 equals 0.0 and nan nothing; others with their type."""
     return param.hex() if type(param) is float else (type(param), param)
 
 
 @functools.cache
 def composites_of(op: Op) -> Composites:
-    """The compiled calls of an operator, for all who run it."""
+    """Return the compiled calls of an operator, shared by all callers."""
     return Composites(op)
 
 
 @functools.cache
 def drawn_by(fn) -> Drawn:
-    """The compiled calls of a function that draws."""
+    """Return the compiled calls of a function that draws."""
     return Drawn(fn)
 
 
 def _caller(compiled, many, plain):
-    """What runs a compiled call on a tuple of arguments; its attribute `into` writes into an array, where that is possible."""
+    """Return the function that runs a compiled call on a tuple of arguments; its attribute `into` writes into an array, if
+    possible."""
 
     whole = compiled.run
 
@@ -371,7 +374,7 @@ def _caller(compiled, many, plain):
 
 
 def _straight(general, entry, address, arenas, make, shapes):
-    """`general` for one result of arrays alone, with less between."""
+    """Return a faster `general` for one result of arrays alone."""
     (shape, dtype), = shapes
     take, give = arenas.take, arenas.give
 
@@ -388,8 +391,10 @@ def _straight(general, entry, address, arenas, make, shapes):
 
 
 def _writer(compiled):
-    """A function of the arguments and an array for the result, which may be one of them; None unless the graph is one step with
-    one result, so that whatever is read of an element is read before it is written."""
+    """Return a function of the arguments and an array for the result, which may be one of them.
+
+    None unless the graph is one step with one result, so that every read of an element comes before its write.
+    """
     parts = getattr(compiled.run, "parts", None)
     if parts is None or len(parts[-1]) != 1 or [type(s) for s in compiled.steps[0].source.steps] != [Fused]:
         return None

@@ -1,9 +1,8 @@
-"""The compiled kernel of an operator in eager mode.
+"""Eager kernels: the function that runs an operator on arrays.
 
 Traced and eager code give the same bits because both come here for everything that NumPy would round differently: functions
 such as exp, sums, softmax, norms. Operators with one right answer (marked "exact") stay with NumPy while arrays are small,
-where its call is cheaper; large arrays take the compiled kernel, with threads and reused memory. A composite without a kernel
-of its own runs as the operators of its body, as the decompose pass makes it.
+where its call is cheaper; large arrays take the compiled kernel, with threads and reused memory.
 """
 
 import math
@@ -74,10 +73,12 @@ def _compiled_after(op: Op, general, calls_before):
 
 
 def composite(op: Op):
-    """The operators of a body, as one kernel where arrays are large, or where the same call was made so often that its
-    compilation pays; a result that is an argument itself is copied, since results own their memory. What is made of elements
-    alone lies as these do, everything else row by row. The reference instead of operators where that takes less: trait
-    "ref_first", for functions of elements those of few, or of no floats."""
+    """Return the eager form of a composite: the operators of its body, or one kernel.
+
+    Calls on large arrays, and frequent ones, are compiled. A result that is an argument is copied, since results own their
+    memory. Functions of elements keep the memory order of their arguments; all others give C order. With trait "ref_first" the
+    reference runs instead of the operators (of functions of elements: only for few, or for no floats).
+    """
     body = op.lower.body
     made: Any = None
     small: float = 0    # calls on small arrays, until they are worth counting by kinds
@@ -119,12 +120,12 @@ def composite(op: Op):
 
 
 def _each(*arrays):
-    """Arrays in memory of their own, each as it lies."""
+    """Copy arrays, each in its memory order."""
     return tuple(map(np.array, arrays))
 
 
 def _own(result, args):
-    """A result, or several, row by row in memory of their own."""
+    """Return results in C order in memory of their own."""
     if type(result) is tuple:
         return tuple([_own(r, args) for r in result])
     for a in args:

@@ -1,9 +1,8 @@
-"""Copies of an arrangement for sizes that were never met, made in little time.
+"""Copies of a plan for new sizes, made quickly.
 
-A decoder whose cache grows meets new sizes at every call. Which steps are native code, what the arena holds and from when to
-when, where everything stands in the environment and in the list of words: this is found once, over the arrangement itself,
-whose sizes are symbolic. For given sizes there are left the native calls of the steps that sizes change, each kind of them
-once, however many layers have it, and the places in the arena.
+A decoder with a growing cache meets new sizes at every call. The native steps, the lifetimes of values, and all places in the
+environment and in the list of words are found once, for the arrangement with symbolic sizes. For given sizes there remain the
+native calls of the steps that sizes change, each kind of them once, however many layers have it, and the places in the arena.
 """
 
 from collections.abc import Callable
@@ -30,7 +29,7 @@ _MET_AGAIN = 3          # the run by which sizes are no longer new
 
 
 class Outline:
-    """What copies of an arrangement have in common."""
+    """The common part of the copies of an arrangement."""
 
     def __init__(self, binder: Binder, calls: SharedCalls, kernel_of):
         self.binder, self._calls, self._kernel_of = binder, calls, kernel_of
@@ -47,11 +46,10 @@ class Outline:
 
     @cached_property
     def _called(self) -> list:
-        """The kinds of the steps that are no fused kernels."""
         return list(dict.fromkeys([kind for s, kind in self.kinds.of.items() if type(s) is not Fused]))
 
     def copy(self, values: dict) -> "SizedGraph":
-        """The arrangement for `values` of the names, ready to run."""
+        """Return the arrangement for `values` of the names, ready to run."""
         copies, changes, threads = self.binder.copies(values), pool.changes(), pool.get_num_threads()
         fixed, fixed_form = self._for_threads(threads)
         numbers = tuple([values[name] for name in self.binder.names])
@@ -68,7 +66,7 @@ class Outline:
         return SizedGraph(self, values, plan, steps, threads)
 
     def _for_threads(self, threads: int) -> tuple:
-        """(what is prepared of the steps that no size changes, its form)."""
+        """Return (the prepared steps that no size changes, their form)."""
         found = self._prepared.get(threads)
         if found is None:
             changes = pool.changes()
@@ -79,12 +77,12 @@ class Outline:
         return found
 
     def whole(self, values: dict) -> CompiledGraph:
-        """The compiled graph of a copy of everything."""
+        """Return the compiled graph of a full copy."""
         return CompiledGraph(self.binder.bind(values), self._kernel_of, prepare=self._calls.prepare)
 
 
 class _Prepared(dict):
-    """{step: what is prepared of it}: of those that no size changes, and, where somebody asks, of the others."""
+    """{step: its prepared call}: of those that no size changes, and, on demand, of the others."""
 
     def __init__(self, fixed: dict, kind_of: dict, sized: list):
         super().__init__(fixed)
@@ -97,7 +95,7 @@ class _Prepared(dict):
 
 
 class _SharedPlan:
-    """The plan of an arrangement whose sizes are symbolic, given which steps are native and what they may be written over."""
+    """The plan of an arrangement with symbolic sizes, for given native steps and the operands that they may be written over."""
 
     def __init__(self, outline: Outline, prepared: dict, copies: Copies, threads: int):
         self.outline, self.threads = outline, threads
@@ -122,7 +120,7 @@ class _SharedPlan:
         self._results = {s: data_evaluator(tuple([v.shape for v in s.writes]), names) for s in runs}
 
     def steps(self, prepared: "_Prepared", copies: Copies, numbers: tuple, kernel_of) -> tuple:
-        """The steps for some sizes, the values of the names."""
+        """Return the steps for some sizes, the values of the names."""
         found: list[Any] = []
         for s in self.plan.steps:
             if type(s) is not Run:
@@ -142,7 +140,7 @@ class _SharedPlan:
         return tuple(found)
 
     def _lay_out(self, shared: Run, run: Run, scratch: list, numbers: tuple):
-        """Gives what lives in the arena its place: the one that it had for other sizes, where these took as much room."""
+        """Place the values of the arena: as for other sizes, if these took as much room."""
         values, bytes_of = self._rooms[shared]
         sizes = tuple(map(_with_room, (*bytes_of(*numbers), *scratch)))
         known = self._laid_out[shared]
@@ -158,19 +156,18 @@ class _SharedPlan:
 
 
 def _with_room(size: int) -> int:
-    """Bytes for so many, and a few more, so that sizes seldom ask for another place; what is large has what it needs."""
+    """Return the bytes reserved for a value: a few more than needed if it is small, so that new sizes seldom move it."""
     step = 1 << max(0, size.bit_length() - 4)
     return size if size >= _LARGE else -(-size // step) * step
 
 
 def _rooms(run: Run, names) -> tuple:
-    """(the values that live in a run's arena, a function of the names' values that gives their bytes)."""
+    """Return (the values in a run's arena, a function from the names' values to their bytes)."""
     values = [x for x, *_ in run.lives if type(x) is Value]
     return values, evaluator([v.aval.size * v.dtype.itemsize for v in values], names)
 
 
 def _called(made: CalledNode, names) -> Callable:
-    """A function of the names' values that gives a called node."""
     params, constants = made.params, tuple([x for i, x in made.sources if i < 0])
     data = tuple(params.values()), constants
     if not has_symbols(data):
@@ -185,7 +182,7 @@ def _called(made: CalledNode, names) -> Callable:
 
 
 class _RunOutline:
-    """What is the same in a run for all sizes, taken from one that was made for some."""
+    """The common part of a run for all sizes, taken from a run for some."""
 
     def __init__(self, sample: NativeRun, kind_of: dict):
         run, made = sample.source, sample.list
@@ -209,7 +206,7 @@ class _RunOutline:
         self._work = sum([work_of(s, sample.prepared, sample.copies) for s in run.steps if s not in kind_of])
 
     def resized(self, run: Run, shapes: tuple, prepared: "_Prepared", copies: Copies) -> NativeRun:
-        """The run for other sizes, with results of these shapes."""
+        """Return the run for other sizes, with results of these shapes."""
         made, sized = self._sample.resized(run, shapes, prepared, copies), prepared.sized
         offsets, instead, work = self._offsets(run, sized), [], self._work
         for step, number, kind, first in self._varying:
@@ -229,7 +226,7 @@ class _RunOutline:
         return made
 
     def _offsets(self, run: Run, sized: list):
-        """The bytes from each base's slot to where it lies."""
+        """Return the bytes from each base's slot to its location."""
         within = self._within.copy()
         within[self._bases] = [offset for _, _, kind, _ in self._varying for offset in sized[kind].offsets]
         starts = np.array([0, *[run.scratch[x] if x in run.scratch else run.arena[x] for x in self._alive]], np.int64)
@@ -237,8 +234,10 @@ class _RunOutline:
 
 
 class SizedGraph:
-    """A copy of an outline, ready to run. What else is asked of it is asked of the compiled graph for these sizes, the `whole`,
-    which also takes over where they are met again."""
+    """A copy of an outline, ready to run.
+
+    Everything but `run` goes to the compiled graph for these sizes, the `whole`, which also takes over if they come again.
+    """
 
     def __init__(self, outline: Outline, values: dict, shared: _SharedPlan, steps: tuple, threads: int):
         self._outline, self._values, self._shared, self._steps, self._threads = outline, values, shared, steps, threads
@@ -247,11 +246,9 @@ class SizedGraph:
 
     @cached_property
     def whole(self) -> CompiledGraph:
-        """The compiled graph."""
         return self._outline.whole(self._values)
 
     def run(self, arrays) -> list:
-        """The results, as arrays, in order."""
         self._runs += 1
         if self._runs >= _MET_AGAIN or pool.get_num_threads() != self._threads:
             return self.whole.run(arrays)

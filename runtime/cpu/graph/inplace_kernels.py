@@ -1,7 +1,7 @@
-"""What lets an operator write its result into an array that may be one of its operands, in eager mode; see `inplace.py`.
+"""Writers: kernels that write an operator's result into an array that may be one of its operands (`runtime/core/inplace.py`).
 
-A writer takes that array, then what the operator's kernel takes. It says whether it wrote: where an operand shares memory with
-the array in any other way than element by element, or another shape or dtype would come out, nothing is touched.
+A writer takes that array, then the operator's arguments. It returns whether it wrote. If an operand overlaps the array other
+than element by element, or another shape or dtype would come out, nothing is touched.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ composites = lazy(__package__, ".composites")
 
 
 def writer_for(op: Op):
-    """The writer of an operator."""
+    """Return the writer of an operator."""
     kernel = find(op)
     if kernel is not None and kernel.write is not None:
         return kernel.write(op)
@@ -37,7 +37,7 @@ def _never(out, *args, **params) -> bool:
 
 
 def _fits(out, args) -> bool:
-    """Whether each operand is `out` itself or has none of its memory, and all of them together have its shape."""
+    """Whether each operand is `out` itself or has none of its memory, and all of them broadcast to its shape."""
     shape, others = out.shape, False
     for a in args:
         if a is out or not hasattr(a, "dtype"):
@@ -54,20 +54,20 @@ def _fits(out, args) -> bool:
 
 
 def _is_same(a, b) -> bool:
-    """Whether two arrays are the same elements in the same places."""
+    """Whether two arrays are the same elements in the same locations."""
     return (a.shape == b.shape and a.strides == b.strides and a.dtype == b.dtype
             and a.__array_interface__["data"][0] == b.__array_interface__["data"][0])
 
 
 def _scalar(op: Op):
-    """A function of elements: the kernel that runs it elsewhere, or numpy's loop where that is right."""
+    """Return the writer of a function of elements: its kernel, or NumPy's loop where that is right."""
     compiled = ScalarKernels(op)
     quick: Any = op.quick if "exact" in op.traits else None
     keeps: dict = {}            # whether numpy's loop gives the dtype that it takes
     over: dict = {}             # what replaces an array by its own result, by dtype
 
     def by_numpy(kind, args) -> bool:
-        """Whether numpy's loop takes operands of one dtype, and numbers that it makes no other, and gives that dtype."""
+        """Whether NumPy's loop takes operands of one dtype, and numbers, and gives that dtype."""
         numbers = _NUMBERS.get(kind.kind)
         if quick is None or numbers is None or (kind.kind == "f" and kind.itemsize < 4):
             return False
@@ -106,7 +106,7 @@ def _scalar(op: Op):
 
 
 def _composite(op: Op):
-    """A function of elements in several steps: its graph, where that is one kernel and was compiled already."""
+    """Return the writer of a composite of elements: its graph, if that is one kernel and compiled already."""
     made = composites.composites_of(op)
 
     def write(out, *args, **params):

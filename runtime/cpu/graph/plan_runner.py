@@ -1,5 +1,4 @@
-"""Runs of native steps: one native call each (`passes/codegen/llvm/loops/programs.py`), on arrays and an arena for inner
-values."""
+"""Native steps of a plan as one native call (`passes/codegen/llvm/loops/programs.py`), with an arena for inner values."""
 
 import ctypes
 import functools
@@ -29,8 +28,6 @@ _CALLS_KEPT = 1024
 
 
 class _AsTheyAre:
-    """Values, nodes and kernels whose sizes are numbers."""
-
     value = node = lowered = staticmethod(lambda x: x)
 
 
@@ -38,11 +35,11 @@ AS_THEY_ARE = _AsTheyAre()
 
 
 class NativeRun:
-    """Steps that follow each other, in one native call.
+    """Consecutive steps, as one native call.
 
-    prepared  {step: what `native.prepare` made of it}
-    number    {value: its place in the environment}
-    copies    gives values and nodes with numbers for their sizes, where those of the run are symbolic
+        prepared  {step: its `Prepared` call}
+        number    {value: its place in the environment}
+        copies    gives values and nodes with numbers for sizes, if those of the run are symbolic
     """
 
     def __init__(self, run: Run, prepared: dict, number: dict, kernel_of, threads: int, copies=AS_THEY_ARE):
@@ -61,24 +58,24 @@ class NativeRun:
         self.take(self.list.finish(), self.work)
 
     def _note_writes(self, numbers, shapes, dtypes):
-        """Notes where results go, and how large they are."""
+        """Store the location and the size of each result."""
         self.writes = tuple(zip(numbers, shapes, dtypes))
         self.small = all([math.prod(shape) * dtype.itemsize < alloc.SMALL_BYTES for shape, dtype in zip(shapes, dtypes)])  # noqa: C419
 
     def resized(self, run: Run, shapes, prepared: dict, copies) -> "NativeRun":
-        """The same run with results of other shapes, which has yet to `take` its words."""
+        """Return the same run with results of other shapes, which has yet to `take` its words."""
         made = shallow(self)
         made.source, made.prepared, made.copies = run, prepared, copies
         made._note_writes([number for number, *_ in self.writes], shapes, [dtype for *_, dtype in self.writes])
         return made
 
     def forget(self):
-        """Drops what only says what is wrong with data, if nothing can be."""
+        """Drop the data of error messages if no step can fail."""
         if not self.can_fail:
             self.prepared, self.copies = {}, AS_THEY_ARE
 
     def take(self, words, work: int):
-        """Takes the words of its steps, which are so much work; arenas of the right size are those of the run that it is of."""
+        """Take the words of its steps, which are so much work; arenas of the right size are those of the original run."""
         self.words, self.address = words, words.ctypes.data
         if self.arenas.size != self.source.arena_bytes:
             self.arenas = Arenas(self.source.arena_bytes)
@@ -87,7 +84,6 @@ class NativeRun:
         self.work = work
 
     def _bases(self) -> dict:
-        """Where values start."""
         run = self.source
         found = {v: Base(ARGUMENTS + i) for i, v in enumerate([*run.reads, *run.writes, *run.updates])}
         found |= {v: found[home] for v, home in run.over_inputs.items()}
@@ -101,18 +97,20 @@ class NativeRun:
         return made
 
     def operands_of(self, step) -> list | tuple:
-        """(value, bytes from its start) of what a step reads and writes; None for the value of what is no array."""
+        """Return (value, bytes from its start) of a step's operands; None for the value of an operand that is no array."""
         if type(step) is not Fused:
             return self.prepared[step].operands
         return [(v, offset * v.dtype.itemsize) for v, offset, _ in self.copies.lowered(step.lowered).operands]
 
     def asks_bases(self, step) -> bool:
-        """Whether the words of a step, but for its operands' addresses, depend on where these are."""
+        """Whether the words of a step, beyond its operands' addresses, depend on these."""
         return step.lowered.strategy is STREAMING if type(step) is Fused else bool(self.prepared[step].call.over)
 
     def written(self, step, base_of: Callable) -> Written:
-        """The words of a step whose operands start where `base_of` their numbers says. No more threads take part than scratch
-        memory was made for."""
+        """Return the words of a step whose operands start at `base_of` their numbers.
+
+        At most as many threads take part as scratch memory was reserved for.
+        """
         if type(step) is Fused:
             return kernel_call(_kept_in_cache(self.copies.lowered(step.lowered), base_of)).written(0, False)
         made = self.prepared[step].call
@@ -120,7 +118,7 @@ class NativeRun:
         return made.written(self.threads, over)
 
     def run(self, env):
-        """Computes; results go into `env`, or into the arrays that are there."""
+        """Compute; results go into `env`, or into the arrays there."""
         arena = self.arenas.take()          # before the results, so that it finds the memory that it had the last time
         args = [env[i] for i in self.reads]
         make = np.empty if self.small else alloc.empty
@@ -145,7 +143,7 @@ class NativeRun:
         self.arenas.give(arena)
 
     def check(self, arena, args):
-        """Raises what is wrong if a step of the run that was just made on these found its data wrong."""
+        """Raise the error of a step that found wrong data in the run just made on these."""
         if self.can_fail and self._status(arena):
             self._fail(arena, args)
 
@@ -154,7 +152,7 @@ class NativeRun:
         return arena[:WORD].view(np.int64).item()
 
     def _fail(self, arena, args):
-        """Raises what is wrong with the data of the step that stopped the run, as the kernel of eager mode says it."""
+        """Raise the error of the step that stopped the run, as its eager kernel does."""
         step = self.list.sources[ctypes.c_int64.from_address(call.address_of(arena) + WORD).value]
         node, made, start, arrays = self.copies.node(step.node), self.prepared[step], self._bases(), []
         for given, (value, offset) in zip(made.given, made.operands):
@@ -168,7 +166,7 @@ class NativeRun:
         raise IngotError(f"{node.op.name} found data that it cannot compute with{where(node)}")
 
     def _run_on_copies(self, arena, args):
-        """Arrays that are not in C order, or not writable, are copied before and after."""
+        """Run on copies of arrays that are not in C order, or not writable, and copy back."""
         plain = [a if type(a) is np.ndarray and a.flags.carray else copies.in_rows(np.asarray(a)) for a in args]
         self.entry(self.address, arena, *plain)
         for a, b in zip(args[len(self.reads):], plain[len(self.reads):]):
@@ -177,8 +175,10 @@ class NativeRun:
         return plain
 
     def alone(self, inputs, outputs):
-        """For a run that is all there is: a function from the arrays of the graph's inputs to those of its outputs, without an
-        environment between. None if it writes over inputs, or gives one of them or something twice."""
+        """Return a function from the graph's inputs to its outputs, for a graph that is this run alone.
+
+        None if it writes over inputs, or returns one of them or something twice.
+        """
         at = [i for i, *_ in self.writes]
         if self.updates or sorted(at) != sorted(outputs):
             return None
@@ -202,7 +202,7 @@ class NativeRun:
         return run
 
     def _alone_checked(self, shapes, places):
-        """As `alone`, where arrays come or go in another order, or steps may find their data wrong."""
+        """Return the same where arrays need copies, or steps may find wrong data."""
         entry, address, make, arenas = self.entry, self.address, np.empty if self.small else alloc.empty, self.arenas
         reads, can_fail = self.reads, self.can_fail
 
@@ -223,7 +223,7 @@ class NativeRun:
 
 
 def work_of(step, prepared: dict, copies) -> int:
-    """About how many elements of a fused kernel take as long as a step."""
+    """Return about how many elements of a fused kernel take as long as a step."""
     if type(step) is Fused:
         return max([copies.value(v).aval.size for v, _, _ in step.lowered.operands], default=0)
     made = prepared[step]
@@ -235,12 +235,12 @@ def _after(base, offset) -> Base:
 
 
 def where(node) -> str:
-    """The user's line of a node, for messages."""
+    """Return the user's line of a node, for messages."""
     return f" at {format_line(node.line, full_paths=True)}" if node.line else ""
 
 
 def call_kernel(node, kernel, arguments, params):
-    """The results of one operator, by the kernel that eager mode uses."""
+    """Return the results of one operator, by its eager kernel."""
     try:
         return kernel(*arguments, **params)
     except IngotError:
@@ -250,7 +250,7 @@ def call_kernel(node, kernel, arguments, params):
 
 
 def _kept_in_cache(lowered, base_of):
-    """A kernel that writes where it reads has those lines in the cache, and stores them there."""
+    """Return a kernel with normal instead of streaming stores, if it writes where it reads."""
     if lowered.strategy is not STREAMING:
         return lowered
     read = {base_of(i) for i, (*_, written) in enumerate(lowered.operands) if not written}
@@ -259,7 +259,7 @@ def _kept_in_cache(lowered, base_of):
 
 
 def kernel_call(lowered) -> NativeCall:
-    """A fused kernel as a step: it is called with the addresses of its buffers, then the values of its symbols."""
+    """Return a fused kernel as a step: it takes the addresses of its buffers, then the values of its symbols."""
     return _kernel_call(kernel_address(lowered), len(lowered.operands),
                         tuple([int(lowered.symbols[s]) for s in lowered.kernel.symbols]))
 
@@ -274,7 +274,7 @@ _addresses: dict = {}
 
 
 def kernel_text(lowered) -> str | Text:
-    """The LLVM IR of a fused kernel for this machine."""
+    """Return the LLVM IR of a fused kernel for this machine."""
     key = lowered.kernel.name, lowered.strategy
     text = _texts.get(key)
     if text is None:
@@ -283,7 +283,7 @@ def kernel_text(lowered) -> str | Text:
 
 
 def kernel_address(lowered) -> int:
-    """Where the compiled kernel is."""
+    """Return the address of the compiled kernel."""
     name = lowered.kernel.name
     found = _addresses.get((name, lowered.strategy))
     if found is None:
@@ -297,7 +297,7 @@ def _runner(target) -> int:
 
 
 def _entry(run, releases):
-    """The callable (address of the words, arena, arrays...)."""
+    """Return the callable (address of the words, arena, arrays...)."""
     parameters = [call.INTEGER, call.array(np.uint8, -1), *[call.array(v.dtype.np, -1, contiguous=True) for v in run.reads],
                   *[call.array(v.dtype.np, -1, writable=True, contiguous=True) for v in (*run.writes, *run.updates)]]
     return call.entry("graph", _runner(host()), parameters, 0 if releases else -1)

@@ -70,7 +70,6 @@ def prepare(step: Call | Product) -> Prepared | None:
 
 
 def _fills(locations, result, operand) -> bool:
-    """Whether a result has all of the memory of an operand."""
     (value, _), (read, start) = locations[result], locations[operand]
     return start == 0 and read.dtype == value.dtype and read.aval.size == value.aval.size
 

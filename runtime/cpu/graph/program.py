@@ -1,11 +1,10 @@
-"""Running fused graphs: plans (`passes/schedule/plan_memory.py`) prepared once, then run with little Python between the steps.
+"""Compiled graphs: plans (`passes/schedule/plan_memory.py`) prepared once, then run with little Python between the steps.
 
     p = CompiledGraph(graph, kernel_of, owned={0})
     outputs = p.run(arrays)              # arrays in the order of the graph's inputs
 
-Steps that are native code and follow each other are one native call, for most graphs the only one (`plan_runner.py`). What has
-no native code is called between, by the kernels that eager mode uses. Any number of threads may run one compiled graph at the
-same time.
+Consecutive native steps are one native call, for most graphs the only one (`plan_runner.py`). Operators without native code are
+called between, by their eager kernels. Any number of threads may run one compiled graph at the same time.
 """
 
 from collections import Counter
@@ -34,7 +33,7 @@ __all__ = ["CalledNode", "CompiledGraph", "NativeRun", "arranged", "kernel_of", 
 
 
 def arranged(graph: Graph, owned=frozenset(), targets=None) -> Plan:
-    """The steps of a graph for this backend, not placed in memory yet; arguments as for `CompiledGraph`."""
+    """Return the steps of a graph for this backend, without places in memory; arguments as for `CompiledGraph`."""
     graph = checked_indices(graph) if targets else graph
     graph = turned_operands(plain_operands(graph, prepared_steps.reads), copies.is_worth_turning)
     return arrange(remake(graph), owned, targets)
@@ -43,12 +42,11 @@ def arranged(graph: Graph, owned=frozenset(), targets=None) -> Plan:
 class CompiledGraph:
     """A graph, ready to run.
 
-    graph      what is computed, after all graph passes; or its arrangement, made by `arranged`
-    owned      positions of results that get memory of their own
-    targets    {position of a result: number of the input that it replaces}; `in_place` says for which of them the run
-               itself writes into the input
-    kernel_of  gives the eager kernel of an operator
-    prepare    gives the native call of a step, or None; `SharedCalls.prepare` where arrangements have steps in common
+        graph      the graph after all passes; or its arrangement, made by `arranged`
+        owned      positions of results that own their memory
+        targets    {position of a result: number of the input that it replaces}; `in_place` has those that the run itself writes
+        kernel_of  gives the eager kernel of an operator
+        prepare    gives the native call of a step, or None; `SharedCalls.prepare` where arrangements have common steps
     """
 
     def __init__(self, graph: Graph | Plan, kernel_of, owned=frozenset(), targets=None, prepare=prepared_steps.prepare):
@@ -60,12 +58,14 @@ class CompiledGraph:
 
     @property
     def whole(self) -> "CompiledGraph":
-        """Itself: it is made as a whole, unlike what an outline gives (`incremental_bind.py`)."""
+        """Itself; see `SizedGraph` in `incremental_bind.py`."""
         return self
 
     def _prepare(self):
-        """Makes plan and steps for the threads that there are now. Where their number changes meanwhile, some operators may be
-        planned for fewer, so one thread does everything."""
+        """Make plan and steps for the current number of threads.
+
+        If the number changes meanwhile, some operators may be planned for fewer, so one thread does everything.
+        """
         changes, threads, prepared = pool.changes(), pool.get_num_threads(), {}
 
         def scratch_of(step):
@@ -92,13 +92,13 @@ class CompiledGraph:
         self.run = self._run_for_threads if self.threads else self._run_made
 
     def _run_for_threads(self, arrays):
-        """Native calls of operators are cut for a number of threads; they are made again when it changes."""
+        """Run; native calls are cut for a number of threads, and are made again when it changes."""
         if pool.get_num_threads() != self.threads:
             self._prepare()
         return self._run_made(arrays)
 
     def run_into(self, arrays, given) -> list:
-        """The results, of which the first ones lie in arrays that are given for them; where that cannot be, they are copied."""
+        """Return the results, the first ones in given arrays, if need be by a copy."""
         if self.threads and pool.get_num_threads() != self.threads:
             self._prepare()
         found = self._run_steps(arrays, [(i, a) for i, a, is_made in zip(self.outputs, given, self.are_made) if is_made])
@@ -114,7 +114,7 @@ class CompiledGraph:
         return CalledNode(step, number, self._kernel_of, self.plan.in_place)
 
     def _run_steps(self, arrays, into=()) -> list:
-        """The results, as arrays, in order; those of some places of the environment go `into` arrays."""
+        """Return the results, as arrays, in order; those of some places of the environment go `into` arrays."""
         env = [*arrays, *self.room]
         for i, array in into:
             env[i] = array
@@ -124,7 +124,7 @@ class CompiledGraph:
 
 
 class Numbers(dict):
-    """{value: its place in the environment}; inputs come first, others as they are asked for."""
+    """{value: its place in the environment}; inputs come first, others on demand."""
 
     def __missing__(self, value):
         number = self[value] = len(self)
@@ -139,7 +139,6 @@ class SharedCalls:
         self._made: dict = {}       # (step, number of threads) -> its call
 
     def prepare(self, step):
-        """The native call of a step, or None."""
         if step not in self._steps:
             return prepared_steps.prepare(step)
         changes, key = pool.changes(), (step, pool.get_num_threads())
@@ -152,7 +151,7 @@ class SharedCalls:
 
 
 class CalledNode:
-    """One operator, called on arrays by the kernel that eager mode uses; `in_place` says what is written over an input."""
+    """One operator, called on arrays by its eager kernel; `in_place` has the inputs that results are written over."""
 
     def __init__(self, step, number: dict, kernel_of, in_place):
         node = step.node
@@ -168,7 +167,6 @@ class CalledNode:
         self.write: Any = None if home is None else HOST.writer_for(node.op)
 
     def run(self, env):
-        """Computes; results go into `env`."""
         arguments = [env[i] if i >= 0 else x for i, x in self.sources]
         if self.home is not None:
             env[self.outs[0]] = self._update(env[self.home], arguments)
@@ -180,11 +178,10 @@ class CalledNode:
             env[i] = None
 
     def _lying(self, a):
-        """A result in the order in memory that eager mode gives it."""
+        """Return a result in the memory order that eager mode gives it."""
         return a if not self.is_by_rows or a.flags.c_contiguous else dense(a)
 
     def _update(self, home, arguments):
-        """Writes the result over an input."""
         if not self._call(partial(self.write, home), arguments):
             np.copyto(home, self._call(self.kernel, arguments))
         return home
@@ -193,7 +190,7 @@ class CalledNode:
         return call_kernel(self.node, kernel, arguments, self.params)
 
     def with_numbers(self, params: dict, constants) -> "CalledNode":
-        """The same with other parameters, and operands that are no arrays, in order."""
+        """Return the same with other parameters, and other operands that are no arrays, in order."""
         made, others = shallow(self), iter(constants)
         made.params = params
         made.sources = tuple([(i, None) if i >= 0 else (i, next(others)) for i, _ in self.sources])

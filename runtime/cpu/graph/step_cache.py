@@ -1,7 +1,7 @@
-"""Kinds of steps: what is prepared of one serves all that are alike, in whatever graph, where their sizes are the same.
+"""A cache of prepared steps: equal steps of equal sizes share one prepared call, in all graphs.
 
-A mixture of experts has the same layers over other numbers of rows in every step of training, and so have its gradients. That
-a kernel is prepared, and its words are written, once for each number of rows makes most of its steps a matter of looking up.
+A mixture of experts has the same layers over other numbers of rows in every training step, and so have its gradients. A kernel
+is prepared, and its words are written, once for each number of rows, so most of its steps are found here.
 """
 
 import functools
@@ -28,13 +28,13 @@ _MOST_KEPT = 4096       # of all kinds together
 
 
 class Sized(NamedTuple):
-    """What is prepared of a kind of steps for some sizes.
+    """The prepared call of a kind of steps for some sizes.
 
-    kernel    the words of a fused kernel
-    prepared  what `native.prepare` says of another step, its operands in no memory yet; None where Python must call
-    offsets   the bytes to each operand from the start of the memory that it lies in
-    work      about how many elements of a fused kernel take as long
-    asks      whether its words, but for its operands' addresses, depend on where these are
+        kernel    the words of a fused kernel
+        prepared  the `Prepared` call of another step, without locations; None if Python must call
+        offsets   the bytes to each operand from the start of the memory that it is in
+        work      about how many elements of a fused kernel take as long
+        asks      whether its words, beyond its operands' addresses, depend on these
     """
 
     kernel: Any
@@ -44,25 +44,25 @@ class Sized(NamedTuple):
     asks: bool
 
     def written(self, threads: int) -> Written:
-        """Its words, where they do not depend on where operands are."""
+        """Return its words, if they do not depend on addresses."""
         return self.prepared.call.written(threads, False) if self.kernel is None else self.kernel
 
     @property
     def form(self):
-        """What a plan depends on: whether it is native, has scratch memory, may find its data wrong, and what its results may
-        be written over."""
+        """A key of all that a plan depends on: native or not, scratch memory, whether it can fail, results written over
+        operands."""
         return None if self.prepared is None else form_of(self.prepared)
 
 
 def form_of(prepared: Prepared | None):
-    """The same of what is prepared of a step."""
+    """Return the form of a prepared step."""
     return None if prepared is None else (prepared.call.scratch_bytes > 0, prepared.call.can_fail, prepared.over)
 
 
 class _Called:
-    """Called steps that are alike. What is prepared of them is kept.
+    """Called steps that are alike, with their prepared calls by sizes.
 
-    sizes   their symbolic numbers
+        sizes   their symbolic numbers
     """
 
     def __init__(self, step, likeness, sizes):
@@ -70,7 +70,8 @@ class _Called:
         self._likeness = None if likeness is None else _number_of(likeness)
 
     def sized(self, sizes, copies, state) -> Sized:
-        """What is prepared of them; `copies` gives the step with numbers for its sizes, `state` is what else plans need."""
+        """Return their prepared call; `copies` gives the step with numbers for its sizes, `state` is what else plans depend on.
+        """
         key = tuple([n.hex() if type(n) is float else n for n in sizes])
         kept = [] if self._likeness is None else _kept(self._likeness, key, state)
         if kept:
@@ -83,9 +84,9 @@ class _Called:
 
 
 class _Kernel:
-    """Fused kernels that are alike. Their sizes stand in their words.
+    """Fused kernels that are alike, with sizes in their words.
 
-    sizes   the numbers that they are called with, bytes to operands, and how large these are
+        sizes   the numbers that they are called with, bytes to operands, and the sizes of these
     """
 
     def __init__(self, step):
@@ -98,7 +99,6 @@ class _Kernel:
                       *[v.aval.size for v, *_ in kernel.operands]]
 
     def sized(self, sizes, copies, state) -> Sized:
-        """What is prepared of them."""
         words, after = self._written.words.copy(), self._count + self._buffers
         words[self._first:self._first + self._count] = sizes[:self._count]
         return Sized(self._written.with_words(words), None, sizes[self._count:after], max(sizes[after:], default=0), self._asks)
@@ -128,7 +128,7 @@ class Kinds:
         self._sizes = evaluator(every, names)
 
     def sized(self, numbers, copies) -> list:
-        """What is prepared of each kind, for these values of the names, by which `copies` gives steps."""
+        """Return the prepared call of each kind, for these values of the names, by which `copies` gives steps."""
         sizes, state = self._sizes(*numbers), conv.state()
         return [kind.sized(sizes[own], copies, state) for kind, own in self._kinds]
 
@@ -143,7 +143,7 @@ def _prepared(step, copies) -> Sized:
 
 @functools.lru_cache(_MOST_KEPT)
 def _kept(likeness: int, sizes: tuple, state: tuple) -> list:
-    """Room for what is prepared of a kind of steps."""
+    """Return the cache entry, a list, of a kind of steps."""
     return []
 
 
@@ -156,8 +156,10 @@ def _number_of(likeness) -> int:
 
 
 def _likeness(step: Any, sizes: list):
-    """What is equal for steps that have the same native call on operands that lie alike, where their `sizes` are equal; None
-    for a step that is like no other."""
+    """Return a key, equal for steps with the same native call on operands of equal layouts, if their `sizes` are equal.
+
+    None for a step that is like no other.
+    """
     if type(step) is Fused:
         kernel = step.lowered
         return (kernel.kernel.name, kernel.strategy, params_key(kernel.symbols, sizes),
@@ -175,7 +177,7 @@ def _likeness(step: Any, sizes: list):
 
 
 def _look(x, sizes):
-    """How an operand is seen: views of memory of some shape and dtype."""
+    """Return a key of an operand: views of memory of some shape and dtype."""
     if type(x) is not Value:
         return param_key(x, sizes)
     views = []
@@ -191,7 +193,8 @@ def _look(x, sizes):
 
 
 def places_of(step) -> tuple:
-    """The values behind what a called step reads and makes, in the order of `Prepared.operands`; None for what is no array."""
+    """Return the values behind a called step's operands and results, in the order of `Prepared.operands`; None for what is no
+    array."""
     read = [source_of(x) if type(x) is Value else None for x in step.node.inputs]
     if type(step) is Product:
         return (*read, step.epilogue.result, *[v for v, *_ in step.epilogue.operands])

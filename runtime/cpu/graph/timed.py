@@ -1,7 +1,7 @@
-"""Compiled graphs run beside a clock: when each step of the plan began, and how long it took.
+"""Timed runs of compiled graphs: when each step of the plan began, and how long it took.
 
-Steps of a native call are timed by the call itself, in the processor's ticks; they are put between the two moments at which
-Python saw the call begin and end.
+A native call times its own steps, in the processor's ticks; they are placed between the two moments at which Python saw the
+call begin and end.
 """
 
 import ctypes
@@ -29,7 +29,7 @@ class Moment(NamedTuple):
 
 
 def run_timed(compiled, arrays) -> tuple:
-    """(the results as `compiled.run` gives them, the moments of its steps in order)."""
+    """Return (the results of `compiled.run`, the moments of its steps in order)."""
     env, moments = [*arrays, *compiled.room], []
     for step in compiled.steps:
         if type(step) is NativeRun:
@@ -42,7 +42,7 @@ def run_timed(compiled, arrays) -> tuple:
 
 
 def _run_native(run, env) -> list:
-    """What `NativeRun.run` does, by the runner that takes the time."""
+    """Run a `NativeRun` by the runner that takes the time."""
     for i, shape, dtype in run.writes:
         env[i] = alloc.empty(shape, dtype)
     given = [env[i] for i in (*run.reads, *[i for i, *_ in run.writes], *run.updates)]
@@ -67,7 +67,7 @@ def _run_native(run, env) -> list:
 
 
 def _moments(sources, ticks, began, ended):
-    """The moments of a native call; neighbouring native steps of one step of the plan are one."""
+    """Return the moments of a native call; adjacent native steps of one step of the plan are one."""
     scale = (ended - began) / max(int(ticks[-1] - ticks[0]), 1)
     found: list = []
     for source, (first, last) in zip(sources, pairwise(ticks.tolist())):

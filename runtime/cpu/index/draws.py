@@ -107,10 +107,8 @@ class Draw:
         return out
 
     def scaled(self, seed: int, call: int, factor: float, summand: float, out) -> bool:
-        """Fill a contiguous vector with the first elements of a call, times a factor, plus a summand.
-
-        Return False for a long one, which others draw more quickly.
-        """
+        """Fill a contiguous vector with the first elements of a call, times a factor, plus a summand; return False for a long
+        one."""
         if out.size >= _LONG_DRAW:
             return False
         words, parts = _local.__dict__.get("words") or _make_words()
@@ -254,14 +252,13 @@ def _stream(out, function, span):
     return plan(function, out.size, pool.get_num_threads(), span).native((0, 1))
 
 
-def uniform_step(node, operands, results):
-    """Plan uniform floats of 32 and 64 bits."""
+def _uniform_step(node, operands, results):
     (out,) = results
     function = {dt.float32.np: "random_uniform", dt.float64.np: "random_uniform_double"}.get(out.dtype)
     return None if function is None else _stream(out, function, 0)
 
 
-def normal_step(node, operands, results):
+def _normal_step(node, operands, results):
     """Plan normal floats; 16-bit ones are the float32 numbers, rounded."""
     (out,) = results
     if out.dtype in (dt.float32.np, dt.float64.np):
@@ -270,13 +267,11 @@ def normal_step(node, operands, results):
     return NativeCall((step(kernel, (At(0), At(0, 8), At(1)), n=out.size),))
 
 
-def mask_below_step(node, operands, results):
-    """Plan words below a number that follows the key in memory."""
+def _mask_below_step(node, operands, results):
     return _stream(results[0], codegen.MASK, None)
 
 
-def bernoulli_mask_step(node, operands, results):
-    """Plan words below p * 2**32."""
+def _bernoulli_mask_step(node, operands, results):
     (out,), threshold = results, round(node.params["p"] * 2**32)
     if threshold >= 2**32:
         return NativeCall((fill(At(1), out.size, True, dt.bool_),))
@@ -284,10 +279,10 @@ def bernoulli_mask_step(node, operands, results):
 
 
 OPERATORS = {
-    random.uniform: OperatorKernel(uniform, uniform_step),
-    random.normal: OperatorKernel(normal, normal_step),
-    random.bernoulli_mask: OperatorKernel(bernoulli_mask, bernoulli_mask_step),
-    random.mask_below: OperatorKernel(mask_below, mask_below_step),
+    random.uniform: OperatorKernel(uniform, _uniform_step),
+    random.normal: OperatorKernel(normal, _normal_step),
+    random.bernoulli_mask: OperatorKernel(bernoulli_mask, _bernoulli_mask_step),
+    random.mask_below: OperatorKernel(mask_below, _mask_below_step),
     random.randint: OperatorKernel(randint),
     **{op: OperatorKernel(make=by_rejection) for op in _REJECTION},
 }

@@ -1,5 +1,7 @@
-"""Elements by index along a dim on generated kernels: `gather(x, index, dim=1)`, `scatter(x, index, src, dim=1, how="add")`;
-None where an index is out of range. An index that repeats itself (an expanded one) is read as it lies."""
+"""Elements by index along a dim: `gathered(x, index, dim=1)`, `scatter(x, index, src, dim=1, how="add")`.
+
+Both return None if an index is out of range. An expanded index is read with its strides.
+"""
 
 import functools
 import math
@@ -39,13 +41,15 @@ def fits(shape, wanted, dim: int) -> bool:
 
 
 def can_gather(dtype, shape, index_dtype, wanted, dim: int) -> bool:
-    """Whether the kernels take these: integers in shapes that differ along the dim alone, elements of a size that they copy."""
+    """Whether the kernels take integer indices in a shape that differs along the dim alone, and elements of a size that they
+    copy."""
     return (dtype.itemsize in SIZES and index_dtype.kind in "iu" and 0 not in shape and 0 not in wanted
             and fits(shape, wanted, dim))
 
 
 def strides_of_index(shape, strides, item: int, dim: int):
-    """Strides, in elements, of an index as [outer, count, inner] around a dim; None where no three numbers say them."""
+    """Return strides, in elements, of an index as [outer, count, inner] around a dim; None if three numbers do not express
+    them."""
     dim %= len(shape)
     outer, inner = _joined(shape[:dim], strides[:dim]), _joined(shape[dim + 1:], strides[dim + 1:])
     if outer is None or inner is None or min(outer, inner, strides[dim]) < 0:
@@ -54,7 +58,7 @@ def strides_of_index(shape, strides, item: int, dim: int):
 
 
 def _joined(sizes, strides):
-    """The stride of several dims as one; None if they are none."""
+    """Return the stride of several dims as one; None if they are not one."""
     last = None
     for n, stride in zip(reversed(sizes), reversed(strides)):
         if n != 1:
@@ -65,21 +69,23 @@ def _joined(sizes, strides):
 
 
 def _words(shape, wanted, steps, dim):
-    """What both kernels know of sizes: items come beside it."""
+    """Return the words of both kernels about sizes; items come beside them."""
     given = steps or strides_of_index(wanted, dense_strides(wanted), 1, dim)
     return {"size": shape[dim], "count": wanted[dim], "inner": math.prod(shape[dim + 1:])} | dict(
         zip(("by_outer", "by_count", "by_inner"), given, strict=True))
 
 
 def dense_strides(shape) -> tuple:
-    """Strides, in elements, of a C-contiguous array."""
+    """Return strides, in elements, of a C-contiguous array."""
     return tuple([math.prod(shape[d + 1:]) for d in range(len(shape))])
 
 
 @functools.lru_cache(_KEPT)
 def plan(dtype, shape: tuple, index_dtype, wanted: tuple, dim: int, threads: int, steps=None) -> JobsPlan | None:
-    """The job on (x of this shape, int64 index of the wanted one, y, an int64 that is set where an index is wrong); None if the
-    kernel does not take them. `steps` are the index's strides as `strides_of_index` gives them, if it is not contiguous."""
+    """Return the job on (x of this shape, int64 index of the wanted one, y, an int64 that a wrong index sets).
+
+    None if the kernel does not take them. `steps` are the strides (`strides_of_index`) of an index that is not contiguous.
+    """
     if not can_gather(dtype, shape, index_dtype, wanted, dim):
         return None
     kernel, dim = codegen.GatherKernel(host(), dtype.itemsize), dim % len(shape)
@@ -98,7 +104,7 @@ def can_scatter(dtype, how: str) -> bool:
 
 @functools.lru_cache(_KEPT)
 def scatter_plan(dtype, how: str, shape: tuple, wanted: tuple, dim: int, threads: int, steps=None) -> JobsPlan:
-    """The job on (the copy of x to write in, int64 index of the wanted shape, src, an int64 set by a wrong index)."""
+    """Return the job on (the copy of x to write in, int64 index of the wanted shape, src, an int64 that a wrong index sets)."""
     element = f"i{8 * dtype.itemsize}" if how == codegen.SET else ADDABLE[dtype]
     kernel, dim = codegen.ScatterKernel(host(), element, how), dim % len(shape)
     words, outer = _words(shape, wanted, steps, dim), math.prod(shape[:dim])
@@ -109,7 +115,7 @@ def scatter_plan(dtype, how: str, shape: tuple, wanted: tuple, dim: int, threads
 
 
 def _index(index, dim):
-    """(an int64 index that kernels read, its strides; None of a contiguous one)"""
+    """Return (an int64 index that kernels read, its strides; None of a contiguous one)."""
     if index.flags.c_contiguous and index.dtype == _INDEX:
         return index, None
     steps = strides_of_index(index.shape, index.strides, index.itemsize, dim) if index.dtype == _INDEX else None
@@ -119,13 +125,13 @@ def _index(index, dim):
 
 
 def scatter(x, index, src, *, dim, how: str):
-    """x with elements of `src` put, or combined with what is there, where `index` says."""
+    """Return x with elements of `src` put, or combined with those there, at `index`."""
     out = copies.in_rows(x)
     return out if scatter_into(out, index, src, dim=dim, how=how) else None
 
 
 def scatter_into(out, index, src, *, dim, how: str) -> bool:
-    """The same on a contiguous array that is there; tells whether all indices were in range."""
+    """Scatter into a contiguous array; return whether all indices were in range."""
     (index, steps), src, wrong = _index(index, dim), copies.dense(src), np.zeros(1, _INDEX)
     made = scatter_plan(out.dtype, how, out.shape, index.shape, dim, pool.get_num_threads(), steps)
     made(out, _first(index, steps), src, wrong)
@@ -133,7 +139,7 @@ def scatter_into(out, index, src, *, dim, how: str) -> bool:
 
 
 def from_the_front(index, size):
-    """Indices that may count from the end, counted from the front; None if one is out of range."""
+    """Return indices that may count from the end, counted from the front; None if one is out of range."""
     low = index.min()
     if low < -size or index.max() >= size:
         return None
@@ -141,12 +147,13 @@ def from_the_front(index, size):
 
 
 def _first(index, steps):
-    """What is handed to native code for its address."""
+    """Return an array with the address of the index."""
     return index if steps is None else np.lib.stride_tricks.as_strided(index, (1,), (_INDEX.itemsize,))
 
 
 def gathered(x, index, *, dim):
-    """The elements that `index` names along a dim; None if the kernel does not take these arrays, too."""
+    """Return the elements at `index` along a dim; None if the kernel does not take these arrays, or an index is out of range.
+    """
     steps = None
     if not index.flags.c_contiguous:
         index, steps = _index(index, dim)
@@ -163,13 +170,13 @@ _MANY = 1 << 12         # elements from which a lookup in the last dim leaves nu
 
 
 def gather(x, index, *, dim):
-    """Return the elements that `index` names along a dim."""
+    """Return the elements at `index` along a dim."""
     found = gathered(x, index, dim=dim)
     return indexing.gather.ref(x, index, dim=dim) if found is None else found
 
 
 def index(x, *indices):
-    """Return x[indices]. One vector of the last dim is a gather whose index is expanded; the reference does the rest."""
+    """Return x[indices]. One vector of the last dim is a gather with an expanded index; the reference does the rest."""
     last = indices[-1]
     if len(indices) == x.ndim > 1 and last is not None and last.ndim == 1 and (
             x.size // max(1, x.shape[-1]) * last.size >= _MANY and all([i is None for i in indices[:-1]])):  # noqa: C419
@@ -184,9 +191,11 @@ def index(x, *indices):
 _index_reference = indexing.index.ref
 
 
-def index_rows_step(node, operands, results):
-    """Rows by indices of dims that follow each other; negative ones count from the end. Those of the first dim alone are rows
-    of a table; others are first made places among all rows."""
+def _index_rows_step(node, operands, results):
+    """Plan rows by indices of consecutive dims; negative ones count from the end.
+
+    Those of the first dim alone are rows of a table; others are first combined to flat row numbers.
+    """
     x, *indices = operands
     if len(indices) == 1 and indices[0] is not None:
         return lookup.taken(operands, results, -x.shape[0])
@@ -207,7 +216,7 @@ def index_rows_step(node, operands, results):
 
 @functools.lru_cache(64)
 def _place(kind, rank: int, is_first: bool):
-    """Places along a dim more: those so far times its size, and the index."""
+    """Return the kernel that adds a dim to flat numbers: those so far times its size, plus the index."""
     k = KernelBuilder(f"place_{kind.name}_{rank}_{int(is_first)}")
     for d in range(rank):
         k.parallel(f"d{d}", f"n{d}")
@@ -224,7 +233,7 @@ def _place(kind, rank: int, is_first: bool):
 
 
 def _place_step(shape, number: int, index, rows: int, is_first: bool):
-    """The step that takes in the indices of a dim; the first dim of `shape` counts what stands before all indices."""
+    """Return the step that adds the indices of a dim; the first dim of `shape` counts what is before all indices."""
     item, lead = index.dtype.itemsize, len(shape) - len(index.shape)
     strides = [0] * lead + [0 if n == 1 else s // item for n, s in zip(index.shape, index.strides)]
     named = {f"n{d}": n for d, n in enumerate(shape)} | {f"x{d}": s for d, s in enumerate(strides)}
@@ -234,8 +243,7 @@ def _place_step(shape, number: int, index, rows: int, is_first: bool):
     return step(kernel, (At(number), Table([rows]), *read, Scratch()), **named)
 
 
-def gather_step(node, operands, results):
-    """Elements along a dim, where shapes differ along it alone."""
+def _gather_step(node, operands, results):
     (x, index), dim = operands, node.params["dim"]
     made = plan(x.dtype, x.shape, index.dtype, index.shape, dim, pool.get_num_threads())
     if made is None or index.dtype != dt.int64.np:
@@ -243,8 +251,8 @@ def gather_step(node, operands, results):
     return NativeCall(tuple(map(with_status, made.native([0, 1, 2, None]).steps)))
 
 
-def plane_take_step(node, operands, results):
-    """The same of planes, each of which is a row."""
+def _plane_take_step(node, operands, results):
+    """Gather from planes, each of which is a row."""
     (planes, size), (_, count) = [(prod(v.shape[:2]), prod(v.shape[2:])) for v in operands]
     x, index = operands
     made = plan(x.dtype, (planes, size), index.dtype, (planes, count), 1, pool.get_num_threads())
@@ -254,12 +262,11 @@ def plane_take_step(node, operands, results):
 
 
 def with_status(native_step):
-    """A step whose fourth array is what it sets when an index is out of range."""
+    """Return a step whose fourth array is the status word, set by an index out of range."""
     return native_step._replace(words=(*native_step.words[:3], Status(), *native_step.words[4:]))
 
 
-def in_range_step(node, operands, results):
-    """A check, and a copy, where one is needed."""
+def _in_range_step(node, operands, results):
     (index,), (out,) = operands, results
     if index.dtype not in lookup.INDICES:
         return None
@@ -268,8 +275,8 @@ def in_range_step(node, operands, results):
 
 
 OPERATORS = {
-    indexing.gather: OperatorKernel(gather, gather_step),
-    indexing.index: OperatorKernel(index, index_rows_step),
-    indexing.in_range: OperatorKernel(step=in_range_step),
-    pooling.plane_take: OperatorKernel(step=plane_take_step),
+    indexing.gather: OperatorKernel(gather, _gather_step),
+    indexing.index: OperatorKernel(index, _index_rows_step),
+    indexing.in_range: OperatorKernel(step=_in_range_step),
+    pooling.plane_take: OperatorKernel(step=_plane_take_step),
 }

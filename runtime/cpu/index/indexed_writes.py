@@ -1,8 +1,7 @@
-"""Indexed writes into an array that is there: scatters and `index_put` without a copy of all that they leave as it is.
+"""Indexed writes: `scatter`, `index_put` and `assign_view`, as new arrays, as steps, and in place.
 
-These are writers as `inplace_kernels.py` describes them. They take the array as what is written and as the operator's first
-operand, look at indices before anything is written, and decline what shares memory with another operand or is summed in a wider
-type.
+In place they are writers (`graph/inplace_kernels.py`). They take the array both as target and as the operator's first operand,
+check indices before anything is written, and decline operands that share its memory, or sums in a wider type.
 """
 
 import math
@@ -36,7 +35,7 @@ def _is_along(x, value, indices) -> bool:
 
 
 def add_into(table, value, indices) -> bool:
-    """Adds a value to an array in C order at index arrays; False where this is not done in place."""
+    """Add a value to an array in C order at index arrays; return False if this is not done in place."""
     if table.dtype not in gathers.ADDABLE:
         return False
     if not _is_along(table, value, indices):
@@ -57,7 +56,6 @@ def add_into(table, value, indices) -> bool:
 
 
 def _add_rows(table, rows, values):
-    """As `indexing.add_rows`: table[rows[i]] += values[i]."""
     if table.shape[1] > 1 and lookup.can_add(values):
         lookup.add_into(table, values, rows)
     elif table.shape[1] == 1:
@@ -93,7 +91,7 @@ def index_put(x, value, *indices, accumulate):
 
 
 def _takes(out, x, *others) -> bool:
-    """Whether a writer writes over its first operand, and nothing else lies there."""
+    """Whether a writer writes over its first operand, and no other operand shares its memory."""
     return x is out and out.ndim > 0 and out.flags.carray and not any(
         [a is not None and np.may_share_memory(a, out) for a in others])  # noqa: C419
 
@@ -103,7 +101,7 @@ def _sums_as_it_is(out) -> bool:
 
 
 def scatter_writer(op: Op):
-    """Elements along a dim, put or combined with what is there."""
+    """Return the writer that puts elements along a dim, or combines them with those there."""
 
     def write(out, x, index, src, *, dim, mode) -> bool:
         if not _takes(out, x, index, src) or (mode != "set" and not _sums_as_it_is(out)):
@@ -120,7 +118,7 @@ def scatter_writer(op: Op):
 
 
 def index_put_writer(op: Op):
-    """Elements at index arrays, put or added."""
+    """Return the writer that puts or adds elements at index arrays."""
 
     def write(out, x, value, *indices, accumulate) -> bool:
         if not _takes(out, x, value, *indices) or (accumulate and not _sums_as_it_is(out)):
@@ -143,7 +141,7 @@ def index_put_writer(op: Op):
 
 
 def assign_writer(op: Op):
-    """The part that views select, where they are views in memory."""
+    """Return the writer of the part that views select, if they are views in memory."""
 
     def write(out, base, value, *, chain) -> bool:
         if not _takes(out, base):
@@ -160,8 +158,7 @@ def assign_writer(op: Op):
     return write
 
 
-def scatter_step(node, operands, results):
-    """Elements along a dim, put in a copy or combined with what is there."""
+def _scatter_step(node, operands, results):
     (x, index, src), (out,), dim, how = operands, results, node.params["dim"], node.params["mode"]
     takes = gathers.can_scatter(x.dtype, how) and index.dtype == dt.int64.np
     if not takes or src.shape != index.shape or not gathers.fits(x.shape, index.shape, dim):
@@ -171,8 +168,8 @@ def scatter_step(node, operands, results):
     return NativeCall((check, copy_of(x, 0, out, 3), *map(gathers.with_status, made.steps)), over=over_first(x, out, 3))
 
 
-def index_put_step(node, operands, results):
-    """Slices put, or added, by the indices of one dim."""
+def _index_put_step(node, operands, results):
+    """Put slices, or add them, by the indices of one dim."""
     x, values, *indices = operands
     (out,), given = results, [d for d, i in enumerate(indices) if i is not None]
     if len(given) != 1 or indices[given[0]].dtype not in lookup.INDICES:
@@ -187,7 +184,7 @@ def index_put_step(node, operands, results):
 
 
 def _put_along(adds, x, dim, index, number, result, before):
-    """Slices along a dim by a vector of indices, which may count from the end."""
+    """Return steps that put slices along a dim by a vector of indices, which may count from the end."""
     how = "add" if adds else "set"
     if not gathers.can_scatter(x.dtype, how):
         return None
@@ -198,8 +195,8 @@ def _put_along(adds, x, dim, index, number, result, before):
     return NativeCall((*steps, *before, *[lookup.with_index(s, at, 1) for s in puts]), scratch)
 
 
-def assign_view_step(node, operands, results):
-    """A copy, where the result does not lie in the base's memory, then the part that is written."""
+def _assign_view_step(node, operands, results):
+    """Copy the base, unless the result is in its memory, then the part that is written."""
     (base, value), (out,) = operands, results
     part = row_major(out.shape)
     for name, params in node.params["chain"]:
@@ -221,8 +218,8 @@ _OVERLAPPING = frozenset((shape.expand, shape.unfold, shape.as_strided))
 
 
 OPERATORS = {
-    indexing.scatter: OperatorKernel(make=scatter, step=scatter_step, write=scatter_writer),
-    indexing.scatter_reduce: OperatorKernel(make=scatter, step=scatter_step, write=scatter_writer),
-    indexing.index_put: OperatorKernel(index_put, index_put_step, write=index_put_writer),
-    assign.assign_view: OperatorKernel(step=assign_view_step, reads=STRIDED, write=assign_writer),
+    indexing.scatter: OperatorKernel(make=scatter, step=_scatter_step, write=scatter_writer),
+    indexing.scatter_reduce: OperatorKernel(make=scatter, step=_scatter_step, write=scatter_writer),
+    indexing.index_put: OperatorKernel(index_put, _index_put_step, write=index_put_writer),
+    assign.assign_view: OperatorKernel(step=_assign_view_step, reads=STRIDED, write=assign_writer),
 }

@@ -1,8 +1,8 @@
-"""Rows of tables on generated kernels: copying them by index, and adding them up by index in the order of the indices.
+"""Rows of tables: copied by index, and summed by index in the order of the indices.
 
     take(table, index)                 table[index] for in-range int64 indices
     add_rows(values, index, rows)      zeros (rows, width) with values[i] added at index[i]
-    add_into(table, values, index)     the same on a table that is there
+    add_into(table, values, index)     values[i] added to table[index[i]]
     bag_sums(table, index, offsets, *scales)    sums of rows (times their scales), without the rows in between
 
 Sums do not depend on the number of threads: threads share out the columns.
@@ -38,7 +38,7 @@ INDEX, BAG_INDEX = codegen.ARRAYS.index("index"), bags_codegen.ARRAYS.index("ind
 
 
 def can_take(table) -> bool:
-    """Whether rows of this table are copied by the kernel: those of plain numbers that lie one after the other."""
+    """Whether rows of this table are copied by the kernel: those of plain numbers in C order."""
     return table.ndim == 2 and table.itemsize in BY_SIZE and table.flags.c_contiguous and table.shape[1] > 1
 
 
@@ -49,7 +49,7 @@ def can_add(values) -> bool:
 
 @functools.lru_cache(_KEPT)
 def plan(kind, dtype, count, width, table_rows, clears, threads) -> JobsPlan:
-    """The plan on (table, index, rows) that copies or adds rows: `kind` is "take" or "add"."""
+    """Return the plan on (table, index, rows) that copies or adds rows: `kind` is "take" or "add"."""
     size = dtype.itemsize
     kernel = codegen.LookupKernel(host(), BY_SIZE[size] if kind == "take" else ADDABLE[dtype])
     symbol = getattr(kernel, kind)
@@ -71,7 +71,7 @@ def _indices(index):
 
 
 def take(table, index):
-    """table[index]; every index is in range."""
+    """Return table[index]; every index is in range."""
     out = alloc.empty((*index.shape, table.shape[1]), table.dtype)
     if out.size:
         _run("take", table, _indices(index), out, False)
@@ -79,20 +79,20 @@ def take(table, index):
 
 
 def add_rows(values, index, rows):
-    """The sums of the rows of `values` by index, (rows, width)."""
+    """Return the sums of the rows of `values` by index, (rows, width)."""
     table = alloc.empty((rows, values.shape[-1]), values.dtype)
     _run("add", table, _indices(index), copies.dense(values), True)
     return table
 
 
 def add_into(table, values, index):
-    """Adds rows of `values` to those of a C-contiguous table."""
+    """Add rows of `values` to those of a C-contiguous table."""
     _run("add", table, _indices(index), copies.dense(values), False)
 
 
 @functools.lru_cache(_KEPT)
 def bag_plan(dtype, count, width, bags, scaled, threads) -> JobsPlan:
-    """The plan on (table, index, offsets, sums) of each bag's rows; with scales of the rows before the sums."""
+    """Return the plan on (table, index, offsets, sums) of each bag's rows; with scales of the rows before the sums."""
     kernel = bags_codegen.BagKernel(host(), ADDABLE[dtype], scaled)
     task, work = task_of(kernel, kernel.symbol), count * width
     todo = Jobs(threads)
@@ -102,7 +102,7 @@ def bag_plan(dtype, count, width, bags, scaled, threads) -> JobsPlan:
 
 
 def bag_sums(table, index, offsets, *scales):
-    """The sums of the rows of a table at the indices of each bag, scaled or not; offsets and indices are in range."""
+    """Return sums of rows for each bag, scaled or not; offsets and indices are in range."""
     out = alloc.empty((offsets.size, table.shape[1]), table.dtype)
     bag_plan(table.dtype, index.size, table.shape[1], offsets.size, bool(scales), pool.get_num_threads())(
         alloc.dense(table), _indices(index), _indices(offsets), *map(alloc.dense, scales), out)
@@ -145,7 +145,7 @@ INDICES = {dt.int64.np, dt.int32.np, dt.int16.np, dt.int8.np, dt.uint8.np}
 
 @functools.lru_cache(16)
 def _as_long(kind):
-    """Integers as int64, counted from the end where they are negative."""
+    """Return the kernel that converts indices to int64, counted from the front."""
     k = KernelBuilder(f"index_{kind.name}")
     k.parallel("i", "n")
     k.input("x", kind, (1,))
@@ -158,7 +158,7 @@ def _as_long(kind):
 
 
 def index_steps(number: int, index, rows: int, low: int):
-    """(checks and conversions, the word where int64 indices lie, scratch bytes) of the operand `number`."""
+    """Return (checks and conversions, the word of int64 indices, scratch bytes) of the operand `number`."""
     kind = dt.BY_NP[index.dtype]
     steps = [check_range(At(number), index.size, kind, low, rows)]
     if low == 0 and kind is dt.int64:
@@ -173,7 +173,7 @@ def rows_plan(kind, dtype, index, width, rows, clears):
 
 
 def taken(operands, results, low):
-    """Copies rows of the first operand by the second into the result."""
+    """Return the call that copies rows of the first operand by the second into the result."""
     (table, index), (out,) = operands, results
     if index.dtype not in INDICES or out.dtype.itemsize not in BY_SIZE:
         return None
@@ -185,27 +185,24 @@ def taken(operands, results, low):
 
 
 def with_index(native_step, at, word=INDEX):
-    """A step of a lookup with its indices elsewhere."""
+    """Return a step of a lookup with its indices at another location."""
     words = list(native_step.words)
     words[word] = at
     return native_step._replace(words=tuple(words))
 
 
-def embed_step(node, operands, results):
-    """Rows at indices that are not negative."""
+def _embed_step(node, operands, results):
     return taken(operands, results, 0)
 
 
-def row_sums_step(node, operands, results):
-    """Sums in the order of the indices."""
+def _row_sums_step(node, operands, results):
     (values, index), (out,) = operands, results
     if index.dtype not in INDICES or out.dtype not in ADDABLE:
         return None
     return added(values, 0, index, 1, out, 0, 2, True, [])
 
 
-def bag_sums_step(node, operands, results):
-    """Sums of a table's rows for each bag, without the rows in between."""
+def _bag_sums_step(node, operands, results):
     (table, index, offsets, *scales), (out,) = operands, results
     if index.dtype not in INDICES or offsets.dtype != dt.int64.np or out.dtype not in ADDABLE or not index.size:
         return None
@@ -227,8 +224,8 @@ def added(values, value_number, index, index_number, out, low, out_number, clear
 
 
 OPERATORS = {
-    embedding.embedding: OperatorKernel(embed, embed_step),
-    embedding.row_sums: OperatorKernel(widened(row_sums), row_sums_step),
-    embedding.bag_sums: OperatorKernel(make=_bag_sums, step=bag_sums_step),
-    embedding.scaled_bag_sums: OperatorKernel(make=_bag_sums, step=bag_sums_step),
+    embedding.embedding: OperatorKernel(embed, _embed_step),
+    embedding.row_sums: OperatorKernel(widened(row_sums), _row_sums_step),
+    embedding.bag_sums: OperatorKernel(make=_bag_sums, step=_bag_sums_step),
+    embedding.scaled_bag_sums: OperatorKernel(make=_bag_sums, step=_bag_sums_step),
 }

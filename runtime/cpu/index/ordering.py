@@ -1,9 +1,9 @@
-"""Orders along a dim on generated kernels: the indices that sort, or those of the first few elements in order.
+"""Orders along a dim: the indices that sort, or those of the first few elements in order.
 
     argsort(x, dim=1, descending=False)
     arg_topk(x, k=5, dim=1, largest=True)
 
-The order is that of `ir/ops/index/sort.py`: total and stable, nan after every number. Rows are shared out between threads.
+The order is that of `ir/ops/index/sort.py`: total and stable, nan after every number. Threads share out rows.
 """
 
 import functools
@@ -48,7 +48,7 @@ def _task(kind):
 
 @functools.lru_cache(_KEPT)
 def plan(dtype, rows: int, size: int, keep: int, descending: bool, threads: int) -> JobsPlan:
-    """The jobs on (x, out) that give the first `keep` indices of each row's order."""
+    """Return the jobs on (x, out) that give the first `keep` indices of each row's order."""
     kernel, task = _task(KINDS[dtype])
     few = keep <= _FEW
     room = size if (16 if few else 4) * keep >= size else min(size, 2 * keep + (_SMALL_ROOM if few else _LEAST_ROOM))
@@ -85,7 +85,7 @@ def arg_topk(x, *, k, dim, largest):
 
 
 def _order(node, x, out, keep, descending):
-    """Along another dim than the last one, between copies with that dim behind the others."""
+    """Plan an order; along a dim other than the last one, between copies with that dim behind the others."""
     if x.dtype not in ordering.KINDS:
         return None
     dim, last, threads = node.params["dim"] % len(x.shape), len(x.shape) - 1, pool.get_num_threads()
@@ -103,16 +103,14 @@ def _order(node, x, out, keep, descending):
                       *turned(kept, items[1], found, rows_of(kept, items[1]), At(1), goes)])
 
 
-def argsort_step(node, operands, results):
-    """Along a dim."""
+def _argsort_step(node, operands, results):
     (x,) = operands
     return _order(node, x, results[0], x.shape[node.params["dim"]], node.params["descending"])
 
 
-def arg_topk_step(node, operands, results):
-    """Along a dim."""
+def _arg_topk_step(node, operands, results):
     (x,) = operands
     return _order(node, x, results[0], node.params["k"], node.params["largest"])
 
 
-OPERATORS = {sort.argsort: OperatorKernel(argsort, argsort_step), sort.arg_topk: OperatorKernel(arg_topk, arg_topk_step)}
+OPERATORS = {sort.argsort: OperatorKernel(argsort, _argsort_step), sort.arg_topk: OperatorKernel(arg_topk, _arg_topk_step)}

@@ -1,4 +1,4 @@
-"""Elements at given places of planes on generated kernels: what runs the operators of `ir/ops/nn/sampled_points.py`."""
+"""Elements of planes at given points (`ir/ops/nn/sampled_points.py`)."""
 
 import functools
 import math
@@ -23,7 +23,7 @@ _KEPT = 512
 
 @functools.lru_cache(_KEPT)
 def plan(kind: str, dtype, weighted: bool, images: int, channels: int, size: int, points: int, taps: int, threads: int):
-    """The job on (x, places, weights, y)."""
+    """Return the job on (x, places, weights, y)."""
     kernel = codegen.TapsKernel(host(), _ELEMENTS[dtype], taps, weighted)
     symbol, blocks = kernel.symbol(kind), -(-points // codegen.BLOCK)
     items, work = images * (channels if kind == "put" else blocks), 4 * images * channels * points * taps
@@ -47,7 +47,7 @@ def _run(kind, x, places, weights, y, weighted=True):
 
 
 def take(x, places, weights):
-    """What `taps_take` computes."""
+    """Run `taps_take`."""
     out_shape = (*x.shape[:2], *places.shape[2:])
     if not runs(x, places) or not x.size:
         return np.asarray(ops.taps_take.ref(x, places, weights), x.dtype)
@@ -57,7 +57,7 @@ def take(x, places, weights):
 
 
 def put(y, places, weights, *, size):
-    """What `taps_put` computes."""
+    """Run `taps_put`."""
     if not runs(y, places) or not y.size or not math.prod(size):
         return np.asarray(ops.taps_put.ref(y, places, weights, size=size), y.dtype)
     out, y = alloc.empty((*y.shape[:2], *size), y.dtype), alloc.dense(y)
@@ -66,7 +66,7 @@ def put(y, places, weights, *, size):
 
 
 def dots(x, y, places):
-    """What `taps_dots` computes."""
+    """Run `taps_dots`."""
     if not runs(x, places) or not x.size:
         return np.asarray(ops.taps_dots.ref(x, y, places), x.dtype)
     out = alloc.empty(places.shape, x.dtype)
@@ -75,7 +75,7 @@ def dots(x, y, places):
 
 
 def _call(kind, x, y, places, weighted, arrays) -> NativeCall | None:
-    """The job on (planes, places, weights, values); `arrays` are their numbers."""
+    """Return the job on (planes, places, weights, values); `arrays` are their operand numbers."""
     if not runs(x, places):
         return None
     made = plan(kind, x.dtype, weighted, *x.shape[:2], math.prod(x.shape[2:]), math.prod(places.shape[2:]),
@@ -83,23 +83,20 @@ def _call(kind, x, y, places, weighted, arrays) -> NativeCall | None:
     return made.native(arrays)
 
 
-def take_step(node, operands, results):
-    """Values of planes."""
+def _take_step(node, operands, results):
     (x, places, weights), (y,) = operands, results
     return _call("take", x, y, places, weights is not None, (0, 1, None if weights is None else 2, 3))
 
 
-def put_step(node, operands, results):
-    """Planes of values."""
+def _put_step(node, operands, results):
     (y, places, weights), (x,) = operands, results
     return _call("put", x, y, places, weights is not None, (3, 1, None if weights is None else 2, 0))
 
 
-def dots_step(node, operands, results):
-    """Weights of planes and values."""
+def _dots_step(node, operands, results):
     (x, y, places), _ = operands, results
     return _call("dots", x, y, places, True, (0, 2, 3, 1))
 
 
-OPERATORS = {ops.taps_take: OperatorKernel(take, take_step), ops.taps_put: OperatorKernel(put, put_step),
-             ops.taps_dots: OperatorKernel(dots, dots_step)}
+OPERATORS = {ops.taps_take: OperatorKernel(take, _take_step), ops.taps_put: OperatorKernel(put, _put_step),
+             ops.taps_dots: OperatorKernel(dots, _dots_step)}

@@ -1,4 +1,4 @@
-"""Scans along a dim on generated kernels: `scan("add", x, dim=1)`. Values are those of one step after the other."""
+"""Scans along a dim: `scan("add", x, dim=1)`. Values are those of one step after the other."""
 
 import functools
 import math
@@ -33,13 +33,13 @@ def can_scan(x) -> bool:
 
 
 def can_scan_parts(x, how: str, dim: int) -> bool:
-    """Whether they take it as real numbers, of which the last dim has the parts: sums of complex numbers are those of these."""
+    """Whether complex numbers are scanned as real ones, with the parts in the last dim, which is right for sums."""
     return how == codegen.ADD and x.dtype in dt.NP_PARTS and x.size > 0 and len(x.shape) > 0 and sizes(x.shape, dim)[2] >= _WIDE
 
 
 @functools.lru_cache(_KEPT)
 def plan(how: str, dtype, shape: tuple, dim: int, threads: int) -> JobsPlan:
-    """The job on (x, z, y), all of a shape, along a dim; z is not touched by sums and products."""
+    """Return the job on (x, z, y), all of a shape, along a dim; z is not touched by sums and products."""
     outer, size, inner = sizes(shape, dim)
     if dtype in dt.NP_PARTS:
         dtype, inner = dt.NP_PARTS[dtype], 2 * inner
@@ -54,20 +54,20 @@ def plan(how: str, dtype, shape: tuple, dim: int, threads: int) -> JobsPlan:
 
 
 def sizes(shape, dim: int) -> tuple:
-    """(outer, size, inner) of a shape along a dim."""
+    """Return (outer, size, inner) of a shape along a dim."""
     dim %= len(shape)
     return math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1:])
 
 
 def scan(how: str, x, *, dim):
-    """The sums (products) of everything up to and including each element."""
+    """Return the sums (products) of everything up to and including each element."""
     x, out = copies.dense(x), alloc.empty(x.shape, x.dtype)
     plan(how, x.dtype, x.shape, dim, pool.get_num_threads())(x, x, out)
     return out
 
 
 def complex_sums(x, *, dim):
-    """Running sums of complex numbers."""
+    """Return running sums of complex numbers."""
     if can_scan_parts(x, codegen.ADD, dim):
         return scan(codegen.ADD, x, dim=dim)
     kind = dt.BY_NP[x.dtype]
@@ -76,14 +76,14 @@ def complex_sums(x, *, dim):
 
 
 def linear(a, b, *, dim):
-    """h[t] = a[t] * h[t - 1] + b[t]"""
+    """Return the recurrence h[t] = a[t] * h[t - 1] + b[t] of arrays that the kernel takes."""
     out = alloc.empty(a.shape, a.dtype)
     plan(codegen.LINEAR, a.dtype, a.shape, dim, pool.get_num_threads())(copies.dense(a), copies.dense(b), out)
     return out
 
 
 def extreme(how: str, x, *, dim):
-    """(the largest or smallest so far, where it was seen last)"""
+    """Return (the largest or smallest so far, where it was seen last)."""
     out, places = alloc.empty(x.shape, x.dtype), alloc.empty(x.shape, np.dtype(np.int64))
     plan(how, x.dtype, x.shape, dim, pool.get_num_threads())(copies.dense(x), places, out)
     return out, places

@@ -1,4 +1,4 @@
-"""Places of values in sorted rows on the generated kernel: `searchsorted(rows, values, right=False)`."""
+"""Places of values in sorted rows: `searchsorted(rows, values, right=False)`."""
 
 import functools
 import math
@@ -27,7 +27,7 @@ def can_search(dtype, shape: tuple, wanted: tuple) -> bool:
 
 @functools.lru_cache(_KEPT)
 def plan(dtype, shape: tuple, wanted: tuple, right: bool, threads: int) -> JobsPlan:
-    """The job on (sorted rows, values, places), all of them contiguous."""
+    """Return the job on (sorted rows, values, places), all of them contiguous."""
     kernel, size = codegen.SearchKernel(host(), ELEMENTS[dtype], right), shape[-1]
     rows = math.prod(shape[:-1])
     count = math.prod(wanted) // rows
@@ -48,8 +48,7 @@ def searchsorted(rows, values, *, right):
     return out
 
 
-def searchsorted_step(node, operands, results):
-    """In one sorted row, or in a row for each row of values."""
+def _searchsorted_step(node, operands, results):
     rows, values = operands
     if not can_search(rows.dtype, rows.shape, values.shape):
         return None
@@ -57,4 +56,4 @@ def searchsorted_step(node, operands, results):
     return plan(rows.dtype, rows.shape, values.shape, right, pool.get_num_threads()).native([0, 1, 2])
 
 
-OPERATORS = {sort.searchsorted: OperatorKernel(searchsorted, searchsorted_step)}
+OPERATORS = {sort.searchsorted: OperatorKernel(searchsorted, _searchsorted_step)}

@@ -1,8 +1,7 @@
-"""Cholesky factors on generated kernels: `factor(x)` gives L with L @ L^T = x for each matrix of a batch, of which
-the lower triangle is read.
+"""Cholesky factors: `factor(x)` gives L with L @ L^T = x for each matrix of a batch, from its lower triangle.
 
-The work is done on upper triangles, whose rows lie along vectors. A large matrix goes block by block: the block on the
-diagonal, the triangular system to its right, and the products of that taken off the rest, strip by strip of its triangle.
+The work is done on upper triangles, whose rows are contiguous. A large matrix goes block by block: the block on the diagonal,
+the triangular system to its right, and the products of that subtracted from the rest, strip by strip of its triangle.
 """
 
 import functools
@@ -30,7 +29,7 @@ _KEPT = 1024
 
 
 def factor(x: np.ndarray):
-    """(L, the order from 1 of the first minor that is not positive, or 0); L is no factor where there is such a minor."""
+    """Return (L, the order from 1 of the first minor that is not positive, or 0); with such a minor, L is no factor."""
     *lead, n, _ = x.shape
     x = alloc.dense(x).reshape(math.prod(lead), n, n)
     out, info = alloc.empty(x.shape, x.dtype), np.zeros(len(x), np.int32)
@@ -48,7 +47,7 @@ def factor(x: np.ndarray):
 
 
 def _factor_large(upper, info):
-    """Makes U of the upper triangle of a matrix (1, n, n)."""
+    """Factor the upper triangle of a matrix (1, n, n) in place."""
     n = upper.shape[1]
     for start in range(0, n, _BLOCK):
         stop = min(start + _BLOCK, n)
@@ -66,7 +65,7 @@ def _factor_large(upper, info):
 
 
 def _room(dtype, n):
-    """(elements from row to row, rows) of an upper triangle's memory."""
+    """Return (elements from row to row, rows) of an upper triangle's memory."""
     lanes = _tasks(dtype)[0].tile.lanes
     wide = -(-n // lanes) * lanes
     return wide + (_LINE // dtype.itemsize if wide * dtype.itemsize % _CROWDED == 0 else 0), wide
@@ -74,7 +73,7 @@ def _room(dtype, n):
 
 @functools.lru_cache(None)
 def _tasks(dtype):
-    """(kernel, its tasks by name) for a dtype."""
+    """Return (kernel, its tasks by name) for a dtype."""
     kernel = codegen.CholeskyKernel(host(), triangular.ELEMENTS[dtype])
     made = compile_module(text_of(kernel), kernel.symbols)
     return kernel, {name: made[symbol] for name, symbol in zip(codegen.TASKS, kernel.symbols)}
@@ -82,7 +81,7 @@ def _tasks(dtype):
 
 @functools.lru_cache(_KEPT)
 def _plan(dtype, shape, names, first, threads):
-    """Jobs on (x, upper, out, info)."""
+    """Return jobs on (x, upper, out, info)."""
     (batch, n, _), item = shape, dtype.itemsize
     apart, high = _room(dtype, n)
     strides = {"x_row": n * item, "x_batch": n * n * item, "out_row": n * item, "out_batch": n * n * item,
@@ -92,7 +91,7 @@ def _plan(dtype, shape, names, first, threads):
 
 @functools.lru_cache(_KEPT)
 def _factor_block(dtype, shape, strides, first, threads):
-    """The job that factors blocks where they lie."""
+    """Return the job that factors blocks in place."""
     return _jobs(dtype, shape[0], shape[1], ("factor",), {"upper_row": strides[1], "upper_batch": strides[0]}, first, threads)
 
 

@@ -8,7 +8,7 @@ from . import lu, small_matrices, triangular
 
 
 def _diagonal(factors, pivots):
-    """(the diagonals of U, -1.0 where an odd number of rows was exchanged and 1.0 elsewhere)"""
+    """Return (the diagonals of U, -1.0 if an odd number of rows was exchanged, else 1.0)."""
     exchanged = np.count_nonzero(pivots != np.arange(1, pivots.shape[-1] + 1, dtype=np.int32), -1)
     return np.diagonal(factors, axis1=-2, axis2=-1), np.where(exchanged % 2, -1, 1).astype(factors.dtype)
 
@@ -52,7 +52,7 @@ def cofactor(x):
 
 
 def _inverse_and_determinant(x):
-    """(inverses, determinants as fractions, and the powers of 2 by which to multiply them)"""
+    """Return (inverses, determinants as fractions, and the powers of 2 by which to multiply them)."""
     if small_matrices.takes(x):
         inverse, whole = [small_matrices.run(routine, [x], given)[0] for routine, given in (
             ("inv", [(x.shape[-2:], x.dtype), ((), small_matrices.INFO)]), ("det", [((), x.dtype)]))]
@@ -66,7 +66,7 @@ _RUN = 512      # fractions of which the product is within the range of float64
 
 
 def _scaled_determinant(diagonal, sign):
-    """The product of U's diagonals as a fraction and a power of 2, so that it has no end of a range to pass."""
+    """Return the product of U's diagonals as a fraction and a power of 2, which cannot overflow."""
     parts, power = np.frexp(diagonal.astype(np.float64))
     power = power.sum(-1)
     while parts.shape[-1] > 1:

@@ -1,12 +1,11 @@
-"""Discrete Fourier transforms on generated kernels, of sizes with the factors 2, 3 and 5
-(`passes/codegen/llvm/linalg/fourier.py`).
+"""Discrete Fourier transforms of sizes with the factors 2, 3 and 5 (`passes/codegen/llvm/linalg/fourier.py`).
 
     made = fourier.transform("rows", x.dtype, x.shape, -1, scale=1 / n, inverse=True, threads=2)      # None: not of this size
     out = made(x)
 
 The tasks: "rows" of complex numbers, along the last dim; "columns", along any other; "halves", the n // 2 + 1 frequencies of n
-real numbers along the last dim, and back "wholes", which are n // 2 complex numbers each. Arrays are dense. What fits the
-second-level cache is taken; larger transforms are left to numpy.
+real numbers along the last dim, and back "wholes", which are n // 2 complex numbers each. Arrays are dense. Transforms that do
+not fit the second-level cache are left to NumPy.
 """
 
 import functools
@@ -45,7 +44,7 @@ class Planned(NamedTuple):
 
 @functools.lru_cache(_KEPT)
 def transform(task: str, dtype, shape: tuple, dim: int, scale: float, inverse: bool, threads: int):
-    """What transforms arrays of a dtype and shape; None where no kernel does."""
+    """Return the function that transforms arrays of a dtype and shape; None if no kernel does."""
     made = transform_plan(task, dtype, shape, dim, scale, inverse, threads)
     if made is None:
         return None
@@ -61,7 +60,7 @@ def transform(task: str, dtype, shape: tuple, dim: int, scale: float, inverse: b
 
 @functools.lru_cache(_KEPT)
 def transform_plan(task, dtype, shape, dim, scale, inverse, threads) -> Planned | None:
-    """The same as a plan."""
+    """Return the plan of such a transform."""
     have, size = shape[dim], math.prod(shape)
     part, width = dt.NP_PARTS.get(dtype, dtype), 1 if task != "columns" else math.prod(shape[dim + 1:])
     n = 2 * (have - 1) if task == "wholes" else have
@@ -83,7 +82,7 @@ def transform_plan(task, dtype, shape, dim, scale, inverse, threads) -> Planned 
 
 
 def _radices(n: int):
-    """The radices of the passes over n rows, from the first one on; None where other factors are left."""
+    """Return the radices of the passes over n rows, from the first one on; None if other factors are left."""
     found = []
     for prime in (5, 3):
         while n % prime == 0:
@@ -101,7 +100,7 @@ def _radices(n: int):
 
 @functools.lru_cache(_KEPT)
 def _lanes(part, n, task) -> int:
-    """How many numbers stand side by side; 0 where kernels do not take a size."""
+    """Return how many numbers are in a vector; 0 if kernels do not take a size."""
     element, most = triangular.ELEMENTS.get(part), cache_sizes.second_level() // 2
     if element is None or n < 2:
         return 0
@@ -124,14 +123,14 @@ def _lanes(part, n, task) -> int:
 
 @functools.lru_cache(None)
 def _tasks(element, lanes):
-    """(kernel, its tasks by name)."""
+    """Return (kernel, its tasks by name)."""
     kernel = codegen.FourierKernel(host(), element, lanes)
     made = compile_module(text_of(kernel), kernel.symbols)
     return kernel, {name: made[symbol] for name, symbol in zip(codegen.TASKS, kernel.symbols)}
 
 
 def _plan(part, lanes, n, task, items, width, blocks, apart, scale, inverse, threads):
-    """(the job on (x, out, factors), the factors)"""
+    """Return (the job on (x, out, factors), the factors)."""
     kernel, tasks = _tasks(triangular.ELEMENTS[part], lanes)
     m = n if task == "columns" else n // lanes if task == "rows" else n // 2 // lanes
     factors, passes, (between, half_factors) = _factors(part, lanes, m, task)
@@ -149,7 +148,7 @@ def _plan(part, lanes, n, task, items, width, blocks, apart, scale, inverse, thr
 
 
 def _places(m, kernel):
-    """At which byte of the scratch each row of a transform is laid down, so that passes make the natural order of it."""
+    """Return the byte of the scratch for each row of a transform, so that passes give the natural order."""
     order = np.zeros(1, np.int64)
     for radix in _radices(m):
         order = (np.arange(radix)[:, None] + radix * order).reshape(-1)
@@ -160,7 +159,8 @@ def _places(m, kernel):
 
 @functools.lru_cache(_KEPT)
 def _factors(part, lanes, m, task):
-    """(the factors of a transform, the words of its passes, (byte of the factors between, byte of those of real rows))."""
+    """Return (the factors of a transform, the words of its passes, (byte of the factors between, byte of those of real rows)).
+    """
     found, passes, span, bytes_, starts = [], [], 1, 0, []
 
     def add(numbers):
@@ -185,7 +185,7 @@ def _factors(part, lanes, m, task):
 
 
 def roots(k, n):
-    """The cosines and sines of -2 pi k / n, as near as their dtype comes, and exact where they are 0 or 1."""
+    """Return the cosines and sines of -2 pi k / n, correctly rounded, and exact where they are 0 or 1."""
     quarter, rest = np.divmod(4 * (k % n), n)
     near = np.minimum(rest, n - rest) * (math.pi / (2 * n))
     far = 2 * rest > n
@@ -197,12 +197,12 @@ def roots(k, n):
 
 
 def _scale_of(norm, n, inverse) -> float:
-    """What the numbers of a transform of n are multiplied with."""
+    """Return the factor of the numbers of a transform of n."""
     return math.sqrt(1 / n) if norm == "ortho" else 1 / n if inverse == (norm == "backward") else 1.0
 
 
 def _along(task, x, dim, scale):
-    """A transform of rows along any dim; None where no kernel does it."""
+    """Return a transform of rows along any dim; None if no kernel does it."""
     whole = x if dim == x.ndim - 1 else np.moveaxis(x, dim, -1)
     made = transform(task, x.dtype, whole.shape, -1, scale, task == "wholes", pool.get_num_threads())
     if made is None:
@@ -233,8 +233,8 @@ def irfft(x, *, dim, n, norm):
     return ops.irfft.ref(x, dim=dim, n=n, norm=norm) if found is None else found
 
 
-def fft_step(node, operands, results):
-    """One dim after the other, the last one first; all but the first where the result lies."""
+def _fft_step(node, operands, results):
+    """Plan one dim after the other, the last one first; all but the first are in place."""
     (x,), (out,), steps, scratch = operands, results, [], 0
     inverse, norm = node.params["inverse"], node.params["norm"]
     for d in reversed(node.params["dim"]):
@@ -247,16 +247,14 @@ def fft_step(node, operands, results):
     return NativeCall(tuple(steps), scratch) if steps and out.size else None
 
 
-def rfft_step(node, operands, results):
-    """Half of the frequencies of rows of real numbers."""
+def _rfft_step(node, operands, results):
     x, dim = operands[0], node.params["dim"]
     if not _is_last(x, dim):
         return None
     return _transformed("halves", x, dim, _scale_of(node.params["norm"], x.shape[dim], False), False)
 
 
-def irfft_step(node, operands, results):
-    """Rows of real numbers of half of their frequencies."""
+def _irfft_step(node, operands, results):
     x, dim, n = operands[0], node.params["dim"], node.params["n"]
     if n % 2 or not _is_last(x, dim):
         return None
@@ -268,10 +266,10 @@ def _is_last(x, dim) -> bool:
 
 
 def _transformed(task, x, dim, scale, inverse, source=0):
-    """The steps that eager code takes, from an operand to the result; None where no kernel does it."""
+    """Return the steps of the eager plan, from an operand to the result; None if no kernel does it."""
     made = transform_plan(task, x.dtype, x.shape, dim, scale, inverse, pool.get_num_threads())
     return None if made is None else made.plan.native([source, 1, Table(made.factors.view(np.int64))])
 
 
-OPERATORS = {ops.fft: OperatorKernel(fft, fft_step), ops.rfft: OperatorKernel(rfft, rfft_step),
-             ops.irfft: OperatorKernel(irfft, irfft_step)}
+OPERATORS = {ops.fft: OperatorKernel(fft, _fft_step), ops.rfft: OperatorKernel(rfft, _rfft_step),
+             ops.irfft: OperatorKernel(irfft, _irfft_step)}

@@ -44,8 +44,10 @@ def pinv(x, *, rcond):
 
 
 def _rotations(op, x, full=False):
-    """What the operator gives for matrices of a few rows, and which have no finite values; wide ones by their transposes, since
-    columns are turned."""
+    """Return the operator's results for matrices of a few rows, and which of them have no finite values.
+
+    Wide matrices go by their transposes, since columns are rotated.
+    """
     (m, n), kind = x.shape[-2:], x.dtype
     if op is factorizations.eigh:
         return small_matrices.run("eigh", [x], [((n,), kind), ((n, n), kind), ((), small_matrices.INFO)])
@@ -61,8 +63,10 @@ def _rotations(op, x, full=False):
 
 
 def by_lapack(op: Op):
-    """The reference, LAPACK's own through numpy; batches of small matrices are shared out between threads, for it works on one
-    at a time."""
+    """Return LAPACK's decomposition through NumPy.
+
+    Batches of small matrices are shared out between threads, since LAPACK works on one at a time.
+    """
 
     def run(x, **params):
         *lead, rows, columns = x.shape
@@ -83,7 +87,6 @@ def _joined(parts, lead):
 
 
 def _by_threads(fn, parts):
-    """fn(part) for each of some parts, one on each thread."""
     found: list = [None] * len(parts)
 
     def one(number):

@@ -1,4 +1,4 @@
-"""LU factors with partial pivoting on generated kernels, and what is made of them: solutions, inverses.
+"""LU factors with partial pivoting, solutions and inverses.
 
     factors, pivots, info = factor(x)         as LAPACK's getrf gives them, of each matrix of a batch
 
@@ -33,7 +33,8 @@ _KEPT = 1024
 
 
 def factor(x: np.ndarray):
-    """(L and U in one matrix, the row from 1 that each was exchanged with, the first zero of U's diagonal from 1 or 0)"""
+    """Return (L and U in one matrix, the row from 1 that each was exchanged with, the first zero of U's diagonal from 1 or 0).
+    """
     *lead, rows, columns = x.shape
     steps = min(rows, columns)
     x = alloc.dense(x).reshape(math.prod(lead), rows, columns)
@@ -49,7 +50,7 @@ def factor(x: np.ndarray):
 
 
 def _factor_large(matrix, pivots, info):
-    """Factors one matrix in its place, (1, rows, columns)."""
+    """Factor one matrix (1, rows, columns) in place."""
     _, rows, columns = matrix.shape
     threads, steps = pool.get_num_threads(), min(rows, columns)
     for start in range(0, steps, _PANEL):
@@ -69,12 +70,12 @@ def _factor_large(matrix, pivots, info):
 
 
 def exchange(x: np.ndarray, pivots: np.ndarray, first: int = 0):
-    """Exchanges rows of x (batch, n, k), one pivot after the other; pivots count from `first` + 1."""
+    """Exchange rows of x (batch, n, k), one pivot after the other; pivots count from `first` + 1."""
     _moves(x.dtype, x.shape, x.strides, pivots.shape[1], pivots.strides[0], first, pool.get_num_threads())(x, pivots)
 
 
 def solve(factors: np.ndarray, pivots: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """x with A @ x = b, from the factors of A; divided by zeros, where U has them."""
+    """Return x with A @ x = b, from the factors of A; divided by zeros, where U has them."""
     *lead, n, columns = b.shape
     x = alloc.empty((math.prod(lead), n, columns), b.dtype)
     np.copyto(x.reshape(b.shape), b)
@@ -87,7 +88,7 @@ def solve(factors: np.ndarray, pivots: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @functools.lru_cache(None)
 def _tasks(dtype):
-    """(kernel, the task that factors, the one that exchanges rows) for a dtype."""
+    """Return (kernel, the task that factors, the one that exchanges rows) for a dtype."""
     kernel = codegen.LuKernel(host(), triangular.ELEMENTS[dtype])
     made = compile_module(text_of(kernel), [kernel.symbol, kernel.moves])
     return kernel, made[kernel.symbol], made[kernel.moves]
@@ -95,7 +96,7 @@ def _tasks(dtype):
 
 @functools.lru_cache(_KEPT)
 def _panels(dtype, shape, x_strides, out_strides, steps, first, threads):
-    """The job on (x, out, pivots, info): a panel of each matrix."""
+    """Return the job on (x, out, pivots, info): a panel of each matrix."""
     (batch, rows, columns), item = shape, dtype.itemsize
     kernel, task, _ = _tasks(dtype)
     apart = -(-rows // kernel.lanes) * kernel.lanes * item
@@ -111,7 +112,6 @@ def _panels(dtype, shape, x_strides, out_strides, steps, first, threads):
 
 @functools.lru_cache(_KEPT)
 def _moves(dtype, shape, x_strides, count, pivots_batch, first, threads):
-    """The job on (x, pivots)."""
     batch, _, columns = shape
     width = columns if threads == 1 or batch > 1 else max(_STRIP, -(-columns // (2 * threads)))
     todo, strips, work = Jobs(threads), -(-columns // width), 4 * batch * count * columns

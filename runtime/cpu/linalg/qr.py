@@ -1,8 +1,8 @@
-"""QR factors by Householder's reflections on generated kernels, and least squares.
+"""QR factors by Householder reflections, and least squares.
 
 A narrow matrix is one item of one job. A wider one goes panel by panel: the reflections of a panel together are I - V T V^T,
-where T^-1 has 1 / tau on its diagonal and V^T V above it, so that what they make of other columns are three products, one of
-them a triangular system.
+where T^-1 has 1 / tau on its diagonal and V^T V above it. So they change other columns by three products, one of them a
+triangular system.
 """
 
 import functools
@@ -29,7 +29,7 @@ _KEPT = 1024
 
 
 def factor(x: np.ndarray, complete: bool = False):
-    """Q and R with Q @ R = x; Q is square if `complete`."""
+    """Return Q and R with Q @ R = x; Q is square if `complete`."""
     *lead, rows, columns = x.shape
     steps = min(rows, columns)
     wide = rows if complete else steps
@@ -51,7 +51,7 @@ def factor(x: np.ndarray, complete: bool = False):
 
 
 def _copy_upper(work, r):
-    """R, of which the first rows of a matrix are left, and zeros below it."""
+    """Copy R from the first rows of a matrix, with zeros below it."""
     for start in range(0, len(r), _PANEL):
         rows = r[start:start + _PANEL]
         rows[:, :start] = 0
@@ -60,8 +60,10 @@ def _copy_upper(work, r):
 
 
 def _factor_large(work, steps):
-    """Makes R of the first `steps` columns of a matrix (1, rows, columns), and Q^T times the others of these; gives the panels
-    as (first row, V, T^-1)."""
+    """Factor the first `steps` columns of a matrix (1, rows, columns) in place; return the panels as (first row, V, T^-1).
+
+    The other columns become Q^T times themselves.
+    """
     columns = work.shape[2]
     panels = []
     for start in range(0, steps, _PANEL):
@@ -77,7 +79,7 @@ def _factor_large(work, steps):
 
 
 def _inner(v, tau):
-    """T^-1 of reflections: only what is on and above its diagonal counts."""
+    """Return T^-1 of reflections: only its upper triangle counts."""
     inner, at = gemm.matmul(v.transpose(0, 2, 1), v), np.arange(v.shape[2])
     with np.errstate(divide="ignore"):
         inner[:, at, at] = 1 / tau
@@ -85,7 +87,7 @@ def _inner(v, tau):
 
 
 def _reflect(v, inner, x, forward):
-    """x -= V T V^T x, with T's transpose going forward: Q^T x; else Q x."""
+    """Subtract V T V^T x from x, with T's transpose going forward (Q^T x), else Q x."""
     along = gemm.matmul(v.transpose(0, 2, 1), x)
     minus = np.empty_like(along)
     triangular.solve_block(inner.transpose(0, 2, 1) if forward else inner, along, upper=not forward, minus=minus)
@@ -93,7 +95,7 @@ def _reflect(v, inner, x, forward):
 
 
 def _collect(panels, q):
-    """The first columns of the product of all reflections."""
+    """Return the first columns of the product of all reflections."""
     q[...] = 0
     at = np.arange(q.shape[2])
     q[:, at, at] = 1
@@ -102,8 +104,10 @@ def _collect(panels, q):
 
 
 def least_squares(a: np.ndarray, b: np.ndarray, rcond: float) -> np.ndarray | None:
-    """x with the least |a x - b|, the shortest of them, where all singular values of a surely count: none is below rcond times
-    the largest. None where it may be otherwise."""
+    """Return the shortest x with the least |a x - b|, if no singular value of a is below rcond times the largest.
+
+    None if that is not certain.
+    """
     *lead, rows, columns = a.shape
     if rows < columns:
         return _shortest(a, b, rcond)
@@ -126,7 +130,7 @@ def least_squares(a: np.ndarray, b: np.ndarray, rcond: float) -> np.ndarray | No
 
 
 def _shortest(a, b, rcond):
-    """The shortest x with a x = b, for a of more columns than rows: from the factors of its transpose."""
+    """Return the shortest x with a x = b, for a of more columns than rows: from the factors of its transpose."""
     q, r = factor(np.swapaxes(a, -1, -2))
     r, x = r.reshape(-1, *r.shape[-2:]), alloc.empty((math.prod(b.shape[:-2]), *b.shape[-2:]), b.dtype)
     if not _is_regular(r, rcond):
@@ -137,8 +141,10 @@ def _shortest(a, b, rcond):
 
 
 def _is_regular(factors, rcond):
-    """Whether the condition of all upper triangles is surely below 1 / rcond: by the lengths of them and of their inverses,
-    which are not less than their largest singular values."""
+    """Whether the condition of all upper triangles is certainly below 1 / rcond.
+
+    It is bounded by the norms of them and of their inverses, which are not less than their largest singular values.
+    """
     upper = np.triu(factors)
     inverse = np.broadcast_to(np.eye(upper.shape[-1], dtype=upper.dtype), upper.shape).copy()
     triangular.solve(upper, inverse, upper=True)
@@ -148,7 +154,7 @@ def _is_regular(factors, rcond):
 
 
 def _reflections(x, steps, tau, **wanted):
-    """Runs the job for (batch, rows, columns); `wanted` are arrays for packed, v, r, q."""
+    """Run the job for (batch, rows, columns); `wanted` are arrays for packed, v, r, q."""
     key = tuple([(name, array.strides[:2], array.shape[2]) for name, array in wanted.items()])
     arrays = [wanted.get(name, x) for name in codegen.ARRAYS[3:]]
     _plan(x.dtype, x.shape, x.strides[:2], steps, key, pool.get_num_threads())(x, wanted.get("packed", x), tau, *arrays)
@@ -156,14 +162,13 @@ def _reflections(x, steps, tau, **wanted):
 
 @functools.lru_cache(None)
 def _task(dtype):
-    """(kernel, its task) for a dtype."""
     kernel = codegen.HouseholderKernel(host(), triangular.ELEMENTS[dtype])
     return kernel, compile_module(text_of(kernel), [kernel.symbol])[kernel.symbol]
 
 
 @functools.lru_cache(_KEPT)
 def _plan(dtype, shape, x_strides, steps, wanted, threads):
-    """The job on (x, packed, tau, v, r, q)."""
+    """Return the job on (x, packed, tau, v, r, q)."""
     (batch, rows, columns), item = shape, dtype.itemsize
     kernel, task = _task(dtype)
     wide = max([count for name, _, count in wanted if name == "q"], default=0)

@@ -26,7 +26,7 @@ INFO = np.dtype(np.int32)
 
 
 def takes(*arrays: np.ndarray) -> bool:
-    """Whether these are matrices of dtypes and sizes that this is for."""
+    """Whether these are matrices of supported dtypes and of a few rows."""
     for a in arrays:
         most = MOST if math.prod(a.shape[:-2]) < MANY else MOST_OF_MANY
         if a.dtype not in triangular.ELEMENTS or not a.size or max(a.shape[-2:]) > most:
@@ -35,7 +35,7 @@ def takes(*arrays: np.ndarray) -> bool:
 
 
 def run(routine: str, operands: list, results: list) -> list:
-    """The results of a routine for each matrix of a batch; `results` are (shape of one, dtype)."""
+    """Return the results of a routine for each matrix of a batch; `results` are (shape of one, dtype)."""
     lead = operands[0].shape[:-2]
     given = [alloc.dense(a) for a in operands]
     made = [alloc.empty((*lead, *shape), dtype) for shape, dtype in results]
@@ -48,7 +48,6 @@ def run(routine: str, operands: list, results: list) -> list:
 
 @functools.lru_cache(_KEPT)
 def _plan(routine, dtypes, shapes, count, threads):
-    """The job for so many matrices, on arrays of these dtypes."""
     kernel = codegen.SmallMatrixKernel(host(), triangular.ELEMENTS[dtypes[0]], routine, shapes)
     todo, items = Jobs(threads), -(-count // kernel.lanes)
     work = count * math.prod(shapes[0]) * _OPERATIONS[routine in _ROTATED]

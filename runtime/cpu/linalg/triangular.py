@@ -1,6 +1,6 @@
-"""Triangular systems on generated kernels: `solve(t, x)` puts the solution of T @ X = B in the place of B.
+"""Triangular systems: `solve(t, x)` puts the solution of T @ X = B in the place of B.
 
-Systems up to `_BLOCK` rows are one job; larger ones go block by block, and what a block makes of the other rows is a product.
+Systems up to `_BLOCK` rows are one job; larger ones go block by block, with a product for the other rows.
 """
 
 import functools
@@ -25,8 +25,10 @@ _KEPT = 1024
 
 
 def solve(t: np.ndarray, x: np.ndarray, upper: bool = False, unit: bool = False):
-    """Solves batches of systems: t (batch, n, n) of any strides, x (batch, n, k) with contiguous rows. One triangle of t is
-    read; its diagonal counts as ones if `unit`."""
+    """Solve batches of systems: t (batch, n, n) of any strides, x (batch, n, k) with contiguous rows.
+
+    One triangle of t is read; its diagonal counts as ones if `unit`.
+    """
     n = t.shape[1]
     if n <= _BLOCK:
         return solve_block(t, x, upper, unit)
@@ -42,7 +44,7 @@ def solve(t: np.ndarray, x: np.ndarray, upper: bool = False, unit: bool = False)
 
 
 def solve_block(t, x, upper=False, unit=False, minus=None):
-    """Solves small systems; `minus` gets the negated solution."""
+    """Solve small systems; `minus` gets the negated solution."""
     if upper:               # a lower triangle, from its end
         t, x = t[:, ::-1, ::-1], x[:, ::-1]
         minus = None if minus is None else minus[:, ::-1]
@@ -52,7 +54,6 @@ def solve_block(t, x, upper=False, unit=False, minus=None):
 
 @functools.lru_cache(_KEPT)
 def _plan(dtype, shape, t_strides, x_strides, minus_strides, unit, threads):
-    """The job on (t, x, minus)."""
     batch, rows, columns = shape
     kernel = codegen.TriangularKernel(host(), ELEMENTS[dtype])
     strips = -(-columns // kernel.shape.columns)

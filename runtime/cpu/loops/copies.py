@@ -1,8 +1,9 @@
-"""Copies in row-major order of arrays that lie otherwise.
+"""Copies between memory orders.
 
-Where another dim than the last lies side by side (a transposed matrix, channels last), squares are turned in registers:
-numpy would read an element of each line at a time. Elements are moved as whole numbers of their size, since numpy takes its
-time for dtypes that are not its own."""
+If a dim other than the last is contiguous (a transposed matrix, channels last), squares are transposed in registers: NumPy
+would read an element of each line at a time. Elements are copied as integers of their size, since NumPy is slow for dtypes that
+are not its own.
+"""
 
 import functools
 import math
@@ -28,8 +29,10 @@ _KEPT = 512
 
 @functools.lru_cache(_KEPT)
 def _plan(shape: tuple, strides: tuple, item: int, threads: int, onto: tuple | None = None) -> JobsPlan | None:
-    """What turns an array of such strides, in bytes, into row-major order, or into one of strides `onto`; None where no dims
-    change places, or there are too many around them."""
+    """Return the plan of a copy from strides, in bytes, to C order, or to strides `onto`.
+
+    None if no dims change places, or too many are around them.
+    """
     if any(s % item for s in (*strides, *(onto or ()))) or item < 2:
         return None
     rows = [s // item for s in onto] if onto else [math.prod(shape[d + 1:]) for d in range(len(shape))]
@@ -50,8 +53,8 @@ def _plan(shape: tuple, strides: tuple, item: int, threads: int, onto: tuple | N
 
 
 def _side(sizes, x, y, item) -> int | None:
-    """The dim of an array of such sizes and strides (`joined`) that lies side by side where another does in the copy, if
-    squares of the two are worth turning."""
+    """Return the dim (of `joined` sizes and strides) that is contiguous where another is in the copy, if transposing squares
+    pays."""
     side, lanes = next((d for d, s in enumerate(x[:-1]) if s == 1), None), host().lanes(item)
     if side is None or x[-1] == 1 or y[-1] != 1 or min(sizes[-1], sizes[side]) < min(lanes, max(_WIDE, lanes // 2)) \
             or len(sizes) > codegen.OTHERS + 2:
@@ -60,7 +63,7 @@ def _side(sizes, x, y, item) -> int | None:
 
 
 def is_worth_turning(shape, strides, dtype) -> bool:
-    """Whether a large array of such strides, in elements, is better copied before its elements are read one after the other."""
+    """Whether a large array of such strides, in elements, is better copied before its elements are read in order."""
     shape, strides = at_hint(tuple(shape)), at_hint(tuple(strides))
     if math.prod(shape) < LEAST or dtype.itemsize not in WORDS or dtype.itemsize < 2 or 0 in strides:
         return False
@@ -69,18 +72,18 @@ def is_worth_turning(shape, strides, dtype) -> bool:
 
 
 def turning(shape, strides, item, onto, threads) -> JobsPlan | None:
-    """The plan of a copy between strides in bytes that turns squares, where that is worth it."""
+    """Return the plan of a copy between strides in bytes that transposes squares, if that pays."""
     return _plan(shape, strides, item, threads, onto) if math.prod(shape) >= LEAST else None
 
 
 def is_turned(array) -> bool:
-    """Whether a large array is better copied before its elements are read one after the other."""
+    """Whether a large array is better copied before its elements are read in order."""
     item = array.itemsize
     return item in WORDS and _plan(array.shape, array.strides, item, pool.get_num_threads()) is not None
 
 
 def in_rows(array: np.ndarray) -> np.ndarray:
-    """A copy in row-major order."""
+    """Return a copy in C order."""
     if array.size < LEAST or array.itemsize not in WORDS:
         return np.array(array, order="C")
     out = alloc.empty(array.shape, array.dtype)
@@ -93,12 +96,12 @@ def in_rows(array: np.ndarray) -> np.ndarray:
 
 
 def in_order(array: np.ndarray, order: tuple | None) -> np.ndarray:
-    """A copy whose dims lie in an order (`ir/dim_order.py`)."""
+    """Return a copy whose dims have an order in memory (`ir/dim_order.py`)."""
     return in_rows(array) if order is None else in_rows(array.transpose(order)).transpose(inverse(order))
 
 
 def _copied(array, out, plan):
-    """Copies by a plan, or as numpy does; short rows whose elements lie apart are copied an element of each at a time."""
+    """Copy by a plan, or by NumPy; short rows of strided elements are copied one element of each at a time."""
     if plan is not None:
         plan(array, out)
     elif array.shape[-1] <= _NARROW and array.strides[-1] > array.itemsize:
@@ -109,7 +112,7 @@ def _copied(array, out, plan):
 
 
 def into(out: np.ndarray, array: np.ndarray):
-    """Copies an array to a place of its shape and dtype, which may lie otherwise."""
+    """Copy an array into one of its shape and dtype and any strides."""
     word = WORDS.get(array.itemsize)
     if word is None or array.size < LEAST:
         out[...] = array
@@ -119,7 +122,7 @@ def into(out: np.ndarray, array: np.ndarray):
 
 
 def fill(array: np.ndarray, value):
-    """Writes a number everywhere in a contiguous array."""
+    """Write a number everywhere in a contiguous array."""
     kind = array.dtype
     if kind.isbuiltin == 1 or kind.itemsize not in WORDS:
         array.fill(value)
@@ -129,7 +132,7 @@ def fill(array: np.ndarray, value):
 
 
 def dense(array: np.ndarray) -> np.ndarray:
-    """The array in row-major order: itself where it is so, else a copy."""
+    """Return the array in C order: itself if it is so, else a copy."""
     flags = array.flags
     return array if flags.c_contiguous and flags.aligned else in_rows(array)
 

@@ -1,4 +1,4 @@
-"""Kernels that move elements or fill arrays, in eager mode; see `eager.py`."""
+"""Operators that move elements or fill arrays: concatenate, pad, reverse, copy, and views written as copies."""
 
 import functools
 import itertools
@@ -114,7 +114,7 @@ _WORDS = {d.np for d in (dt.float32, dt.float64, dt.int32, dt.int64)}      # who
 
 
 def _joined_shape(shapes, dim):
-    """The shape of arrays of these shapes behind each other."""
+    """Return the shape of concatenated arrays."""
     first = shapes[0]
     before, after = first[:dim], first[dim + 1:]
     if shapes.count(first) == len(shapes):
@@ -125,7 +125,7 @@ def _joined_shape(shapes, dim):
 
 
 def _joined_by_all(xs, out, dim):
-    """Copies to places of `out` by all threads."""
+    """Copy arrays to their places of `out` by all threads."""
     place, start, copy = (slice(None),) * dim, 0, kernels.cast(dt.BY_NP[out.dtype], dt.BY_NP[out.dtype])
     for x in xs:
         end = start + x.shape[dim]
@@ -145,7 +145,7 @@ _MANY_ROWS = 256        # from which that is worth finding out how
 
 
 def join_rows(xs, out, dim):
-    """Rows side by side. Short ones are copied as one element of their size, where numpy would copy element by element."""
+    """Concatenate rows. Short ones are copied as one element of their size; NumPy would copy element by element."""
     outer = math.prod(out.shape[:dim])
     if outer < _MANY_ROWS or out.nbytes > _SHORT_ROW * outer * len(xs):
         return np.concatenate(xs, dim, out)
@@ -161,7 +161,6 @@ def join_rows(xs, out, dim):
 
 @functools.lru_cache(512)
 def _row_of(size):
-    """A dtype of so many bytes."""
     return np.dtype(f"u{size}" if size in (1, 2, 4, 8) else f"V{size}")
 
 
@@ -173,14 +172,13 @@ _COPIED = {1: dt.uint8, 2: dt.int16, 4: dt.int32, 8: dt.int64}      # elements o
 
 
 def turned(shape, item: int, source, source_strides, target, target_strides) -> tuple:
-    """The steps of a copy between strides in bytes: in squares where it is read across memory."""
+    """Return the steps of a copy between strides in bytes; it transposes squares where that pays."""
     turning = copies.turning(shape, source_strides, item, target_strides, pool.get_num_threads())
     return ((move(shape, item, source, source_strides, target, target_strides),) if turning is None
             else turning.native([source, target]).steps)
 
 
-def cat_step(node, operands, results):
-    """Each part is moved to its place."""
+def _cat_step(node, operands, results):
     (out,), dim, at, steps = results, node.params["dim"], 0, []
     for number, x in enumerate(operands):
         goal = At(len(operands), at * out.strides[dim])
@@ -189,16 +187,16 @@ def cat_step(node, operands, results):
     return NativeCall(tuple(steps))
 
 
-def constant_step(node, operands, results):
-    """A copy of numbers that lie beside the steps."""
+def _constant_step(node, operands, results):
+    """Copy numbers from a table of the list."""
     (out,) = results
     numbers = literals.constant.ref(None, **node.params)
     return NativeCall((move(out.shape, out.dtype.itemsize, Table(words_of(numbers)), out.strides, At(len(operands)),
                             out.strides),))
 
 
-def pad_step(node, operands, results):
-    """The number everywhere, where elements do not cover all, then the elements that are not cut off."""
+def _pad_step(node, operands, results):
+    """Fill everything with the number if elements do not cover all, then copy the elements that are not cut off."""
     (x, *_), (out,) = operands, results
     low, high, interior = (node.params[name] for name in ("low", "high", "interior"))
     steps, places = [], [_seen(n, m, lo, gap) for n, m, lo, gap in zip(x.shape, out.shape, low, interior)]
@@ -213,28 +211,26 @@ def pad_step(node, operands, results):
 
 
 def _seen(size, room, low, gap):
-    """(first element, its place, how many) of a dim that are not cut off."""
+    """Return (first element, its place, how many) of a dim that are not cut off."""
     first = max(0, -(low // (gap + 1))) if low < 0 else 0
     place = low + first * (gap + 1)
     return first, place, max(0, min(size - first, -(-(room - place) // (gap + 1))))
 
 
-def pairs_step(node, operands, results):
-    """One copy: that is how complex numbers lie in memory."""
+def _pairs_step(node, operands, results):
     (x,), (out,) = operands, results
     return NativeCall((move(x.shape, x.dtype.itemsize, At(0), x.strides, At(1), out.strides[:-1]),))
 
 
-def of_pairs_step(node, operands, results):
-    """One copy, of pairs where their parts lie beside each other and pairs lie whole numbers of pairs apart."""
+def _of_pairs_step(node, operands, results):
+    """Copy pairs as complex numbers if their parts are adjacent and strides are whole pairs, else part by part."""
     (x,), (out,) = operands, results
     if x.strides[-1] == x.dtype.itemsize and not any([s % out.dtype.itemsize for s in x.strides[:-1]]):  # noqa: C419
         return NativeCall((move(out.shape, out.dtype.itemsize, At(0), x.strides[:-1], At(1), out.strides),))
     return NativeCall((move(x.shape, x.dtype.itemsize, At(0), x.strides, At(1), (*out.strides, x.dtype.itemsize)),))
 
 
-def flip_step(node, operands, results):
-    """Read from the end."""
+def _flip_step(node, operands, results):
     (x,), (out,) = operands, results
     dims = {d % len(x.shape) for d in node.params["dims"]}
     first = sum((x.shape[d] - 1) * x.strides[d] for d in dims)
@@ -242,8 +238,8 @@ def flip_step(node, operands, results):
     return NativeCall((move(x.shape, out.dtype.itemsize, At(0, first), strides, At(1), out.strides),))
 
 
-def roll_step(node, operands, results):
-    """Two parts along each dim."""
+def _roll_step(node, operands, results):
+    """Copy two parts along each dim."""
     (x,), (out,) = operands, results
     shifts: dict = {}
     for by, d in zip(node.params["shifts"], node.params["dims"], strict=True):
@@ -263,11 +259,11 @@ def roll_step(node, operands, results):
 OPERATORS = {
     ops.contiguous: OperatorKernel(make=contiguous),
     ops.full: OperatorKernel(full),
-    ops.cat: OperatorKernel(cat, cat_step, STRIDED),
-    ops.pad: OperatorKernel(pad, pad_step, STRIDED),
-    ops.flip: OperatorKernel(flip, flip_step, STRIDED),
-    ops.roll: OperatorKernel(step=roll_step, reads=STRIDED),
-    literals.constant: OperatorKernel(step=constant_step),
-    complex_numbers.pairs: OperatorKernel(pairs, pairs_step, STRIDED),
-    complex_numbers.of_pairs: OperatorKernel(of_pairs, of_pairs_step, STRIDED),
+    ops.cat: OperatorKernel(cat, _cat_step, STRIDED),
+    ops.pad: OperatorKernel(pad, _pad_step, STRIDED),
+    ops.flip: OperatorKernel(flip, _flip_step, STRIDED),
+    ops.roll: OperatorKernel(step=_roll_step, reads=STRIDED),
+    literals.constant: OperatorKernel(step=_constant_step),
+    complex_numbers.pairs: OperatorKernel(pairs, _pairs_step, STRIDED),
+    complex_numbers.of_pairs: OperatorKernel(of_pairs, _of_pairs_step, STRIDED),
 }

@@ -18,7 +18,7 @@ _local = threading.local()      # the five numbers, where a kernel reads them; o
 
 
 def evenly(count: int, dtype, start, gap, end=0.0, half=None) -> np.ndarray:
-    """start + i * gap for i below `half` (all if None), then end - (count - 1 - i) * gap, computed in float64."""
+    """Return start + i * gap for i below `half` (default: all), then end - (count - 1 - i) * gap, computed in float64."""
     numbers, parts = _local.__dict__.get("numbers") or _make_numbers()
     _pack(numbers, 0, start, gap, end, count if half is None else half, count - 1)
     if count >= _FEW:
@@ -30,7 +30,7 @@ def evenly(count: int, dtype, start, gap, end=0.0, half=None) -> np.ndarray:
 
 
 def _make_numbers():
-    """This thread's numbers, and each as an array of its own."""
+    """Set up this thread's numbers, and each as an array of its own."""
     numbers = np.zeros(len(_NUMBERS))
     _local.numbers = numbers, tuple([numbers[i, ...] for i in range(len(_NUMBERS))])
     return _local.numbers

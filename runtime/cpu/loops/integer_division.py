@@ -1,4 +1,4 @@
-"""Quotients and rests of whole numbers as steps of a native call, which stop the run where a divisor is 0."""
+"""Division of integers as steps of a native call, which stop the run if a divisor is 0."""
 
 import functools
 
@@ -12,7 +12,7 @@ from ..calls.step_list import At, NativeCall
 
 @functools.lru_cache(64)
 def _divide(function: str, kind, number: int | None):
-    """The kernel of a function of two arrays, or of a number and an array."""
+    """Return the kernel of a function of two arrays, or of a number and an array."""
     k = KernelBuilder(f"{function}_{kind.name}" + (f"_{number}" if number is not None else ""))
     k.parallel("i", "n")
     if number is None:
@@ -25,8 +25,8 @@ def _divide(function: str, kind, number: int | None):
     return k.build()
 
 
-def divide_step(node, operands, results):
-    """All divisors are looked at first. Floats are kernels of loops, which refuse nothing."""
+def _divide_step(node, operands, results):
+    """Check all divisors, then divide. Floats are fused loops instead."""
     (x, y), (out,) = operands, results
     kind = dt.BY_NP[out.dtype]
     if not kind.is_integer or not all(_fits(a, out) for a in (x, y)) or not isinstance(y, Operand):
@@ -38,11 +38,11 @@ def divide_step(node, operands, results):
 
 
 def _fits(x, out) -> bool:
-    """Whether an operand is an array like the result, or a number that its dtype has."""
+    """Whether an operand is an array like the result, or a number in the range of its dtype."""
     if isinstance(x, Operand):
         return x.dtype == out.dtype and x.shape == out.shape
     least, most = dt.int_range(dt.BY_NP[out.dtype])
     return type(x) is int and least <= x <= most
 
 
-OPERATORS = dict.fromkeys((ew.floor_divide, ew.trunc_divide, ew.remainder, ew.fmod), OperatorKernel(step=divide_step))
+OPERATORS = dict.fromkeys((ew.floor_divide, ew.trunc_divide, ew.remainder, ew.fmod), OperatorKernel(step=_divide_step))

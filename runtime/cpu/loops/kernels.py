@@ -1,13 +1,13 @@
-"""Compiled kernels for eager mode: shape-generic, cached in memory and on disk, called on numpy arrays.
+"""Compiled kernels of eager mode: shape-generic, cached in memory and on disk, called on NumPy arrays.
 
     exp = unary("exp", float32);            y = exp(x)
     add = binary("add", float32);           add(x, y, out=z)
     total = reduction("sum", float32);      total(x, (1,))
     soft = rowop("softmax", float32);       y = soft(x)
 
-An elementwise kernel takes arrays of any broadcastable shapes and any strides, and its results lie as these do
-(`ir/dim_order.py`); arrays of one shape that are contiguous go straight to native code. Values depend on the elements alone,
-not on shape, strides or threads.
+An elementwise kernel takes arrays of any broadcastable shapes and any strides, and its results have their memory order
+(`ir/dim_order.py`); contiguous arrays of one shape go straight to native code. Values depend on the elements alone, not on
+shape, strides or threads.
 """
 
 import functools
@@ -35,7 +35,7 @@ _MAX_PLANS = 4096  # operand layouts remembered per kernel
 
 
 class Elementwise:
-    """One scalar expression over arrays. `build(k, *values)` writes it with a KernelBuilder."""
+    """A scalar expression over arrays. `build(k, *values)` writes it with a KernelBuilder."""
 
     def __init__(self, name: str, inputs, outputs, build):
         self.name, self.inputs, self.build = name, tuple(inputs), build
@@ -51,7 +51,7 @@ class Elementwise:
         self._beside: dict[tuple, tuple] = {}
 
     def kernel(self, rank: int = 1, classes=None) -> Kernel:
-        """The kernel over `rank` dims; `classes` says each operand's innermost stride: 1, 0, -1 or None (any)."""
+        """Return the kernel over `rank` dims; `classes` has each operand's innermost stride: 1, 0, -1 or None (any)."""
         key = rank, classes or (1,) * (len(self.inputs) + len(self.outputs))
         found = self._kernels.get(key)
         if found is None:
@@ -95,14 +95,14 @@ class Elementwise:
         return [made[f"door{r}"] for r in range(DOOR_RANKS)]
 
     def _large(self, first, arrays):
-        """The result of contiguous arrays of one shape, in memory of its own, when they are large."""
+        """Return the result of large contiguous arrays of one shape, in memory of its own; None for others."""
         out = empty(first.shape, self.out)
         (self.far if out.nbytes >= streaming.WORTH else self._doors or self.doors)[out.ndim](*arrays, out)
         return out
 
     @functools.cached_property
     def one(self):
-        """A function that does for one array what a call does, with less between."""
+        """A faster call for one array."""
         doors, kind, general, make = self.doors, self.out, self.__call__, np.empty
 
         def run(x):
@@ -118,7 +118,7 @@ class Elementwise:
 
     @functools.cached_property
     def over(self):
-        """A function that replaces a contiguous array by its own result, which is of the same dtype."""
+        """A function that replaces a contiguous array by its result of the same dtype."""
         doors, general = self.doors, self.general
 
         def run(x):
@@ -131,7 +131,7 @@ class Elementwise:
 
     @functools.cached_property
     def two(self):
-        """A function that does for two large arrays of one shape what a call does, with less between."""
+        """A faster call for two large arrays of one shape."""
         general = self.__call__
 
         def run(x, y):
@@ -161,7 +161,7 @@ class Elementwise:
         return out
 
     def general(self, arrays, out=None):
-        """Any shapes that broadcast, any strides, several outputs (`out` is then a tuple)."""
+        """Run on any broadcastable shapes, any strides, several outputs (`out` is then a tuple)."""
         for a in arrays:
             if a.__class__ is not np.ndarray:
                 arrays = [np.asarray(a) for a in arrays]  # numpy scalars
@@ -178,7 +178,7 @@ class Elementwise:
         return outs if len(outs) > 1 else outs[0]
 
     def sweep(self, outs, arrays, numbers):
-        """`general` on arrays of one shape and numbers (arrays without dims); results replace the first of the arrays."""
+        """Run on arrays of one shape and numbers (arrays without dims); results replace the first of the arrays."""
         for a in (*outs, *arrays):
             if not a.flags.c_contiguous:
                 return self.general((*outs, *arrays, *numbers), outs)
@@ -194,7 +194,7 @@ class Elementwise:
         return outs
 
     def beside(self, arrays, numbers):
-        """`general` on arrays of one shape and numbers (arrays without dims; lists of both), with less between."""
+        """Run on arrays of one shape and numbers (arrays without dims; lists of both): a faster `general`."""
         shape = arrays[0].shape
         for a in arrays:
             if a.shape != shape or not a.flags.c_contiguous:
@@ -211,8 +211,11 @@ class Elementwise:
         return out
 
     def _plan(self, key, arrays, outs):
-        """(shape of the result, order of its dims in memory, which operands are copied into that order first, native entry, its
-        plan) for operands of these shapes and strides."""
+        """Return the plan for operands of these shapes and strides.
+
+        It is (shape of the result, order of its dims in memory, operands to copy into that order first, native entry, its
+        words).
+        """
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
         for o in outs or ():
             if o.shape != shape:
@@ -238,7 +241,7 @@ class Elementwise:
         return found
 
     def _strided_kernel(self, merged, classes, fresh):
-        """(kernel, address) for sizes and the classes of the innermost strides; `fresh` results are not read."""
+        """Return (kernel, address) for sizes and the classes of the innermost strides; `fresh` results are not read."""
         kernel = self.kernel(len(merged), classes)
         how = suited(kernel, merged) if fresh else None
         key = len(merged), classes, how
@@ -252,12 +255,12 @@ def _inner_class(stride):
 
 
 def _lane_worth(size, steps):
-    """How good a dim is for the lanes: not too short, unit steps (or none) in most arrays, else small ones."""
+    """Return how good a dim is for the lanes: not too short, unit strides (or none) in most arrays, else small ones."""
     return min(size, _SHORT) * (1 + 2 * sum(s in (-1, 0, 1) for s in steps)), -sum(map(abs, steps))
 
 
 def _steps(shape, arrays) -> list:
-    """How each array steps, in bytes, through a shape that it is spread over."""
+    """Return the strides of each array, in bytes, broadcast to a shape."""
     return [np.broadcast_to(a, shape).strides for a in arrays]
 
 
@@ -269,8 +272,10 @@ def _is_turned(array, order) -> bool:
 
 
 def merge_dims(shape, arrays, order=None):
-    """(merged shape, strides in elements of each array): dims that every array steps through evenly, one after the other in an
-    order (that of rows unless given), become one, and the dim that suits the lanes best comes last."""
+    """Return (merged shape, strides in elements of each array), with the dim that suits the lanes best last.
+
+    Dims that follow each other evenly in every array, in an order (default: C order), become one.
+    """
     steps_of = _steps(shape, arrays)
     sizes, steps = [], []
     for d in range(len(shape)) if order is None else order:
@@ -298,30 +303,30 @@ def _check(name):
 
 @functools.lru_cache(None)
 def elementwise(name: str, inputs: tuple, outputs: tuple, build) -> Elementwise:
-    """The kernel of an expression: `build(k, *values)` gives one value, or a tuple, of a KernelBuilder."""
+    """Return the kernel of an expression: `build(k, *values)` gives one value, or a tuple, of a KernelBuilder."""
     return Elementwise(name, inputs, outputs, build)
 
 
 @functools.lru_cache(None)
 def function(name: str, *dtypes) -> Elementwise:
-    """The kernel of a scalar function on arguments of the given dtypes (`where` takes a bool first)."""
+    """Return the kernel of a scalar function on arguments of the given dtypes (`where` takes a bool first)."""
     _check(name)
     return Elementwise(name, dtypes, (result_of(name, dtypes[-1]),), lambda k, *values: k.call(name, *values))
 
 
 def unary(name: str, dtype) -> Elementwise:
-    """A scalar function of one argument."""
+    """Return the kernel of a scalar function of one argument."""
     return function(name, dtype)
 
 
 def binary(name: str, dtype) -> Elementwise:
-    """A scalar function of two arguments of one dtype."""
+    """Return the kernel of a scalar function of two arguments of one dtype."""
     return function(name, dtype, dtype)
 
 
 @functools.lru_cache(None)
 def cast(source, target) -> Elementwise:
-    """Conversion between dtypes."""
+    """Return the kernel of a conversion between dtypes."""
     return Elementwise(f"cast_{source.short}_{target.short}", (source,), (target,), lambda k, x: x.to(target))
 
 
@@ -329,7 +334,7 @@ _MANY = 1 << 12      # elements from which a compiled conversion is quicker than
 
 
 def converted(array: np.ndarray, dtype) -> np.ndarray:
-    """An array in another dtype of numpy; itself where it has it."""
+    """Return an array in another dtype; itself if it has it."""
     if array.dtype == dtype:
         return array
     return array.astype(dtype) if array.size < _MANY else cast(dt.BY_NP[array.dtype], dt.BY_NP[np.dtype(dtype)])(array)
@@ -337,7 +342,7 @@ def converted(array: np.ndarray, dtype) -> np.ndarray:
 
 @functools.lru_cache(None)
 def reduction(kind: str, dtype, correction=1) -> Reduction:
-    """The reduction of a kind: sum prod max min any all argmax argmin mean var std norm sumsq."""
+    """Return the reduction of a kind: sum prod max min any all argmax argmin mean var std norm sumsq."""
     if kind in ("mean", "var", "std", "norm") and not dtype.is_floating_point:
         raise DTypeError(f"{kind} takes floating point types, got {dtype}; cast with .to()")
     return Reduction(kind, dtype, correction)
@@ -351,5 +356,5 @@ def _rowop(kind, dtype, params):
 
 
 def rowop(kind: str, dtype, /, **params) -> RowOp:
-    """A kernel of `passes/codegen/row_kernels.py` along one dim."""
+    """Return a kernel of `passes/codegen/row_kernels.py` along one dim."""
     return _rowop(kind, dtype, tuple(sorted(params.items())))

@@ -1,5 +1,4 @@
-"""Fixed maps along a dim on generated kernels: `apply(x, axis, table)`, which gives the bits of
-`ir.ops.nn.linear_maps.apply_table`."""
+"""Linear maps along a dim by tables of taps: `apply(x, axis, table)` gives the bits of `ir.ops.nn.linear_maps.apply_table`."""
 
 import functools
 import math
@@ -24,7 +23,8 @@ _KEPT = 512
 
 @functools.lru_cache(_KEPT)
 def plan(dtype, weighted: bool, shape: tuple, axis: int, count: int, number: int, threads: int) -> JobsPlan:
-    """The job on (x of a shape, places, together, weights, y) of a map to `count` places along a dim by `number` taps."""
+    """Return the job on (x of a shape, places, together, weights, y) of a map to `count` places along a dim by `number` taps.
+    """
     kernel = codegen.MapKernel(host(), _WEIGHTED[dtype] if weighted else _COPIED[dtype.itemsize], weighted)
     outer, inner = math.prod(shape[:axis]), math.prod(shape[axis + 1:])
     symbol = kernel.along if inner == 1 else kernel.across
@@ -41,7 +41,7 @@ def takes(kind, weighted: bool) -> bool:
 
 
 def apply(x, axis: int, table: tuple):
-    """x mapped along an axis by a table (places, weights) of taps."""
+    """Map x along an axis by a table (places, weights) of taps."""
     places, weights = table
     count, kind = places.shape[1], x.dtype
     if not takes(kind, weights is not None) or not x.size or not count or x.size // x.shape[axis] * count < _FEW:
@@ -55,8 +55,10 @@ def apply(x, axis: int, table: tuple):
 
 
 def bordered(x, low: tuple, high: tuple, mode: str):
-    """x with numbers from inside around it, as `ir.ops.nn.resample.border_pad` has it: one dim after the other, the last one
-    first, each with the borders of those before."""
+    """Return x with a border of its own elements (`ir.ops.nn.resample.border_pad`).
+
+    Dims go one after the other, the last one first, each with the borders of those before.
+    """
     out = alloc.empty(tuple([n + lo + hi for n, lo, hi in zip(x.shape, low, high)]), x.dtype)
     part: list = [slice(lo, lo + n) for n, lo in zip(x.shape, low)]
     copies.into(out[tuple(part)], x)
@@ -69,14 +71,14 @@ def bordered(x, low: tuple, high: tuple, mode: str):
 
 
 def _slice(start: int, step: int, count: int) -> slice:
-    """So many places from a first one on; one for all of them where the step is 0."""
+    """Return the slice of `count` places with a step; with step 0, the one place."""
     end = start + step * count
     return slice(start, start + 1) if step == 0 else slice(start, None if end < 0 else end, step)
 
 
 @functools.lru_cache(_KEPT)
 def border_runs(mode: str, n: int, low: int, high: int) -> list:
-    """Where the borders of a dim come from, in places of the result: [(first of some, its source, step of sources, count)]."""
+    """Return the source of a dim's borders, in places of the result: [(first of some, its source, step of sources, count)]."""
     places, runs = (linear_maps.border_table(mode, n, low, high)[0][0] + low).tolist(), []
     for goal, end in ((0, low), (low + n, low + n + high)):
         while goal < end:
@@ -90,7 +92,7 @@ def border_runs(mode: str, n: int, low: int, high: int) -> list:
 
 
 def prepared(places, weights, kind):
-    """(places, which of them are together, weights) as the kernel reads them, kept for tables that come again."""
+    """Return (places, which of them are together, weights) as the kernel reads them, cached by table."""
     key = id(places), id(weights), kind
     found = _tables.get(key)
     if found is None:
@@ -107,7 +109,7 @@ _tables: dict = {}
 
 
 def _together(places, lanes: int):
-    """For each tap and vector of results, whether their places are neighbours in order."""
+    """For each tap and vector of results: whether their places are neighbours in order."""
     number, count = places.shape
     steps = np.ones((number, -(-count // lanes) * lanes), np.bool_)
     np.equal(places[:, 1:], places[:, :-1] + 1, out=steps[:, 1:count])

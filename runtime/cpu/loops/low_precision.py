@@ -9,8 +9,8 @@ LOW = (dt.float16.np, dt.bfloat16.np)
 def widened(run, rounded: int | None = None, like: int = 0):
     """Return a kernel that computes float16 and bfloat16 in float32.
 
-    Each result is rounded, or the first `rounded` ones. Argument `like` says the dtype; if it is None, the first array does.
-    A result None stays None.
+    Each result is rounded, or the first `rounded` ones. The dtype is that of argument `like`, or of the first array. A result
+    None stays None.
     """
 
     def call(*args, **params):

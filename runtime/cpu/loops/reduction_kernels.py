@@ -1,5 +1,7 @@
-"""Which kernel reduces in eager mode: floats and complex numbers always take the generated one, whose tree of sums is fixed;
-integers and bools, of which every order gives the same, take numpy where arrays are small."""
+"""Reductions in eager mode: floats and complex numbers by generated kernels, whose tree of sums is fixed.
+
+Integers and bools give the same result in every order, so small arrays of these go to NumPy.
+"""
 
 from ....ir import dtype as dt
 from ....ir.lazy import lazy
@@ -14,7 +16,7 @@ _LONG_ROW = 64      # elements from which numpy finds the place of a row's extre
 
 
 def of_any(op: Op):
-    """A reduction over dims."""
+    """Return the eager reduction over dims."""
     kind, of_others, by_dtype = op.lower.kind, of_whole_numbers(op.lower.kind, op.ref), {}
     kinds = FLOAT_KINDS if kind.endswith(("max", "min")) else FLOAT_KINDS | COMPLEX_KINDS     # (which have no order)
 
@@ -30,7 +32,7 @@ def of_any(op: Op):
 
 
 def of_whole_numbers(kind: str, ref):
-    """A reduction of integers and bools; `ref` is the reference, for small arrays and any other dtype."""
+    """Return the eager reduction of integers and bools; `ref` is for small arrays and any other dtype."""
     by_dtype: dict = {}
 
     def run(x, *, dim, keepdim):

@@ -29,7 +29,7 @@ class Reduction:
         self._lying: dict[tuple, Any] = {}
 
     def __call__(self, x, dims=None, keepdim=False, out=None):
-        """The reduction over `dims` (all of them if None)."""
+        """Reduce over `dims` (all of them if None)."""
         if x.__class__ is not np.ndarray:
             x = np.asarray(x)       # numpy's scalars
         if out is None and x.flags.c_contiguous:
@@ -42,7 +42,8 @@ class Reduction:
         return self._general(x, dims, keepdim, out)
 
     def _make_ready(self, key):
-        """(native entry, its plan, shape of the result, what makes it) for contiguous arrays; no plan for an empty result."""
+        """Return (native entry, its plan, shape of the result, its allocator) for contiguous arrays; no plan for an empty
+        result."""
         (pattern, merged, kept, shape, _), words, entry = self._plan(*key), None, None
         if 0 not in shape:
             kernel, how = self._kernel(pattern, len(merged) - 1, merged)
@@ -68,7 +69,7 @@ class Reduction:
         return plan
 
     def _general(self, x, dims, keepdim, out):
-        """An array of any strides, or into one that is there."""
+        """Reduce an array of any strides, perhaps into a given one."""
         pattern, merged, kept, shape, ready = self._plan(x.shape, dims, keepdim)
         unit = len(merged) - 1
         if not x.flags.c_contiguous:
@@ -89,7 +90,7 @@ class Reduction:
         return out
 
     def _strided(self, shape, strides, item, usual, over):
-        """The plan for an array that is read as it lies; None where it is better copied."""
+        """Return the plan for an array that is read in place; None if it is better copied."""
         key = shape, strides, over
         if key not in self._lying:
             if len(self._lying) >= MAX_PLANS:
@@ -98,7 +99,7 @@ class Reduction:
         return self._lying[key]
 
     def _kernel(self, pattern, unit, merged):
-        """The kernel for a pattern, and the strategy that suits the sizes."""
+        """Return the kernel for a pattern, and the strategy that suits the sizes."""
         if (pattern, unit) not in self._kernels:
             self._kernels[pattern, unit] = reduction_kernels.reduction(f"{self.kind}_{pattern}", self.kind, self.dtype, pattern,
                                                                        unit,
@@ -107,7 +108,7 @@ class Reduction:
         return kernel, suited_to(kernel, pattern, merged)
 
     def _entry(self, pattern, unit, merged):
-        """The native entry for a pattern and arrays of any strides."""
+        """Return the native entry for a pattern and arrays of any strides."""
         kernel, how = self._kernel(pattern, unit, merged)
         if (pattern, unit, how) not in self._made:
             kept = [i for i, c in enumerate(pattern) if c == "P"]
@@ -119,13 +120,15 @@ class Reduction:
 
 
 def suited_to(kernel, pattern, merged):
-    """The strategy for a reduction of a merged shape."""
+    """Return the strategy for a reduction of a merged shape."""
     return suited(kernel, [n for letter in "PR" for n, c in zip(merged, pattern) if c == letter])
 
 
 def reduction_plan(shape, dims, keepdim):
-    """(pattern, merged shape of x, merged shape of the result, shape of the result, {}: native entries, by the dim whose
-    elements lie side by side). P and R alternate in the pattern."""
+    """Return (pattern, merged shape of x, merged shape of the result, shape of the result, {native entries by contiguous dim}).
+
+    P and R (kept and reduced dims) alternate in the pattern.
+    """
     over = _reduced(len(shape), dims)
     pattern, merged = "P", [1]
     for d, n in enumerate(shape):
@@ -145,16 +148,16 @@ def reduction_plan(shape, dims, keepdim):
 
 
 def _reduced(rank, dims) -> frozenset:
-    """The dims that are reduced."""
     if dims is None:
         return frozenset(range(rank))
     return frozenset([d % rank if rank else 0 for d in ((dims,) if isinstance(dims, int) else dims)])
 
 
 def strided_plan(shape, strides, item, usual, over):
-    """(pattern, merged shape of x, merged shape of the result, the dim whose elements lie side by side, {}) for an array that
-    lies otherwise than in rows; None where no dim lies so that its elements are vectors, or sums would go another way than in
-    the `usual` pattern."""
+    """Return (pattern, merged shape of x, merged shape of the result, contiguous dim, {}) for an array that is not in C order.
+
+    None if no dim gives vectors of elements, or sums would go another way than in the `usual` pattern.
+    """
     pattern, merged, steps = "", [], []
     for d, (n, s) in enumerate(zip(shape, strides)):
         letter = "R" if d in over else "P"
@@ -186,7 +189,7 @@ class RowOp:
         self._plans: dict[tuple, tuple] = {}
 
     def __call__(self, *arrays, dim=-1):
-        """Runs on arrays in the library's order; gives the outputs, one alone or a tuple."""
+        """Run on arrays in the library's order; return the outputs, one alone or a tuple."""
         if len(arrays) == 1:
             x, = arrays
             ready = self._plans.get((dim, x.shape))
@@ -206,7 +209,7 @@ class RowOp:
         return outs if len(outs) > 1 else outs[0]
 
     def _plan(self, key):
-        """(native entry, its plan, shape and dtype of each output, what makes outputs) for arrays of some shapes."""
+        """Return (native entry, its plan, shape and dtype of each output, their allocator) for arrays of some shapes."""
         dim, *shapes = key
         whole = max(shapes, key=len)
         shape = whole or (1,)
@@ -234,7 +237,6 @@ class RowOp:
         return found
 
     def _kernel(self, layout, extents):
-        """The kernel of a layout, and the strategy that suits the extents."""
         if layout not in self._kernels:
             self._kernels[layout] = row_kernels.ROW_KERNELS[self.kind](f"{self.kind}_{layout}", self.dtype, layout,
                                                                        **self.params)
@@ -242,7 +244,7 @@ class RowOp:
 
 
 def _shape_kind(buffer, side_by_side):
-    """How a buffer of a row kernel is shaped: full, row or along."""
+    """Return the shape kind of a buffer of a row kernel: full, row or along."""
     if side_by_side:
         return {("RB", 1, "B"): "full", ("B", 1, 0): "row"}.get(buffer.strides, "along")
     return {("R", 1): "full", (1, 0): "row"}.get(buffer.strides, "along")

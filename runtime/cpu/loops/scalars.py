@@ -1,4 +1,4 @@
-"""Kernels of elementwise functions (trait "exact" or not) in eager mode; see `eager.py`."""
+"""Elementwise functions in eager mode: compiled kernels and NumPy, by size and dtype."""
 
 import functools
 import inspect
@@ -29,7 +29,7 @@ _WHOLE = 1 << 53            # integers below are exact as doubles
 
 
 def number_of(number, kind) -> np.ndarray:
-    """A Python number as an array of a dtype without dims, which nobody writes: the same one for the same number."""
+    """Return a Python number as an array of a dtype without dims, never written: the same one for the same number."""
     if number != number or not number or number.__class__ is complex:       # nan is no key, and -0.0 is that of 0.0
         if number is None:      # of which numpy makes nan
             raise NoNumberError.of(number)
@@ -58,7 +58,7 @@ class ScalarKernels:
 
     @functools.cached_property
     def kinds(self) -> frozenset:
-        """The dtypes of arrays for which the code generator has this function, integers aside."""
+        """The dtypes for which the code generator has this function, integers aside."""
         real = FLOAT_KINDS if self.name in scalars.FUNCTIONS and not self.of_integers else ()
         return frozenset([*real, *(COMPLEX_KINDS if self.name in scalars.COMPLEX else ())])
 
@@ -71,13 +71,12 @@ class ScalarKernels:
         return True
 
     def of_one(self, kind, otherwise):
-        """What runs on an array of a dtype: a kernel, or `otherwise` where there is none."""
+        """Return the function that runs on an array of a dtype: a kernel, or `otherwise` if there is none."""
         is_made = kind in self.kinds
         found = self.alike[kind] = kernels.function(self.name, dt.from_numpy(kind)).one if is_made else otherwise
         return found
 
     def of_two(self, kind, otherwise):
-        """What runs on two arrays of a dtype: a kernel, or `otherwise` where there is none."""
         is_made = kind in self.kinds
         found = self.alike[kind] = kernels.function(self.name, *[dt.from_numpy(kind)] * 2).two if is_made else otherwise
         return found
@@ -90,13 +89,16 @@ class ScalarKernels:
         return made(*args) if made is not None else self._general(args)
 
     def over(self, kind):
-        """What replaces a contiguous array of a dtype by its own result; None where there is no such kernel."""
+        """Return the function that replaces a contiguous array of a dtype by its own result; None if there is no such kernel.
+        """
         made = kernels.function(self.name, dt.from_numpy(kind)) if kind in self.kinds else None
         return made.over if made is not None and made.out == kind else None
 
     def sweep(self, args, out) -> bool:
-        """Writes into a contiguous array that is the first argument, beside others of its shape and dtype, and then numbers;
-        False, and nothing is done, for any other call."""
+        """Write into a contiguous array that is the first argument, beside others of its shape and dtype, and then numbers.
+
+        Return False, with nothing done, for any other call.
+        """
         kind, shape, numbers = out.dtype, out.shape, []
         for a in args:
             if hasattr(a, "dtype"):
@@ -114,8 +116,8 @@ class ScalarKernels:
         return True
 
     def write(self, args, out) -> bool:
-        """Writes into an array, which may be one of the arguments; False, and nothing is done, if another dtype would come
-        out."""
+        """Write into an array, which may be one of the arguments; return False, with nothing done, if the result's dtype
+        differs."""
         arrays, made = args, None
         if all([a.__class__ is np.ndarray for a in args]):  # noqa: C419  (quicker)
             made = self.made.get(tuple([a.dtype for a in args]))
@@ -144,7 +146,7 @@ class ScalarKernels:
         return made(*arrays)
 
     def _beside_numbers(self, arrays, numbers):
-        """The result for arrays of one dtype and plain numbers; None for others."""
+        """Return the result for arrays of one dtype and plain numbers; None for others."""
         kind, words = arrays[0].dtype, []
         for a in arrays[1:]:
             if a.dtype is not kind:
@@ -156,7 +158,7 @@ class ScalarKernels:
         return self._of((kind,) * (len(arrays) + len(words))).beside(arrays, words)
 
     def _arrays(self, args) -> list:
-        """Numbers take the dtype of the arrays beside them (the last one, since `where` has its condition first)."""
+        """Convert numbers to the dtype of the arrays beside them (the last one, since `where` has its condition first)."""
         like = args[-1]
         if like.__class__ is not np.ndarray:
             like = next(a for a in reversed(args) if hasattr(a, "dtype"))
@@ -168,7 +170,6 @@ class ScalarKernels:
         return arrays
 
     def _of(self, kinds):
-        """The kernel of arrays of these dtypes."""
         found = self.made.get(kinds)
         if found is None:
             found = self.made[kinds] = kernels.function(self.name, *map(dt.from_numpy, kinds))
@@ -176,7 +177,8 @@ class ScalarKernels:
 
 
 def rounded(op: Op):
-    """A function that numpy rounds differently: always the compiled kernel, for floating point and complex operands."""
+    """Return the eager form of a function that NumPy rounds differently: always the compiled kernel, for floats and complex
+    numbers."""
     compiled, ref = ScalarKernels(op), op.ref
     if any(p.kind is p.KEYWORD_ONLY for p in inspect.signature(op.infer).parameters.values()):
         return ref
@@ -195,8 +197,10 @@ def rounded(op: Op):
 
 
 def exact(op: Op):
-    """A function with one right answer: numpy for small arrays, the compiled kernel for large ones, and for complex numbers,
-    whose products have several answers."""
+    """Return the eager form of a function with one right answer.
+
+    NumPy takes small arrays, the compiled kernel large ones, and complex numbers, whose products have several answers.
+    """
     compiled, ref, quick = ScalarKernels(op), op.ref, op.quick
     plain: Any = getattr(ref, "plain", None)         # what the reference calls for arrays that need no conversion
     conditions = 1 if op is ew.where else 0          # operands that are bool, before those that are floating
@@ -227,7 +231,7 @@ def exact(op: Op):
 
 
 def _of_one(general, compiled, ref, simple, least_bytes):
-    """For one array: `simple` takes small ones of floats of so many bytes."""
+    """Specialise for one array: `simple` takes small ones of floats of so many bytes."""
     alike = compiled.alike
 
     def run(x):
@@ -242,7 +246,6 @@ def _of_one(general, compiled, ref, simple, least_bytes):
 
 
 def _of_two(general, compiled, quick, branches):
-    """For two operands."""
     alike = compiled.alike
 
     def run(x, y):
@@ -264,7 +267,7 @@ def _of_two(general, compiled, quick, branches):
 
 
 def _is_large_together(a, b) -> bool:
-    """Whether two arrays of one kind, of which the first is small, give a large one."""
+    """Whether two arrays of one dtype, of which the first is small, broadcast to a large one."""
     if a.dtype is not b.dtype or a.shape == b.shape:
         return False
     try:
@@ -274,7 +277,6 @@ def _is_large_together(a, b) -> bool:
 
 
 def _where(general, compiled):
-    """For a condition and two operands."""
     made = compiled.made                             # what was called before on large arrays, by their dtypes
 
     def run(condition, x, y):

@@ -1,10 +1,10 @@
-"""Memory for arrays: small ones from numpy, large ones from a heap that uses again what the system gave (`heap.py`).
+"""Memory of arrays: small ones from NumPy, large ones from a heap that reuses memory of the system (`heap.py`).
 
 A piece of 128 KiB and more belongs to an array (and all its views) through the array's base; it comes back when the last of
 them is gone. Sizes are rounded up to one of eight steps per power of two, so at most an eighth is wasted. All pieces start on a
-page. What came back waits for a request of its very size. Other requests go to the heap; where one is large, or much waits, all
-that waits goes there first.
-Kept memory is bounded (`set_cache_limit`); what exceeds the bound by an eighth goes back to the system at once.
+page. A freed piece waits on a shelf for a request of its very size. Other requests go to the heap; a large one, or too many
+waiting bytes, first empties the shelves into it. Cached memory is bounded (`set_cache_limit`); what exceeds the bound by an
+eighth goes back to the system at once.
 """
 
 import contextlib
@@ -30,17 +30,18 @@ _MAY_WAIT = 8 << 20                 # while no more bytes than these wait there:
 
 
 class _Lease(weakref.ref):
-    """Watches the buffer object that is an array's base; its death, with the array and all views, frees the piece."""
+    """Owner of a piece. It watches the buffer object that is an array's base; when that dies with the array and all views, the
+    piece is freed."""
 
     __slots__ = ("piece",)
     piece: Any
 
 
 class _Shelf:
-    """Where pieces of one size wait for a request of that size, in the leases that ended, the latest last.
+    """Freed pieces of one size, as ended leases, the latest last.
 
-    memory_at   makes an object of the memory at an address: one that numpy takes and that may be watched by a weak reference
-    put         adds a lease: no Python runs for it, and no lock is taken
+        memory_at   makes an object of the memory at an address, which NumPy takes and a weak reference may watch
+        put         adds a lease: no Python runs for it, and no lock is taken
     """
 
     __slots__ = ("ended", "memory_at", "put", "size")
@@ -53,7 +54,7 @@ class _Shelf:
 
 
 class _State:
-    """What there is in the process. `leases` are those of live arrays and of pieces on shelves."""
+    """State of the process. `leases` are those of live arrays and of pieces on shelves."""
 
     __slots__ = ("at_once", "heap", "leases", "limit", "lock", "mapped", "peak", "reused", "shelves", "unseen", "unwatched")
 
@@ -76,7 +77,7 @@ _dtype, _new_array = np.dtype, np.empty
 
 
 def empty(shape, dtype=np.float32) -> np.ndarray:
-    """An uninitialised C-contiguous array of a shape (an int or a tuple), as `numpy.empty`, but large memory is reused."""
+    """Return an uninitialised C-contiguous array of a shape (an int or a tuple), like `numpy.empty`, but reuse large memory."""
     if type(dtype) is not _dtype:
         dtype = np.dtype(dtype)
     size = dtype.itemsize
@@ -98,21 +99,21 @@ def empty(shape, dtype=np.float32) -> np.ndarray:
 
 
 def empty_in_order(shape: tuple, dtype, order: tuple | None, make=empty) -> np.ndarray:
-    """The same, with dims in an order in memory (`ir/dim_order.py`)."""
+    """Return such an array with its dims in an order in memory (`ir/dim_order.py`)."""
     if order is None:
         return make(shape, dtype)
     return make(tuple([shape[d] for d in order]), dtype).transpose(inverse(order))
 
 
 def zeros(shape, dtype=np.float32) -> np.ndarray:
-    """An array of zeros."""
+    """Return an array of zeros."""
     array = empty(shape, dtype)
     array.fill(0)
     return array
 
 
 def dense(array: np.ndarray, dtype=None) -> np.ndarray:
-    """The array in C order, aligned, of a dtype: itself where it is so, else a copy."""
+    """Return the array in C order, aligned, of a dtype: itself if it is so, else a copy."""
     flags = array.flags
     if flags.c_contiguous and flags.aligned and (dtype is None or array.dtype == dtype):
         return array
@@ -120,7 +121,7 @@ def dense(array: np.ndarray, dtype=None) -> np.ndarray:
 
 
 def aligned_zeros(shape: tuple, dtype=np.float32) -> np.ndarray:
-    """An array of zeros that starts on a cache line, whatever its size."""
+    """Return an array of zeros that starts on a cache line, whatever its size."""
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
     if size >= SMALL_BYTES:
@@ -131,22 +132,26 @@ def aligned_zeros(shape: tuple, dtype=np.float32) -> np.ndarray:
 
 
 def empty_cache():
-    """Give all kept memory back to the system."""
+    """Give all cached memory back to the system."""
     with _state.lock:
         _clear_shelves()
         _state.heap.cool(0)
 
 
 def set_cache_limit(size: int):
-    """Bound the bytes kept for reuse; 0 keeps nothing."""
+    """Bound the bytes cached for reuse; 0 caches nothing."""
     with _state.lock:
         _set_limit(max(0, int(size)))
         _trim()
 
 
 def stats() -> dict:
-    """Bytes in use by live large arrays (`in_use`; `peak`, at most, with the little that waited then), bytes kept (`cached`,
-    `limit`), arrays in memory that was `reused` and that was `mapped` anew."""
+    """Return byte counts and numbers of arrays.
+
+        in_use, peak     bytes of live large arrays, now and at most (the peak includes the few bytes that waited then)
+        cached, limit    bytes cached, and their bound
+        reused, mapped   arrays in reused memory, and in new memory
+    """
     with _state.lock:
         _trim()
         waiting = _waiting()
@@ -155,27 +160,26 @@ def stats() -> dict:
 
 
 def reset_peak():
-    """Start counting the peak anew."""
+    """Restart the count of the peak."""
     with _state.lock:
         _clear_shelves()
         _state.peak = _state.heap.taken
 
 
 def size_class(size: int) -> int:
-    """The block size used for a request: rounded up to an eighth of a power of two, whole pages."""
+    """Return the block size of a request: rounded up to an eighth of a power of two, whole pages."""
     step = max(mmap.PAGESIZE, 1 << max(0, (size - 1).bit_length() - 4))
     return -(-size // step) * step
 
 
 @functools.lru_cache(4096)
 def _shelf(size) -> _Shelf:
-    """The shelf of a request."""
     whole = size_class(size)
     return _state.shelves.setdefault(whole, _Shelf(whole))
 
 
 def _from_heap(size):
-    """A piece of a size of which none waits. What is taken then is what is in use or waits, and the most that ever was."""
+    """Take a piece of a size of which none waits; only then the peak is updated."""
     state = _state
     with state.lock:
         if size >= _SMALL_PIECE or _waiting() > _MAY_WAIT:
@@ -203,7 +207,8 @@ def _second_try(size, error):
 
 
 def _give_back(lease):
-    """Called when an array dies while much is in use, in any thread, possibly while this thread holds the lock: never waits."""
+    """Free a lease. Called when an array dies while much is in use, in any thread, perhaps while it holds the lock: never
+    waits."""
     state = _state
     if state is None:
         return          # the interpreter is ending, and takes the memory with it
@@ -218,12 +223,11 @@ def _give_back(lease):
 
 
 def _waiting() -> int:
-    """Bytes on shelves."""
     return sum([shelf.size * len(shelf.ended) for shelf in list(_state.shelves.values())])
 
 
 def _trim():
-    """Drops what exceeds the bound; the lock is held."""
+    """Drop what exceeds the bound; the lock is held."""
     _state.unseen, limit = 0, _limit()
     if _state.heap.warm + _waiting() > limit:
         _clear_shelves()
@@ -231,7 +235,7 @@ def _trim():
 
 
 def _clear_shelves():
-    """Gives the heap every piece that waits; the lock is held, but other threads may come and take from shelves."""
+    """Give the heap every piece that waits; the lock is held, but other threads may come and take from shelves."""
     for shelf in list(_state.shelves.values()):
         with contextlib.suppress(IndexError):
             while True:
@@ -241,7 +245,7 @@ def _clear_shelves():
 
 
 def _limit() -> int:
-    """Unless set: 4 GiB, or a quarter of the machine's memory where that is less."""
+    """Return the bound: by default 4 GiB, or a quarter of the machine's memory if that is less."""
     if _state.limit is None:
         try:
             physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -252,7 +256,7 @@ def _limit() -> int:
 
 
 def _set_limit(limit):
-    """An eighth of the bound may be kept beyond it, by what nobody looks at."""
+    """Set the bound; an eighth of it may be cached beyond it, unchecked."""
     _state.limit, _state.unwatched, _state.at_once = limit, limit // 8, limit // (8 * _A_FEW)
 
 

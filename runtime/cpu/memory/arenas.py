@@ -1,4 +1,4 @@
-"""Memory for the inner values of native calls."""
+"""Arenas: memory of the inner values of native calls."""
 
 import threading
 
@@ -11,7 +11,7 @@ _LARGEST_SPARE = 4 << 20    # bytes up to which a thread keeps a large arena, fo
 
 
 class _Spare(threading.local):
-    """The large arena that waits in a thread."""
+    """A thread's cached large arena."""
 
     arena = None
 
@@ -20,8 +20,8 @@ _spare = _Spare()
 
 
 class Arenas:
-    """Arenas of one size at least: small ones are kept for the next call, large ones come from the thread's spare one, which
-    is warm in its cache, or from the allocator."""
+    """Arenas of one size at least: small ones are cached for the next call, large ones are the thread's spare one, which is
+    warm in its cache, or new memory."""
 
     def __init__(self, size: int):
         self.size, self.kept = size, []
@@ -30,7 +30,7 @@ class Arenas:
             self.kept.append(alloc.aligned_zeros((max(size, 1),), np.uint8))
 
     def take(self) -> np.ndarray:
-        """An arena that nobody else uses until it is given back."""
+        """Return an arena for exclusive use until it is given back."""
         if self.large:
             arena = _spare.arena
             if arena is not None and arena.size >= self.size:
@@ -43,7 +43,6 @@ class Arenas:
             return alloc.aligned_zeros((max(self.size, 1),), np.uint8)
 
     def give(self, arena):
-        """Takes an arena back."""
         if not self.large:
             if len(self.kept) < _KEPT:
                 self.kept.append(arena)

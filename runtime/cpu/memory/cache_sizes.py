@@ -1,4 +1,4 @@
-"""The caches of this machine, as the system tells."""
+"""Sizes of this machine's caches, from the system."""
 
 import functools
 from pathlib import Path
@@ -9,12 +9,12 @@ _THREAD_BYTES = 8 << 20                     # of a last cache that many cores sh
 
 
 def second_level() -> int:
-    """Bytes of the second-level cache of a core."""
+    """Return the bytes of the second-level cache of a core."""
     return _size("2")
 
 
 def kept_between_steps(threads: int) -> int:
-    """Bytes that a step may read and write so that most of what it makes is still in the last cache for the next one."""
+    """Return how many bytes a step may touch so that most of its results are still in the last cache for the next one."""
     return min(_size("3") // 2, _THREAD_BYTES * threads)
 
 

@@ -1,9 +1,9 @@
-"""Large memory in regions of address space, cut into pieces and joined again.
+"""A heap of large memory: regions of address space, cut into pieces and joined again.
 
 The system hands out memory zeroed, page by page, at the first touch of each page, which costs more than most kernels that fill
-it. So what was touched is used again, whatever its size: a request takes the smallest free piece that is large enough and
-leaves the rest of it, and what comes back joins its free neighbours. Address space that was never touched costs nothing; a
-region ends in it, so what is free before it grows into it.
+it. So touched memory is reused, whatever its size: a request takes the smallest free piece that is large enough and leaves the
+rest of it, and a freed piece joins its free neighbours. Untouched address space costs nothing; a region ends in it, so the free
+memory before it grows into it.
 """
 
 import bisect
@@ -34,7 +34,7 @@ class Region:
 
 
 class Piece:
-    """Whole pages of a region, in use or free. Of a free one `warm` bytes are taken to be in memory, the first ones of it."""
+    """Whole pages of a region, in use or free. Of a free one the first `warm` bytes are taken to be in memory."""
 
     __slots__ = ("address", "after", "before", "free", "region", "size", "warm")
 
@@ -45,7 +45,7 @@ class Piece:
         self.free = True
 
     def forget(self, keep: int) -> bool:
-        """Tells the system that it may have its pages but for the first `keep` bytes."""
+        """Tell the system that it may have the pages after the first `keep` bytes."""
         if _FORGET is None:
             return False
         with contextlib.suppress(OSError):
@@ -55,11 +55,11 @@ class Piece:
 
 
 class Heap:
-    """Pieces of regions; the caller sees to it that one thread at a time is inside.
+    """Pieces of regions. The caller makes sure that one thread at a time is inside.
 
-    taken    bytes of the pieces in use
-    warm     free bytes that are in memory
-    mapped   bytes of all regions
+        taken    bytes of the pieces in use
+        warm     free bytes that are in memory
+        mapped   bytes of all regions
     """
 
     def __init__(self):
@@ -67,7 +67,7 @@ class Heap:
         self._pieces: list = []         # of the free ones (size, address, piece), in order
 
     def take(self, size: int) -> Piece:
-        """A piece of so many bytes, whole pages. Raises what the system says where it has none."""
+        """Return a piece of so many bytes, whole pages; raise the system's error if there is no memory."""
         at = self._best(size)
         piece = self._pieces.pop(at)[2] if at < len(self._pieces) else self._new_region(size)
         piece.free = False
@@ -78,8 +78,8 @@ class Heap:
         return piece
 
     def _best(self, size):
-        """The place of the piece to take, past the end if none is large enough: the smallest, but one that is in memory rather
-        than one that is not."""
+        """Return the index of the piece to take, past the end if none is large enough: the smallest, preferably one in memory.
+        """
         at = bisect.bisect_left(self._pieces, (size,))
         if at < len(self._pieces) and self._pieces[at][2].warm < size <= self.warm:
             return max(range(at, len(self._pieces)), key=lambda i: min(self._pieces[i][2].warm, size))
@@ -95,7 +95,6 @@ class Heap:
         bisect.insort(self._pieces, (rest.size, rest.address, rest))
 
     def give(self, piece: Piece):
-        """Takes a piece back that nobody uses any more."""
         piece.free, piece.warm = True, piece.size
         self.taken -= piece.size
         self.warm += piece.size
@@ -113,8 +112,10 @@ class Heap:
         del self._pieces[bisect.bisect_left(self._pieces, (piece.size, piece.address))]
 
     def cool(self, most: int):
-        """Gives free memory back to the system until at most so many bytes of it are kept, from the largest pieces first;
-        with 0, regions that nobody uses go, too."""
+        """Give free memory back to the system until at most so many bytes of it are cached, from the largest pieces first.
+
+        With 0, unused regions go, too.
+        """
         for _, _, piece in reversed(self._pieces):
             if self.warm <= most:
                 break
@@ -129,7 +130,7 @@ class Heap:
                 self.warm -= piece.warm
 
     def _new_region(self, size):
-        """A free piece that is a region of its own: larger than asked for, as what follows will be beside it."""
+        """Return a free piece that is a new region: larger than the request, since later pieces will be beside it."""
         room = max(size, _LEAST_REGION, self.mapped)
         try:
             region = Region(room)

@@ -1,5 +1,5 @@
 """Kernels of neural network layers: attention, recurrent layers, norms, losses, int8 convolutions, resampling.
 
-Way in: `forward` and `gradients` of each family file, and the registered operators. Low precision is computed in float32 and
-rounded once. Must not know graphs.
+Way in: the tables `OPERATORS`, and `forward` and `gradients` of `attention` and `recurrent`. Low precision is computed in
+float32 and rounded once. Must not know graphs.
 """

@@ -1,10 +1,9 @@
-"""Attention of arrays on generated kernels: forward, and the gradients of queries, keys, values and mask.
+"""Attention: forward, and the gradients of queries, keys, values and mask.
 
-Rows may look at a stretch of keys of their own, and scores be shifted by a table of distances, which kernels read as a mask
-whose rows begin a number earlier each. float32 and float64; float16 and bfloat16 are computed in float32. Operands are read in
-place with their strides; results have their dims in memory in the order in which the operand has them, so that what was cut
-from a fused projection goes back into one without a copy. Results do not depend on the number of threads. Plans are kept per
-layout.
+Rows may have bounds: each attends to a range of keys. Scores may be shifted by a table of distances, which kernels read as a
+mask whose rows begin a number earlier each. Kernels take float32 and float64. Operands are read in place with their strides;
+results have the memory order of the dims of their operands, so parts of a fused projection go back into one without a copy.
+Results do not depend on the number of threads. Plans are cached per layout.
 """
 
 import functools
@@ -49,12 +48,10 @@ class Layout(NamedTuple):
 
     @property
     def head(self) -> int:
-        """Bytes from a head to the next."""
         return self.strides[-3]
 
     @property
     def row(self) -> int:
-        """Bytes from a row to the next."""
         return self.strides[-2]
 
 
@@ -64,7 +61,7 @@ def supported(*arrays) -> bool:
 
 
 def like(array, columns: int) -> np.ndarray:
-    """Memory for (..., heads, rows, columns) with heads and rows in the order in which `array` has them in memory."""
+    """Return memory for (..., heads, rows, columns) with heads and rows in the memory order of `array`."""
     *lead, heads, rows, _ = array.shape
     if array.strides[-3] < array.strides[-2] and heads > 1 and rows > 1:
         return alloc.empty((*lead, rows, heads, columns), array.dtype).swapaxes(-2, -3)
@@ -76,17 +73,17 @@ _NO_BOUNDS = np.zeros(1, np.int64)
 
 
 def mask_kind(mask) -> str:
-    """What kernels do with a mask."""
+    """Return the kernel's kind of a mask."""
     return NO_MASK if mask is None else BOOL_MASK if mask.dtype == np.bool_ else ADDED_MASK
 
 
 def _readable(mask):
-    """A mask that kernels can read by strides."""
+    """Return a mask that kernels can read by strides."""
     return mask if mask is None or not mask.ndim or mask.shape[-1] == 1 else copies.as_rows(mask)
 
 
 def _mask_over(mask, q, k) -> Layout:
-    """The layout of a mask over (..., heads, rows, keys)."""
+    """Return the layout of a mask broadcast over (..., heads, rows, keys)."""
     shape = (*q.shape[:-1], k.shape[-2])
     if mask is None:
         return Layout(shape, (0,) * len(shape))
@@ -95,9 +92,9 @@ def _mask_over(mask, q, k) -> Layout:
 
 
 class Geometry:
-    """What forward and gradient plans share: sizes, strides and the starts of key heads, from the operands' layouts.
+    """Sizes, strides and the starts of key heads, from the operands' layouts, for forward and gradient plans.
 
-    One query row per head, without the causal rule: the heads that share keys are rows of one matrix.
+    With one query row per head and no causal rule, the heads that share keys are rows of one matrix.
     """
 
     def __init__(self, q: Layout, k: Layout, v: Layout, mask: Layout, causal: bool, others=()):
@@ -113,13 +110,13 @@ class Geometry:
         self.work = self.groups * self.heads * self.rows * self.keys * (self.size + self.v_size) // (1 + causal)
 
     def words(self, **layouts) -> dict:
-        """The words of the named layouts: the bytes between rows and between heads."""
+        """Return the words of the named layouts: the bytes between rows and between heads."""
         found = {f"{name}_{what}": getattr(x, what) for name, x in layouts.items() for what in ("row", "head")}
         return {"heads": self.heads, "rows": self.rows, "keys": self.keys, "size": self.size, "v_size": self.v_size,
                 "mask_step": self.mask_step, **found}
 
     def starts(self, *layouts) -> np.ndarray:
-        """Table of byte offsets: for each key head of each batch, where each layout's first head lies."""
+        """Return a table of byte offsets: for each key head of each batch, the first head of each layout."""
         *batch, heads = self.k.shape[:-2]
         strides = [[*x.strides[:-3], x.shape[-3] // heads * x.head] for x in layouts]
         return _indices((*batch, heads)) @ np.array(strides, np.int64).T + [x.start for x in layouts]
@@ -127,7 +124,7 @@ class Geometry:
 
 @functools.lru_cache(_KEPT)
 def _indices(shape):
-    """The indices of all places of a shape, a row for each."""
+    """Return the indices of all elements of a shape, a row for each."""
     return np.indices(shape, np.int64).reshape(len(shape), -1).T
 
 
@@ -137,7 +134,6 @@ def _heads_as_rows(x, heads):
 
 
 def _plain(shape, item) -> Layout:
-    """The layout of an array in C order."""
     strides = [item]
     for size in reversed(shape[1:]):
         strides.insert(0, strides[0] * size)
@@ -150,14 +146,14 @@ def _address(kernel):
 
 
 def _blocks(groups: int, rows: int, threads: int) -> int:
-    """Into how many parts the rows of a key head are cut, so that all threads are busy."""
+    """Return the number of parts of a key head's rows that keeps all threads busy."""
     if threads == 1 or groups >= _BLOCKS_PER_THREAD * threads:
         return 1
     return max(1, min(rows // _SPLIT_ROWS, -(-_BLOCKS_PER_THREAD * threads // groups)))
 
 
 class Looks(NamedTuple):
-    """What rows look at, as part of a plan: the kind of mask, whether rows have bounds, the two numbers of a tanh or None."""
+    """Rules of visibility in a plan: the kind of mask, causal or not, bounds or not, the two numbers of a tanh or None."""
 
     mask: str
     causal: bool
@@ -166,11 +162,9 @@ class Looks(NamedTuple):
 
     @property
     def kernel(self) -> dict:
-        """What a kernel is made for."""
         return {"mask": self.mask, "bounds": self.bounds, "squash": self.squash is not None}
 
     def words(self, bounds: Layout, ranges_at: int) -> dict:
-        """The words of bounds and of the tanh."""
         inner, outer = self.squash or (1.0, 1.0)
         return {"causal": self.causal, "bounds_row": bounds.row, "bounds_head": bounds.head, "ranges_at": ranges_at,
                 "squash_inner": inner, "squash_outer": outer}
@@ -193,7 +187,7 @@ def forward(q, k, v, mask, *, causal, scale):
 
 @functools.lru_cache(_KEPT)
 def forward_plan(layouts, looks, scale, dtype, threads):
-    """The jobs of a forward call on (q, k, v, mask, out, lse, bounds); `layouts` are those of all but lse."""
+    """Return the jobs of a forward call on (q, k, v, mask, out, lse, bounds); `layouts` are those of all but lse."""
     q, k, v, mask, out, bounds = map(_layout, layouts)
     mask, bounds, item = _mask_over(mask, q, k), _bounds_over(bounds, q), dtype.itemsize
     lse = _plain((*q.shape[:-1], 1), item)
@@ -236,12 +230,12 @@ def bounded(q, k, v, bounds, table, *, scale, squash):
 
 
 def layout_of(a):
-    """What plans take for the layout of an array, None for None."""
+    """Return the layout of an array for plans, None for None."""
     return None if a is None else (a.shape, a.strides)
 
 
 def bounded_layouts(q, k, v, out, table, bounds):
-    """The layouts of a forward plan."""
+    """Return the layouts of a forward plan."""
     return (*map(layout_of, (q, k, v)), distances_over(table, q, k), layout_of(out), layout_of(bounds))
 
 
@@ -250,12 +244,12 @@ def _layout(given):
 
 
 def looks_of(table, bounds, squash) -> Looks:
-    """What rows with bounds and a table of distances look at."""
+    """Return the visibility of rows with bounds and a table of distances."""
     return Looks(NO_MASK if table is None else ADDED_MASK, False, bounds is not None, squash)
 
 
 def _bounds_over(bounds, q) -> Layout:
-    """The layout of bounds over all rows, or of bounds that nobody reads."""
+    """Return the layout of bounds over all rows, or of unused bounds."""
     shape = (*q.shape[:-1], 2)
     if bounds is None:
         return Layout(shape, (0,) * len(shape))
@@ -264,7 +258,7 @@ def _bounds_over(bounds, q) -> Layout:
 
 
 def distances_over(table, q, k):
-    """The layout of a table of distances over (..., heads, rows, keys): a row further down begins a number earlier."""
+    """Return the layout of a table of distances over (..., heads, rows, keys): each row begins a number earlier."""
     if table is None:
         return None
     shape = (*q.shape[:-1], k.shape[-2])
@@ -306,12 +300,12 @@ def bounded_gradients(g, q, k, v, bounds, table, lse, delta, *, scale, squash, t
 
 
 def bounded_grad_layouts(g, q, k, v, dq, dk, dv, table, bounds):
-    """The layouts of a plan of gradients."""
+    """Return the layouts of a plan of gradients."""
     return (*map(layout_of, (g, q, k, v)), distances_over(table, q, k), *map(layout_of, (dq, dk, dv, bounds)))
 
 
 def _summed(x, shape):
-    """The sum of x over the dims along which a shape was broadcast."""
+    """Sum x over the dims along which a shape was broadcast."""
     lead = x.ndim - len(shape)
     dims = (*range(lead), *(i + lead for i, n in enumerate(shape) if n == 1 and x.shape[i + lead] > 1))
     if not dims:
@@ -321,8 +315,10 @@ def _summed(x, shape):
 
 @functools.lru_cache(_KEPT)
 def grad_plan(layouts, looks, scale, dtype, mask_grad, threads):
-    """The jobs of gradients on (g, q, k, v, mask, lse, delta, dq, dk, dv, ds, bounds); `layouts` are those of g, q, k, v, mask,
-    dq, dk, dv and bounds."""
+    """Return the jobs of gradients on (g, q, k, v, mask, lse, delta, dq, dk, dv, ds, bounds).
+
+    `layouts` are those of g, q, k, v, mask, dq, dk, dv and bounds.
+    """
     upstream, q, k, v, mask, dq, dk, dv, bounds = map(_layout, layouts)
     mask, bounds = _mask_over(mask, q, k), _bounds_over(bounds, q)
     item, kernel = dtype.itemsize, codegen_grad.AttentionGradKernel(host(), _ELEMENTS[dtype], **looks.kernel)
@@ -348,7 +344,8 @@ def grad_plan(layouts, looks, scale, dtype, mask_grad, threads):
 
 
 def _tasks(g: Geometry, threads: int):
-    """[(what a task gives, parts of a key head)]: all at once, or keys and rows apart where heads are too few to share out."""
+    """Return [(results of a task, parts of a key head)]: all at once, or keys and rows apart if heads are too few to share out.
+    """
     both = codegen_grad.GIVES_ROWS | codegen_grad.GIVES_KEYS
     wanted = -(-2 * threads // g.groups)
     if threads == 1 or g.groups % threads == 0 or g.groups >= 4 * threads:
@@ -366,8 +363,7 @@ def _has_step(*operands):
     return operands[0].dtype in _ELEMENTS and all(len(x.shape) >= 3 and x.dtype == operands[0].dtype for x in operands)
 
 
-def forward_step(node, operands, results):
-    """Softmax of scores times values, without the scores' matrix."""
+def _forward_step(node, operands, results):
     (q, k, v, mask), (out, _) = operands, results
     if not _has_step(q, k, v):
         return None
@@ -377,8 +373,8 @@ def forward_step(node, operands, results):
     return plan.native([0, 1, 2, None if mask is None else 3, 4, 5, None])
 
 
-def gradients_step(node, operands, results):
-    """Its gradients, but for the mask's."""
+def _gradients_step(node, operands, results):
+    """Plan the gradients, except the mask's."""
     (g, q, k, v, mask, lse, delta), (dq, dk, dv, _) = operands, results
     if not _has_step(g, q, k, v) or node.params["mask_grad"] or not (lse.is_plain and delta.is_plain):
         return None
@@ -388,8 +384,7 @@ def gradients_step(node, operands, results):
     return plan.native([0, 1, 2, 3, None if mask is None else 4, 5, 6, 7, 8, 9, None, None])
 
 
-def bounded_step(node, operands, results):
-    """Attention over each query's own keys."""
+def _bounded_step(node, operands, results):
     (q, k, v, edges, table), (out, _) = operands, results
     if not _has_step(q, k, v):
         return None
@@ -399,8 +394,8 @@ def bounded_step(node, operands, results):
     return plan.native([0, 1, 2, None if table is None else 4, 5, 6, None if edges is None else 3])
 
 
-def bounded_grad_step(node, operands, results):
-    """Its gradients, but for the table's."""
+def _bounded_grad_step(node, operands, results):
+    """Plan the gradients, except the table's."""
     (g, q, k, v, edges, table, lse, delta), (dq, dk, dv, *_) = operands, results
     if not _has_step(g, q, k, v) or node.params["table_grad"] or not (lse.is_plain and delta.is_plain):
         return None
@@ -411,8 +406,8 @@ def bounded_grad_step(node, operands, results):
 
 
 OPERATORS = {
-    ops.attention: OperatorKernel(widened(forward, 1), forward_step, ROWS),
-    ops.attention_grad: OperatorKernel(widened(gradients), gradients_step, ROWS),
-    ops.bounded_attention: OperatorKernel(widened(bounded, 1), bounded_step, ROWS),
-    ops.bounded_attention_grad: OperatorKernel(widened(bounded_gradients), bounded_grad_step, ROWS),
+    ops.attention: OperatorKernel(widened(forward, 1), _forward_step, ROWS),
+    ops.attention_grad: OperatorKernel(widened(gradients), _gradients_step, ROWS),
+    ops.bounded_attention: OperatorKernel(widened(bounded, 1), _bounded_step, ROWS),
+    ops.bounded_attention_grad: OperatorKernel(widened(bounded_gradients), _bounded_grad_step, ROWS),
 }

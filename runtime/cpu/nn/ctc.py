@@ -1,4 +1,4 @@
-"""Connectionist temporal classification on generated kernels: all sequences in one native call."""
+"""Connectionist temporal classification: all sequences in one native call."""
 
 import functools
 
@@ -25,7 +25,7 @@ _KEPT = 256
 
 
 def losses(log_probs, targets, input_lengths, target_lengths, *, blank):
-    """-log of the probability of each target."""
+    """Return -log of the probability of each target."""
     given = _given(log_probs, targets, input_lengths, target_lengths, blank)
     out = alloc.empty((log_probs.shape[1],), log_probs.dtype)
     _plan(log_probs.dtype, log_probs.shape, given[0].shape[1], blank, False, pool.get_num_threads())(
@@ -34,7 +34,7 @@ def losses(log_probs, targets, input_lengths, target_lengths, *, blank):
 
 
 def gradients(g, log_probs, targets, input_lengths, target_lengths, *, blank):
-    """Their gradients with respect to the log probabilities."""
+    """Return the gradients of the losses with respect to the log probabilities."""
     given = _given(log_probs, targets, input_lengths, target_lengths, blank)
     out = alloc.empty(log_probs.shape, log_probs.dtype)
     _plan(log_probs.dtype, log_probs.shape, given[0].shape[1], blank, True, pool.get_num_threads())(
@@ -43,7 +43,7 @@ def gradients(g, log_probs, targets, input_lengths, target_lengths, *, blank):
 
 
 def _given(log_probs, targets, input_lengths, target_lengths, blank) -> tuple:
-    """(labels, where two may be skipped, sizes) as the kernels take them."""
+    """Return (labels, where two may be skipped, sizes) for the kernels."""
     targets, steps, counts = sequences(log_probs, targets, input_lengths, target_lengths)
     found, skip = labels_of(targets, counts, blank)
     lanes, (count, states) = _kernel(log_probs.dtype).lanes, found.shape
@@ -62,7 +62,7 @@ def _kernel(dtype) -> codegen.CtcKernel:
 
 @functools.lru_cache(_KEPT)
 def _plan(dtype, shape, width, blank, is_gradient, threads) -> JobsPlan:
-    """The job for log probabilities of a shape, and rows of so many states."""
+    """Return the job for log probabilities of a shape, and rows of so many states."""
     steps, items, classes = shape
     kernel, todo = _kernel(dtype), Jobs(threads)
     room, work = kernel.room(width, steps if is_gradient else 0), _OPERATIONS * steps * items * width

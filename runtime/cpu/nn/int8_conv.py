@@ -1,5 +1,4 @@
-"""Convolutions of bytes on generated kernels, as `ir/ops/quantized/int8_conv.py` defines them: for eager calls, and as
-steps."""
+"""Convolutions of bytes (`ir/ops/quantized/int8_conv.py`)."""
 
 import functools
 from math import prod
@@ -29,19 +28,19 @@ KINDS = {np.dtype(np.uint8): "u8", np.dtype(np.float32): "f32"}
 
 
 class Where(NamedTuple):
-    """An array as kernels see it: sizes, and bytes from element to element of each dim; the last one is whole."""
+    """The layout of an array: sizes, and bytes from element to element of each dim; the last one is contiguous."""
 
     shape: tuple
     strides: tuple
 
 
 def where_of(array) -> Where:
-    """Of a numpy array, or an operand of a native step."""
+    """Return the layout of a NumPy array, or of an operand of a step."""
     return Where(tuple(array.shape), tuple(array.strides))
 
 
 def conv(x, w, start, factor, beside, *, dtype, **params):
-    """The convolution of arrays, by `conv_int8`'s or `depthwise_int8`'s parameters."""
+    """Return the convolution of arrays, by the parameters of `conv_int8` or `depthwise_int8`."""
     x, w, start, factor = _with_whole_pixels(x), alloc.dense(w), alloc.dense(start), alloc.dense(factor)
     depthwise = w.ndim == 3
     window = w.shape[:2] if depthwise else w.shape[1:3]
@@ -57,14 +56,14 @@ def conv(x, w, start, factor, beside, *, dtype, **params):
 
 
 def _with_whole_pixels(a):
-    """An array whose pixels' channels lie side by side, forwards."""
+    """Return an array whose pixels have contiguous channels."""
     good = type(a) is np.ndarray and a.flags.aligned and a.strides[-1] == 1 and min(a.strides) >= 0
     return a if good else np.ascontiguousarray(a)
 
 
 @functools.lru_cache(_KEPT)
 def plan(x: Where, weight: tuple, beside: Where | None, y: Where, kind: str, params: tuple, threads: int) -> JobsPlan:
-    """The job on (x, w, start, factor, beside, y); weights and numbers of channels are in C order."""
+    """Return the job on (x, w, start, factor, beside, y); weights and numbers of channels are in C order."""
     said = dict(params)
     words = _distances(x, beside, y, said)
     if len(weight) == 3:
@@ -73,7 +72,7 @@ def plan(x: Where, weight: tuple, beside: Where | None, y: Where, kind: str, par
 
 
 def _distances(x, beside, y, said):
-    """Words about where images, rows and pixels lie, and numbers of the last steps."""
+    """Return the words of strides between images, rows and pixels, and the numbers of the last steps."""
     _, row, pixel = x.strides[:3]
     stride, dilation = said["stride"], said["dilation"]
     words = {"x_image": x.strides[0], "x_row": stride[0] * row, "x_pixel": stride[1] * pixel, "tap_h": dilation[0] * row,
@@ -85,7 +84,7 @@ def _distances(x, beside, y, said):
 
 
 def _follows(array, dims) -> bool:
-    """Whether dims (in order, before the last) lie as one."""
+    """Whether dims (in order, before the last) merge into one."""
     return array is None or all(array.shape[d] == 1 or array.strides[d - 1] == array.strides[d] * array.shape[d]
                                 for d in dims)
 
@@ -125,7 +124,7 @@ def _dense_plan(x, weight, beside, y, kind, said, words, threads):
 
 
 def _shared_out(others, rows, row_blocks, panels, threads):
-    """(blocks of rows, shares of panels) that give each thread enough items."""
+    """Return (blocks of rows, shares of panels) that give each thread enough items."""
     wanted = _ITEMS * threads if threads > 1 else 1
     if others * row_blocks < wanted:
         row_blocks = min(rows, -(-wanted // others))
@@ -136,7 +135,7 @@ def _shared_out(others, rows, row_blocks, panels, threads):
 
 
 def _best_panel(target, blocks, width):
-    """(blocks of a panel, pixels of a tile): the cheapest for rows of so many pixels."""
+    """Return the cheapest (blocks of a panel, pixels of a tile) for rows of so many pixels."""
     def cost(panel):
         most = dense_code.tile_pixels(target, panel)
         tiles = -(-width // most)
@@ -175,8 +174,7 @@ def _compiled(kernel):
     return compile_module(text_of(kernel), [kernel.symbol])[kernel.symbol]
 
 
-def conv_step(node, operands, results):
-    """Windows over bytes; only images may lie apart."""
+def _conv_step(node, operands, results):
     x, w, start, factor, beside = operands
     params = dict(node.params)
     params.pop("dtype")
@@ -188,4 +186,4 @@ def conv_step(node, operands, results):
     return made.native([0, 1, 2, 3, None if beside is None else 4, 5])
 
 
-OPERATORS = dict.fromkeys((ops.conv_int8, ops.depthwise_int8), OperatorKernel(conv, conv_step, ROWS))
+OPERATORS = dict.fromkeys((ops.conv_int8, ops.depthwise_int8), OperatorKernel(conv, _conv_step, ROWS))

@@ -1,7 +1,7 @@
-"""Which compiled kernel runs losses over classes in eager mode; see `eager.py`.
+"""Losses over classes: sweeps over rows, and reductions of their losses.
 
-A loss of a small batch takes less time than Python between its kernels does. Where calls of a kind come often, all of one is a
-compiled graph, one native call, as a traced function would have it: the same bits, errors included.
+A loss of a small batch takes less time than Python between its kernels. Frequent calls of a kind are compiled as a graph: one
+native call with the same bits and errors, like the call of a traced function.
 """
 
 import functools
@@ -23,7 +23,7 @@ _COUNTED = {np.dtype(np.float32): 1 << 24, np.dtype(np.float64): 1 << 53}       
 
 
 def _kept_rows(target, ignore_index, classes):
-    """How many rows count; raises for a class that there is not."""
+    """Return the number of rows that count; raise for a class that does not exist."""
     if not target.size:
         return 0
     plain = target.dtype is _INT64 and not 0 <= ignore_index < classes
@@ -36,7 +36,7 @@ def _kept_rows(target, ignore_index, classes):
 
 
 def _smoothed(x, rows, lse, target, ignore_index, share):
-    """Losses of rows with a share of what all classes would cost."""
+    """Mix losses of rows with a share of the mean loss of all classes."""
     kind = x.dtype.type
     every = loss.smooth_part(x, lse, target, None, ignore_index)
     return rows * kind(1 - share) + every * kind(share / x.shape[1])
@@ -129,8 +129,8 @@ def cross_entropy_grad(g, x, lse, target, *, ignore_index, reduction):
     return loss.cross_entropy_grad.lower.body(g, x, lse, target, ignore_index=ignore_index, reduction=reduction)
 
 
-def class_index_step(node, operands, results):
-    """A check, the targets as they are, and their count."""
+def _class_index_step(node, operands, results):
+    """Check the targets, copy them and count those that are not ignored."""
     (target,), (out, _) = operands, results
     kind = dt.BY_NP[target.dtype]
     if kind is dt.uint64:
@@ -161,5 +161,5 @@ OPERATORS = {
     loss.nll_loss: OperatorKernel(nll_loss),
     loss.class_share: OperatorKernel(class_share),
     loss.softmax_minus_onehot: OperatorKernel(widened(softmax_minus_onehot)),
-    loss.class_index: OperatorKernel(step=class_index_step),
+    loss.class_index: OperatorKernel(step=_class_index_step),
 }

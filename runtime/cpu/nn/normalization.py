@@ -1,4 +1,4 @@
-"""Which compiled kernel runs softmax and the norms over trailing dims in eager mode; see `eager.py`."""
+"""Softmax and norms over trailing dims: one sweep over each row."""
 
 import math
 
@@ -20,7 +20,7 @@ def is_floating(*arrays) -> bool:
 
 
 def along_one_dim(op: Op):
-    """Softmax and its logarithm."""
+    """Return the eager softmax or its logarithm."""
     kind, ref = op.name, op.ref
     by_dtype: dict = {}
 
@@ -36,29 +36,27 @@ def along_one_dim(op: Op):
 
 
 def _trailing(x, dims: int):
-    """An array as a matrix of rows over its last `dims` dims."""
+    """Return an array as a matrix of rows over its last `dims` dims."""
     if dims == 1 and x.ndim == 2:
         return x
     return x.reshape(math.prod(x.shape[:x.ndim - dims]), math.prod(x.shape[x.ndim - dims:]))
 
 
 def _rows(x, dims: int):
-    """An array as rows over its last `dims` dims: itself, where that is the last one."""
     return x if dims == 1 else _trailing(x, dims)
 
 
 def _shaped(x, shape):
-    """An array of a shape; no view where it has it, so that whoever gets it owns its memory."""
+    """Return an array with a shape: itself if it has it, so that the caller owns its memory."""
     return x if x.shape == shape else x.reshape(shape)
 
 
 def _along(*arrays):
-    """Those that there are of arrays that go along rows."""
     return [a if a.ndim == 1 else a.reshape(-1) for a in arrays if a is not None]
 
 
 def normalised(op: Op):
-    """One sweep over each row."""
+    """Return the eager norm."""
     by_kinds: dict = {}         # the kernel by eps and dtypes, None where the reference is for those
 
     def make(x, given, eps):
@@ -110,7 +108,7 @@ def _gradients(op, backward, centred):
 
 
 def vector_norm(op, general):
-    """The norm of order 2 as the reduction that its body is, without a kernel for each shape; `general` runs all others."""
+    """Return the eager norm of order 2 as a reduction, without a kernel for each shape; `general` runs all others."""
     by_dtype: dict = {}
 
     def run(x, *, ord, dim, keepdim):

@@ -1,8 +1,8 @@
-"""Recurrent layers of arrays on generated kernels, over whole sequences: forward, and the gradients of everything.
+"""Recurrent layers over whole sequences: forward, and the gradients of everything.
 
-float32 and float64. The weights are packed once per call; then each step is one task over panels of units, whose epilogue does
-the gates. All steps are one native call. The gradients of weights are large products after the walk. Results do not depend on
-the number of threads.
+float32 and float64. The weights are packed once per call; then each step is one task over panels of units, whose epilogue
+computes the gates. All steps are one native call. The gradients of weights are large products after the backward steps. Results
+do not depend on the number of threads.
 """
 
 import functools
@@ -64,8 +64,10 @@ def _as_bytes(mask):
 
 
 def _make_plan(kernel, names, sizes, depth, columns, turns, w_row, reverse, threads, room=0):
-    """Pack the panels of weights, unless that was done or they are read where they lie, then a task for each turn; `depth` and
-    `columns` are a panel's, `room` the bytes of scratch that each item has for itself."""
+    """Return the plan: pack the panels of weights, unless they are packed or read in place, then a task for each turn.
+
+    `depth` and `columns` are a panel's, `room` the bytes of scratch of each item.
+    """
     *pack, step = compile_module(text_of(kernel), [f"{kernel.symbol}_pack"] * kernel.packs + [kernel.symbol]).values()
     steps, batch, hidden = sizes
     panels = -(-hidden // kernel.units)
@@ -84,7 +86,7 @@ def _make_plan(kernel, names, sizes, depth, columns, turns, w_row, reverse, thre
 
 
 def _reads_in_place(sizes, weight_bytes):
-    """Whether a forward call of so many steps and sequences reads the weights as they are."""
+    """Whether a forward call of so many steps and sequences reads the weights in place."""
     if sizes[1] > _FEW_ROWS:
         return sizes[0] <= _FEW_STEPS
     return sizes[0] <= (_NEAR_STEPS if weight_bytes <= cache_sizes.second_level() else _FAR_STEPS)
@@ -93,9 +95,13 @@ def _reads_in_place(sizes, weight_bytes):
 @functools.lru_cache(_KEPT)
 def forward_plan(name, sizes, w_row, masked, keeps, reverse, dtype, threads, width=None, packed=False,
                  in_bytes=False):
-    """The jobs of a forward call on the arrays that `codegen.ARRAYS` names; `sizes` are steps, batch and hidden. `width` is the
-    first state's, where it is another than that of the results, which takes a single step without a mask; `packed`: the weights
-    come as a plan of `pack_plan` leaves them; `in_bytes`: they are of int8."""
+    """Return the jobs of a forward call on the arrays of `codegen.ARRAYS`.
+
+        sizes     steps, batch and hidden
+        width     the first state's, if it differs from that of the results: for a single step without a mask
+        packed    the weights are in the order of `pack_plan`
+        in_bytes  the weights are int8
+    """
     cell, depth = CELLS[name], width or sizes[2]
     direct = not packed and not in_bytes and _reads_in_place(sizes, cell.gates * sizes[2] * depth * dtype.itemsize)
     kernel = codegen.StepKernel(host(), ELEMENTS[dtype], cell, masked, keeps, direct, packed, in_bytes)
@@ -105,8 +111,11 @@ def forward_plan(name, sizes, w_row, masked, keeps, reverse, dtype, threads, wid
 
 
 def forward(name, z, mask, h, c, w, bias, *, reverse, keeps=True, scale=None):
-    """(states, cells, gates) of the layer `name`; in the place of what it has not is anything. With `keeps` false there are no
-    gates, and only the last cells (B, H). Flat weights are packed; with a scale for each row they are of int8."""
+    """Return (states, cells, gates) of the layer `name`; a result that it does not have is arbitrary.
+
+    With `keeps` false there are no gates, and only the last cells (B, H). Flat weights are packed; with a scale for each row
+    they are int8.
+    """
     cell, w = CELLS[name], copies.as_rows(w) if scale is None else alloc.dense(w)
     (steps, batch), hidden = z.shape[:2], z.shape[2] // cell.gates
     y = alloc.empty((steps, batch, hidden), z.dtype)
@@ -124,13 +133,15 @@ def forward(name, z, mask, h, c, w, bias, *, reverse, keeps=True, scale=None):
 
 
 def fits(kernel, item) -> bool:
-    """Whether this machine's kernels read weights packed for `kernel`, as `ir/ops/packed/recurrent_packed.py` has it."""
+    """Whether this machine's kernels read weights packed for `kernel` (`ir/ops/packed/recurrent_packed.py`)."""
     return host().lanes(item) == kernel[1]
 
 
 def packing(name, z, w):
-    """(lanes, elements of the packed weights) of a layer without gradients, from the types of its input and its weights; None
-    where it reads them as they are, or no kernel takes it."""
+    """Return (lanes, elements of the packed weights) of a layer without gradients, from the types of its input and its weights.
+
+    None if it reads them in place, or no kernel takes it.
+    """
     dtype, hidden = w.dtype.np, w.shape[1]
     if dtype not in ELEMENTS or z.dtype is not w.dtype or any(map(is_symbol, w.shape)) or not w.size:
         return None
@@ -142,7 +153,7 @@ def packing(name, z, w):
 
 @functools.lru_cache(_KEPT)
 def pack_plan(name, hidden, w_row, dtype, threads):
-    """The job that packs weights, from w to y of `codegen.ARRAYS`."""
+    """Return the job that packs weights, from w to y of `codegen.ARRAYS`."""
     kernel = PackKernel(host(), ELEMENTS[dtype], CELLS[name], False)
     task, = compile_module(text_of(kernel), [kernel.symbol]).values()
     panels, work = -(-hidden // kernel.units), hidden * hidden * kernel.cell.gates
@@ -153,7 +164,7 @@ def pack_plan(name, hidden, w_row, dtype, threads):
 
 
 def pack(name, w, size):
-    """The weights, packed."""
+    """Return packed weights."""
     w, packed = copies.as_rows(w), alloc.empty((size,), w.dtype)
     arrays = dict.fromkeys(codegen.ARRAYS, _NOTHING) | {"w": w, "y": packed}
     pack_plan(name, w.shape[1], w.strides[0], w.dtype, pool.get_num_threads())(*arrays.values())
@@ -165,8 +176,11 @@ def pack(name, w, size):
 
 @functools.lru_cache(_KEPT)
 def grad_plan(name, sizes, w_row, masked, given, reverse, dtype, threads, slopes=False):
-    """The jobs of the walk back on the arrays that `codegen_grad.ARRAYS` names; `given` are the names of the gradients there.
-    With `slopes` it ends before the last product, which gives the gradient of the first state."""
+    """Return the jobs of the backward steps on the arrays of `codegen_grad.ARRAYS`; `given` are the names of the present
+    gradients.
+
+    With `slopes` it ends before the last product, which gives the gradient of the first state.
+    """
     kernel = codegen_grad.StepGradKernel(host(), ELEMENTS[dtype], CELLS[name], masked, given,
                                          sizes[0] <= _FEW_STEPS)
     return _make_plan(kernel, codegen_grad.WORDS[len(codegen_grad.ARRAYS) + 2:], sizes, kernel.cell.gates * sizes[2],
@@ -174,22 +188,22 @@ def grad_plan(name, sizes, w_row, masked, given, reverse, dtype, threads, slopes
 
 
 def given_of(upstream) -> tuple:
-    """The names of the gradients of (states, cells, gates) that are there."""
+    """Return the names of the present gradients of (states, cells, gates)."""
     return tuple([name for name, g in zip(codegen_grad.UPSTREAM, upstream) if g is not None])
 
 
 def run_walk(plan, upstream, results, mask, h, c, w, made):
-    """Calls a plan of `grad_plan`; `made` are dz, da, dh and dc."""
+    """Call a plan of `grad_plan`; `made` are dz, da, dh and dc."""
     plan(*_plain(*upstream, *results, _as_bytes(mask), h, c), w, *made)
 
 
 def states_before(states, first, reverse):
-    """The state that each step started from."""
+    """Return the state that each step started from."""
     return np.concatenate((states[1:], first[None]) if reverse else (first[None], states[:-1]))
 
 
 def gradients(name, upstream, results, mask, h, c, w, *, reverse):
-    """(dz, da, dh, dc, dw): of the input, the recurrent product, the first states and the weights.
+    """Return (dz, da, dh, dc, dw): of the input, the recurrent product, the first states and the weights.
 
     `upstream` and `results` are (states, cells, gates), None where the layer has none or no gradient came.
     """
@@ -215,7 +229,7 @@ def _steps_in_order(steps, reverse):
 
 
 def projected_forward(z, mask, h, c, w, projection, *, reverse):
-    """(states, cells, gates)."""
+    """Return (states, cells, gates) of an LSTM with a projection."""
     steps = len(z)
     y, cells = (alloc.empty((steps, *state.shape), z.dtype) for state in (h, c))
     gates, turned = alloc.empty(z.shape, z.dtype), projection.T
@@ -231,7 +245,8 @@ def projected_forward(z, mask, h, c, w, projection, *, reverse):
 
 
 def projected_gradients(upstream, results, mask, h, c, w, projection, *, reverse):
-    """(dz, dh, dc, dw, the projection's); `upstream` are the gradients of (states, cells, gates), None where none came."""
+    """Return (dz, dh, dc, dw, the projection's); `upstream` are the gradients of (states, cells, gates), None where none came.
+    """
     walk = _ProjectedBackward(upstream, results, mask, c, w, projection, reverse)
     dh, dc = np.zeros(h.shape, h.dtype), np.zeros(c.shape, c.dtype)
     for t in _steps_in_order(len(walk.dz), not reverse):
@@ -243,12 +258,12 @@ def projected_gradients(upstream, results, mask, h, c, w, projection, *, reverse
 
 
 def _weights_gradient(gradient, operand):
-    """The gradient of weights from those of their products, over all steps."""
+    """Return the gradient of weights from those of their products, over all steps."""
     return gemm.matmul(gradient.reshape(-1, gradient.shape[2]).T, operand.reshape(-1, operand.shape[2]))
 
 
 class _ProjectedBackward:
-    """The steps back, and what they leave for all steps: dz, and the gradient of the projected states."""
+    """The backward steps, and their results for all steps: dz, and the gradient of the projected states."""
 
     def __init__(self, upstream, results, mask, c, w, projection, reverse):
         (self.gy, self.gc, self.gg), (y, self.cells, self.gates) = upstream, results
@@ -257,7 +272,7 @@ class _ProjectedBackward:
         self.dz, self.dh = alloc.empty(self.gates.shape, w.dtype), alloc.empty(y.shape, w.dtype)
 
     def step(self, t, dh, dc):
-        """The gradients of the states before a step, from those of the states after it."""
+        """Return the gradients of the states before a step, from those of the states after it."""
         dh, dc = (a if g is None else g[t] + a for g, a in ((self.gy, dh), (self.gc, dc)))
         if self.mask is None:
             return self._inside(t, dh, dc)
@@ -378,18 +393,20 @@ def _rounded(size: int) -> int:
 
 
 def _numbers(names, operands):
-    """{name: number of the operand}, for those that are there."""
+    """Return {name: number of the operand} of the present operands."""
     return {name: n for n, (name, x) in enumerate(zip(names, operands)) if name is not None and x is not None}
 
 
 def _like_z(cell, states):
-    """Which array of a layer has a place for each element of z, which is read where that is written, or written where that is
-    read; `states` names that of the states. None of a GRU has."""
+    """Return the array of a layer that may share memory with z, element by element; `states` is the name of the states.
+
+    A GRU has none.
+    """
     return "gates" if cell.kept == cell.gates else states if cell.gates == 1 else None
 
 
 def _over(at, result, operand):
-    """What a native call says of a result that may be written over an operand, if both are there."""
+    """Return `over` of a native call: a result that may be written over an operand, if both are present."""
     return ((at[result], at[operand]),) if result in at and operand in at else ()
 
 
@@ -401,8 +418,10 @@ def _has_step(z, w) -> bool:
 
 
 def _forward_step(name, node, operands, results, names, made, keeps=True):
-    """A layer whose inputs are called `names` and its results `made`; `keeps`: what gradients need is among them. Flat weights
-    are packed."""
+    """Plan a layer whose inputs are called `names` and its results `made`; flat weights are packed.
+
+    `keeps`: the results have what gradients need.
+    """
     at = _numbers((*names, *made), (*operands, *results))
     z, w = operands[at["z"]], operands[at["w"]]
     in_bytes = w.dtype == dt.int8.np
@@ -421,51 +440,43 @@ def _forward_step(name, node, operands, results, names, made, keeps=True):
     return NativeCall((zeros, *steps), start + z.shape[2] * z.dtype.itemsize)
 
 
-def rnn_step(node, operands, results):
-    """The plain layer."""
+def _rnn_step(node, operands, results):
     return _forward_step(f"rnn_{node.params['activation']}", node, operands, results, ("z", "mask", "h", "w"), ("y",))
 
 
-def lstm_step(node, operands, results):
-    """Without a projection."""
+def _lstm_step(node, operands, results):
     if operands[5] is not None:
         return None
     return _forward_step("lstm", node, operands, results, ("z", "mask", "h", "c", "w", None), ("y", "cells", "gates"))
 
 
-def lstm_states_step(node, operands, results):
-    """Without a projection."""
+def _lstm_states_step(node, operands, results):
     if operands[5] is not None:
         return None
     return _forward_step("lstm", node, operands, results, ("z", "mask", "h", "c", "w", None), ("y", "cells"), keeps=False)
 
 
-def gru_step(node, operands, results):
-    """With a bias of the recurrent product, or zeros."""
+def _gru_step(node, operands, results):
     return _forward_step("gru", node, operands, results, ("z", "mask", "h", "w", "bias"), ("y", "gates"))
 
 
-def gru_states_step(node, operands, results):
-    """With a bias of the recurrent product, or zeros."""
+def _gru_states_step(node, operands, results):
     return _forward_step("gru", node, operands, results, ("z", "mask", "h", "w", "bias"), ("y",), keeps=False)
 
 
-def packed_step(node, operands, results):
-    """Any layer without a projection, with weights that this machine's kernel packed."""
+def _packed_step(node, operands, results):
     name, z = node.params["kernel"][0], operands[0]
     if not fits(node.params["kernel"], z.dtype.itemsize):
         return None
     return _forward_step(name, node, operands, results, ("z", "mask", "h", "c", "w", "bias"), ("y", "cells"), keeps=False)
 
 
-def int8_step(node, operands, results):
-    """Any layer with weights of int8."""
+def _int8_step(node, operands, results):
     names = ("z", "mask", "h", "c", "w", "scale", "bias")
     return _forward_step(node.params["layer"], node, operands, results, names, ("y", "cells"), keeps=False)
 
 
-def pack_step(node, operands, results):
-    """Weights in the order in which the kernel reads them."""
+def _pack_step(node, operands, results):
     name, w = node.params["kernel"][0], operands[0]
     if not fits(node.params["kernel"], w.dtype.itemsize):
         return None
@@ -477,7 +488,7 @@ def pack_step(node, operands, results):
 
 
 class _Backward:
-    """The steps of the gradients of one layer, and where its scratch memory lies."""
+    """The steps of the gradients of one layer, and their scratch memory."""
 
     def __init__(self, name, node, operands, results, names, made):
         self.at = _numbers((*names, *made), (*operands, *results))
@@ -493,13 +504,13 @@ class _Backward:
         self.size = 0
 
     def room(self, elements) -> Scratch:
-        """Scratch memory beside that of the walk and the product."""
+        """Reserve scratch memory beside that of the backward plan and the product."""
         start = self.size
         self.size += _rounded(elements * self.item)
         return Scratch(start)
 
     def call(self):
-        """All of it; None where the product's operands would have to change places."""
+        """Return all steps; None if the product's operands would be swapped."""
         product = make_plan(Layout((self.wide, self.rows), (self.item, self.wide * self.item)),
                             Layout((self.rows, self.hidden), (self.hidden * self.item, self.item)),
                             Layout((self.wide, self.hidden), (self.hidden * self.item, self.item)), self.item, self.item,
@@ -518,7 +529,7 @@ class _Backward:
         return NativeCall(tuple(self.steps), self.size, over=_over(self.at, "dz", _like_z(self.cell, "gy")))
 
     def _states_before(self) -> Scratch:
-        """The state before each step: the first one, and all results but the last."""
+        """Return the state before each step: the first one, and all results but the last."""
         count, plane = self.y.shape[0], self.y.shape[1] * self.hidden
         room, size = self.room(count * plane), plane * self.item
         later, first = (0, (count - 1) * size) if self.reverse else (size, 0)
@@ -531,7 +542,7 @@ class _Backward:
         return room
 
     def _bias(self, da):
-        """The sum of the gradients of the recurrent product over steps and sequences."""
+        """Return the step that sums the gradients of the recurrent product over steps and sequences."""
         pattern, merged, *_ = reduction_plan((self.rows, self.wide), (0,), False)
         kernel = reduction_kernels.reduction(f"sum_{pattern}", "sum", self.kind, pattern, len(merged) - 1)
         strides = [math.prod(merged[i + 1:]) for i in range(len(merged))]
@@ -548,36 +559,33 @@ def _backward_step(name, node, operands, results, names, made):
     return _Backward(name, node, operands, results, names, made).call() if _has_step(y, w) else None
 
 
-def rnn_grad_step(node, operands, results):
-    """Of the plain layer."""
+def _rnn_grad_step(node, operands, results):
     name = f"rnn_{node.params['activation']}"
     return _backward_step(name, node, operands, results, ("gy", "y", "mask", "h", "w"), ("dz", "dh", "dw"))
 
 
-def lstm_grad_step(node, operands, results):
-    """Without a projection."""
+def _lstm_grad_step(node, operands, results):
     if operands[10] is not None:
         return None
     names = ("gy", "gc", "gg", "y", "cells", "gates", "mask", "h", "c", "w", None)
     return _backward_step("lstm", node, operands, results, names, ("dz", "dh", "dc", "dw"))
 
 
-def gru_grad_step(node, operands, results):
-    """The bias's is a sum."""
+def _gru_grad_step(node, operands, results):
     names = ("gy", "gg", "y", "gates", "mask", "h", "w", None)
     return _backward_step("gru", node, operands, results, names, ("dz", "dh", "dw", "dbias"))
 
 
 OPERATORS = {
-    ops.rnn_sequence: OperatorKernel(widened(rnn), rnn_step),
-    ops.lstm_sequence: OperatorKernel(widened(lstm), lstm_step),
-    ops.lstm_states: OperatorKernel(widened(lstm_states), lstm_states_step),
-    ops.gru_sequence: OperatorKernel(widened(gru), gru_step),
-    ops.gru_states: OperatorKernel(widened(gru_states), gru_states_step),
-    ops.rnn_sequence_grad: OperatorKernel(widened(rnn_grad), rnn_grad_step),
-    ops.lstm_sequence_grad: OperatorKernel(widened(lstm_grad), lstm_grad_step),
-    ops.gru_sequence_grad: OperatorKernel(widened(gru_grad), gru_grad_step),
-    packed_ops.pack_recurrent: OperatorKernel(pack_recurrent, pack_step),
-    packed_ops.recurrent_packed: OperatorKernel(recurrent_packed, packed_step),
-    int8_linear.recurrent_int8: OperatorKernel(recurrent_int8, int8_step),
+    ops.rnn_sequence: OperatorKernel(widened(rnn), _rnn_step),
+    ops.lstm_sequence: OperatorKernel(widened(lstm), _lstm_step),
+    ops.lstm_states: OperatorKernel(widened(lstm_states), _lstm_states_step),
+    ops.gru_sequence: OperatorKernel(widened(gru), _gru_step),
+    ops.gru_states: OperatorKernel(widened(gru_states), _gru_states_step),
+    ops.rnn_sequence_grad: OperatorKernel(widened(rnn_grad), _rnn_grad_step),
+    ops.lstm_sequence_grad: OperatorKernel(widened(lstm_grad), _lstm_grad_step),
+    ops.gru_sequence_grad: OperatorKernel(widened(gru_grad), _gru_grad_step),
+    packed_ops.pack_recurrent: OperatorKernel(pack_recurrent, _pack_step),
+    packed_ops.recurrent_packed: OperatorKernel(recurrent_packed, _packed_step),
+    int8_linear.recurrent_int8: OperatorKernel(recurrent_int8, _int8_step),
 }

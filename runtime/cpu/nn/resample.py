@@ -37,23 +37,20 @@ def _along_dims(op):
 # Steps.
 
 
-def resample_step(node, operands, results):
-    """One dim after the other, those that shrink most first."""
+def _resample_step(node, operands, results):
     return _mapped(ops.resample_tables(*operands, **node.params), operands, results)
 
 
-def resample_grad_step(node, operands, results):
-    """The same, by the transposed maps."""
+def _resample_grad_step(node, operands, results):
     return _mapped(ops.resample_grad_tables(*operands, **node.params), operands, results)
 
 
-def border_pad_grad_step(node, operands, results):
-    """The same, by sums of what was repeated."""
+def _border_pad_grad_step(node, operands, results):
     return _mapped(ops.border_grad_tables(*operands, **node.params), operands, results)
 
 
 def _mapped(tables, operands, results):
-    """The steps of `taps.apply_tables`."""
+    """Plan the maps of tables, one dim after the other, those that shrink most first."""
     (x,), (out,) = operands, results
     weighted = any(w is not None for _, w in tables.values())
     kind = wide(x.dtype) if weighted else x.dtype
@@ -75,9 +72,12 @@ def _mapped(tables, operands, results):
     return made.call()
 
 
-def border_pad_step(node, operands, results):
-    """What is inside, then what is around it: one dim after the other, the last one first, each with the borders of those
-    before. Where something is cut away, by maps."""
+def _border_pad_step(node, operands, results):
+    """Copy the inside, then fill the borders: one dim after the other, the last one first, each with the borders of those
+    before.
+
+    Negative borders, which cut, go by maps.
+    """
     (x,), (out,) = operands, results
     low, high, mode = (node.params[name] for name in ("low", "high", "mode"))
     if min(*low, *high) < 0:
@@ -98,13 +98,12 @@ def border_pad_step(node, operands, results):
 
 
 def _start(part, array) -> int:
-    """The bytes to the first element of a part."""
     return sum(s.start * stride for s, stride in zip(part, array.strides))
 
 
 OPERATORS = {
-    ops.border_pad: OperatorKernel(pad_border, border_pad_step, compiled=compiled_after),
-    ops.border_pad_grad: OperatorKernel(make=_along_dims, step=border_pad_grad_step, compiled=compiled_after),
-    ops.resample: OperatorKernel(make=_along_dims, step=resample_step, compiled=compiled_after),
-    ops.resample_grad: OperatorKernel(make=_along_dims, step=resample_grad_step, compiled=compiled_after),
+    ops.border_pad: OperatorKernel(pad_border, _border_pad_step, compiled=compiled_after),
+    ops.border_pad_grad: OperatorKernel(make=_along_dims, step=_border_pad_grad_step, compiled=compiled_after),
+    ops.resample: OperatorKernel(make=_along_dims, step=_resample_step, compiled=compiled_after),
+    ops.resample_grad: OperatorKernel(make=_along_dims, step=_resample_grad_step, compiled=compiled_after),
 }

@@ -1,4 +1,4 @@
-"""Windows laid out as columns, and elements added back to where they were taken, as steps of a native call."""
+"""Sliding windows as columns, and sums of elements at their sources: steps of a native call."""
 
 from itertools import product
 from math import prod
@@ -16,25 +16,24 @@ _ADDABLE = (dt.float32.np, dt.float64.np)
 
 
 class _View:
-    """A strided part of an array: where it starts, sizes and strides in bytes."""
+    """A strided part of an array: location, sizes and strides in bytes."""
 
     def __init__(self, at, sizes, strides):
         self.at, self.sizes, self.strides = at, tuple(sizes), tuple(strides)
 
     def from_byte(self, offset: int):
-        """Where the byte after so many others is."""
         return self.at._replace(offset=self.at.offset + offset)
 
 
 def _inside(whole: _View, padding) -> tuple:
-    """(where it starts, strides) of what padding leaves of a padded array."""
+    """Return (location, strides) of the unpadded part of a padded array."""
     lead = len(whole.sizes) - len(padding)
     start = sum(lo * s for (lo, _), s in zip(padding, whole.strides[lead:]))
     return whole.from_byte(start), whole.strides
 
 
 def _windows(whole: _View, kernel, counts, stride, dilation) -> _View:
-    """All windows (N, C, *kernel, *counts) of a padded array."""
+    """Return all windows (N, C, *kernel, *counts) of a padded array."""
     n, c, *steps = whole.strides
     return _View(whole.at, (*whole.sizes[:2], *kernel, *counts),
                  (n, c, *[s * d for s, d in zip(steps, dilation)], *[s * d for s, d in zip(steps, stride)]))
@@ -44,8 +43,7 @@ def _counts(sizes, kernel, stride, dilation):
     return [(n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(sizes, kernel, stride, dilation)]
 
 
-def im2col_step(node, operands, results):
-    """One copy, of a padded array where there is padding."""
+def _im2col_step(node, operands, results):
     (x,), made = operands, StepBuilder()
     kernel, stride, padding, dilation = (node.params[name] for name in ("kernel", "stride", "padding", "dilation"))
     item = x.dtype.itemsize
@@ -62,8 +60,8 @@ def im2col_step(node, operands, results):
     return made.call()
 
 
-def col2im_step(node, operands, results):
-    """Sums in a padded array: of all windows at once where none meet, else of one place of all of them after the other."""
+def _col2im_step(node, operands, results):
+    """Add all windows at once if none overlap, else one place of all of them after the other."""
     (x,), (out,), made = operands, results, StepBuilder()
     size, kernel, stride, padding, dilation = (node.params[n] for n in ("size", "kernel", "stride", "padding", "dilation"))
     kind, pads = wide(x.dtype), any(lo or hi for lo, hi in padding)
@@ -87,7 +85,10 @@ def col2im_step(node, operands, results):
 
 
 def _sums(source: _View, target: _View, dims, kind):
-    """Adds an array to a view, one place of some dims after the other, as elements of these may meet; None for many places."""
+    """Return steps that add an array to a view, one place of some dims after the other, since they may overlap.
+
+    None for many places.
+    """
     if prod([source.sizes[d] for d in dims]) > _MOST:
         return None
     rest = [d for d in range(len(source.sizes)) if d not in dims]
@@ -100,8 +101,7 @@ def _sums(source: _View, target: _View, dims, kind):
     return steps
 
 
-def fold_windows_step(node, operands, results):
-    """Sums of windows along one dim."""
+def _fold_windows_step(node, operands, results):
     (x,), (out,), made = operands, results, StepBuilder()
     kind, dim, step = wide(x.dtype), node.params["dim"], node.params["step"]
     if kind not in _ADDABLE:
@@ -113,8 +113,7 @@ def fold_windows_step(node, operands, results):
     return None if adding is None else made.call([fill(end, out.size, 0, dt.BY_NP[kind]), *adding])
 
 
-def strided_scatter_step(node, operands, results):
-    """Sums at places that differ."""
+def _strided_scatter_step(node, operands, results):
     (x,), (out,), made = operands, results, StepBuilder()
     kind = wide(x.dtype)
     if kind not in _ADDABLE or _meet(x.shape, node.params["strides"]):
@@ -136,8 +135,7 @@ def _meet(sizes, strides) -> bool:
     return False
 
 
-def diagonal_embed_step(node, operands, results):
-    """Zeros, and a copy along the diagonal."""
+def _diagonal_embed_step(node, operands, results):
     (x,), (out,) = operands, results
     item, offset, one, other = x.dtype.itemsize, *[node.params[name] for name in ("offset", "dim1", "dim2")]
     if item not in (1, 2, 4, 8):
@@ -149,9 +147,9 @@ def diagonal_embed_step(node, operands, results):
 
 
 OPERATORS = {
-    conv.im2col: OperatorKernel(step=im2col_step),
-    conv.col2im: OperatorKernel(step=col2im_step),
-    shape.fold_windows: OperatorKernel(step=fold_windows_step),
-    shape.strided_scatter: OperatorKernel(step=strided_scatter_step),
-    shape.diagonal_scatter: OperatorKernel(step=diagonal_embed_step),
+    conv.im2col: OperatorKernel(step=_im2col_step),
+    conv.col2im: OperatorKernel(step=_col2im_step),
+    shape.fold_windows: OperatorKernel(step=_fold_windows_step),
+    shape.strided_scatter: OperatorKernel(step=_strided_scatter_step),
+    shape.diagonal_scatter: OperatorKernel(step=_diagonal_embed_step),
 }
